@@ -1,0 +1,49 @@
+#include "attn/ops/dropout.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "attn/ops/shape_mismatch.hpp"
+
+namespace attn {
+
+namespace {
+
+void require_probability(const char* op, double p) {
+  if (!(p >= 0.0 && p < 1.0))
+    throw std::invalid_argument(fmt::format("[{}] p is {}: it must be at least 0 and less than 1", op, p));
+}
+
+}  // namespace
+
+template <std::size_t N>
+Tensor<std::int64_t, N> dropout_mask(RandomState& random, double p, const std::array<std::size_t, N>& shape) {
+  require_probability("dropout_mask", p);
+  Tensor<std::int64_t, N> mask(shape);
+  for (auto& kept : mask) kept = random.binomial(1, 1.0 - p);
+  return mask;
+}
+
+template <class T, std::size_t N>
+Tensor<T, N> dropout(const Tensor<T, N>& weights, const Tensor<std::int64_t, N>& mask, double p) {
+  require_probability("dropout", p);
+  if (weights.shape() != mask.shape())
+    throw shape_mismatch("dropout", "weights", weights, "mask", mask, "the shapes must be equal");
+  Tensor<T, N> dropped(weights.shape());
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const double kept = static_cast<double>(weights.data()[i]) * static_cast<double>(mask.data()[i]);
+    dropped.data()[i] = static_cast<T>(kept / (1.0 - p));
+  }
+  return dropped;
+}
+
+template Tensor<std::int64_t, 3> dropout_mask(RandomState&, double, const std::array<std::size_t, 3>&);
+template Tensor<std::int64_t, 4> dropout_mask(RandomState&, double, const std::array<std::size_t, 4>&);
+
+template Tensor<float, 3> dropout(const Tensor<float, 3>&, const Tensor<std::int64_t, 3>&, double);
+template Tensor<float, 4> dropout(const Tensor<float, 4>&, const Tensor<std::int64_t, 4>&, double);
+template Tensor<double, 3> dropout(const Tensor<double, 3>&, const Tensor<std::int64_t, 3>&, double);
+template Tensor<double, 4> dropout(const Tensor<double, 4>&, const Tensor<std::int64_t, 4>&, double);
+
+}  // namespace attn

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "attn/random/random_state.hpp"
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// 1 where a weight is kept, 0 where it is dropped: binomial(1, 1 − p) for each element in C order, as
+/// `np.random.binomial(1, 1 - p, shape)` draws it. Ranks 3 and 4.
+template <std::size_t N>
+Tensor<std::int64_t, N> dropout_mask(RandomState& random, double p, const std::array<std::size_t, N>& shape);
+
+/// weights · mask / (1 − p): inverted dropout (Srivastava et al. 2014), which keeps the expected value.
+template <class T, std::size_t N>
+Tensor<T, N> dropout(const Tensor<T, N>& weights, const Tensor<std::int64_t, N>& mask, double p);
+
+}  // namespace attn

@@ -1,0 +1,77 @@
+#include "attn/ops/heads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace attn {
+
+template <class T>
+Tensor<T, 4> split_heads(const Tensor<T, 3>& x, std::size_t heads) {
+  const auto [batch, n, width] = x.shape();
+  if (heads == 0 || width % heads != 0)
+    throw std::invalid_argument(
+        fmt::format("[split_heads] x is {} but there are {} heads: the number of heads must "
+                    "divide the last axis",
+                    to_string(view_of(x).shape), heads));
+  const std::size_t d = width / heads;
+  Tensor<T, 4> split({batch, heads, n, d});
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t h = 0; h < heads; ++h)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c) split(b, h, i, c) = x(b, i, h * d + c);
+  return split;
+}
+
+template <class T>
+Tensor<T, 3> merge_heads(const Tensor<T, 4>& heads) {
+  const auto [batch, head_count, n, d] = heads.shape();
+  Tensor<T, 3> merged({batch, n, head_count * d});
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t h = 0; h < head_count; ++h)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c) merged(b, i, h * d + c) = heads(b, h, i, c);
+  return merged;
+}
+
+template <class T>
+Tensor<T, 4> repeat_heads(const Tensor<T, 4>& kv_heads, std::size_t heads) {
+  const auto [batch, kv_head_count, n, d] = kv_heads.shape();
+  if (kv_head_count == 0 || heads % kv_head_count != 0)
+    throw std::invalid_argument(
+        fmt::format("[repeat_heads] kv_heads is {} but there are {} heads: the number of "
+                    "key/value heads must divide the number of heads",
+                    to_string(view_of(kv_heads).shape), heads));
+  Tensor<T, 4> repeated({batch, heads, n, d});
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t h = 0; h < heads; ++h)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c)
+          repeated(b, h, i, c) = kv_heads(b, h * kv_head_count / heads, i, c);
+  return repeated;
+}
+
+template <class T>
+Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& x) {
+  const auto [batch, heads, n_q, n_k] = x.shape();
+  Tensor<T, 3> mean({batch, n_q, n_k});
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t i = 0; i < n_q; ++i)
+      for (std::size_t j = 0; j < n_k; ++j) {
+        double sum = 0.0;
+        for (std::size_t h = 0; h < heads; ++h) sum += static_cast<double>(x(b, h, i, j));
+        mean(b, i, j) = static_cast<T>(sum / static_cast<double>(heads));
+      }
+  return mean;
+}
+
+#define INSTANTIATE(T)                                                  \
+  template Tensor<T, 4> split_heads(const Tensor<T, 3>&, std::size_t);  \
+  template Tensor<T, 3> merge_heads(const Tensor<T, 4>&);               \
+  template Tensor<T, 4> repeat_heads(const Tensor<T, 4>&, std::size_t); \
+  template Tensor<T, 3> mean_over_heads(const Tensor<T, 4>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace attn

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// A reshape and a transpose: [batch×n×head·d] → [batch×n×head×d] → [batch×head×n×d].
+/// Throws std::invalid_argument where `heads` does not divide the last axis.
+template <class T>
+Tensor<T, 4> split_heads(const Tensor<T, 3>& x, std::size_t heads);
+
+/// The way back: [batch×head×n×d] → [batch×n×head×d] → [batch×n×head·d].
+template <class T>
+Tensor<T, 3> merge_heads(const Tensor<T, 4>& heads);
+
+/// Grouped-query attention (Ainslie et al. 2023): query head i reads key/value head ⌊i·h_kv/h⌋.
+/// [batch×kv_head×n×d] → [batch×head×n×d].
+template <class T>
+Tensor<T, 4> repeat_heads(const Tensor<T, 4>& kv_heads, std::size_t heads);
+
+/// The mean over the head axis: [batch×head×query×key] → [batch×query×key].
+template <class T>
+Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& x);
+
+}  // namespace attn

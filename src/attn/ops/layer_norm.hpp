@@ -1,0 +1,12 @@
+#pragma once
+
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// Layer normalisation along the last axis (Ba et al. 2016): (x − mean) / √(variance + 1e-5) · gain + bias,
+/// with the biased variance. x is [batch×n×d], gain and bias are [d].
+template <class T>
+Tensor<T, 3> layer_norm(const Tensor<T, 3>& x, const Tensor<T, 1>& gain, const Tensor<T, 1>& bias);
+
+}  // namespace attn

@@ -1,0 +1,116 @@
+#include "attn/ops/mask.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "attn/ops/shape_mismatch.hpp"
+
+namespace attn {
+
+namespace {
+
+/// Lengths of the axes batch, head, query and key; 1 for an axis that is missing.
+template <std::size_t N>
+std::array<std::size_t, 4> four_axes(const std::array<std::size_t, N>& shape) {
+  if constexpr (N == 2)
+    return {1, 1, shape[0], shape[1]};
+  else if constexpr (N == 3)
+    return {shape[0], 1, shape[1], shape[2]};
+  else
+    return shape;
+}
+
+/// Whether the mask's axes, those of length 1 repeated, are those of the scores.
+template <class T, std::size_t N, std::size_t M>
+bool fits(const Tensor<bool, M>& mask, const Tensor<T, N>& scores) {
+  const auto mask_shape = four_axes(mask.shape());
+  const auto scores_shape = four_axes(scores.shape());
+  return std::equal(
+      mask_shape.begin(), mask_shape.end(), scores_shape.begin(),
+      [](std::size_t length, std::size_t expected) { return length == expected || length == 1; });
+}
+
+/// The element for one score. Along an axis of length 1 xtensor takes every index for 0.
+template <std::size_t M>
+bool at(const Tensor<bool, M>& mask, std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
+  if constexpr (M == 2)
+    return mask(i, j);
+  else if constexpr (M == 3)
+    return mask(b, i, j);
+  else
+    return mask(b, h, i, j);
+}
+
+}  // namespace
+
+Tensor<bool, 2> causal_mask(std::size_t n_q, std::size_t n_k) {
+  Tensor<bool, 2> mask({n_q, n_k});
+  for (std::size_t i = 0; i < n_q; ++i)
+    for (std::size_t j = 0; j < n_k; ++j) mask(i, j) = j + n_q <= i + n_k;
+  return mask;
+}
+
+Tensor<bool, 2> window_mask(std::size_t n_q, std::size_t n_k, std::size_t window) {
+  Tensor<bool, 2> mask({n_q, n_k});
+  for (std::size_t i = 0; i < n_q; ++i)
+    for (std::size_t j = 0; j < n_k; ++j) {
+      const auto [nearer, farther] = std::minmax({i + n_k, j + n_q});
+      mask(i, j) = farther - nearer <= window;
+    }
+  return mask;
+}
+
+Tensor<bool, 3> padding_mask(const std::vector<std::size_t>& lengths, std::size_t n_q, std::size_t n_k) {
+  Tensor<bool, 3> mask({lengths.size(), n_q, n_k});
+  for (std::size_t b = 0; b < lengths.size(); ++b)
+    for (std::size_t i = 0; i < n_q; ++i)
+      for (std::size_t j = 0; j < n_k; ++j) mask(b, i, j) = j < lengths[b];
+  return mask;
+}
+
+Tensor<bool, 3> repeat_mask(const Tensor<bool, 2>& mask, std::size_t batch) {
+  Tensor<bool, 3> repeated({batch, mask.shape(0), mask.shape(1)});
+  for (std::size_t b = 0; b < batch; ++b)
+    std::copy(mask.begin(), mask.end(), repeated.data() + b * mask.size());
+  return repeated;
+}
+
+template <std::size_t N>
+Tensor<bool, N> both(const Tensor<bool, N>& a, const Tensor<bool, N>& b) {
+  if (a.shape() != b.shape()) throw shape_mismatch("both", "a", a, "b", b, "the shapes must be equal");
+  Tensor<bool, N> result(a.shape());
+  std::transform(a.begin(), a.end(), b.begin(), result.begin(), std::logical_and<bool>());
+  return result;
+}
+
+template <class T, std::size_t N, std::size_t M>
+Tensor<T, N> apply_mask(const Tensor<T, N>& scores, const Tensor<bool, M>& mask, double fill) {
+  if (!fits(mask, scores))
+    throw shape_mismatch("apply_mask", "scores", scores, "mask", mask,
+                         "batch, head, query and key must match or have length 1 in the mask");
+  const auto [batch, heads, n_q, n_k] = four_axes(scores.shape());
+  Tensor<T, N> masked(scores);
+  T* score = masked.data();
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t h = 0; h < heads; ++h)
+      for (std::size_t i = 0; i < n_q; ++i)
+        for (std::size_t j = 0; j < n_k; ++j, ++score)
+          if (!at(mask, b, h, i, j)) *score = static_cast<T>(fill);
+  return masked;
+}
+
+template Tensor<bool, 2> both(const Tensor<bool, 2>&, const Tensor<bool, 2>&);
+template Tensor<bool, 3> both(const Tensor<bool, 3>&, const Tensor<bool, 3>&);
+template Tensor<bool, 4> both(const Tensor<bool, 4>&, const Tensor<bool, 4>&);
+
+#define INSTANTIATE(T)                                                                   \
+  template Tensor<T, 3> apply_mask(const Tensor<T, 3>&, const Tensor<bool, 2>&, double); \
+  template Tensor<T, 3> apply_mask(const Tensor<T, 3>&, const Tensor<bool, 3>&, double); \
+  template Tensor<T, 4> apply_mask(const Tensor<T, 4>&, const Tensor<bool, 2>&, double); \
+  template Tensor<T, 4> apply_mask(const Tensor<T, 4>&, const Tensor<bool, 3>&, double); \
+  template Tensor<T, 4> apply_mask(const Tensor<T, 4>&, const Tensor<bool, 4>&, double);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace attn

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// Numbers read off a tensor, in float64. Instantiated for float and double and ranks 1 to 4.
+
+/// The largest |x|; 0 for an empty tensor.
+template <class T, std::size_t N>
+double max_abs(const Tensor<T, N>& x);
+
+/// The largest |x − y| for tensors of one shape; equal infinities differ by 0, a NaN by NaN.
+/// Throws std::invalid_argument where the shapes differ.
+template <class T, std::size_t N>
+double max_abs_difference(const Tensor<T, N>& x, const Tensor<T, N>& y);
+
+/// The largest |Σⱼ weights − 1| over the rows along the last axis, rows that are all zero (nothing to attend
+/// to) left out.
+template <class T, std::size_t N>
+double row_sum_deviation(const Tensor<T, N>& weights);
+
+/// The mean over rows of the entropy −Σⱼ wⱼ ln wⱼ, in nats, with 0 ln 0 = 0.
+template <class T, std::size_t N>
+double mean_entropy(const Tensor<T, N>& weights);
+
+/// The mean over rows of the largest weight.
+template <class T, std::size_t N>
+double mean_max_weight(const Tensor<T, N>& weights);
+
+/// The mean over rows of the Frobenius norm of softmax's Jacobian diag(w) − w wᵀ: how much of a gradient
+/// passes through.
+template <class T, std::size_t N>
+double mean_jacobian_norm(const Tensor<T, N>& weights);
+
+}  // namespace attn

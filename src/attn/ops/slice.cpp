@@ -1,0 +1,84 @@
+#include "attn/ops/slice.hpp"
+
+namespace attn {
+
+template <class T>
+Tensor<T, 2> columns(const Tensor<T, 2>& x, std::size_t begin, std::size_t end) {
+  auto part = Tensor<T, 2>::from_shape({x.shape(0), end - begin});
+  for (std::size_t i = 0; i < part.shape(0); ++i)
+    for (std::size_t j = 0; j < part.shape(1); ++j) part(i, j) = x(i, begin + j);
+  return part;
+}
+
+template <class T>
+Tensor<T, 2> rows(const Tensor<T, 2>& x, std::size_t begin, std::size_t end) {
+  auto part = Tensor<T, 2>::from_shape({end - begin, x.shape(1)});
+  for (std::size_t i = 0; i < part.shape(0); ++i)
+    for (std::size_t j = 0; j < part.shape(1); ++j) part(i, j) = x(begin + i, j);
+  return part;
+}
+
+template <class T>
+Tensor<T, 3> head(const Tensor<T, 4>& x, std::size_t index) {
+  auto part = Tensor<T, 3>::from_shape({x.shape(0), x.shape(2), x.shape(3)});
+  for (std::size_t b = 0; b < part.shape(0); ++b)
+    for (std::size_t i = 0; i < part.shape(1); ++i)
+      for (std::size_t j = 0; j < part.shape(2); ++j) part(b, i, j) = x(b, index, i, j);
+  return part;
+}
+
+template <class T>
+Tensor<T, 2> repeat_column_blocks(const Tensor<T, 2>& x, std::size_t width, std::size_t times) {
+  auto repeated = Tensor<T, 2>::from_shape({x.shape(0), x.shape(1) * times});
+  for (std::size_t i = 0; i < repeated.shape(0); ++i)
+    for (std::size_t j = 0; j < repeated.shape(1); ++j)
+      repeated(i, j) = x(i, j / (width * times) * width + j % width);
+  return repeated;
+}
+
+template <class T>
+Tensor<T, 3> first_rows(const Tensor<T, 3>& x, std::size_t count) {
+  auto part = Tensor<T, 3>::from_shape({x.shape(0), count, x.shape(2)});
+  for (std::size_t b = 0; b < part.shape(0); ++b)
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t j = 0; j < part.shape(2); ++j) part(b, i, j) = x(b, i, j);
+  return part;
+}
+
+template <class T>
+Tensor<T, 3> rows_twice(const Tensor<T, 3>& x) {
+  const auto n = x.shape(1);
+  auto doubled = Tensor<T, 3>::from_shape({x.shape(0), 2 * n, x.shape(2)});
+  for (std::size_t b = 0; b < x.shape(0); ++b)
+    for (std::size_t i = 0; i < 2 * n; ++i)
+      for (std::size_t j = 0; j < x.shape(2); ++j) doubled(b, i, j) = x(b, i % n, j);
+  return doubled;
+}
+
+template <class T>
+Tensor<T, 3> columns_twice(const Tensor<T, 3>& x) {
+  const auto d = x.shape(2);
+  auto doubled = Tensor<T, 3>::from_shape({x.shape(0), x.shape(1), 2 * d});
+  for (std::size_t b = 0; b < x.shape(0); ++b)
+    for (std::size_t i = 0; i < x.shape(1); ++i)
+      for (std::size_t j = 0; j < 2 * d; ++j) doubled(b, i, j) = x(b, i, j % d);
+  return doubled;
+}
+
+#define INSTANTIATE_RANK_3(T)                                         \
+  template Tensor<T, 3> first_rows(const Tensor<T, 3>&, std::size_t); \
+  template Tensor<T, 3> rows_twice(const Tensor<T, 3>&);              \
+  template Tensor<T, 3> columns_twice(const Tensor<T, 3>&);
+INSTANTIATE_RANK_3(bool)
+INSTANTIATE_RANK_3(float)
+INSTANTIATE_RANK_3(double)
+
+#define INSTANTIATE(T)                                                          \
+  template Tensor<T, 2> columns(const Tensor<T, 2>&, std::size_t, std::size_t); \
+  template Tensor<T, 2> rows(const Tensor<T, 2>&, std::size_t, std::size_t);    \
+  template Tensor<T, 3> head(const Tensor<T, 4>&, std::size_t);                 \
+  template Tensor<T, 2> repeat_column_blocks(const Tensor<T, 2>&, std::size_t, std::size_t);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace attn

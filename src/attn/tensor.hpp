@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+#include <xtensor/xtensor.hpp>
+
+/// The library `attn`: attention, its building blocks and its trace.
+namespace attn {
+
+/// A row-major tensor of rank N that owns its elements. Every function of the library takes and returns
+/// these containers, never a lazy expression.
+template <class T, std::size_t N>
+using Tensor = xt::xtensor<T, N>;
+
+/// Element types that a traced tensor may have. Masks are `boolean`, counts and indices `int64`.
+enum class Dtype { float64, float32, int64, boolean };
+
+/// "float64", "float32", "int64" or "bool": the names that NumPy uses.
+std::string_view name_of(Dtype dtype);
+
+template <class T>
+constexpr Dtype dtype_of();
+template <>
+constexpr Dtype dtype_of<double>() {
+  return Dtype::float64;
+}
+template <>
+constexpr Dtype dtype_of<float>() {
+  return Dtype::float32;
+}
+template <>
+constexpr Dtype dtype_of<std::int64_t>() {
+  return Dtype::int64;
+}
+template <>
+constexpr Dtype dtype_of<bool>() {
+  return Dtype::boolean;
+}
+
+/// Lengths of a tensor's axes.
+using Shape = std::vector<std::size_t>;
+
+/// Number of elements of a tensor of that shape; 1 for a scalar, whose shape is empty.
+std::size_t element_count(const Shape& shape);
+
+/// A tensor of any rank and element type, looked at without owning or copying it.
+struct TensorView {
+  Dtype dtype = Dtype::float64;
+  Shape shape;
+  const void* data = nullptr;
+
+  /// The element at a row-major offset, converted to double.
+  double at(std::size_t offset) const;
+};
+
+template <class T, std::size_t N>
+TensorView view_of(const Tensor<T, N>& tensor) {
+  return {dtype_of<T>(), Shape(tensor.shape().begin(), tensor.shape().end()), tensor.data()};
+}
+
+/// A scalar seen as a tensor of rank 0.
+template <class T>
+TensorView view_of(const T& scalar) {
+  return {dtype_of<T>(), {}, &scalar};
+}
+
+/// "6×4", or "scalar" for an empty shape.
+std::string to_string(const Shape& shape);
+
+}  // namespace attn

@@ -1,0 +1,78 @@
+#include "attn/text/tokens.hpp"
+
+#include <fmt/format.h>
+#include <unicode/uchar.h>
+
+#include <algorithm>
+#include <set>
+
+#include "attn/error.hpp"
+#include "attn/text/utf8.hpp"
+#include "attn/text/width.hpp"
+
+namespace attn {
+
+namespace {
+
+bool is_visible(std::string_view cluster) {
+  const auto first = static_cast<UChar32>(code_points(cluster).front());
+  return !u_isUWhiteSpace(first) && display_width(cluster) > 0;
+}
+
+bool is_token(std::string_view segment) {
+  const auto clusters = grapheme_clusters(segment);
+  return std::any_of(clusters.begin(), clusters.end(), is_visible);
+}
+
+std::vector<std::string> tokenize(std::string_view sentence, const std::string& what) {
+  require_valid_utf8(sentence, what);
+  const auto normalized = nfc(sentence);
+  std::vector<std::string> tokens;
+  for (const auto segment : word_segments(normalized))
+    if (is_token(segment)) tokens.emplace_back(segment);
+  if (tokens.empty())
+    throw Error(
+        fmt::format("{} is empty: it has no visible character; valid: at least one word or symbol", what));
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<std::string> tokenize(std::string_view sentence) {
+  return tokenize(sentence, "the sentence");
+}
+
+TokenBatch tokenize(const std::vector<std::string>& sentences) {
+  TokenBatch batch;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const auto what = sentences.size() == 1 ? "the sentence" : fmt::format("sentence {}", i + 1);
+    batch.tokens.push_back(tokenize(sentences[i], what));
+  }
+  return batch;
+}
+
+std::size_t TokenBatch::length() const {
+  std::size_t longest = 0;
+  for (const auto& sentence : tokens) longest = std::max(longest, sentence.size());
+  return longest;
+}
+
+bool TokenBatch::is_padded() const {
+  return std::any_of(tokens.begin(), tokens.end(),
+                     [&](const auto& sentence) { return sentence.size() < length(); });
+}
+
+std::vector<std::size_t> TokenBatch::lengths() const {
+  std::vector<std::size_t> result;
+  for (const auto& sentence : tokens) result.push_back(sentence.size());
+  return result;
+}
+
+AxisLabels TokenBatch::labels() const {
+  if (std::set(tokens.begin(), tokens.end()).size() == 1) return {{tokens[0]}};
+  AxisLabels labels{tokens};
+  for (auto& list : labels.lists) list.resize(length(), std::string(padding_token));
+  return labels;
+}
+
+}  // namespace attn

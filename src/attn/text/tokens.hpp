@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/tensor.hpp"
+#include "attn/trace/event.hpp"
+
+namespace attn {
+
+/// The label of the positions that fill up a shorter sentence of a batch.
+inline constexpr std::string_view padding_token = "<pad>";
+
+/// The words, numbers, punctuation marks and symbols of a sentence in NFC, by the word boundaries of Unicode
+/// (UAX #29) and ICU's dictionaries for Chinese, Japanese, Thai…. White space separates and is dropped, and
+/// so is whatever would print nothing between two boundaries: control characters, zero-width spaces, a
+/// combining mark with nothing to combine with. Throws Error for invalid UTF-8 (with the byte offset) and for
+/// a sentence without a token.
+std::vector<std::string> tokenize(std::string_view sentence);
+
+/// The sentences of a batch as tokens; every sentence is padded to the longest one with `padding_token`.
+struct TokenBatch {
+  std::vector<std::vector<std::string>> tokens;  ///< [batch][token], without padding
+
+  std::size_t size() const { return tokens.size(); }
+  std::size_t length() const;  ///< of the longest sentence
+  bool is_padded() const;      ///< whether some sentence is shorter than another
+  std::vector<std::size_t> lengths() const;
+  AxisLabels labels() const;  ///< with padding; one list where all sentences are the same
+};
+
+TokenBatch tokenize(const std::vector<std::string>& sentences);
+
+}  // namespace attn

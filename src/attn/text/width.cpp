@@ -1,0 +1,156 @@
+#include "attn/text/width.hpp"
+
+#include <unicode/uchar.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "attn/text/utf8.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr char32_t soft_hyphen = U'\u00AD';
+constexpr char32_t emoji_variation_selector = U'\uFE0F';
+
+bool is_printable_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char byte) { return byte >= ' ' && byte <= '~'; });
+}
+
+bool has(UProperty property, char32_t code_point) {
+  return u_hasBinaryProperty(static_cast<UChar32>(code_point), property);
+}
+
+/// Characters that draw nothing or draw onto the one before: controls, combining marks, what a renderer
+/// without support for it should ignore, and the vowels and final consonants of a Korean syllable spelt out.
+bool takes_no_column(char32_t code_point) {
+  constexpr std::uint32_t marks = U_GC_CC_MASK | U_GC_MN_MASK | U_GC_ME_MASK | U_GC_ZL_MASK | U_GC_ZP_MASK;
+  if (U_MASK(u_charType(static_cast<UChar32>(code_point))) & marks) return true;
+  const auto syllable = u_getIntPropertyValue(static_cast<UChar32>(code_point), UCHAR_HANGUL_SYLLABLE_TYPE);
+  if (syllable == U_HST_VOWEL_JAMO || syllable == U_HST_TRAILING_JAMO) return true;
+  return has(UCHAR_DEFAULT_IGNORABLE_CODE_POINT, code_point) && code_point != soft_hyphen;
+}
+
+std::size_t code_point_width(char32_t code_point) {
+  if (takes_no_column(code_point)) return 0;
+  const auto width = u_getIntPropertyValue(static_cast<UChar32>(code_point), UCHAR_EAST_ASIAN_WIDTH);
+  return width == U_EA_WIDE || width == U_EA_FULLWIDTH ? 2 : 1;
+}
+
+/// The pair of regional indicators that is a flag needs no rule: each of the two is one column wide.
+std::size_t cluster_width(std::string_view cluster) {
+  const auto characters = code_points(cluster);
+  const bool has_selector = characters.find(emoji_variation_selector) != std::u32string::npos;
+  if (has_selector && has(UCHAR_EMOJI, characters.front())) return 2;
+  const auto width = std::accumulate(characters.begin(), characters.end(), std::size_t{0},
+                                     [](std::size_t sum, char32_t c) { return sum + code_point_width(c); });
+  return has(UCHAR_EXTENDED_PICTOGRAPHIC, characters.front()) ? std::min<std::size_t>(width, 2) : width;
+}
+
+/// Lays the words of one paragraph out on lines.
+class Paragraph {
+ public:
+  explicit Paragraph(std::size_t width) : width_(width) {}
+
+  /// A word after `spaces` spaces, which are dropped where the line breaks there.
+  void add(std::size_t spaces, std::string_view word) {
+    const auto word_width = display_width(word);
+    if (spaces + word_width <= width_ - std::min(width_, line_width_)) {
+      append(std::string(spaces, ' '), spaces);
+      append(word, word_width);
+    } else {
+      break_line();
+      add_alone(word, word_width);
+    }
+  }
+
+  std::vector<std::string> finish() {
+    lines_.push_back(std::move(line_));
+    return std::move(lines_);
+  }
+
+ private:
+  /// At the start of a line: whole where it fits, else as many clusters a line as fit, at least one.
+  void add_alone(std::string_view word, std::size_t word_width) {
+    if (word_width <= width_) return append(word, word_width);
+    for (const auto cluster : grapheme_clusters(word)) {
+      const auto width = display_width(cluster);
+      if (line_width_ + width > width_) break_line();
+      append(cluster, width);
+    }
+  }
+
+  void append(std::string_view text, std::size_t width) {
+    line_ += text;
+    line_width_ += width;
+  }
+
+  void break_line() {
+    if (line_.empty()) return;
+    lines_.push_back(std::move(line_));
+    line_.clear();
+    line_width_ = 0;
+  }
+
+  std::size_t width_;
+  std::vector<std::string> lines_;
+  std::string line_;
+  std::size_t line_width_ = 0;
+};
+
+std::vector<std::string> wrap_paragraph(std::string_view text, std::size_t width) {
+  Paragraph paragraph(width);
+  while (true) {
+    const auto spaces = std::min(text.find_first_not_of(' '), text.size());
+    text.remove_prefix(spaces);
+    if (text.empty()) return paragraph.finish();
+    const auto word = text.substr(0, text.find(' '));
+    paragraph.add(spaces, word);
+    text.remove_prefix(word.size());
+  }
+}
+
+}  // namespace
+
+std::size_t display_width(std::string_view text) {
+  if (is_printable_ascii(text)) return text.size();
+  std::size_t width = 0;
+  for (const auto cluster : grapheme_clusters(text)) width += cluster_width(cluster);
+  return width;
+}
+
+std::string shorten(std::string_view text, std::size_t width) {
+  constexpr std::string_view ellipsis = "…";
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  std::string prefix;
+  std::size_t used = display_width(ellipsis);
+  for (const auto cluster : grapheme_clusters(text)) {
+    used += display_width(cluster);
+    if (used > width) break;
+    prefix += cluster;
+  }
+  return prefix += ellipsis;
+}
+
+std::string pad_left(std::string_view text, std::size_t width) {
+  return std::string(width - std::min(width, display_width(text)), ' ').append(text);
+}
+
+std::string pad_right(std::string_view text, std::size_t width) {
+  return std::string(text).append(width - std::min(width, display_width(text)), ' ');
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start <= text.size();) {
+    const auto end = std::min(text.find('\n', start), text.size());
+    const auto paragraph = wrap_paragraph(text.substr(start, end - start), width);
+    lines.insert(lines.end(), paragraph.begin(), paragraph.end());
+    start = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace attn

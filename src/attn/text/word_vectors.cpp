@@ -1,0 +1,241 @@
+#include "attn/text/word_vectors.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "attn/error.hpp"
+#include "attn/text/utf8.hpp"
+#include "attn/text/width.hpp"
+
+namespace attn {
+
+namespace {
+
+using Fields = std::vector<std::string_view>;
+
+constexpr std::size_t longest_line = std::size_t{1} << 22;
+constexpr std::size_t largest_dimension = longest_line / 2;  ///< a number and a space are two bytes at least
+constexpr std::string_view separators = " \t";
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::string_view valid_file =
+    "a text file with a line for each word: the word, then its numbers, separated by spaces";
+constexpr std::string_view valid_count = "a header COUNT DIMENSION that counts the lines after it, or none";
+
+/// A text from a file as it can stand in a message: escaped, and short.
+std::string in_message(std::string_view text) {
+  return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
+}
+
+Fields split(std::string_view line) {
+  Fields fields;
+  for (auto start = line.find_first_not_of(separators); start != line.npos;) {
+    const auto end = std::min(line.find_first_of(separators, start), line.size());
+    fields.push_back(line.substr(start, end - start));
+    start = line.find_first_not_of(separators, end);
+  }
+  return fields;
+}
+
+/// A finite number; none for anything else.
+std::optional<double> parse_number(std::string_view field) {
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  const bool is_number = error == std::errc{} && end == field.data() + field.size() && std::isfinite(number);
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+bool is_whole_number(std::string_view field) {
+  return std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A whole number; the largest there is where it is larger.
+std::size_t parse_whole_number(std::string_view field) {
+  std::size_t number = 0;
+  const auto result = std::from_chars(field.data(), field.data() + field.size(), number);
+  return result.ec == std::errc{} ? number : std::numeric_limits<std::size_t>::max();
+}
+
+/// A file of word vectors, read line by line.
+class VectorFile {
+ public:
+  explicit VectorFile(const std::string& path) : path_(path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+      throw Error(fmt::format("{} is a directory; valid: {}", path, valid_file));
+    errno = 0;
+    stream_.open(path, std::ios::binary);
+    if (!stream_)
+      throw Error(fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid_file));
+  }
+
+  /// The fields of the next line that has any, until the line after; none at the end of the file.
+  Fields next() {
+    Fields fields;
+    while (fields.empty() && read_line()) fields = split(line_);
+    return fields;
+  }
+
+  [[noreturn]] void fail(std::string_view problem, std::string_view valid = valid_file) const {
+    throw Error(fmt::format("{}, line {}: {}; valid: {}", path_, line_number_, problem, valid));
+  }
+
+  /// "FILE, line 3: the word".
+  std::string place_of_word() const { return fmt::format("{}, line {}: the word", path_, line_number_); }
+
+ private:
+  static constexpr std::size_t buffer_size = longest_line + 1;
+
+  bool read_line() {
+    stream_.getline(buffer_.get(), buffer_size);
+    if (stream_.bad()) throw Error(fmt::format("{} cannot be read; valid: {}", path_, valid_file));
+    if (stream_.fail() && stream_.eof()) return false;
+    ++line_number_;
+    if (stream_.fail()) fail(fmt::format("the line is longer than {} bytes", longest_line));
+
+    const auto length = static_cast<std::size_t>(stream_.gcount()) - (stream_.eof() ? 0 : 1);
+    line_ = {buffer_.get(), length};
+    if (line_number_ == 1 && line_.starts_with(byte_order_mark)) line_.remove_prefix(byte_order_mark.size());
+    if (line_.ends_with('\r')) line_.remove_suffix(1);
+    if (line_.find('\0') != line_.npos) fail("the line has a NUL byte, as in a binary file");
+    return true;
+  }
+
+  std::string path_;
+  std::ifstream stream_;
+  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(buffer_size);
+  std::string_view line_;
+  std::size_t line_number_ = 0;
+};
+
+/// The line "COUNT DIMENSION" with which word2vec and fastText begin, and GloVe does not.
+struct Header {
+  std::size_t count;
+  std::size_t dimension;
+};
+
+std::optional<Header> parse_header(const VectorFile& file, const Fields& fields) {
+  if (fields.size() != 2 || !is_whole_number(fields[0]) || !is_whole_number(fields[1])) return std::nullopt;
+  const Header header{parse_whole_number(fields[0]), parse_whole_number(fields[1])};
+  if (header.dimension == 0 || header.dimension > largest_dimension)
+    file.fail(fmt::format("the header promises vectors of {} numbers", shorten(fields[1], 40)),
+              fmt::format("1 to {}", largest_dimension));
+  return header;
+}
+
+double parse_component(const VectorFile& file, std::string_view field) {
+  const auto number = parse_number(field);
+  if (!number) file.fail(fmt::format("{} is not a finite number", in_message(field)));
+  return *number;
+}
+
+/// The word takes what the numbers leave. Some words of GloVe have spaces in them, but none ends with a
+/// number.
+std::string parse_word(const VectorFile& file, const Fields& fields, std::size_t dimension) {
+  const bool too_few = fields.size() < dimension + 1;
+  const std::size_t parts = too_few ? 1 : fields.size() - dimension;
+  if (too_few || (parts > 1 && parse_number(fields[parts - 1])))
+    file.fail(fmt::format("{} has a vector of length {}, not {} as in the lines before",
+                          in_message(fields[0]), fields.size() - 1, dimension));
+  const auto& last = fields[parts - 1];
+  const std::string_view word(fields[0].data(),
+                              static_cast<std::size_t>(last.data() + last.size() - fields[0].data()));
+  require_valid_utf8(word, file.place_of_word());
+  return nfc(word);
+}
+
+/// The smallest number of characters to insert, delete or replace (Levenshtein 1966).
+std::size_t edit_distance(const std::u32string& a, const std::u32string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    auto diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const auto replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min(replaced, 1 + std::min(row[j], diagonal));
+    }
+  }
+  return row.back();
+}
+
+using Vocabulary = std::unordered_map<std::string, std::vector<double>>;
+
+/// The words of a small vocabulary, the most similar ones of a large one.
+std::vector<std::string> suggestions(const Vocabulary& vocabulary, const std::string& token) {
+  constexpr std::size_t small_vocabulary = 10, few = 3;
+  const bool list_all = vocabulary.size() <= small_vocabulary;
+  const auto wanted = code_points(token);
+  const auto farthest = std::max<std::size_t>(1, wanted.size() / 2);
+
+  std::vector<std::tuple<std::size_t, std::string>> ranked;
+  for (const auto& [word, vector] : vocabulary) {
+    const auto distance = list_all ? 0 : edit_distance(wanted, code_points(word));
+    if (list_all || distance <= farthest) ranked.emplace_back(distance, word);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  if (!list_all && ranked.size() > few) ranked.resize(few);
+
+  std::vector<std::string> words;
+  for (const auto& [distance, word] : ranked) words.push_back(in_message(word));
+  return words;
+}
+
+}  // namespace
+
+WordVectors WordVectors::load(const std::string& path) {
+  VectorFile file(path);
+  WordVectors result;
+  result.path_ = path;
+  auto fields = file.next();
+  if (fields.empty()) throw Error(fmt::format("{} is empty; valid: {}", path, valid_file));
+  const auto header = parse_header(file, fields);
+  if (header) fields = file.next();
+  if (fields.empty()) file.fail("no vector follows the header");
+  if (fields.size() == 1) file.fail(fmt::format("no number follows {}", in_message(fields[0])));
+  result.dimension_ = header ? header->dimension : fields.size() - 1;
+
+  std::size_t count = 0;
+  for (; !fields.empty(); fields = file.next()) {
+    if (header && ++count > header->count)
+      file.fail(fmt::format("this is more than the {} vectors of the header", header->count), valid_count);
+    auto word = parse_word(file, fields, result.dimension_);
+    std::vector<double> vector;
+    for (auto i = fields.size() - result.dimension_; i < fields.size(); ++i)
+      vector.push_back(parse_component(file, fields[i]));
+    result.vectors_.emplace(std::move(word), std::move(vector));
+  }
+  if (header && count < header->count)
+    file.fail(fmt::format("the file ends after {} of the {} vectors of its header", count, header->count),
+              valid_count);
+  return result;
+}
+
+const std::vector<double>& WordVectors::at(const std::string& token) const {
+  const auto as_written = vectors_.find(nfc(token));
+  if (as_written != vectors_.end()) return as_written->second;
+  const auto in_lower_case = vectors_.find(nfc(lower_case(token)));
+  if (in_lower_case != vectors_.end()) return in_lower_case->second;
+
+  const auto words = suggestions(vectors_, token);
+  throw Error(fmt::format("{} is not among the {} words of {}; valid: {}", in_message(token), vectors_.size(),
+                          path_,
+                          words.empty() ? "words of that file, as written or in lower case"
+                                        : fmt::format("{}", fmt::join(words, ", "))));
+}
+
+}  // namespace attn

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attn/trace/event.hpp"
+
+namespace attn {
+
+/// Passes on part of a trace: only the wanted tensors, or tensors without their numbers, or both.
+class Filter : public Sink {
+ public:
+  /// `wanted` are ids of inputs and steps, or groups such as "encoder/". With any, notes and claims are left
+  /// out as well; with none every tensor passes. `shapes_only` leaves out notes, claims and the numbers.
+  Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only);
+
+  void receive(const Event& event) override;
+
+  /// Throws Error for the first wanted id or group that no input or step had.
+  void require_all_seen() const;
+
+ private:
+  bool is_wanted(const std::string& id) const;
+
+  Sink& next_;
+  std::vector<std::string> wanted_;
+  bool shapes_only_;
+  std::vector<std::string> seen_;  ///< ids of all inputs and steps so far
+};
+
+}  // namespace attn

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "attn/tensor.hpp"
+
+/// Reads what tests/fixtures/make_ops.py wrote.
+namespace fixture {
+
+using nlohmann::json;
+
+/// The cases of one subject.
+inline json cases(const std::string& subject) {
+  std::ifstream file(ATTN_FIXTURES "/ops.json");
+  return json::parse(file).at(subject);
+}
+
+/// The cases of one subject whose tensor `name` has rank N.
+template <std::size_t N>
+std::vector<json> cases_of_rank(const std::string& subject, const std::string& name) {
+  std::vector<json> selected;
+  for (const auto& one : cases(subject))
+    if (one.at(name).at("shape").size() == N) selected.push_back(one);
+  return selected;
+}
+
+template <class T, std::size_t N>
+attn::Tensor<T, N> tensor(const json& value) {
+  attn::Tensor<T, N> result(value.at("shape").get<std::array<std::size_t, N>>());
+  const json& data = value.at("data");
+  for (std::size_t i = 0; i < result.size(); ++i) result.data()[i] = data.at(i).get<T>();
+  return result;
+}
+
+/// A mask [batch×query×key], or none where the fixture says null.
+inline std::optional<attn::Tensor<bool, 3>> mask(const json& value) {
+  if (value.is_null()) return std::nullopt;
+  return tensor<bool, 3>(value);
+}
+
+/// How closely an element type can follow a fixture, relative to the largest element expected.
+template <class T>
+constexpr double tolerance = std::is_same_v<T, double> ? 1e-10 : 1e-5;
+
+/// The largest |actual − expected| over the largest |expected|; infinite for another shape or a NaN.
+template <class T, std::size_t N>
+double relative_error(const attn::Tensor<T, N>& actual, const attn::Tensor<double, N>& expected) {
+  if (actual.shape() != expected.shape()) return std::numeric_limits<double>::infinity();
+  double error = 0.0, magnitude = 0.0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(actual.data()[i]) - expected.data()[i]);
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    error = std::max(error, difference);
+    magnitude = std::max(magnitude, std::abs(expected.data()[i]));
+  }
+  return error == 0.0 ? 0.0 : error / magnitude;
+}
+
+template <class T, std::size_t N>
+double relative_error(const attn::Tensor<T, N>& actual, const json& expected) {
+  return relative_error(actual, tensor<double, N>(expected));
+}
+
+}  // namespace fixture

@@ -1,0 +1,63 @@
+#include "attn/ops/heads.hpp"
+
+#include <catch2/catch.hpp>
+#include <stdexcept>
+
+#include "tests/unit/random_tensor.hpp"
+
+using attn::Tensor;
+using Catch::Contains;
+
+TEMPLATE_TEST_CASE("a head gets its columns of every token, not a block of tokens", "[heads]", float,
+                   double) {
+  const Tensor<TestType, 3> x = {{{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}};
+  CHECK((attn::split_heads(x, 2) ==
+         Tensor<TestType, 4>{{{{1, 2}, {5, 6}, {9, 10}}, {{3, 4}, {7, 8}, {11, 12}}}}));
+}
+
+TEMPLATE_TEST_CASE("merging the heads undoes splitting them", "[heads]", float, double) {
+  const std::size_t heads = GENERATE(1, 2, 3, 6, 12);
+  const auto x = random_tensor<TestType, 3>({2, 5, 12}, 1);
+  const auto split = attn::split_heads(x, heads);
+  CHECK(split.shape() == std::array<std::size_t, 4>{2, heads, 5, 12 / heads});
+  CHECK((attn::merge_heads(split) == x));
+}
+
+TEMPLATE_TEST_CASE("neighbouring query heads share a key and value head", "[heads]", float, double) {
+  const Tensor<TestType, 4> kv_heads = {{{{1, 2}}, {{3, 4}}}};
+  CHECK((attn::repeat_heads(kv_heads, 4) == Tensor<TestType, 4>{{{{1, 2}}, {{1, 2}}, {{3, 4}}, {{3, 4}}}}));
+}
+
+TEMPLATE_TEST_CASE("as many key and value heads as heads stay what they are", "[heads]", float, double) {
+  const auto kv_heads = random_tensor<TestType, 4>({2, 3, 4, 5}, 1);
+  CHECK((attn::repeat_heads(kv_heads, 3) == kv_heads));
+}
+
+TEMPLATE_TEST_CASE("a single key and value head serves all", "[heads]", float, double) {
+  const auto kv_heads = random_tensor<TestType, 4>({2, 1, 4, 5}, 1);
+  const auto repeated = attn::repeat_heads(kv_heads, 3);
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t h = 0; h < 3; ++h)
+      for (std::size_t i = 0; i < 4; ++i)
+        for (std::size_t c = 0; c < 5; ++c) REQUIRE(repeated(b, h, i, c) == kv_heads(b, 0, i, c));
+}
+
+TEMPLATE_TEST_CASE("the mean over heads keeps samples apart", "[heads]", float, double) {
+  const Tensor<TestType, 4> weights = {{{{1, 0}}, {{0, 1}}}, {{{1, 0}}, {{1, 0}}}};
+  CHECK((attn::mean_over_heads(weights) == Tensor<TestType, 3>{{{TestType(0.5), TestType(0.5)}}, {{1, 0}}}));
+}
+
+TEST_CASE("a number of heads that does not divide the columns is refused", "[heads]") {
+  const auto x = random_tensor<double, 3>({2, 5, 12}, 1);
+  CHECK_THROWS_AS(attn::split_heads(x, 5), std::invalid_argument);
+  CHECK_THROWS_WITH(attn::split_heads(x, 5),
+                    Contains("[split_heads]") && Contains("2×5×12") && Contains("5 heads"));
+  CHECK_THROWS_AS(attn::split_heads(x, 0), std::invalid_argument);
+}
+
+TEST_CASE("key and value heads that cannot be shared out equally are refused", "[heads]") {
+  const auto kv_heads = random_tensor<double, 4>({2, 3, 4, 5}, 1);
+  CHECK_THROWS_AS(attn::repeat_heads(kv_heads, 4), std::invalid_argument);
+  CHECK_THROWS_WITH(attn::repeat_heads(kv_heads, 4), Contains("[repeat_heads]") && Contains("2×3×4×5"));
+  CHECK_THROWS_AS(attn::repeat_heads(kv_heads, 2), std::invalid_argument);
+}

@@ -1,0 +1,113 @@
+#include "attn/ops/measure.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "attn/ops/softmax.hpp"
+#include "tests/unit/random_tensor.hpp"
+
+using attn::Tensor;
+using Catch::Contains;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+Tensor<double, 1> uniform(std::size_t n) {
+  return xt::ones<double>({n}) / static_cast<double>(n);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("the largest magnitude may belong to a negative number", "[measure]", float, double) {
+  CHECK(attn::max_abs(Tensor<TestType, 2>{{1, -3}, {2, 0}}) == 3.0);
+  CHECK(attn::max_abs(Tensor<TestType, 1>::from_shape({0})) == 0.0);
+  CHECK(attn::max_abs(Tensor<TestType, 1>{1, -std::numeric_limits<TestType>::infinity()}) == infinity);
+}
+
+TEMPLATE_TEST_CASE("the largest difference is found wherever it is", "[measure]", float, double) {
+  const auto x = random_tensor<TestType, 4>({2, 2, 2, 2}, 1);
+  CHECK(attn::max_abs_difference(x, x) == 0.0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    auto y = x;
+    y.data()[i] += 4;
+    CHECK(attn::max_abs_difference(x, y) == Approx(4.0));
+    CHECK(attn::max_abs_difference(y, x) == Approx(4.0));
+  }
+}
+
+TEST_CASE("equal infinities do not differ, unequal ones do without end", "[measure]") {
+  const Tensor<double, 1> x = {-infinity, infinity, 1.0};
+  CHECK(attn::max_abs_difference(x, x) == 0.0);
+  CHECK(attn::max_abs_difference(x, {infinity, infinity, 1.0}) == infinity);
+  CHECK(attn::max_abs_difference(x, {-infinity, 0.0, 1.0}) == infinity);
+}
+
+TEST_CASE("a NaN is never lost in a maximum", "[measure]") {
+  const Tensor<double, 1> zeros = {0.0, 0.0, 0.0};
+  Tensor<double, 1> x = {1.0, infinity, 2.0};
+  x(GENERATE(0U, 1U, 2U)) = not_a_number;
+  CHECK(std::isnan(attn::max_abs(x)));
+  CHECK(std::isnan(attn::max_abs_difference(x, zeros)));
+  CHECK(std::isnan(attn::max_abs_difference(zeros, x)));
+  CHECK(std::isnan(attn::max_abs_difference(x, x)));
+  CHECK(std::isnan(attn::row_sum_deviation(x)));
+  CHECK(std::isnan(attn::mean_max_weight(x)));
+  CHECK(std::isnan(attn::mean_entropy(x)));
+}
+
+TEST_CASE("a difference of two shapes is refused with both", "[measure]") {
+  CHECK_THROWS_AS(attn::max_abs_difference(uniform(2), uniform(3)), std::invalid_argument);
+  CHECK_THROWS_WITH(
+      attn::max_abs_difference(random_tensor<double, 2>({2, 3}, 1), random_tensor<double, 2>({3, 2}, 1)),
+      Contains("2×3") && Contains("3×2"));
+}
+
+TEMPLATE_TEST_CASE("row sums are judged row by row, rows of zeros left out", "[measure]", float, double) {
+  const auto half = TestType(0.5);
+  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {0, 0}}) == 0.0);
+  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {half, 0}, {1, TestType(0.25)}}) == 0.5);
+  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {half, half}}) == 0.0);
+  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{1, -1}}) == 1.0);
+}
+
+TEST_CASE("uniform weights have entropy ln n, a single one has none", "[measure]") {
+  const std::size_t n = GENERATE(1, 2, 7, 100);
+  CHECK(attn::mean_entropy(uniform(n)) == Approx(std::log(static_cast<double>(n))).margin(1e-14));
+  CHECK(attn::mean_entropy(Tensor<double, 1>{0.0, 1.0, 0.0}) == 0.0);
+}
+
+TEMPLATE_TEST_CASE("what is said of rows is averaged over all of them", "[measure]", float, double) {
+  const auto half = TestType(0.5);
+  const Tensor<TestType, 3> weights = {{{half, half}, {0, 1}}, {{1, 0}, {half, half}}};
+  CHECK(attn::mean_entropy(weights) == Approx(std::log(2.0) / 2));
+  CHECK(attn::mean_max_weight(weights) == 0.75);
+  CHECK(attn::mean_jacobian_norm(weights) == 0.25);
+}
+
+TEST_CASE("a tensor without rows has means of 0", "[measure]") {
+  const auto empty = Tensor<double, 2>::from_shape({0, 3});
+  CHECK(attn::mean_entropy(empty) == 0.0);
+  CHECK(attn::mean_max_weight(empty) == 0.0);
+  CHECK(attn::mean_jacobian_norm(empty) == 0.0);
+}
+
+TEST_CASE("the Jacobian's norm follows from its definition", "[measure]") {
+  const auto weights = attn::softmax(random_tensor<double, 1>({6}, 1));
+  double sum_of_squares = 0.0;
+  for (std::size_t i = 0; i < 6; ++i)
+    for (std::size_t j = 0; j < 6; ++j) {
+      const double element = (i == j ? weights(i) : 0.0) - weights(i) * weights(j);
+      sum_of_squares += element * element;
+    }
+  CHECK(attn::mean_jacobian_norm(weights) == Approx(std::sqrt(sum_of_squares)).epsilon(1e-13));
+  CHECK(attn::mean_jacobian_norm(uniform(4)) == Approx(std::sqrt(3.0) / 4));
+}
+
+TEST_CASE("the Jacobian of nearly saturated weights is small but not lost", "[measure]") {
+  CHECK(attn::mean_jacobian_norm(Tensor<double, 1>{1.0, 0.0}) == 0.0);
+  CHECK(attn::mean_jacobian_norm(Tensor<double, 1>{1.0 - 0x1p-40, 0x1p-40}) == Approx(0x1p-39).epsilon(1e-9));
+}

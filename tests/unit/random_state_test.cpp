@@ -1,0 +1,150 @@
+#include "attn/random/random_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "attn/error.hpp"
+
+using attn::RandomState;
+using nlohmann::json;
+
+namespace {
+
+/// One more draw of the kind that a fixture recorded.
+json draw(RandomState& random, const std::string& call, const json& arguments) {
+  if (call == "random_sample") return random.random_sample();
+  if (call == "normal") return random.normal(arguments[0], arguments[1]);
+  if (call == "binomial") return random.binomial(arguments[0], arguments[1]);
+  if (call == "dirichlet") return random.dirichlet(arguments);
+  if (call == "randint") return random.randint(arguments[0], arguments[1]);
+  if (call == "permutation") return random.permutation(arguments[0]);
+  throw std::logic_error("the fixture has draws of an unknown kind: " + call);
+}
+
+}  // namespace
+
+TEST_CASE("every draw of a stream has the bits that NumPy gives it") {
+  const auto fixture = json::parse(std::ifstream(ATTN_FIXTURES "/random.json"));
+  REQUIRE(fixture["streams"].size() > 5);
+  for (const auto& stream : fixture["streams"]) {
+    RandomState random(stream["seed"]);
+    for (const auto& recorded : stream["draws"]) {
+      INFO("seed " << stream["seed"] << ": " << recorded["call"] << recorded["arguments"]);
+      for (int skipped = 0; skipped < recorded["skip"]; ++skipped)
+        draw(random, recorded["call"], recorded["arguments"]);
+      for (const auto& value : recorded["values"])
+        REQUIRE(draw(random, recorded["call"], recorded["arguments"]) == value);
+    }
+  }
+}
+
+TEST_CASE("a normal tensor is filled in C order from the same stream as single draws") {
+  RandomState one(42), other(42);
+  const auto tensor = one.normal<3>(0.5, 2.0, {2, 3, 5});
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      for (std::size_t k = 0; k < 5; ++k) CHECK(tensor(i, j, k) == other.normal(0.5, 2.0));
+  CHECK(one.random_sample() == other.random_sample());
+}
+
+TEST_CASE("the first normal numbers of seed 42 are the ones that every tutorial prints") {
+  RandomState random(42);
+  CHECK(random.normal() == 0.4967141530112327);
+  CHECK(random.normal() == -0.13826430117118466);
+  CHECK(random.normal() == 0.6476885381006925);
+}
+
+TEST_CASE("a copied generator goes on by itself, cached value included") {
+  RandomState random(7);
+  random.normal();
+  auto copy = random;
+  CHECK(random.normal() == copy.normal());
+  CHECK(random.normal() == copy.normal());
+}
+
+TEST_CASE("a binomial draw uses up the stream even where its result is certain") {
+  const auto after = [](std::int64_t trials, double probability) {
+    RandomState random(3);
+    random.binomial(trials, probability);
+    return random.random_sample();
+  };
+  RandomState random(3);
+  random.random_sample();
+  const double second = random.random_sample();
+  CHECK(after(0, 0.5) == second);
+  CHECK(after(9, 0.0) == second);
+  CHECK(after(9, 1.0) == second);
+}
+
+TEST_CASE("an integer from a range of one costs no draw") {
+  RandomState random(3), untouched(3);
+  CHECK(random.randint(-4, -3) == -4);
+  CHECK(random.random_sample() == untouched.random_sample());
+}
+
+TEST_CASE("integers stay within their range and reach both ends") {
+  RandomState random(11);
+  const auto largest = std::numeric_limits<std::int64_t>::max();
+  const auto smallest = std::numeric_limits<std::int64_t>::min();
+  CHECK(random.randint(largest - 1, largest) == largest - 1);
+  CHECK(random.randint(smallest, smallest + 1) == smallest);
+  std::array<int, 5> seen{};
+  for (int i = 0; i < 200; ++i) ++seen.at(static_cast<std::size_t>(random.randint(-2, 3) + 2));
+  CHECK(*std::min_element(seen.begin(), seen.end()) > 0);
+}
+
+TEST_CASE("binomial draws have the mean and the variance of their distribution") {
+  struct Case {
+    std::int64_t trials;
+    double probability;
+  };
+  const auto [trials, probability] =
+      GENERATE(Case{10, 0.3}, Case{100, 0.5}, Case{1000, 0.8}, Case{5000000, 0.1});
+  RandomState random(1);
+  constexpr int draws = 20000;
+  const double n = static_cast<double>(trials);
+  const double mean = n * probability, variance = mean * (1.0 - probability);
+  double sum = 0.0, squares = 0.0;
+  for (int i = 0; i < draws; ++i) {
+    const double deviation = static_cast<double>(random.binomial(trials, probability)) - mean;
+    sum += deviation;
+    squares += deviation * deviation;
+  }
+  CHECK(std::abs(sum / draws) < 4.0 * std::sqrt(variance / draws));
+  CHECK(std::abs(squares / draws / variance - 1.0) < 4.0 * std::sqrt(3.0 / draws));
+}
+
+TEST_CASE("a permutation has each number once, and a point of the simplex sums to one") {
+  RandomState random(5);
+  auto order = random.permutation(1000);
+  CHECK(!std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == static_cast<std::int64_t>(i));
+
+  const auto point = random.dirichlet({0.2, 1.0, 8.0});
+  CHECK(std::abs(std::accumulate(point.begin(), point.end(), 0.0) - 1.0) < 1e-15);
+}
+
+TEST_CASE("arguments out of range are refused with the value and the range") {
+  RandomState random(0);
+  const auto not_a_number = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(random.binomial(1, 1.5), "binomial probability 1.5 is out of range; valid: 0 to 1");
+  CHECK_THROWS_AS(random.binomial(1, -0.1), attn::Error);
+  CHECK_THROWS_AS(random.binomial(1, not_a_number), attn::Error);
+  CHECK_THROWS_WITH(random.binomial(-1, 0.5),
+                    "binomial trials -1 are out of range; valid: 0 to 9007199254740992");
+  CHECK_THROWS_AS(random.binomial((std::int64_t{1} << 53) + 1, 0.5), attn::Error);
+  CHECK_THROWS_WITH(random.dirichlet({1.0, 0.0}),
+                    "dirichlet alpha 0 is not positive; valid: any number above 0");
+  CHECK_THROWS_AS(random.dirichlet({not_a_number}), attn::Error);
+  CHECK_THROWS_WITH(random.randint(3, 3), "there is no integer from 3 to below 3; valid: low less than high");
+  CHECK_THROWS_AS(random.permutation(-1), attn::Error);
+  RandomState untouched(0);
+  CHECK(random.random_sample() == untouched.random_sample());
+}

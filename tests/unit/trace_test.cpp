@@ -1,0 +1,89 @@
+#include "attn/trace/trace.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+using attn::Event;
+using attn::Tensor;
+
+namespace {
+
+/// Keeps what it receives, but for the tensors' data.
+class Recorder : public attn::Sink {
+ public:
+  void receive(const Event& event) override { events.push_back(event); }
+  std::vector<Event> events;
+};
+
+}  // namespace
+
+TEST_CASE("a tap returns its tensor and sends it on") {
+  Recorder recorder;
+  attn::Trace trace(recorder, false);
+  const Tensor<double, 2> X = {{1, 2}, {3, 4}};
+  CHECK((trace.step({.id = "X", .from = {"W"}, .axes = {"token", "d_model"}}, X) == X));
+  REQUIRE(recorder.events.size() == 1);
+  CHECK(recorder.events[0].kind == attn::Kind::step);
+  CHECK(recorder.events[0].inputs == std::vector<std::string>{"W"});
+  CHECK(recorder.events[0].tensor->shape == attn::Shape{2, 2});
+}
+
+TEST_CASE("the batch axis is dropped for one sample and named for several") {
+  const Tensor<double, 3> X = xt::zeros<double>({2, 3, 4});
+  Recorder recorder;
+  attn::Trace(recorder, true).input({.id = "X", .axes = {"token", "d_model"}}, X);
+  attn::Trace(recorder, false).input({.id = "X", .axes = {"token", "d_model"}}, X);
+  CHECK(recorder.events[0].axes == std::vector<std::string>{"batch", "token", "d_model"});
+  CHECK(recorder.events[0].tensor->shape == attn::Shape{2, 3, 4});
+  CHECK(recorder.events[1].axes == std::vector<std::string>{"token", "d_model"});
+  CHECK(recorder.events[1].tensor->shape == attn::Shape{3, 4});
+}
+
+TEST_CASE("axes are labelled by name, and sample by sample only where the batch is shown") {
+  Recorder recorder;
+  attn::Trace trace(recorder, true);
+  trace.label("token", {{{"a", "b"}, {"c", "d"}}});
+  trace.input({.id = "X", .axes = {"token", "d_model"}}, Tensor<double, 3>(xt::zeros<double>({2, 2, 1})));
+  trace.input({.id = "table", .axes = {"token", "d_model"}}, Tensor<double, 2>(xt::zeros<double>({2, 1})));
+  CHECK(recorder.events[0].labels[0].empty());
+  CHECK(recorder.events[0].labels[1].of(1) == std::vector<std::string>{"c", "d"});
+  CHECK(recorder.events[0].labels[2].empty());
+  CHECK(recorder.events[1].labels[0].empty());
+}
+
+TEST_CASE("an id is used once and holds no other characters than the contract's") {
+  Recorder recorder;
+  attn::Trace trace(recorder, false);
+  trace.note("idea", "title", "text");
+  CHECK_THROWS_AS(trace.note("idea", "title", "text"), std::logic_error);
+  CHECK_THROWS_AS(trace.note("an idea", "title", "text"), std::logic_error);
+  CHECK_THROWS_AS(trace.note("", "title", "text"), std::logic_error);
+  CHECK_NOTHROW(trace.note("temperature=0.1/weights", "title", "text"));
+}
+
+TEST_CASE("a tensor whose axes are not all named is refused") {
+  Recorder recorder;
+  attn::Trace trace(recorder, false);
+  CHECK_THROWS_AS(trace.step({.id = "X", .axes = {"token"}}, Tensor<double, 3>(xt::zeros<double>({1, 2, 3}))),
+                  std::logic_error);
+}
+
+TEST_CASE("a claim holds when the measured value satisfies its limit, and never for NaN") {
+  Recorder recorder;
+  attn::Trace trace(recorder, false);
+  trace.claim({.id = "small", .claim = "small", .value = 1e-13, .limit = attn::at_most(1e-12)});
+  CHECK(trace.all_claims_hold());
+  trace.claim({.id = "large", .claim = "large", .value = 1e-11, .limit = attn::at_most(1e-12)});
+  CHECK_FALSE(trace.all_claims_hold());
+  CHECK_FALSE(attn::at_most(1.0).holds(std::nan("")));
+  CHECK_FALSE(attn::at_least(1.0).holds(std::nan("")));
+  CHECK_FALSE(attn::exactly(0.0).holds(std::nan("")));
+  CHECK(attn::at_least(1.0).holds(1.0));
+  CHECK(attn::exactly(0.0).holds(-0.0));
+}
+
+TEST_CASE("limits print as an operator and the shortest number") {
+  CHECK(to_string(attn::at_most(1e-12)) == "<= 1e-12");
+  CHECK(to_string(attn::exactly(0.0)) == "== 0");
+  CHECK(to_string(attn::at_least(0.5)) == ">= 0.5");
+}
