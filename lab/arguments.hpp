@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lessons/lesson.hpp"
+
+namespace lab {
+
+enum class Format { text, json };
+enum class Color { automatic, always, never };
+
+/// How and where the trace of a run is shown.
+struct Presentation {
+  std::optional<Format> format;       ///< where not given it follows the ending of `output`
+  std::optional<std::string> output;  ///< a file; standard output where not given
+  std::vector<std::string> steps;     ///< only these, where there are any
+  bool shapes = false;                ///< shapes only
+  int precision = 4;
+  bool full = false;
+  Color color = Color::automatic;
+};
+
+struct RunLesson {
+  const lessons::Lesson* lesson;
+  lessons::Options options;
+  Presentation presentation;
+};
+
+struct ListLessons {};
+
+/// The help or the version that was asked for.
+struct PrintText {
+  std::string text;
+};
+
+using Command = std::variant<RunLesson, ListLessons, PrintText>;
+
+/// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
+Command parse(int argc, char** argv);
+
+}  // namespace lab

@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "attn/error.hpp"
+#include "lab/commands.hpp"
+
+namespace {
+
+/// Prints the message on one line, whatever the values in it: control characters are shown, not obeyed.
+void report(std::string_view message) {
+  std::string line = "attnlab: ";
+  for (const char character : message) {
+    const auto byte = static_cast<unsigned char>(character);
+    line += byte < 0x20 || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, character);
+  }
+  std::fputs((line + "\n").c_str(), stderr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return lab::carry_out(lab::parse(argc, argv));
+  } catch (const attn::Error& error) {
+    report(error.what());
+  } catch (const std::bad_alloc&) {
+    report("the tensors of this run do not fit in memory; valid: smaller dimensions");
+  } catch (const std::exception& error) {
+    report(fmt::format("a fault of the program itself: {}", error.what()));
+  }
+  return 2;
+}

@@ -1,0 +1,94 @@
+#include "lab/output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "attn/error.hpp"
+
+namespace lab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// 0, or the error number.
+int write_all(int descriptor, const std::string& text) {
+  for (std::size_t written = 0; written < text.size();) {
+    const auto count = ::write(descriptor, text.data() + written, text.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    written += static_cast<std::size_t>(count);
+  }
+  return 0;
+}
+
+[[noreturn]] void refuse(const std::string& path, int error) {
+  throw attn::Error(
+      fmt::format("--output {} cannot be written: {}; valid: a file in a folder that exists and may be "
+                  "written to",
+                  path, std::strerror(error)));
+}
+
+void write_directly(const std::string& path, const std::string& text) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) refuse(path, errno);
+  const int error = write_all(descriptor, text);
+  ::close(descriptor);
+  if (error != 0 && error != EPIPE) refuse(path, error);
+}
+
+mode_t default_file_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return static_cast<mode_t>(0666) & ~mask;
+}
+
+/// The file that a chain of symbolic links ends at, which need not exist; `path` itself where it is no link.
+/// Not for links that go in a circle.
+fs::path followed(fs::path path) {
+  std::error_code ignored;
+  while (fs::is_symlink(fs::symlink_status(path, ignored)))
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  return path;
+}
+
+void write_beside_and_rename(const fs::path& path, mode_t mode, const std::string& text) {
+  std::string temporary = path.parent_path() / ".attnlab.XXXXXX";
+  const int descriptor = ::mkstemp(temporary.data());
+  if (descriptor < 0) refuse(path, errno);
+  int error = write_all(descriptor, text);
+  if (error == 0 && ::fchmod(descriptor, mode) != 0) error = errno;
+  if (error == 0 && ::fsync(descriptor) != 0) error = errno;
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  ::unlink(temporary.c_str());
+  refuse(path, error);
+}
+
+}  // namespace
+
+void write_to_stdout(const std::string& text) {
+  const int error = write_all(STDOUT_FILENO, text);
+  if (error != 0 && error != EPIPE)
+    throw attn::Error(fmt::format("standard output cannot be written: {}", std::strerror(error)));
+}
+
+void write_to_file(const std::string& path, const std::string& text) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::status_known(status)) refuse(path, error.value());
+  if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) refuse(path, errno);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_directly(path, text);
+  const auto mode = fs::exists(status) ? static_cast<mode_t>(status.permissions()) : default_file_mode();
+  write_beside_and_rename(followed(path), mode, text);
+}
+
+}  // namespace lab

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+namespace lab {
+
+/// Writes to standard output. A reader that has gone away is no error. Throws attn::Error where the system
+/// refuses.
+void write_to_stdout(const std::string& text);
+
+/// Writes a file whole or not at all: beside it under another name, then renamed. A file that is there keeps
+/// its permissions, a symbolic link stays and is followed, and what is no regular file (a device, a pipe) is
+/// written to directly. Throws attn::Error where the system refuses.
+void write_to_file(const std::string& path, const std::string& text);
+
+}  // namespace lab

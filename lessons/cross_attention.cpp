@@ -1,0 +1,145 @@
+/// Cross-attention: the queries come from one sentence, the keys and values from another.
+/// Sources: Bahdanau et al. 2014 (the idea, for translation); Vaswani et al. 2017, section 3.2.3 (this form).
+
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/attention_steps.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/multihead_steps.hpp"
+
+namespace lessons {
+
+namespace {
+
+template <class T>
+void claim_independent_lengths(Workbench<T>& bench, const Tensor<T, 3>& Q, const Tensor<T, 3>& K,
+                               const Tensor<T, 3>& V, const std::optional<Tensor<bool, 3>>& mask,
+                               const attn::Attention<T, 3>& attention) {
+  const double temperature = bench.options.temperature;
+  const auto limit = rounding<T>(attn::max_abs(attention.scaled) * attn::max_abs(V));
+  const auto alone = attn::scaled_dot_product_attention(
+      attn::first_rows(Q, 1), K, V, mask ? std::optional(attn::first_rows(*mask, 1)) : mask, temperature);
+  bench.trace.claim({.id = "queries-are-independent",
+                     .claim = "the first query alone gets the same answer: n_q is free",
+                     .formula = "max |attention(Q[:1], K, V) − output[:1]|",
+                     .value = attn::max_abs_difference(alone.output, attn::first_rows(attention.output, 1)),
+                     .limit = limit});
+  const auto doubled = attn::scaled_dot_product_attention(
+      Q, attn::rows_twice(K), attn::rows_twice(V), mask ? std::optional(attn::columns_twice(*mask)) : mask,
+      temperature);
+  bench.trace.claim({.id = "key-count-is-free",
+                     .claim = "with every key and value listed twice the answers stay the same: n_k is free",
+                     .formula = "max |attention(Q, [K; K], [V; V]) − output|",
+                     .value = attn::max_abs_difference(doubled.output, attention.output),
+                     .limit = limit});
+}
+
+template <class T>
+void run_single(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tensor<T, 3>& X_source) {
+  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
+  auto& trace = bench.trace;
+  const auto W_Q =
+      bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", "d_k"}}, d_model, d_k);
+  const auto W_K =
+      bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", "d_k"}}, d_model, d_k);
+  const auto W_V =
+      bench.weight({.id = "W_V", .title = "Makes values", .axes = {"d_model", "d_v"}}, d_model, d_v);
+  const auto mask = bench.mask(bench.plan.target, bench.plan.source);
+
+  const auto Q = trace.step({.id = "Q",
+                             .title = "What each target token asks of the source",
+                             .formula = "X_target W_Q",
+                             .from = {"X_target", "W_Q"},
+                             .axes = {"query", "d_k"}},
+                            attn::linear(X_target, W_Q));
+  const auto K = trace.step({.id = "K",
+                             .title = "What each source token can be found by",
+                             .formula = "X_source W_K",
+                             .from = {"X_source", "W_K"},
+                             .axes = {"key", "d_k"}},
+                            attn::linear(X_source, W_K));
+  const auto V = trace.step({.id = "V",
+                             .title = "What each source token has to give",
+                             .formula = "X_source W_V",
+                             .from = {"X_source", "W_V"},
+                             .axes = {"key", "d_v"}},
+                            attn::linear(X_source, W_V));
+
+  const auto shown = show_attention(bench, Q, K, V, mask);
+
+  claim_attention(bench, shown.attention, Q, K, V, mask);
+  claim_independent_lengths(bench, Q, K, V, mask, shown.attention);
+}
+
+template <class T>
+void run_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tensor<T, 3>& X_source) {
+  const auto weights = draw_multihead_weights(bench);
+  const auto mask = bench.mask(bench.plan.target, bench.plan.source);
+  show_multihead(bench, {"X_target", X_target}, {"X_source", X_source}, weights, mask);
+}
+
+template <class T>
+void run(Workbench<T>& bench) {
+  const auto& source = bench.plan.source;
+  const auto& target = bench.plan.target;
+  bench.label({"source", "key"}, source);
+  bench.label({"target", "query"}, target);
+
+  bench.trace.note(
+      "idea", "The idea",
+      "A decoder that writes the target sentence must look into the source sentence. The queries come from "
+      "the target, the keys and values from the source. The weights are a table of target × source: an "
+      "alignment of the two sentences, which need not be equally long.",
+      "Attention(X_target W_Q, X_source W_K, X_source W_V)");
+
+  bench.show_lengths(source);
+  const auto X_target = bench.embed({.id = "X_target",
+                                     .title = "The target sentence as vectors",
+                                     .axes = {"target", "d_model"},
+                                     .note = "It asks."},
+                                    target);
+  const auto X_source =
+      bench.embed({.id = "X_source",
+                   .title = "The source sentence as vectors",
+                   .axes = {"source", "d_model"},
+                   .note = "It answers. Where both sentences share a word they share its row."},
+                  source);
+  if (bench.options.heads)
+    run_multihead(bench, X_target, X_source);
+  else
+    run_single(bench, X_target, X_source);
+}
+
+double element_count(const Plan& plan) {
+  Options options = plan.options;
+  options.heads = options.heads.value_or(1);
+  return multihead_element_count(options, static_cast<double>(plan.source.size()),
+                                 static_cast<double>(plan.target.length()),
+                                 static_cast<double>(plan.source.length()));
+}
+
+}  // namespace
+
+extern const Lesson cross_attention;
+const Lesson cross_attention = {
+    .name = "cross-attention",
+    .title = "the words of one sentence look at the words of another",
+    .teaches =
+        "How a target sentence asks and a source sentence answers: queries from one, keys and values from "
+        "the "
+        "other, and an alignment table of target × source between them. With --heads it is multi-head "
+        "cross-attention, the form inside a transformer's decoder.",
+    .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
+                "seed", "weight-scale", "embeddings", "dtype"},
+    .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
+    .examples =
+        {"cross-attention --source \"I love cats\" --target \"J'aime les chats\"",
+         "cross-attention --source \"The cat sat on the mat\" --target \"Le chat s'est assis\" --heads 2"},
+    .element_count = element_count,
+    .run_float64 = run<double>,
+    .run_float32 = run<float>,
+};
+
+}  // namespace lessons

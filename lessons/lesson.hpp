@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "lessons/plan.hpp"
+#include "lessons/workbench.hpp"
+
+namespace lessons {
+
+/// A lesson as the program knows it. The table of all lessons is in table.cpp.
+struct Lesson {
+  std::string_view name;                  ///< the subcommand
+  std::string_view title;                 ///< one line for the curriculum
+  std::string_view teaches;               ///< a paragraph for the help
+  std::vector<std::string_view> options;  ///< keys of the options that it uses
+  bool takes_batches = true;              ///< whether a sentence may be repeated
+  Options defaults;
+  std::vector<std::string_view> examples;     ///< arguments that work as pasted
+  double (*element_count)(const Plan& plan);  ///< elements of all tensors together, for the memory estimate
+  void (*run_float64)(Workbench<double>& bench);
+  void (*run_float32)(Workbench<float>& bench);
+
+  bool uses(std::string_view option_key) const;
+};
+
+/// All lessons, in the order in which to learn them.
+const std::vector<const Lesson*>& all_lessons();
+
+/// Runs the lesson and sends its events to `sink`. Returns whether every claim held.
+bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink);
+
+}  // namespace lessons

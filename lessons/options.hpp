@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attn/trace/event.hpp"
+
+namespace lessons {
+
+/// What a person may decide about a run. Unset dimensions follow from the others (see plan.hpp).
+struct Options {
+  std::vector<std::string> sentence{};
+  std::vector<std::string> source{};
+  std::vector<std::string> target{};
+  std::optional<std::size_t> d_model{};
+  std::optional<std::size_t> d_k{};
+  std::optional<std::size_t> d_v{};
+  std::vector<std::size_t> d_k_list{};
+  std::optional<std::size_t> heads{};
+  std::optional<std::size_t> kv_heads{};
+  std::optional<std::size_t> samples{};
+  std::optional<std::size_t> window{};
+  bool causal = false;
+  double dropout = 0.0;
+  double temperature = 1.0;
+  bool residual = false;
+  bool norm = false;
+  std::uint32_t seed = 42;
+  std::optional<std::string> weight_scale{};
+  std::optional<std::string> embeddings{};
+  std::string dtype = "float64";
+};
+
+/// How an option is called and explained. Lessons list the keys of the options that they use; the key is the
+/// flag, except where two options of different type share a flag.
+struct OptionInfo {
+  std::string_view key;
+  std::string_view flag;
+  std::string_view value;
+  std::string_view help;
+  std::string_view otherwise = "";  ///< what an option that is not given follows from
+};
+
+/// Calls `visit(info, field)` for every option in the order of the help: the one list of them, behind the
+/// command line, the help and the trace's config.
+template <class AnyOptions, class Visitor>
+void visit_options(AnyOptions& options, Visitor&& visit) {
+  const auto option = [&](std::string_view flag, auto& field, std::string_view value, std::string_view help,
+                          std::string_view otherwise = "") {
+    visit(OptionInfo{flag, flag, value, help, otherwise}, field);
+  };
+  option("sentence", options.sentence, "TEXT", "the sentence");
+  option("source", options.source, "TEXT", "the sentence that keys and values come from");
+  option("target", options.target, "TEXT", "the sentence that queries come from");
+  option("d-model", options.d_model, "N", "numbers in a token's vector", "8");
+  option("d-k", options.d_k, "N", "numbers in a query and in a key", "d_model / heads");
+  option("d-v", options.d_v, "N", "numbers in a value", "d_model / heads");
+  visit(OptionInfo{"d-k-list", "d-k", "N,N,…", "the dimensions to compare"}, options.d_k_list);
+  option("heads", options.heads, "N", "attention heads");
+  option("kv-heads", options.kv_heads, "N", "key and value heads, each shared by heads / N query heads",
+         "heads");
+  option("samples", options.samples, "N", "dot products to draw for each dimension");
+  option("causal", options.causal, "", "hide every later token");
+  option("window", options.window, "N", "hide every token more than N positions away");
+  option("dropout", options.dropout, "P", "drop each attention weight with probability P");
+  option("temperature", options.temperature, "T", "divide the scaled scores by T");
+  option("residual", options.residual, "", "add the input to the output");
+  option("norm", options.norm, "", "normalise the result as the last step (layer norm)");
+  option("seed", options.seed, "N", "of numpy.random.RandomState");
+  option("weight-scale", options.weight_scale, "xavier|he|NUMBER", "standard deviation of the drawn weights",
+         "1/√fan_in");
+  option("embeddings", options.embeddings, "FILE",
+         "word vectors in the text format of word2vec, GloVe or fastText");
+  option("dtype", options.dtype, "float64|float32", "element type of the computation");
+}
+
+/// The options with these keys as they go into a trace's header, by their long names with `_` for `-`.
+std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
+                                                                 const std::vector<std::string_view>& keys);
+
+}  // namespace lessons

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+
+#include "attn/text/tokens.hpp"
+#include "attn/text/word_vectors.hpp"
+#include "lessons/options.hpp"
+
+namespace lessons {
+
+struct Lesson;
+
+/// Everything about a run that is decided before its first number: the options with every default filled in,
+/// the tokens, the word vectors.
+struct Plan {
+  Options options;
+  attn::TokenBatch sentence{};
+  attn::TokenBatch source{};
+  attn::TokenBatch target{};
+  std::optional<attn::WordVectors> vectors{};
+
+  /// Whether there are several samples, so that tensors are shown with a batch axis.
+  bool is_batched() const;
+
+  /// The trace's header.
+  attn::Header header(const Lesson& lesson) const;
+};
+
+/// Throws attn::Error for options that contradict each other or their own range, for sentences and word
+/// vectors that cannot be read, and for a run whose tensors would not fit in memory.
+Plan make_plan(const Lesson& lesson, const Options& options);
+
+}  // namespace lessons

@@ -1,0 +1,128 @@
+#include "lessons/workbench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
+#include "lessons/weight_scale.hpp"
+
+namespace lessons {
+
+template <class T>
+Workbench<T>::Workbench(const Plan& the_plan, attn::Trace& the_trace)
+    : plan(the_plan), options(the_plan.options), trace(the_trace), random(the_plan.options.seed) {}
+
+template <class T>
+void Workbench<T>::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
+  for (const auto& axis : axes) trace.label(axis, tokens.labels());
+}
+
+template <class T>
+void Workbench<T>::show_lengths(const attn::TokenBatch& tokens) {
+  if (!tokens.is_padded()) return;
+  const auto lengths = tokens.lengths();
+  auto counts = Tensor<std::int64_t, 1>::from_shape({lengths.size()});
+  std::copy(lengths.begin(), lengths.end(), counts.begin());
+  trace.input(
+      {.id = "lengths",
+       .title = "How many tokens of each sentence are real",
+       .axes = {"batch"},
+       .note =
+           "The sentences differ in length. The shorter ones are filled up with <pad>, a row of zeros that "
+           "no query may look at."},
+      counts);
+}
+
+template <class T>
+Tensor<T, 3> Workbench<T>::embed(const attn::About& about, const attn::TokenBatch& tokens) {
+  Tensor<double, 3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model()});
+  for (std::size_t b = 0; b < tokens.size(); ++b)
+    for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i) {
+      const auto& vector = vector_of(tokens.tokens[b][i]);
+      std::copy(vector.begin(), vector.end(), &X(b, i, 0));
+    }
+  return trace.input(about, attn::cast<T>(X));
+}
+
+template <class T>
+Tensor<T, 2> Workbench<T>::weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out) {
+  return trace.input(about,
+                     attn::cast<T>(random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_in, fan_out})));
+}
+
+template <class T>
+Tensor<T, 1> Workbench<T>::weight(const attn::About& about, std::size_t fan_in) {
+  return trace.input(about, attn::cast<T>(random.normal<1>(0.0, weight_scale(fan_in, 1), {fan_in})));
+}
+
+template <class T>
+template <std::size_t N>
+Tensor<T, N> Workbench<T>::normal(const attn::About& about, const std::array<std::size_t, N>& shape) {
+  return trace.input(about, attn::cast<T>(random.normal<N>(0.0, 1.0, shape)));
+}
+
+template <class T>
+Tensor<T, 1> Workbench<T>::constant(const attn::About& about, std::size_t length, double value) {
+  return trace.input(about, Tensor<T, 1>({length}, static_cast<T>(value)));
+}
+
+template <class T>
+std::optional<Tensor<bool, 3>> Workbench<T>::mask(const attn::TokenBatch& queries,
+                                                  const attn::TokenBatch& keys) {
+  const auto n_q = queries.length(), n_k = keys.length();
+  std::optional<Tensor<bool, 3>> mask;
+  const auto restrict_to = [&](const Tensor<bool, 3>& visible) {
+    mask = mask ? attn::both(*mask, visible) : visible;
+  };
+  if (options.causal) restrict_to(attn::repeat_mask(attn::causal_mask(n_q, n_k), keys.size()));
+  if (options.window)
+    restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()));
+  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k));
+  if (mask)
+    trace.input({.id = "mask",
+                 .title = "Who may look at whom",
+                 .axes = {"query", "key"},
+                 .note = "A query may look at the keys that are marked in its row."},
+                *mask);
+  return mask;
+}
+
+template <class T>
+double Workbench<T>::weight_scale(std::size_t fan_in, std::size_t fan_out) const {
+  return standard_deviation(options.weight_scale, fan_in, fan_out);
+}
+
+template <class T>
+void Workbench<T>::draw_embeddings() {
+  drawn_.emplace();
+  for (const auto* batch : {&plan.sentence, &plan.source, &plan.target})
+    for (const auto& sentence : batch->tokens)
+      for (const auto& token : sentence) {
+        if (drawn_->count(token) > 0) continue;
+        const auto row = random.normal<1>(0.0, 1.0, {d_model()});
+        drawn_->emplace(token, std::vector<double>(row.begin(), row.end()));
+      }
+}
+
+template <class T>
+const std::vector<double>& Workbench<T>::vector_of(const std::string& token) {
+  if (plan.vectors) return plan.vectors->at(token);
+  if (!drawn_) draw_embeddings();
+  return drawn_->at(token);
+}
+
+template class Workbench<float>;
+template class Workbench<double>;
+
+#define INSTANTIATE(T, N) \
+  template Tensor<T, N> Workbench<T>::normal(const attn::About&, const std::array<std::size_t, N>&);
+INSTANTIATE(float, 1)
+INSTANTIATE(float, 2)
+INSTANTIATE(float, 3)
+INSTANTIATE(double, 1)
+INSTANTIATE(double, 2)
+INSTANTIATE(double, 3)
+
+}  // namespace lessons

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/random/random_state.hpp"
+#include "attn/tensor.hpp"
+#include "attn/trace/trace.hpp"
+#include "lessons/plan.hpp"
+
+namespace lessons {
+
+using attn::Tensor;
+
+/// Where a lesson works: the plan, the random stream and the trace. Whatever a lesson starts from is drawn
+/// here, in the order in which the lesson asks, in float64, and rounded once to T.
+template <class T>
+class Workbench {
+ public:
+  Workbench(const Plan& plan, attn::Trace& trace);
+
+  const Plan& plan;
+  const Options& options;
+  attn::Trace& trace;
+  attn::RandomState random;
+
+  /// The dimensions of the plan, for a lesson that uses them.
+  std::size_t d_model() const { return options.d_model.value(); }
+  std::size_t d_k() const { return options.d_k.value(); }
+  std::size_t d_v() const { return options.d_v.value(); }
+  std::size_t heads() const { return options.heads.value_or(1); }
+  std::size_t kv_heads() const { return options.kv_heads.value_or(heads()); }
+
+  /// Names the entries of these axes after the tokens.
+  void label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens);
+
+  /// The input `lengths` [batch]: how many tokens of each sample are real. Only where there is padding.
+  void show_lengths(const attn::TokenBatch& tokens);
+
+  /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
+  /// for each distinct token (source before target); padding is a row of zeros.
+  Tensor<T, 3> embed(const attn::About& about, const attn::TokenBatch& tokens);
+
+  /// A weight matrix [fan_in×fan_out], drawn normal(0, s) with the standard deviation of `--weight-scale`.
+  Tensor<T, 2> weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out);
+
+  /// A weight vector [fan_in], drawn like a matrix with one column.
+  Tensor<T, 1> weight(const attn::About& about, std::size_t fan_in);
+
+  /// An input of that shape, drawn normal(0, 1).
+  template <std::size_t N>
+  Tensor<T, N> normal(const attn::About& about, const std::array<std::size_t, N>& shape);
+
+  /// An input vector [length] that costs no draw: a gain or a bias before training.
+  Tensor<T, 1> constant(const attn::About& about, std::size_t length, double value);
+
+  /// The input `mask` [batch×query×key] for `--causal`, `--window` and the padding of the keys; nothing where
+  /// every query may see every key.
+  std::optional<Tensor<bool, 3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
+
+ private:
+  double weight_scale(std::size_t fan_in, std::size_t fan_out) const;
+  void draw_embeddings();
+  const std::vector<double>& vector_of(const std::string& token);
+
+  std::optional<std::map<std::string, std::vector<double>>> drawn_;
+};
+
+}  // namespace lessons

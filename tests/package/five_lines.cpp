@@ -1,0 +1,9 @@
+#include <cstdio>
+
+#include <attn/ops/softmax.hpp>
+
+int main() {
+  const attn::Tensor<double, 1> scores = {1.0, 2.0, 3.0};
+  const auto weights = attn::softmax(scores);
+  std::printf("%.4f %.4f %.4f\n", weights(0), weights(1), weights(2));
+}
