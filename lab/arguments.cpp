@@ -79,6 +79,9 @@ void assign(const OptionInfo& info, std::uint32_t& field, const std::string& tex
 void assign(const OptionInfo& info, std::optional<std::size_t>& field, const std::string& text) {
   field = parse_count(info.flag, text, info.key == "window" ? 0 : 1);
 }
+void assign(const OptionInfo& info, std::optional<double>& field, const std::string& text) {
+  field = parse_number<double>(info.flag, text, "a number");
+}
 void assign(const OptionInfo&, std::string& field, const std::string& text) {
   field = text;
 }
@@ -106,6 +109,9 @@ std::string default_text(const std::string& text) {
 }
 std::string default_text(const std::optional<std::size_t>& number) {
   return number ? fmt::format("{}", *number) : "";
+}
+std::string default_text(const std::optional<double>& number) {
+  return number ? fmt::format("{:g}", *number) : "";
 }
 std::string default_text(const std::optional<std::string>& text) {
   return text.value_or("");
@@ -279,9 +285,10 @@ std::string general_help() {
       "       attnlab list\n"
       "       attnlab LESSON --help\n\nLessons, in the order in which to learn them:\n");
   for (const auto* lesson : lessons::all_lessons())
-    text += fmt::format("  {:<16}{}\n", lesson->name, lesson->title);
+    text += fmt::format("{:<16}{}\n", lesson->name, lesson->title);
   return text +
-         "\nExit status: 0 all that was claimed holds; 1 something does not; 2 bad usage or bad input.\n";
+         "\nExit status: 0 where all that is claimed holds, 1 where something does not,\n"
+         "2 for bad usage or bad input.\n";
 }
 
 std::vector<std::string> command_names() {

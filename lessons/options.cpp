@@ -31,6 +31,11 @@ attn::ConfigValue config_value(const std::optional<std::size_t>& number) {
   return static_cast<std::int64_t>(*number);
 }
 
+attn::ConfigValue config_value(const std::optional<double>& number) {
+  if (!number) return std::monostate{};
+  return *number;
+}
+
 attn::ConfigValue config_value(const std::optional<std::string>& text) {
   if (!text) return std::monostate{};
   return *text;

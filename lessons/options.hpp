@@ -33,6 +33,26 @@ struct Options {
   std::optional<std::string> weight_scale{};
   std::optional<std::string> embeddings{};
   std::string dtype = "float64";
+  std::string encoding = "all";
+  std::string pairing = "adjacent";
+  std::string attention = "bahdanau";
+  bool bidirectional = false;
+  std::optional<std::size_t> hidden{};
+  std::optional<std::size_t> d_ff{};
+  std::string activation = "relu";
+  std::string norm_order = "post";
+  std::optional<std::string> memory{};
+  std::optional<std::size_t> classes{};
+  std::optional<std::size_t> new_tokens{};
+  std::string variant = "all";
+  std::optional<std::string> pattern{};
+  std::optional<std::size_t> block{};
+  std::optional<std::size_t> rank{};
+  std::optional<std::size_t> features{};
+  std::optional<std::size_t> layers{};
+  std::optional<std::size_t> warmup{};
+  std::optional<double> max_norm{};
+  std::vector<std::size_t> lengths{};
 };
 
 /// How an option is called and explained. Lessons list the keys of the options that they use; the key is the
@@ -75,6 +95,29 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
          "1/√fan_in");
   option("embeddings", options.embeddings, "FILE",
          "word vectors in the text format of word2vec, GloVe or fastText");
+  option("encoding", options.encoding, "all|sinusoidal|learned|relative|t5|alibi|rope", "the encoding to show");
+  option("pairing", options.pairing, "adjacent|halves", "the pairs of numbers that RoPE rotates");
+  option("attention", options.attention, "bahdanau|luong-dot|luong-general|luong-concat|multihead",
+         "how the decoder attends");
+  option("bidirectional", options.bidirectional, "", "read the source backwards too");
+  option("hidden", options.hidden, "N", "numbers in a recurrent state", "d_model");
+  option("d-ff", options.d_ff, "N", "numbers in the hidden layer of the feed-forward network", "4 · d_model");
+  option("activation", options.activation, "relu|gelu", "of the feed-forward network");
+  visit(OptionInfo{"norm-order", "norm", "post|pre", "layer norm after each sublayer or before it"},
+        options.norm_order);
+  option("memory", options.memory, "TEXT", "an encoder's sentence to attend to as well: a decoder block");
+  option("classes", options.classes, "N", "classes to tell apart");
+  option("new-tokens", options.new_tokens, "N", "tokens to generate");
+  option("variant", options.variant, "all|local|sliding|sparse|linear|chunked|flash|linformer|performer|gqa",
+         "the variant to show");
+  option("pattern", options.pattern, "strided|fixed|random|FILE", "which pairs sparse attention computes");
+  option("block", options.block, "N", "queries or keys in a block");
+  option("rank", options.rank, "N", "rows that Linformer projects the keys to");
+  option("features", options.features, "N", "random features of Performer", "2 · d_k");
+  option("layers", options.layers, "N", "layers to go through");
+  option("warmup", options.warmup, "N", "steps until the learning rate peaks");
+  option("max-norm", options.max_norm, "X", "largest norm that a gradient may have");
+  option("lengths", options.lengths, "N,N,...", "sequence lengths to compare");
   option("dtype", options.dtype, "float64|float32", "element type of the computation");
 }
 

@@ -1,10 +1,11 @@
 #include "lessons/plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <sstream>
 
 #include "attn/error.hpp"
 #include "lessons/lesson.hpp"
@@ -60,8 +61,38 @@ void check_batches(const Lesson& lesson, const Options& options) {
   refuse_repetition(lesson, "source", options.source);
   refuse_repetition(lesson, "target", options.target);
   if (options.source.size() != options.target.size())
-    throw Error(fmt::format("--source is given {} times but --target {} times; valid: as often as each other",
+    throw Error(fmt::format("{} --source but {} --target are given; valid: as many of one as of the other",
                             options.source.size(), options.target.size()));
+}
+
+/// The alternatives of an option whose value is one of several words, such as "float64|float32"; none where any
+/// other text may stand.
+std::vector<std::string> choices_of(const OptionInfo& info) {
+  const bool takes_other_text = std::any_of(info.value.begin(), info.value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  std::vector<std::string> choices;
+  std::istringstream words{std::string(info.value)};
+  for (std::string word; !takes_other_text && std::getline(words, word, '|');) choices.push_back(word);
+  return choices;
+}
+
+/// Options of most types have no range of their own.
+template <class Field>
+void check_range(const OptionInfo&, const Field&) {}
+
+void check_range(const OptionInfo& info, const std::string& text) {
+  const auto choices = choices_of(info);
+  if (std::find(choices.begin(), choices.end(), text) == choices.end())
+    throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, text, fmt::join(choices, ", ")));
+}
+
+void check_range(const OptionInfo& info, const std::optional<std::size_t>& count) {
+  const bool may_be_zero = info.key == "window";
+  if (count == std::size_t{0} && !may_be_zero)
+    throw Error(fmt::format("--{} 0 leaves nothing to compute; valid: 1 or more", info.flag));
+}
+
+void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts) {
+  for (const auto count : counts) check_range(info, std::optional(count));
 }
 
 void check_ranges(const Options& options) {
@@ -72,21 +103,8 @@ void check_ranges(const Options& options) {
   if (!(options.temperature >= 1.0 / largest_temperature && options.temperature <= largest_temperature))
     throw Error(fmt::format("--temperature {} cannot divide scores; valid: a number from {:g} to {:g}",
                             options.temperature, 1.0 / largest_temperature, largest_temperature));
-  if (options.dtype != "float64" && options.dtype != "float32")
-    throw Error(fmt::format("--dtype {} is unknown; valid: float64 or float32", options.dtype));
   if (options.weight_scale) standard_deviation(*options.weight_scale, 1, 1);
-  const std::array<std::pair<const char*, const std::optional<std::size_t>*>, 6> counts = {
-      {{"d-model", &options.d_model},
-       {"d-k", &options.d_k},
-       {"d-v", &options.d_v},
-       {"heads", &options.heads},
-       {"kv-heads", &options.kv_heads},
-       {"samples", &options.samples}}};
-  for (const auto& [name, count] : counts)
-    if (*count == std::size_t{0})
-      throw Error(fmt::format("--{} 0 leaves nothing to compute; valid: 1 or more", name));
-  if (std::count(options.d_k_list.begin(), options.d_k_list.end(), std::size_t{0}) > 0)
-    throw Error("--d-k 0 leaves nothing to compute; valid: 1 or more");
+  visit_options(options, [](const OptionInfo& info, const auto& field) { check_range(info, field); });
 }
 
 void fill_in_d_model(const Lesson& lesson, Options& options,
@@ -109,6 +127,12 @@ void fill_in_head_dimensions(const Lesson& lesson, Options& options) {
   const auto per_head = options.d_model.value_or(default_d_model) / options.heads.value_or(1);
   if (!options.d_k) options.d_k = per_head;
   if (!options.d_v) options.d_v = per_head;
+}
+
+void fill_in_sizes(const Lesson& lesson, Options& options) {
+  const auto d_model = options.d_model.value_or(default_d_model);
+  if (lesson.uses("hidden") && !options.hidden) options.hidden = d_model;
+  if (lesson.uses("d-ff") && !options.d_ff) options.d_ff = 4 * d_model;
 }
 
 void fill_in_kv_heads(const Lesson& lesson, Options& options) {
@@ -193,6 +217,7 @@ Plan make_plan(const Lesson& lesson, const Options& given) {
   fill_in_d_model(lesson, options, plan.vectors);
   fill_in_head_dimensions(lesson, options);
   fill_in_kv_heads(lesson, options);
+  fill_in_sizes(lesson, options);
   check_memory(lesson, plan);
   check_heads(given, options);
   return plan;

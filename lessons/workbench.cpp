@@ -1,6 +1,7 @@
 #include "lessons/workbench.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -72,21 +73,31 @@ template <class T>
 std::optional<Tensor<bool, 3>> Workbench<T>::mask(const attn::TokenBatch& queries,
                                                   const attn::TokenBatch& keys) {
   const auto n_q = queries.length(), n_k = keys.length();
+  const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);
   std::optional<Tensor<bool, 3>> mask;
-  const auto restrict_to = [&](const Tensor<bool, 3>& visible) {
+  std::vector<std::string> rules;
+  const auto restrict_to = [&](const Tensor<bool, 3>& visible, std::string rule) {
     mask = mask ? attn::both(*mask, visible) : visible;
+    rules.push_back(std::move(rule));
   };
-  if (options.causal) restrict_to(attn::repeat_mask(attn::causal_mask(n_q, n_k), keys.size()));
+  if (options.causal)
+    restrict_to(attn::repeat_mask(attn::causal_mask(n_q, n_k), keys.size()), "j ≤ " + position);
   if (options.window)
-    restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()));
-  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k));
-  if (mask)
-    trace.input({.id = "mask",
-                 .title = "Who may look at whom",
-                 .axes = {"query", "key"},
-                 .note = "A query may look at the keys that are marked in its row."},
-                *mask);
-  return mask;
+    restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()),
+                fmt::format("|{} − j| ≤ {}", position, *options.window));
+  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
+  if (!mask) return mask;
+
+  std::string note = "Query i may look at key j where 1 stands.";
+  if (n_q != n_k && (options.causal || options.window))
+    note += " The sequences end together: the last query stands beside the last key.";
+  if (attn::has_empty_row(*mask)) note += " A query that may look at nothing gets no weights and the output 0.";
+  return trace.input({.id = "mask",
+                      .title = "Who may look at whom",
+                      .formula = fmt::format("{}", fmt::join(rules, " and ")),
+                      .axes = {"query", "key"},
+                      .note = note},
+                     *mask);
 }
 
 template <class T>

@@ -128,3 +128,8 @@ TEST_CASE("a mask that does not fit the scores is refused with both shapes", "[m
   CHECK_THROWS_WITH(attn::apply_mask(scores, attn::padding_mask({1, 2, 3}, 4, 5)), Contains("mask is 3×4×5"));
   CHECK_THROWS_WITH(attn::apply_mask(scores, random_mask<4>({2, 2, 4, 5}, 1)), Contains("mask is 2×2×4×5"));
 }
+
+TEST_CASE("A mask tells whether a query is left with nothing to see") {
+  CHECK(attn::has_empty_row(attn::repeat_mask(attn::causal_mask(3, 2), 2)));
+  CHECK_FALSE(attn::has_empty_row(attn::repeat_mask(attn::causal_mask(2, 3), 2)));
+}

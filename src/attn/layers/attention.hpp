@@ -18,7 +18,8 @@ struct Attention {
 };
 
 /// Q [batch…×query×d_k], K [batch…×key×d_k], V [batch…×key×d_v], mask [batch×query×key], true = may be seen.
-/// Instantiated for float and double, ranks 3 and 4.
+/// Instantiated for float and double, ranks 3 and 4. Throws std::invalid_argument, with both shapes, where
+/// they do not match.
 template <class T, std::size_t N>
 Attention<T, N> scaled_dot_product_attention(const Tensor<T, N>& Q, const Tensor<T, N>& K,
                                              const Tensor<T, N>& V,

@@ -27,7 +27,8 @@ struct MultiHeadAttention {
   Tensor<T, 3> output;                     ///< [batch×query×d_model]
 };
 
-/// Queries from X_query [batch×query×d_model], keys and values from X_key [batch×key×d_model].
+/// Queries from X_query [batch×query×d_model], keys and values from X_key [batch×key×d_model]. Throws
+/// std::invalid_argument where shapes or numbers of heads do not match.
 template <class T>
 MultiHeadAttention<T> multihead_attention(const Tensor<T, 3>& X_query, const Tensor<T, 3>& X_key,
                                           const MultiHeadWeights<T>& weights, std::size_t heads,

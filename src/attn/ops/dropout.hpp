@@ -7,10 +7,12 @@ namespace attn {
 
 /// 1 where a weight is kept, 0 where it is dropped: binomial(1, 1 − p) for each element in C order, as
 /// `np.random.binomial(1, 1 - p, shape)` draws it. Ranks 3 and 4.
+/// Throws std::invalid_argument unless 0 <= p < 1.
 template <std::size_t N>
 Tensor<std::int64_t, N> dropout_mask(RandomState& random, double p, const std::array<std::size_t, N>& shape);
 
 /// weights · mask / (1 − p): inverted dropout (Srivastava et al. 2014), which keeps the expected value.
+/// Throws std::invalid_argument unless 0 <= p < 1 and the shapes are equal.
 template <class T, std::size_t N>
 Tensor<T, N> dropout(const Tensor<T, N>& weights, const Tensor<std::int64_t, N>& mask, double p);
 

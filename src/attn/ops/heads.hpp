@@ -15,6 +15,7 @@ Tensor<T, 3> merge_heads(const Tensor<T, 4>& heads);
 
 /// Grouped-query attention (Ainslie et al. 2023): query head i reads key/value head ⌊i·h_kv/h⌋.
 /// [batch×kv_head×n×d] → [batch×head×n×d].
+/// Throws std::invalid_argument where the number of key/value heads does not divide `heads`.
 template <class T>
 Tensor<T, 4> repeat_heads(const Tensor<T, 4>& kv_heads, std::size_t heads);
 

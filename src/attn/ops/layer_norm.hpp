@@ -6,6 +6,7 @@ namespace attn {
 
 /// Layer normalisation along the last axis (Ba et al. 2016): (x − mean) / √(variance + 1e-5) · gain + bias,
 /// with the biased variance. x is [batch×n×d], gain and bias are [d].
+/// Throws std::invalid_argument, with both shapes, where they do not match.
 template <class T>
 Tensor<T, 3> layer_norm(const Tensor<T, 3>& x, const Tensor<T, 1>& gain, const Tensor<T, 1>& bias);
 

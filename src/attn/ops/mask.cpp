@@ -76,6 +76,13 @@ Tensor<bool, 3> repeat_mask(const Tensor<bool, 2>& mask, std::size_t batch) {
   return repeated;
 }
 
+bool has_empty_row(const Tensor<bool, 3>& mask) {
+  for (auto row = mask.begin(); row != mask.end(); row += static_cast<std::ptrdiff_t>(mask.shape(2)))
+    if (std::none_of(row, row + static_cast<std::ptrdiff_t>(mask.shape(2)), [](bool sees) { return sees; }))
+      return true;
+  return false;
+}
+
 template <std::size_t N>
 Tensor<bool, N> both(const Tensor<bool, N>& a, const Tensor<bool, N>& b) {
   if (a.shape() != b.shape()) throw shape_mismatch("both", "a", a, "b", b, "the shapes must be equal");

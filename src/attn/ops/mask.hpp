@@ -23,7 +23,10 @@ Tensor<bool, 3> padding_mask(const std::vector<std::size_t>& lengths, std::size_
 /// [batch×query×key]: the same mask for each sample.
 Tensor<bool, 3> repeat_mask(const Tensor<bool, 2>& mask, std::size_t batch);
 
-/// True where both are.
+/// Whether some query may see no key at all.
+bool has_empty_row(const Tensor<bool, 3>& mask);
+
+/// True where both are. Throws std::invalid_argument where the shapes differ.
 template <std::size_t N>
 Tensor<bool, N> both(const Tensor<bool, N>& a, const Tensor<bool, N>& b);
 

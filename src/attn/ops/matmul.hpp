@@ -6,9 +6,10 @@ namespace attn {
 
 /// Matrix products. Instantiated for float and double.
 ///
-/// Every number that a lesson prints must be the same on every machine, so a product of few multiply-adds is
-/// summed in order by plain loops, and only larger ones go to BLAS, whose order of summation depends on the
-/// CPU and on the number of threads. Float products are summed in float64 and rounded once.
+/// Every number that a lesson prints must be the same on every machine, so a product of at most 2^18
+/// multiply-adds is summed in order by plain loops, and only larger ones go to BLAS, whose order of
+/// summation depends on the CPU and on the number of threads. Each sample of a batch counts by itself.
+/// Float products are summed in float64 and rounded once.
 
 /// a b for each matrix of a batch: [batch…×m×k] · [batch…×k×n] → [batch…×m×n]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
@@ -16,6 +17,7 @@ template <class T, std::size_t N>
 Tensor<T, N> matmul(const Tensor<T, N>& a, const Tensor<T, N>& b);
 
 /// x W: the last axis of x [batch…×n×d_in] times weight [d_in×d_out]; ranks 2 to 4.
+/// Throws std::invalid_argument, with both shapes, where they do not match.
 template <class T, std::size_t N>
 Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight);
 
@@ -24,6 +26,7 @@ template <class T, std::size_t N>
 Tensor<T, N> transpose(const Tensor<T, N>& x);
 
 /// A matrix times a vector: [m×k] · [k] → [m]; and a vector times a matrix: [k] · [k×n] → [n].
+/// Both throw std::invalid_argument, with both shapes, where they do not match.
 template <class T>
 Tensor<T, 1> matmul(const Tensor<T, 2>& a, const Tensor<T, 1>& x);
 template <class T>

@@ -4,8 +4,9 @@
 
 namespace attn {
 
-/// Scoring functions: how well each of n_q queries [query×d] matches each of n_k keys [key×d]. All return
-/// `scores` [query×key].
+/// Scoring functions, and the parts that they are made of: how well each of n_q queries [query×d] matches
+/// each of n_k keys [key×d]. Scores are [query×key]. All throw std::invalid_argument, with both shapes, where
+/// those do not match.
 
 /// qᵢᵀ kⱼ (Luong et al. 2015, "dot").
 template <class T>

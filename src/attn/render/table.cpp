@@ -296,9 +296,9 @@ std::string TableLayout::draw() const {
   std::string text;
   for (const auto& grid : grids_) {
     if (!text.empty()) text += '\n';
-    if (!grid.caption.empty())
-      text += std::string(indent, ' ') +
-              (style_.color ? ansi::styled(grid.caption, ansi::bold) : grid.caption) + '\n';
+    const auto caption = shorten(grid.caption, style_.width - indent);
+    if (!caption.empty())
+      text += std::string(indent, ' ') + (style_.color ? ansi::styled(caption, ansi::bold) : caption) + '\n';
     if (!grid.left_out) text += draw(grid);
   }
   return text;

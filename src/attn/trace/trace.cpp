@@ -82,7 +82,8 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
               .note = about.note,
               .inputs = about.from,
               .axes = about.axes,
-              .distribution = about.distribution};
+              .distribution = about.distribution,
+              .curve = about.curve};
   const bool has_batch = tensor.shape.size() == about.axes.size() + 1;
   if (!has_batch && tensor.shape.size() != about.axes.size())
     throw std::logic_error(fmt::format("[trace] {} has rank {} but {} axes are named", about.id,

@@ -19,6 +19,7 @@ struct About {
   std::vector<std::string> axes{};
   std::string note{};
   bool distribution = false;
+  bool curve = false;         ///< worth a plot along its last axis
 };
 
 /// A claim that a lesson verifies on the run. `formula` says what was measured.

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/program.hpp"
+#include "tests/unit/schema.hpp"
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Strings = std::vector<std::string>;
+
+/// Command lines that between them meet every kind of event and tensor.
+Strings command_lines() {
+  Strings lines = {
+      "multihead --causal --window 2 --dropout 0.3 --residual --norm --heads 4 --kv-heads 2",
+      "cross-attention --heads 2 --dropout 0.5 --temperature 0.5 --weight-scale he",
+      "cross-attention --source 'I love cats' --target Chats --source Sleep --target 'Dormez bien'",
+      "sdpa --source 'one two three' --target 'four' --causal --d-v 3",
+      "self-attention --sentence 'the cat' --embeddings data/tutorial/cat_sat.vectors.txt --steps X,weights",
+      "scaling --d-k 1,2,3 --samples 33 --seed 4294967295",
+  };
+  for (const auto& lesson : lessons()) {
+    lines.push_back(lesson);
+    lines.push_back(lesson + " --dtype float32");
+    lines.push_back(lesson + " --shapes");
+    lines.push_back(lesson + with_sentence(lesson, "Word"));
+    lines.push_back(lesson +
+                    with_sentence(lesson, "Übergröße 猫が座った 👩‍👩‍👧 é \"quoted\""));
+    lines.push_back(lesson + with_sentence(lesson, sentence_of(40)));
+    const auto batch = lesson + with_sentence(lesson, "I love cats") + with_sentence(lesson, "Sleep");
+    if (run(batch).status == 0) lines.push_back(batch);
+  }
+  return lines;
+}
+
+/// The lengths of nested lists; fails the test where lists side by side differ in length.
+Json shape_of(const Json& data) {
+  Json shape = Json::array();
+  if (!data.is_array()) return shape;
+  shape.push_back(data.size());
+  if (data.empty()) return shape;
+  const auto inner = shape_of(data[0]);
+  for (const auto& item : data)
+    if (shape_of(item) != inner) FAIL("lists side by side differ in length");
+  for (const auto& length : inner) shape.push_back(length);
+  return shape;
+}
+
+void check_labels(const Json& tensor) {
+  for (std::size_t axis = 0; axis < tensor["labels"].size(); ++axis) {
+    const auto& labels = tensor["labels"][axis];
+    if (labels.is_null()) continue;
+    const bool per_sample = labels[0].is_array();
+    if (per_sample) CHECK(labels.size() == tensor["shape"][0]);
+    for (const auto& list : per_sample ? labels : Json::array({labels}))
+      CHECK(list.size() == tensor["shape"][axis]);
+  }
+}
+
+void check_inputs(const Json& events) {
+  std::set<std::string> tensors;
+  for (const auto& event : events) {
+    for (const auto& input : event.value("inputs", Json::array())) {
+      INFO(event["id"] << " from " << input);
+      CHECK(tensors.count(input) == 1);
+    }
+    if (event.contains("shape")) tensors.insert(event["id"]);
+  }
+}
+
+void check_events(const Json& events) {
+  std::set<std::string> ids;
+  for (const auto& event : events) {
+    INFO(event["id"]);
+    CHECK(ids.insert(event["id"]).second);
+    if (!event.contains("shape")) continue;
+    CHECK(event["axes"].size() == event["shape"].size());
+    CHECK(event["labels"].size() == event["shape"].size());
+    if (event.contains("data")) CHECK(shape_of(event["data"]) == event["shape"]);
+    check_labels(event);
+  }
+}
+
+std::string joined(const Json& items) {
+  std::string text;
+  for (const auto& item : items) {
+    if (!text.empty()) text += ',';
+    text += item.is_string() ? item.get<std::string>() : item.dump();
+  }
+  return text;
+}
+
+/// The command line that a trace's config describes.
+std::string arguments_from(const Json& trace) {
+  auto arguments = trace["lesson"].get<std::string>();
+  for (const auto& [name, value] : trace["config"].items()) {
+    if (name == "tokens" || name == "source_tokens" || name == "target_tokens") continue;
+    if (value.is_null() || value == false || value == Json::array()) continue;
+    auto option = " --" + name;
+    std::replace(option.begin(), option.end(), '_', '-');
+    const bool is_repeated = name == "sentence" || name == "source" || name == "target";
+    if (value == true)
+      arguments += option;
+    else if (is_repeated)
+      for (const auto& text : value) arguments += option + ' ' + as_argument(text.get<std::string>());
+    else
+      arguments += option + ' ' + as_argument(joined(value.is_array() ? value : Json::array({value})));
+  }
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("every trace as JSON is valid by the schema and consistent in itself") {
+  for (const auto& line : command_lines()) {
+    INFO("attnlab " << line);
+    const auto text = output_of(line + " --format json");
+    CHECK(schema_errors(text) == Strings{});
+    const auto trace = Json::parse(text);
+    check_events(trace["events"]);
+    if (trace["config"]["steps"].is_null()) check_inputs(trace["events"]);
+  }
+}
+
+TEST_CASE("a trace can be run again from its config") {
+  for (const auto& line : command_lines()) {
+    const auto text = output_of(line + " --format json");
+    const auto again = arguments_from(Json::parse(text));
+    INFO("attnlab " << line << "\nattnlab " << again);
+    CHECK((output_of(again + " --format json") == text));
+  }
+}
+
+TEST_CASE("the config has every option that the lesson takes") {
+  const std::set<std::string> not_in_config = {"help", "format", "output", "color"};
+  for (const auto& lesson : lessons()) {
+    const auto config = Json::parse(output_of(lesson + " --format json"))["config"];
+    for (const auto& line : lines_of(output_of(lesson + " --help"))) {
+      if (line.rfind("  --", 0) != 0) continue;
+      auto name = line.substr(4, line.find(' ', 4) - 4);
+      std::replace(name.begin(), name.end(), '-', '_');
+      INFO(lesson << ": " << name);
+      CHECK(config.contains(name) != (not_in_config.count(name) > 0));
+    }
+    for (const auto& [name, value] : config.items()) {
+      if (name == "tokens" || name == "source_tokens" || name == "target_tokens") continue;
+      auto option = "--" + name;
+      std::replace(option.begin(), option.end(), '_', '-');
+      INFO(lesson << ": " << option);
+      CHECK(takes(lesson, option));
+    }
+  }
+}
+
+TEST_CASE("a trace without what its schema requires is not valid") {
+  auto trace = Json::parse(output_of("sdpa --format json"));
+  trace["events"][1].erase("shape");
+  CHECK(schema_errors(trace.dump()) != Strings{});
+}

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What a run of attnlab left behind.
+struct Result {
+  int status = 0;  ///< of its exit, or 128 + the number of the signal that ended it
+  std::string out;
+  std::string err;
+  std::size_t peak_memory = 0;  ///< bytes
+};
+
+/// Where the standard output of a run goes. Only what goes to a pipe or a terminal can be read.
+enum class Output { pipe, terminal, full_device, closed_pipe };
+
+struct Surroundings {
+  std::map<std::string, std::string> environment{};  ///< on top of the tests' own
+  Output output = Output::pipe;
+};
+
+/// Runs attnlab with these arguments, which are taken apart as a shell does ('…', "…" and \ keep white
+/// space). It runs at the project's root, with nothing to read, without the variables that change colours or
+/// BLAS, and without root's right to write where permissions forbid it.
+Result run(const std::string& arguments, const Surroundings& surroundings = {});
+
+/// What a successful run prints. Checks that it is one, with nothing on stderr.
+std::string output_of(const std::string& arguments, const Surroundings& surroundings = {});
+
+/// The text as one argument.
+std::string as_argument(std::string_view text);
+
+/// The names of all lessons, as `attnlab list` has them.
+std::vector<std::string> lessons();
+
+/// Whether the lesson's help has the option, "--causal".
+bool takes(const std::string& lesson, const std::string& option);
+
+/// " --sentence …" or " --source … --target …", as the lesson takes it; nothing where it takes no sentence.
+std::string with_sentence(const std::string& lesson, const std::string& sentence);
+
+/// "1 2 3 …": a sentence of so many different tokens.
+std::string sentence_of(std::size_t tokens);
+
+std::vector<std::string> lines_of(const std::string& text);
