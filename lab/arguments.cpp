@@ -5,14 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <limits>
+#include <memory>
+#include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
-#include "lab/spelling.hpp"
+#include "lab/option_values.hpp"
 
 namespace lab {
 
@@ -25,6 +25,7 @@ using lessons::Options;
 
 constexpr std::size_t help_column = 32;
 constexpr std::size_t help_width = 80;
+constexpr std::size_t longest_value = 48;
 const char* const computed = "What is computed";
 const char* const shown = "How it is shown";
 
@@ -32,95 +33,18 @@ std::string wrapped(std::string_view text, std::size_t width) {
   return fmt::format("{}", fmt::join(attn::wrap(text, width), "\n"));
 }
 
+/// How the value of an option is called beside its flag: its alternatives, unless they are too many for that.
+std::string value_name(const OptionInfo& info) {
+  return info.value.size() <= longest_value ? std::string(info.value) : "NAME";
+}
+
 std::string option_help(const OptionInfo& info, bool repeatable, const std::string& default_value) {
   std::string text(info.help);
+  if (value_name(info) != info.value) text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
   if (repeatable) text += "; repeat it for a batch, shorter ones are padded";
   const auto otherwise = default_value.empty() ? std::string(info.otherwise) : default_value;
   if (!otherwise.empty()) text += "; default " + otherwise;
   return wrapped(text, help_width - help_column);
-}
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
-template <class Number>
-Number parse_number(std::string_view flag, const std::string& given, std::string_view valid) {
-  const auto text = trimmed(given);
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw Error(fmt::format("--{} {} is out of range or no number; valid: {}", flag,
-                            given.empty() ? "\"\"" : given, valid));
-  return value;
-}
-
-bool is_more_than_memory_holds(const std::string& text) {
-  std::size_t value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc::result_out_of_range && end == text.data() + text.size();
-}
-
-std::size_t parse_count(std::string_view flag, const std::string& text, std::size_t smallest) {
-  if (is_more_than_memory_holds(trimmed(text)))
-    throw Error(fmt::format(
-        "--{} {} is too large: even 2^64 numbers need 128 EiB; valid: what fits in memory", flag, text));
-  return parse_number<std::size_t>(flag, text, fmt::format("a whole number, {} or more", smallest));
-}
-
-/// How the text of an option becomes its field, and how its default reads in the help.
-void assign(const OptionInfo& info, double& field, const std::string& text) {
-  field = parse_number<double>(info.flag, text, "a number");
-}
-void assign(const OptionInfo& info, std::uint32_t& field, const std::string& text) {
-  field = parse_number<std::uint32_t>(info.flag, text, "a whole number from 0 to 4294967295");
-}
-void assign(const OptionInfo& info, std::optional<std::size_t>& field, const std::string& text) {
-  field = parse_count(info.flag, text, info.key == "window" ? 0 : 1);
-}
-void assign(const OptionInfo& info, std::optional<double>& field, const std::string& text) {
-  field = parse_number<double>(info.flag, text, "a number");
-}
-void assign(const OptionInfo&, std::string& field, const std::string& text) {
-  field = text;
-}
-void assign(const OptionInfo&, std::optional<std::string>& field, const std::string& text) {
-  field = text;
-}
-void assign(const OptionInfo&, std::vector<std::string>& field, const std::string& text) {
-  field.push_back(text);
-}
-void assign(const OptionInfo& info, std::vector<std::size_t>& field, const std::string& text) {
-  for (const auto& item : CLI::detail::split(text, ',')) field.push_back(parse_count(info.flag, item, 1));
-}
-
-std::string default_text(bool) {
-  return "";
-}
-std::string default_text(double number) {
-  return fmt::format("{:g}", number);
-}
-std::string default_text(std::uint32_t number) {
-  return fmt::format("{}", number);
-}
-std::string default_text(const std::string& text) {
-  return text;
-}
-std::string default_text(const std::optional<std::size_t>& number) {
-  return number ? fmt::format("{}", *number) : "";
-}
-std::string default_text(const std::optional<double>& number) {
-  return number ? fmt::format("{:g}", *number) : "";
-}
-std::string default_text(const std::optional<std::string>& text) {
-  return text.value_or("");
-}
-std::string default_text(const std::vector<std::size_t>& numbers) {
-  return fmt::format("{}", fmt::join(numbers, ","));
-}
-std::string default_text(const std::vector<std::string>& texts) {
-  return texts.empty() ? "" : fmt::format("\"{}\"", fmt::join(texts, "\", \""));
 }
 
 template <class Field>
@@ -158,14 +82,14 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     if (!lesson.uses(info.key)) return;
     using Field = std::decay_t<decltype(field)>;
     constexpr bool is_text_list = std::is_same_v<Field, std::vector<std::string>>;
-    const auto help = option_help(info, is_text_list && lesson.takes_batches, default_text(field));
+    const auto help = option_help(info, is_text_list && lesson.takes_batches, text_of(field));
     if constexpr (std::is_same_v<Field, bool>) {
       app.add_flag_callback(
              fmt::format("--{}", info.flag), [&field] { field = true; }, help)
           ->group(computed);
     } else {
       auto is_first = std::make_shared<bool>(true);
-      add_text_option(app, info.flag, info.value, is_text_list, help,
+      add_text_option(app, info.flag, value_name(info), is_text_list, help,
                       [info, &field, is_first](const std::string& text) {
                         if constexpr (is_list<Field>)
                           if (std::exchange(*is_first, false)) field.clear();
@@ -190,7 +114,8 @@ Choice parse_choice(std::string_view flag, const std::string& text,
   throw Error(fmt::format("--{} {} is unknown; valid: {}", flag, text, fmt::join(names, ", ")));
 }
 
-const std::vector<std::pair<std::string, Format>> formats = {{"text", Format::text}, {"json", Format::json}};
+const std::vector<std::pair<std::string, Format>> formats = {
+    {"text", Format::text}, {"json", Format::json}, {"svg", Format::svg}};
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
   const auto add = [&](std::string_view flag, std::string_view value, std::string_view help,
@@ -198,20 +123,17 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
     add_text_option(app, flag, value, false, wrapped(help, help_width - help_column), assign_text)
         ->group(shown);
   };
-  add("format", "text|json", "default text, or what the ending of --output says",
+  add("format", "text|json|svg", "default text, or what the ending of --output says",
       [&](const std::string& text) { presentation.format = parse_choice("format", text, formats); });
   add("output", "FILE", "write to a file, whole or not at all; default standard output",
       [&](const std::string& text) { presentation.output = text; });
   add("steps", "ID,ID,...", "show only these inputs and steps; an ID that ends in / stands for its group",
-      [&](const std::string& text) { presentation.steps = CLI::detail::split(text, ','); });
+      [&](const std::string& text) { presentation.steps = split(text, ','); });
   app.add_flag_callback(
          "--shapes", [&] { presentation.shapes = true; }, "show shapes only, no numbers")
       ->group(shown);
-  add("precision", "N", "digits after the decimal point, 0 to 17; default 4", [&](const std::string& text) {
-    presentation.precision = parse_number<int>("precision", text, "a whole number from 0 to 17");
-    if (presentation.precision < 0 || presentation.precision > 17)
-      throw Error(fmt::format("--precision {} cannot be shown; valid: 0 to 17", text));
-  });
+  add("precision", "N", "digits after the decimal point, 0 to 17; default 4",
+      [&](const std::string& text) { presentation.precision = parse_whole("precision", text, 0, 17); });
   app.add_flag_callback(
          "--full", [&] { presentation.full = true; }, "show every number of a large tensor")
       ->group(shown);
@@ -252,7 +174,8 @@ bool is_option_of_some_lesson(const std::string& name) {
   const auto name = argument.substr(0, argument.find('='));
   if (is_option_of_some_lesson(name))
     throw Error(fmt::format("{} does not use {}; valid: {}", lesson.name, name, fmt::join(names, ", ")));
-  throw Error(fmt::format("{} has no option {}; did you mean {}?", lesson.name, name, nearest(name, names)));
+  throw Error(
+      fmt::format("{} has no option {}; did you mean {}?", lesson.name, name, attn::nearest(name, names)));
 }
 
 Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
@@ -278,21 +201,54 @@ Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
   return run;
 }
 
+/// The tour's options, declared as a lesson's are.
+const Lesson& tour() {
+  static const Lesson tour = {
+      .name = "tour",
+      .title = "all lessons in order, on one sentence",
+      .teaches =
+          "The curriculum from the first lesson to the last, each with its defaults, on a sentence of yours. "
+          "Lessons on two sentences take it as the source and --target beside it. On a terminal the tour "
+          "waits "
+          "after each lesson: a key goes on, q quits.",
+      .options = {"sentence", "target", "seed", "dtype"},
+      .takes_batches = false,
+      .defaults = {.sentence = {"I love cats"}, .target = {"J'aime les chats"}},
+      .examples = {"tour", "tour --sentence \"The cat sat on the mat\" --target \"Le chat est assis\""},
+      .element_count = nullptr,
+      .run_float64 = nullptr,
+      .run_float32 = nullptr,
+  };
+  return tour;
+}
+
+Command parse_tour(int argc, char** argv) {
+  auto command = parse_lesson(tour(), argc, argv);
+  auto* run = std::get_if<RunLesson>(&command);
+  if (run == nullptr) return command;
+  if (run->presentation.format.value_or(Format::text) != Format::text || !run->presentation.steps.empty())
+    throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  if (run->options.sentence.empty()) run->options.sentence = tour().defaults.sentence;
+  if (run->options.target.empty()) run->options.target = tour().defaults.target;
+  return TakeTour{run->options, run->presentation};
+}
+
 std::string general_help() {
   std::string text = fmt::format(
       "attnlab: the laboratory in which attention is seen, number by number\n\n"
       "Usage: attnlab LESSON [options]\n"
       "       attnlab list\n"
+      "       attnlab tour [options]\n"
       "       attnlab LESSON --help\n\nLessons, in the order in which to learn them:\n");
   for (const auto* lesson : lessons::all_lessons())
-    text += fmt::format("{:<16}{}\n", lesson->name, lesson->title);
+    text += fmt::format("{:<18} {}\n", lesson->name, lesson->title);
   return text +
          "\nExit status: 0 where all that is claimed holds, 1 where something does not,\n"
          "2 for bad usage or bad input.\n";
 }
 
 std::vector<std::string> command_names() {
-  std::vector<std::string> names = {"list"};
+  std::vector<std::string> names = {"list", "tour"};
   for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
   return names;
 }
@@ -305,6 +261,7 @@ Command parse(int argc, char** argv) {
   const std::string name = argv[1];
   if (name == "--help" || name == "-h" || name == "help") return PrintText{general_help()};
   if (name == "--version") return PrintText{"attnlab " ATTNLAB_VERSION "\n"};
+  if (name == "tour") return parse_tour(argc - 1, argv + 1);
   if (name == "list") {
     if (argc > 2)
       throw Error(fmt::format("list takes no argument, but \"{}\" is given; valid: attnlab list", argv[2]));
@@ -315,10 +272,11 @@ Command parse(int argc, char** argv) {
   if (name.starts_with('-'))
     throw Error(
         fmt::format("\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
+                    "attnlab tour, "
                     "attnlab --help, attnlab --version",
                     name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,
-                          nearest(name, command_names()), fmt::join(command_names(), ", ")));
+                          attn::nearest(name, command_names()), fmt::join(command_names(), ", ")));
 }
 
 }  // namespace lab

@@ -9,7 +9,7 @@
 
 namespace lab {
 
-enum class Format { text, json };
+enum class Format { text, json, svg };
 enum class Color { automatic, always, never };
 
 /// How and where the trace of a run is shown.
@@ -31,12 +31,18 @@ struct RunLesson {
 
 struct ListLessons {};
 
+/// All lessons in order; of the options only the sentence, the target, the seed and the dtype are the tour's.
+struct TakeTour {
+  lessons::Options options;
+  Presentation presentation;
+};
+
 /// The help or the version that was asked for.
 struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<RunLesson, ListLessons, PrintText>;
+using Command = std::variant<RunLesson, ListLessons, TakeTour, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

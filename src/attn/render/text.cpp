@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attn/render/ansi.hpp"
+#include "attn/render/plot.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -172,6 +173,7 @@ void TextRenderer::write_tensor(const Event& event) {
   write_line("");
   text_ += format_table(event, style_);
   write_legends(*event.tensor);
+  if (event.curve) text_ += '\n' + format_plot(event, style_);
 }
 
 /// What the tensor is called, how it is computed, its shape and where it comes from: on one line if possible.

@@ -1,17 +1,20 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "attn/tensor.hpp"
 #include "attn/trace/event.hpp"
 
 namespace attn {
 
 /// The label of the positions that fill up a shorter sentence of a batch.
 inline constexpr std::string_view padding_token = "<pad>";
+
+/// What a decoder reads before the first word that it writes, and what it writes after the last. No sentence
+/// has them among its tokens: its angle brackets are tokens of their own.
+inline constexpr std::string_view start_token = "<s>";
+inline constexpr std::string_view end_token = "</s>";
 
 /// The words, numbers, punctuation marks and symbols of a sentence in NFC, by the word boundaries of Unicode
 /// (UAX #29) and ICU's dictionaries for Chinese, Japanese, Thai…. White space separates and is dropped, and

@@ -12,13 +12,13 @@
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 
@@ -158,33 +158,17 @@ std::string parse_word(const VectorFile& file, const Fields& fields, std::size_t
   return nfc(word);
 }
 
-/// The smallest number of characters to insert, delete or replace (Levenshtein 1966).
-std::size_t edit_distance(const std::u32string& a, const std::u32string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    auto diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const auto replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min(replaced, 1 + std::min(row[j], diagonal));
-    }
-  }
-  return row.back();
-}
-
 using Vocabulary = std::unordered_map<std::string, std::vector<double>>;
 
 /// The words of a small vocabulary, the most similar ones of a large one.
 std::vector<std::string> suggestions(const Vocabulary& vocabulary, const std::string& token) {
   constexpr std::size_t small_vocabulary = 10, few = 3;
   const bool list_all = vocabulary.size() <= small_vocabulary;
-  const auto wanted = code_points(token);
-  const auto farthest = std::max<std::size_t>(1, wanted.size() / 2);
+  const auto farthest = std::max<std::size_t>(1, code_points(token).size() / 2);
 
   std::vector<std::tuple<std::size_t, std::string>> ranked;
   for (const auto& [word, vector] : vocabulary) {
-    const auto distance = list_all ? 0 : edit_distance(wanted, code_points(word));
+    const auto distance = list_all ? 0 : edit_distance(token, word);
     if (list_all || distance <= farthest) ranked.emplace_back(distance, word);
   }
   std::sort(ranked.begin(), ranked.end());
@@ -225,11 +209,15 @@ WordVectors WordVectors::load(const std::string& path) {
   return result;
 }
 
-const std::vector<double>& WordVectors::at(const std::string& token) const {
+const std::vector<double>* WordVectors::find(const std::string& token) const {
   const auto as_written = vectors_.find(nfc(token));
-  if (as_written != vectors_.end()) return as_written->second;
+  if (as_written != vectors_.end()) return &as_written->second;
   const auto in_lower_case = vectors_.find(nfc(lower_case(token)));
-  if (in_lower_case != vectors_.end()) return in_lower_case->second;
+  return in_lower_case != vectors_.end() ? &in_lower_case->second : nullptr;
+}
+
+const std::vector<double>& WordVectors::at(const std::string& token) const {
+  if (const auto* vector = find(token)) return *vector;
 
   const auto words = suggestions(vectors_, token);
   throw Error(fmt::format("{} is not among the {} words of {}; valid: {}", in_message(token), vectors_.size(),

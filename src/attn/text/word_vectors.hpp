@@ -19,11 +19,16 @@ class WordVectors {
 
   std::size_t dimension() const { return dimension_; }
 
+  /// Whether there is a vector for a token as written, or else in lower case.
+  bool has(const std::string& token) const { return find(token) != nullptr; }
+
   /// The vector of a token as written, or else in lower case. Throws Error that names a token not there and
   /// the words that it may have been meant for.
   const std::vector<double>& at(const std::string& token) const;
 
  private:
+  const std::vector<double>* find(const std::string& token) const;
+
   std::string path_;
   std::size_t dimension_ = 0;
   std::unordered_map<std::string, std::vector<double>> vectors_;

@@ -66,7 +66,7 @@ struct Event {
   std::vector<std::string> axes{};           ///< names of the tensor's axes
   std::vector<AxisLabels> labels{};          ///< as many as axes
   bool distribution = false;                 ///< rows along the last axis are shares of attention
-  bool curve = false;                         ///< values along the last axis are points of a line
+  bool curve = false;                        ///< values along the last axis are points of a line
   std::optional<Measurement> measurement{};  ///< of a claim
 };
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace attn {
 
@@ -74,16 +74,22 @@ void Trace::claim(const Claim& claim) {
   send(event);
 }
 
+std::string Trace::find(const std::string& name) const {
+  for (auto group = prefix_; !group.empty(); group.erase(group.find_last_of('/', group.size() - 2) + 1))
+    if (ids_.count(group + name) > 0) return group + name;
+  return name;
+}
+
 void Trace::emit(Kind kind, const About& about, TensorView tensor) {
   Event event{.kind = kind,
               .id = about.id,
               .title = about.title,
               .formula = about.formula,
               .note = about.note,
-              .inputs = about.from,
               .axes = about.axes,
               .distribution = about.distribution,
               .curve = about.curve};
+  for (const auto& name : about.from) event.inputs.push_back(find(name));
   const bool has_batch = tensor.shape.size() == about.axes.size() + 1;
   if (!has_batch && tensor.shape.size() != about.axes.size())
     throw std::logic_error(fmt::format("[trace] {} has rank {} but {} axes are named", about.id,
@@ -101,7 +107,8 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
   send(event);
 }
 
-void Trace::send(const Event& event) {
+void Trace::send(Event event) {
+  event.id = prefix_ + event.id;
   if (!is_valid_id(event.id)) throw std::logic_error(fmt::format("[trace] \"{}\" is no valid id", event.id));
   if (!ids_.insert(event.id).second)
     throw std::logic_error(fmt::format("[trace] id {} is used twice", event.id));

@@ -19,7 +19,7 @@ struct About {
   std::vector<std::string> axes{};
   std::string note{};
   bool distribution = false;
-  bool curve = false;         ///< worth a plot along its last axis
+  bool curve = false;  ///< worth a plot along its last axis
 };
 
 /// A claim that a lesson verifies on the run. `formula` says what was measured.
@@ -38,6 +38,16 @@ class Trace {
  public:
   /// Lessons compute with a batch axis throughout; `batched` says whether it is shown.
   Trace(Sink& sink, bool batched) : sink_(sink), batched_(batched) {}
+
+  /// Calls `show` with every event of it in the group `group`: the id `scores` becomes `group/scores`, and so
+  /// do the ids that a step was computed from, where the group has them. Groups nest. Returns what `show`
+  /// returns.
+  template <class Show>
+  auto within(const std::string& group, Show show) {
+    const Restore restore{prefix_, prefix_};
+    prefix_ += group + "/";
+    return show();
+  }
 
   /// Names the entries along every axis called `axis` of the events to come.
   void label(const std::string& axis, AxisLabels labels);
@@ -79,12 +89,23 @@ class Trace {
   bool all_claims_hold() const { return all_claims_hold_; }
 
  private:
+  struct Restore {
+    std::string& prefix;
+    std::string outer;
+    ~Restore() { prefix = outer; }
+  };
+
+  /// The full id of a tensor shown before under this name, in this group or one around it; the name itself
+  /// where there is none.
+  std::string find(const std::string& name) const;
+
   void emit(Kind kind, const About& about, TensorView tensor);
-  void send(const Event& event);
+  void send(Event event);
 
   Sink& sink_;
   bool batched_;
   bool all_claims_hold_ = true;
+  std::string prefix_;
   std::map<std::string, AxisLabels> labels_;
   std::set<std::string> ids_;
 };

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lessons/options.hpp"
+
+/// How the text of an option becomes its field, and how a field reads in the help. One pair of functions for
+/// each type of field; all throw attn::Error, with the option, the text and what would be valid.
+namespace lab {
+
+/// A whole number from `smallest` to `largest`.
+int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest);
+
+void assign(const lessons::OptionInfo& info, double& field, const std::string& text);
+void assign(const lessons::OptionInfo& info, std::optional<double>& field, const std::string& text);
+void assign(const lessons::OptionInfo& info, std::uint32_t& field, const std::string& text);
+void assign(const lessons::OptionInfo& info, std::optional<std::size_t>& field, const std::string& text);
+void assign(const lessons::OptionInfo& info, std::string& field, const std::string& text);
+void assign(const lessons::OptionInfo& info, std::optional<std::string>& field, const std::string& text);
+
+/// Lists grow: by one text, and by the numbers between commas.
+void assign(const lessons::OptionInfo& info, std::vector<std::string>& field, const std::string& text);
+void assign(const lessons::OptionInfo& info, std::vector<std::size_t>& field, const std::string& text);
+
+/// Empty for what is unset.
+std::string text_of(bool flag);
+std::string text_of(double number);
+std::string text_of(std::uint32_t number);
+std::string text_of(const std::optional<double>& number);
+std::string text_of(const std::optional<std::size_t>& number);
+std::string text_of(const std::string& text);
+std::string text_of(const std::optional<std::string>& text);
+std::string text_of(const std::vector<std::size_t>& numbers);
+std::string text_of(const std::vector<std::string>& texts);
+
+/// "a,b,c" in its parts.
+std::vector<std::string> split(std::string_view text, char separator);
+
+}  // namespace lab

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attn/trace/event.hpp"
+
+namespace attn {
+
+/// A scale on which values are placed: linear, or logarithmic where all values are positive and the largest
+/// is over a hundred times the smallest.
+struct Scale {
+  double low = 0.0;
+  double high = 1.0;
+  bool is_logarithmic = false;
+
+  /// Where a value lies between low and high, from 0 to 1; 0.5 on a scale of one value.
+  double place(double value) const;
+};
+
+/// The scale of these values; those that are not finite are left out.
+Scale scale_of(const std::vector<double>& values);
+
+/// A tensor whose last axis holds the points of a line: one line for each entry of the axes before it.
+struct Curves {
+  struct Line {
+    std::string name;  ///< of the entry; empty for a tensor of rank 1
+    std::vector<double> values;
+  };
+  std::vector<double>
+      positions;  ///< of the points: the labels of the last axis where they are numbers, else indices
+  std::string axis;
+  std::vector<Line> lines;
+  Scale horizontal, vertical;
+};
+
+/// The curves of a step of rank 1 or 2.
+Curves curves_of(const Event& event);
+
+}  // namespace attn

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attn {
+
+/// The smallest number of characters (code points) to insert, delete or replace that turns one text into the
+/// other (Levenshtein 1966).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate with the smallest distance to `word`; the first on ties. There is at least one candidate.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace attn

@@ -1,0 +1,31 @@
+#include "attn/text/spelling.hpp"
+
+#include <catch2/catch.hpp>
+
+TEST_CASE("the distance counts insertions, deletions and replacements") {
+  CHECK(attn::edit_distance("", "") == 0);
+  CHECK(attn::edit_distance("cat", "cat") == 0);
+  CHECK(attn::edit_distance("", "cat") == 3);
+  CHECK(attn::edit_distance("cat", "") == 3);
+  CHECK(attn::edit_distance("cat", "cart") == 1);
+  CHECK(attn::edit_distance("cat", "at") == 1);
+  CHECK(attn::edit_distance("cat", "cut") == 1);
+  CHECK(attn::edit_distance("cta", "cat") == 2);
+  CHECK(attn::edit_distance("kitten", "sitting") == 3);
+}
+
+TEST_CASE("the distance is the same in both directions") {
+  CHECK(attn::edit_distance("attention", "intention") == attn::edit_distance("intention", "attention"));
+  CHECK(attn::edit_distance("abc", "xabcde") == attn::edit_distance("xabcde", "abc"));
+}
+
+TEST_CASE("a character counts once, however many bytes it has") {
+  CHECK(attn::edit_distance("zug", "züg") == 1);
+  CHECK(attn::edit_distance("猫", "犬") == 1);
+}
+
+TEST_CASE("the nearest candidate is found, the first of several") {
+  CHECK(attn::nearest("sdap", {"lookup", "sdpa", "list"}) == "sdpa");
+  CHECK(attn::nearest("cat", {"dog", "bat", "hat"}) == "bat");
+  CHECK(attn::nearest("anything", {"only"}) == "only");
+}
