@@ -83,20 +83,19 @@ std::pair<Tensor<T, N>, Tensor<T, N>> show_scores(Workbench<T>& bench, const Ten
                                   .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
                                   .axes = axes_of_query_by<N>("key"),
                                   .note = "Row i holds the dot products of query i with every key. A large "
-                                          "one means that the two vectors point "
-                                          "the same way."},
+                                          "one means that the two vectors point the same way."},
                                  attn::matmul(Q, attn::transpose(K)));
 
-  const auto scaled =
-      trace.step({.id = "scaled",
-                  .title = "Scores of a size that does not depend on d_k",
-                  .formula = scaling_formula(d_k, temperature),
-                  .from = {"scores"},
-                  .axes = axes_of_query_by<N>("key"),
-                  .note = "A dot product of d_k terms with variance 1 has variance d_k. Dividing by √d_k "
-                          "brings it back to 1, so "
-                          "that softmax is not driven to a single key (see the lesson scaling)."},
-                 attn::divide(scores, std::sqrt(static_cast<double>(d_k)) * temperature));
+  const auto scaled = trace.step(
+      {.id = "scaled",
+       .title = "Scores of a size that does not depend on d_k",
+       .formula = scaling_formula(d_k, temperature),
+       .from = {"scores"},
+       .axes = axes_of_query_by<N>("key"),
+       .note =
+           "A dot product of d_k terms with variance 1 has variance d_k. Dividing by √d_k brings it back to "
+           "1, so that softmax is not driven to a single key (see the lesson scaling)."},
+      attn::divide(scores, std::sqrt(static_cast<double>(d_k)) * temperature));
   return {scores, scaled};
 }
 

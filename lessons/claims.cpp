@@ -17,6 +17,10 @@ attn::Limit rounding(double magnitude) {
   return attn::at_most(std::pow(10.0, exponent - (std::is_same_v<T, double> ? 12 : 5)));
 }
 
+attn::Limit roughly_at_most(double bound) {
+  return attn::at_most(std::pow(10.0, std::ceil(std::log10(bound))));
+}
+
 template <class T, std::size_t N>
 void claim_attention(Workbench<T>& bench, const attn::Attention<T, N>& attention, const Tensor<T, N>& Q,
                      const Tensor<T, N>& K, const Tensor<T, N>& V,
@@ -34,7 +38,7 @@ void claim_attention(Workbench<T>& bench, const attn::Attention<T, N>& attention
                      .claim = "adding 10 to every score changes no weight",
                      .formula = "max |softmax(scores + 10) − softmax(scores)|",
                      .value = attn::max_abs_difference(shifted, attention.weights),
-                     .limit = rounding<T>(magnitude + 10.0)});
+                     .limit = attn::at_most(std::min(rounding<T>(magnitude + 10.0).bound, 0.1))});
 
   const double divisor = std::sqrt(static_cast<double>(Q.shape().back())) * bench.options.temperature;
   const auto fused = attn::fused_attention(Q, K, V, divisor, mask);

@@ -12,6 +12,9 @@ namespace lessons {
 template <class T>
 attn::Limit rounding(double magnitude = 1.0);
 
+/// At most the power of ten next above a bound: for an error that is bounded only roughly.
+attn::Limit roughly_at_most(double bound);
+
 /// The claims of scaled dot-product attention: rows of weights sum to 1, a shift of all scores of a row
 /// changes nothing, and the fused kernel gives the same output. `attention` is without dropout; K and V have
 /// as many heads as Q.

@@ -1,13 +1,13 @@
 /// Cross-attention: the queries come from one sentence, the keys and values from another.
 /// Sources: Bahdanau et al. 2014 (the idea, for translation); Vaswani et al. 2017, section 3.2.3 (this form).
 
-#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/attention_steps.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead_steps.hpp"
+#include "lessons/projections.hpp"
 
 namespace lessons {
 
@@ -38,35 +38,13 @@ void claim_independent_lengths(Workbench<T>& bench, const Tensor<T, 3>& Q, const
 
 template <class T>
 void run_single(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tensor<T, 3>& X_source) {
-  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
-  auto& trace = bench.trace;
-  const auto W_Q =
-      bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  const auto W_K =
-      bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  const auto W_V =
-      bench.weight({.id = "W_V", .title = "Makes values", .axes = {"d_model", "d_v"}}, d_model, d_v);
+  const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
 
-  const auto Q = trace.step({.id = "Q",
-                             .title = "What each target token asks of the source",
-                             .formula = "X_target W_Q",
-                             .from = {"X_target", "W_Q"},
-                             .axes = {"query", "d_k"}},
-                            attn::linear(X_target, W_Q));
-  const auto K = trace.step({.id = "K",
-                             .title = "What each source token can be found by",
-                             .formula = "X_source W_K",
-                             .from = {"X_source", "W_K"},
-                             .axes = {"key", "d_k"}},
-                            attn::linear(X_source, W_K));
-  const auto V = trace.step({.id = "V",
-                             .title = "What each source token has to give",
-                             .formula = "X_source W_V",
-                             .from = {"X_source", "W_V"},
-                             .axes = {"key", "d_v"}},
-                            attn::linear(X_source, W_V));
-
+  const auto [Q, K, V] = show_projections(bench, {"X_target", X_target}, {"X_source", X_source}, weights,
+                                          {.Q = "What each target token asks of the source",
+                                           .K = "What each source token can be found by",
+                                           .V = "What each source token has to give"});
   const auto shown = show_attention(bench, Q, K, V, mask);
 
   claim_attention(bench, shown.attention, Q, K, V, mask);
@@ -77,7 +55,9 @@ template <class T>
 void run_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tensor<T, 3>& X_source) {
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
-  show_multihead(bench, {"X_target", X_target}, {"X_source", X_source}, weights, mask);
+  show_multihead_parameters(bench);
+  const auto shown = show_multihead(bench, {"X_target", X_target}, {"X_source", X_source}, weights, mask);
+  claim_multihead(bench, X_target, X_source, weights, shown, mask);
 }
 
 template <class T>
@@ -128,8 +108,7 @@ const Lesson cross_attention = {
     .title = "the words of one sentence look at the words of another",
     .teaches =
         "How a target sentence asks and a source sentence answers: queries from one, keys and values from "
-        "the "
-        "other, and an alignment table of target × source between them. With --heads it is multi-head "
+        "the other, and an alignment table of target × source between them. With --heads it is multi-head "
         "cross-attention, the form inside a transformer's decoder.",
     .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
                 "seed", "weight-scale", "embeddings", "dtype"},

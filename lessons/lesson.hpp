@@ -15,6 +15,8 @@ struct Lesson {
   std::string_view teaches;               ///< a paragraph for the help
   std::vector<std::string_view> options;  ///< keys of the options that it uses
   bool takes_batches = true;              ///< whether a sentence may be repeated
+  bool takes_source_alone = false;        ///< whether --target may be left out
+  bool splits_heads = true;               ///< whether d_model is divided among the heads
   Options defaults;
   std::vector<std::string_view> examples;     ///< arguments that work as pasted
   double (*element_count)(const Plan& plan);  ///< elements of all tensors together, for the memory estimate

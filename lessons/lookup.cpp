@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -84,8 +83,8 @@ void claim_shares(Workbench<T>& bench, const std::vector<Tensor<T, 1>>& shares, 
   double sum_deviation = 0.0, loss = 0.0, share_before = 0.0;
   for (const auto& weights : shares) {
     const double share = share_of(hard.keys, weights);
-    sum_deviation = std::max(sum_deviation, attn::row_sum_deviation(weights));
-    loss = std::max(loss, share_before - share);
+    sum_deviation = attn::maximum({sum_deviation, attn::row_sum_deviation(weights)});
+    loss = attn::maximum({loss, share_before - share});
     share_before = share;
   }
   bench.trace.claim({.id = "weights-sum-to-1",

@@ -3,93 +3,29 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "attn/layers/attention.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/ops/softmax.hpp"
-#include "attn/ops/unguarded_softmax.hpp"
 #include "lessons/attention_steps.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/masking_steps.hpp"
+#include "lessons/projections.hpp"
 
 namespace lessons {
 
 namespace {
 
-constexpr double large_negative = -1e9;
-
-/// What the lesson starts from.
-template <class T>
-struct Inputs {
-  Tensor<T, 3> X;
-  Tensor<T, 2> W_Q, W_K, W_V;
-};
-
-/// Attention up to the point where a mask comes in.
-template <class T>
-struct Scored {
-  Tensor<T, 3> Q, K, V;
-  Tensor<T, 3> scaled;  ///< [batch×query×key]
-};
-
 /// [batch×query×key], true = may be seen.
 struct Masks {
   Tensor<bool, 3> causal, padding, combined;
 };
-
-/// Attention from the mask on.
-template <class T>
-struct Masked {
-  Tensor<T, 3> weights;  ///< [batch×query×key]
-  Tensor<T, 3> output;   ///< [batch×query×d_v]
-};
-
-template <class T>
-Inputs<T> show_inputs(Workbench<T>& bench) {
-  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
-  bench.show_lengths(bench.plan.sentence);
-  Inputs<T> in;
-  in.X = bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}},
-                     bench.plan.sentence);
-  in.W_Q = bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  in.W_K = bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  in.W_V = bench.weight({.id = "W_V", .title = "Makes values", .axes = {"d_model", "d_v"}}, d_model, d_v);
-  return in;
-}
-
-template <class T>
-Scored<T> show_scored(Workbench<T>& bench, const Inputs<T>& in) {
-  auto& trace = bench.trace;
-  Scored<T> shown;
-  shown.Q = trace.step({.id = "Q",
-                        .title = "What each token asks for",
-                        .formula = "X W_Q",
-                        .from = {"X", "W_Q"},
-                        .axes = {"query", "d_k"}},
-                       attn::linear(in.X, in.W_Q));
-  shown.K = trace.step({.id = "K",
-                        .title = "What each token can be found by",
-                        .formula = "X W_K",
-                        .from = {"X", "W_K"},
-                        .axes = {"key", "d_k"}},
-                       attn::linear(in.X, in.W_K));
-  shown.V = trace.step({.id = "V",
-                        .title = "What each token has to give",
-                        .formula = "X W_V",
-                        .from = {"X", "W_V"},
-                        .axes = {"key", "d_v"}},
-                       attn::linear(in.X, in.W_V));
-  shown.scaled = show_scores(bench, shown.Q, shown.K).second;
-  return shown;
-}
 
 /// How many tokens of each sentence may be seen. Where no sentence is padded, the last token of each plays
 /// the padding, unless it is the only one.
@@ -153,264 +89,63 @@ Masks show_masks(Workbench<T>& bench) {
 }
 
 template <class T>
-Masked<T> show_masked(Workbench<T>& bench, const std::string& name, const Tensor<bool, 3>& mask,
-                      const Scored<T>& scored, const std::string& weights_note) {
-  auto& trace = bench.trace;
-  const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
-  const auto masked = trace.step({.id = masked_id,
-                                  .title = "Scores under the " + name + " mask",
-                                  .formula = fmt::format("scaled where {}, −∞ elsewhere", mask_id),
-                                  .from = {"scaled", mask_id},
-                                  .axes = {"query", "key"}},
-                                 attn::apply_mask(scored.scaled, mask));
-  const auto weights = trace.step({.id = weights_id,
-                                   .title = "Shares of what may be seen",
-                                   .formula = fmt::format("softmax({})", masked_id),
-                                   .from = {masked_id},
-                                   .axes = {"query", "key"},
-                                   .note = weights_note,
-                                   .distribution = true},
-                                  attn::softmax(masked));
-  const auto output = trace.step({.id = name + "/output",
-                                  .title = "Mixtures of the values that may be seen",
-                                  .formula = fmt::format("{} V", weights_id),
-                                  .from = {weights_id, "V"},
-                                  .axes = {"query", "d_v"}},
-                                 attn::matmul(weights, scored.V));
-  return {weights, output};
+void claim_rows_sum_to_1(attn::Trace& trace, const Masks& masks, const MaskedAttention<T>& causal,
+                         const MaskedAttention<T>& padding, const MaskedAttention<T>& combined,
+                         const FullyMasked<T>& fully_masked) {
+  trace.claim({.id = "rows-sum-to-1",
+               .claim = "under every mask, each row of weights that may see a key sums to 1",
+               .formula = "max |Σⱼ weights − 1|",
+               .value = attn::maximum({attn::row_sum_deviation(causal.weights, masks.causal),
+                                       attn::row_sum_deviation(padding.weights, masks.padding),
+                                       attn::row_sum_deviation(combined.weights, masks.combined),
+                                       attn::row_sum_deviation(fully_masked.weights, fully_masked.mask)}),
+               .limit = rounding<T>()});
 }
 
 template <class T>
-void show_causal_1e9(Workbench<T>& bench, const Tensor<bool, 3>& mask, const Scored<T>& scored,
-                     const Tensor<T, 3>& weights) {
-  auto& trace = bench.trace;
-  const auto masked_1e9 =
-      trace.step({.id = "causal/masked_1e9",
-                  .title = "−10⁹ in place of −∞",
-                  .formula = "scaled where causal_mask, −10⁹ elsewhere",
-                  .from = {"scaled", "causal_mask"},
-                  .axes = {"query", "key"},
-                  .note = "Much code does without infinities and writes a large negative number."},
-                 attn::apply_mask(scored.scaled, mask, large_negative));
-  const auto weights_1e9 = attn::softmax(masked_1e9);
-  const bool is_same = attn::max_abs_difference(weights_1e9, weights) == 0.0;
-  trace.step(
-      {.id = "causal/weights_1e9",
-       .title = is_same ? "The same weights" : "Not the same weights",
-       .formula = "softmax(causal/masked_1e9)",
-       .from = {"causal/masked_1e9"},
-       .axes = {"query", "key"},
-       .note = is_same
-                   ? "Bit for bit those of causal/weights: exp(−10⁹) is far below the smallest number that "
-                     "floating point has, so it is exactly 0 too. The two differ where scores are as large "
-                     "as 10⁹ themselves, and in a row in which everything is hidden, which comes below. In "
-                     "half precision −10⁹ is not even a number: it ends at −65504."
-                   : "The scores of this run are so large that −10⁹ is not far below all of them, and a "
-                     "hidden key can win. −∞ is below every score.",
-       .distribution = true},
-      weights_1e9);
-}
-
-/// As if the first token were padding: 1 ≤ j ≤ i, so that row 0 is left with nothing.
-Tensor<bool, 2> causal_mask_without_first_key(std::size_t n) {
-  auto mask = attn::causal_mask(n, n);
-  for (std::size_t i = 0; i < n; ++i) mask(i, 0) = false;
-  return mask;
-}
-
-/// A mask with an empty row, and the weights that the lab makes of it.
-template <class T>
-struct FullyMasked {
-  Tensor<bool, 3> mask;
-  Tensor<T, 3> weights;
-};
-
-template <class T>
-FullyMasked<T> show_fully_masked(Workbench<T>& bench, const Scored<T>& scored) {
-  const auto& sentence = bench.plan.sentence;
-  auto& trace = bench.trace;
-  trace.note(
-      "fully-masked", "A row with nothing to see",
-      "What if a query may see no key at all? It happens: pad the sentences of a batch at the front, attend "
-      "causally, and the first query could only see itself, which is padding. Nothing is left to share, and "
-      "the formula has no answer. Three are in use.");
-  const auto mask =
-      trace.step({.id = "fully_masked/mask",
-                  .title = "The causal mask, with the first token as padding",
-                  .formula = "1 ≤ j ≤ i",
-                  .axes = {"query", "key"},
-                  .note = "The first row is empty."},
-                 attn::repeat_mask(causal_mask_without_first_key(sentence.length()), sentence.size()));
-  const auto masked = attn::apply_mask(scored.scaled, mask);
-  const auto show = [&](attn::About about, const Tensor<T, 3>& weights) {
-    about.from = {"scaled", "fully_masked/mask"};
-    about.axes = {"query", "key"};
-    about.distribution = true;
-    return trace.step(about, weights);
-  };
-  const auto weights =
-      show({.id = "fully_masked/weights",
-            .title = "First answer: zeros",
-            .formula = "softmax(scaled where mask, −∞ elsewhere)",
-            .note = "Nothing to look at, so no attention. The output of the row is 0 and no gradient flows "
-                    "through it. This is what the lab does everywhere."},
-           attn::softmax(masked));
-  show(
-      {.id = "fully_masked/weights_1e9",
-       .title = "Second answer: equal shares",
-       .formula = "softmax(scaled where mask, −10⁹ elsewhere)",
-       .note =
-           "Now −10⁹ and −∞ differ. All scores of the row are the same −10⁹, so all keys get the same share: "
-           "the query reads the average of exactly what it must not see, the future included, and nothing "
-           "looks wrong."},
-      attn::softmax(attn::apply_mask(scored.scaled, mask, large_negative)));
-  show(
-      {.id = "fully_masked/weights_nan",
-       .title = "Third answer: not a number",
-       .formula = "exp(x − max x) / Σ exp(x − max x)\nx = scaled where mask, −∞ elsewhere",
-       .note =
-           "The largest score of the row is −∞, and −∞ − (−∞) is NaN. It spreads: every sum and product with "
-           "it is NaN, even 0 · NaN, so the next layer loses every token that looks at this one, and "
-           "training loses every weight."},
-      attn::unguarded_softmax(masked));
-  return {mask, weights};
-}
-
-/// [batch×head×query×key] with two heads.
-Tensor<bool, 4> two_heads(const Tensor<bool, 3>& first, const Tensor<bool, 3>& second) {
-  auto heads = Tensor<bool, 4>::from_shape({first.shape(0), 2, first.shape(1), first.shape(2)});
-  for (std::size_t b = 0; b < first.shape(0); ++b)
-    for (std::size_t i = 0; i < first.shape(1); ++i)
-      for (std::size_t j = 0; j < first.shape(2); ++j) {
-        heads(b, 0, i, j) = first(b, i, j);
-        heads(b, 1, i, j) = second(b, i, j);
-      }
-  return heads;
-}
-
-/// The weights of two heads with the same scores under a mask of two, three and four axes.
-template <class T>
-struct Broadcast {
-  Tensor<T, 4> of_2D, of_3D, of_4D;
-};
-
-template <class T>
-Broadcast<T> show_broadcast(Workbench<T>& bench, const Masks& masks, const Scored<T>& scored) {
-  const auto n = bench.plan.sentence.length(), batch = bench.plan.sentence.size();
-  auto& trace = bench.trace;
-  trace.note(
-      "broadcast", "One mask for many scores",
-      "With several heads the scores are [batch×head×query×key]. A mask rarely needs all these axes: the "
-      "ones that it lacks are repeated (broadcast). Which one an axis is must be clear, though. NumPy and "
-      "PyTorch line up shapes from the right and would take the batch of a mask [batch×query×key] for the "
-      "heads.",
-      "[query×key]             as it is\n"
-      "[batch×query×key]       mask[:, None, :, :]\n"
-      "[batch×head×query×key]  as it is");
-  const auto scaled =
-      trace.step({.id = "broadcast/scaled",
-                  .title = "Two heads with the same scores",
-                  .formula = "scaled, twice",
-                  .from = {"scaled"},
-                  .axes = {"head", "query", "key"},
-                  .note = "Real heads have scores of their own. Here they are the same, so that whatever "
-                          "differs below is the mask's doing."},
-                 attn::repeat_heads(attn::split_heads(scored.scaled, 1), 2));
-  const auto show = [&](const std::string& axes, const std::string& mask_id, const auto& mask,
-                        const char* title, const std::string& note) {
-    return trace.step({.id = fmt::format("broadcast={}/weights", axes),
-                       .title = title,
-                       .formula = fmt::format("softmax(broadcast/scaled under {})", mask_id),
-                       .from = {"broadcast/scaled", mask_id},
-                       .axes = {"head", "query", "key"},
-                       .note = note,
-                       .distribution = true},
-                      attn::softmax(attn::apply_mask(scaled, mask)));
-  };
-  Broadcast<T> shown;
-  shown.of_2D =
-      show("2D", "causal_mask", attn::causal_mask(n, n), "A mask [query×key]: for every sample and head",
-           fmt::format("Mask [{0}×{0}], scores [{1}×2×{0}×{0}]. The mask of a rule about positions alone.", n,
-                       batch));
-  shown.of_3D =
-      show("3D", "causal_mask", masks.causal, "A mask [batch×query×key]: for every head",
-           fmt::format("Mask [{1}×{0}×{0}], scores [{1}×2×{0}×{0}]. Each sample has its own, as padding "
-                       "needs it. Here each sample's is the same causal one, so the weights are too.",
-                       n, batch));
-  const auto mask_4D =
-      trace.step({.id = "broadcast=4D/mask",
-                  .title = "A mask for each head",
-                  .formula = "[causal_mask, padding_mask]",
-                  .from = {"causal_mask", "padding_mask"},
-                  .axes = {"head", "query", "key"},
-                  .note = "Head 0 looks back only. Head 1 looks both ways, but never at padding."},
-                 two_heads(masks.causal, masks.padding));
-  shown.of_4D =
-      show("4D", "broadcast=4D/mask", mask_4D, "A mask [batch×head×query×key]: nothing to repeat",
-           fmt::format("Mask and scores are both [{1}×2×{0}×{0}]. Two views of one sentence, from the same "
-                       "scores.",
-                       n, batch));
-  return shown;
-}
-
-/// The larger number, or NaN where either is one, so that no claim holds for it.
-double larger(double x, double y) {
-  return std::isnan(x) || x > y ? x : y;
-}
-
-/// The largest |Σⱼ weights − 1| over the rows that may see a key.
-template <class T>
-double row_sum_deviation(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask) {
-  double deviation = 0.0;
-  for (std::size_t b = 0; b < weights.shape(0); ++b)
-    for (std::size_t i = 0; i < weights.shape(1); ++i) {
-      double sum = 0.0;
-      bool sees_a_key = false;
-      for (std::size_t j = 0; j < weights.shape(2); ++j) {
-        sum += static_cast<double>(weights(b, i, j));
-        sees_a_key = sees_a_key || mask(b, i, j);
-      }
-      if (sees_a_key) deviation = larger(deviation, std::abs(sum - 1.0));
-    }
-  return deviation;
-}
-
-/// The largest weight that a hidden key has: setting them to 0 would change that much.
-template <class T>
-double largest_hidden(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask) {
-  return attn::max_abs_difference(weights, attn::apply_mask(weights, mask, 0.0));
+void claim_hidden(attn::Trace& trace, const Masks& masks, const MaskedAttention<T>& causal,
+                  const MaskedAttention<T>& padding, const MaskedAttention<T>& combined) {
+  trace.claim({.id = "future-weights-are-0",
+               .claim = "no weight falls on a later token: exactly 0",
+               .formula = "max weight where causal_mask is false, causal and combined",
+               .value = attn::maximum({attn::largest_hidden_weight(causal.weights, masks.causal),
+                                       attn::largest_hidden_weight(combined.weights, masks.causal)}),
+               .limit = attn::exactly(0.0)});
+  trace.claim({.id = "padding-weights-are-0",
+               .claim = "no weight falls on padding: exactly 0",
+               .formula = "max weight where padding_mask is false, padding and combined",
+               .value = attn::maximum({attn::largest_hidden_weight(padding.weights, masks.padding),
+                                       attn::largest_hidden_weight(combined.weights, masks.padding)}),
+               .limit = attn::exactly(0.0)});
 }
 
 template <class T>
-Tensor<T, 3> attention_of(const Inputs<T>& in, const std::optional<Tensor<bool, 3>>& mask) {
-  return attn::scaled_dot_product_attention(attn::linear(in.X, in.W_Q), attn::linear(in.X, in.W_K),
-                                            attn::linear(in.X, in.W_V), mask)
-      .output;
-}
-
-template <class T>
-Inputs<T> with_last_token_changed(Inputs<T> in) {
-  const auto last = in.X.shape(1) - 1;
-  for (std::size_t b = 0; b < in.X.shape(0); ++b)
-    for (std::size_t j = 0; j < in.X.shape(2); ++j) in.X(b, last, j) += T{1};
-  return in;
+Tensor<T, 3> with_last_token_changed(Tensor<T, 3> X) {
+  const auto last = X.shape(1) - 1;
+  for (std::size_t b = 0; b < X.shape(0); ++b)
+    for (std::size_t j = 0; j < X.shape(2); ++j) X(b, last, j) += T{1};
+  return X;
 }
 
 /// Adds 1 to every number of the last token's vector, computes everything again and compares what the tokens
 /// before it take home.
 template <class T>
-void claim_causality(Workbench<T>& bench, const Inputs<T>& in, const Masks& masks, const Masked<T>& causal) {
+void claim_causality(Workbench<T>& bench, const Tensor<T, 3>& X, const attn::SingleHeadWeights<T>& weights,
+                     const Tensor<bool, 3>& causal_mask, const Tensor<T, 3>& causal_output) {
   const auto earlier = bench.plan.sentence.length() - 1;
-  const auto changed = with_last_token_changed(in);
-  const auto distance = [&](const Tensor<T, 3>& output, const Tensor<T, 3>& reference) {
-    return attn::max_abs_difference(attn::first_rows(output, earlier), attn::first_rows(reference, earlier));
+  const auto output = [&](const Tensor<T, 3>& x, const std::optional<Tensor<bool, 3>>& mask) {
+    return attn::single_head_attention(x, x, weights, mask).output;
   };
-  const auto unmasked = distance(attention_of(changed, std::nullopt), attention_of(in, std::nullopt));
+  const auto distance = [&](const Tensor<T, 3>& a, const Tensor<T, 3>& b) {
+    return attn::max_abs_difference(attn::first_rows(a, earlier), attn::first_rows(b, earlier));
+  };
+  const auto changed = with_last_token_changed(X);
+  const auto unmasked = distance(output(changed, std::nullopt), output(X, std::nullopt));
   bench.trace.claim(
       {.id = "future-does-not-leak",
        .claim = "changing the last token leaves the outputs of all earlier ones as they are, bit for bit",
        .formula = "max |causal/output(X with 1 added to its last row) − causal/output|, earlier rows",
-       .value = distance(attention_of(changed, masks.causal), causal.output),
+       .value = distance(output(changed, causal_mask), causal_output),
        .limit = attn::exactly(0.0),
        .note = earlier == 0
                    ? "There is one token only, so nothing is earlier."
@@ -418,25 +153,17 @@ void claim_causality(Workbench<T>& bench, const Inputs<T>& in, const Masks& mask
 }
 
 template <class T>
-void claim_hidden(attn::Trace& trace, const Masks& masks, const Masked<T>& causal, const Masked<T>& padding,
-                  const Masked<T>& combined) {
-  trace.claim({.id = "future-weights-are-0",
-               .claim = "no weight falls on a later token: exactly 0",
-               .formula = "max weight where causal_mask is false, causal and combined",
-               .value = larger(largest_hidden(causal.weights, masks.causal),
-                               largest_hidden(combined.weights, masks.causal)),
-               .limit = attn::exactly(0.0)});
-  trace.claim({.id = "padding-weights-are-0",
-               .claim = "no weight falls on padding: exactly 0",
-               .formula = "max weight where padding_mask is false, padding and combined",
-               .value = larger(largest_hidden(padding.weights, masks.padding),
-                               largest_hidden(combined.weights, masks.padding)),
+void claim_nothing_to_see(attn::Trace& trace, const FullyMasked<T>& fully_masked, const Tensor<T, 3>& V) {
+  trace.claim({.id = "nothing-to-see-is-0",
+               .claim = "a query that may see nothing gets the output 0",
+               .formula = "max |fully_masked/weights V|, first row",
+               .value = attn::max_abs(attn::first_rows(attn::matmul(fully_masked.weights, V), 1)),
                .limit = attn::exactly(0.0)});
 }
 
 template <class T>
-void claim_broadcast(attn::Trace& trace, const Broadcast<T>& broadcast, const Masked<T>& causal,
-                     const Masked<T>& padding) {
+void claim_broadcast(attn::Trace& trace, const BroadcastMasks<T>& broadcast, const MaskedAttention<T>& causal,
+                     const MaskedAttention<T>& padding) {
   trace.claim({.id = "2D-equals-3D",
                .claim = "a mask [query×key] does what it does repeated for each sample",
                .formula = "max |broadcast=2D/weights − broadcast=3D/weights|",
@@ -445,15 +172,16 @@ void claim_broadcast(attn::Trace& trace, const Broadcast<T>& broadcast, const Ma
   trace.claim({.id = "4D-is-per-head",
                .claim = "with a mask for each head, each head is what it would be alone",
                .formula = "max |broadcast=4D/weights − [causal/weights, padding/weights]|",
-               .value = larger(attn::max_abs_difference(attn::head(broadcast.of_4D, 0), causal.weights),
-                               attn::max_abs_difference(attn::head(broadcast.of_4D, 1), padding.weights)),
+               .value = attn::max_abs_difference(broadcast.of_4D,
+                                                 attn::stack_heads<T>({causal.weights, padding.weights})),
                .limit = attn::exactly(0.0)});
 }
 
 template <class T>
 void run(Workbench<T>& bench) {
+  const auto& sentence = bench.plan.sentence;
   auto& trace = bench.trace;
-  bench.label({"token", "query", "key"}, bench.plan.sentence);
+  bench.label({"token", "query", "key"}, sentence);
 
   trace.note(
       "idea", "The idea",
@@ -464,39 +192,33 @@ void run(Workbench<T>& bench) {
       "MultiheadAttention true means hidden.",
       "weights = softmax(scaled where mask, −∞ elsewhere)");
 
-  const auto in = show_inputs(bench);
-  const auto scored = show_scored(bench, in);
+  bench.show_lengths(sentence);
+  const auto X =
+      bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}}, sentence);
+  const auto weights = draw_projection_weights(bench);
+  const auto [Q, K, V] = show_projections(bench, {"X", X}, {"X", X}, weights);
+  const auto scaled = show_scores(bench, Q, K).second;
   const auto masks = show_masks(bench);
 
-  const auto causal =
-      show_masked(bench, "causal", masks.causal, scored,
-                  "Above the diagonal all is 0. The first token has nobody but itself, so it keeps its whole "
-                  "attention; every later row shares among one key more.");
-  show_causal_1e9(bench, masks.causal, scored, causal.weights);
-  const auto padding =
-      show_masked(bench, "padding", masks.padding, scored,
-                  "A hidden key is a column of zeros. All queries share among the keys that are left, before "
-                  "them and after them.");
-  const auto combined = show_masked(bench, "combined", masks.combined, scored,
-                                    "Zeros where either mask says no. Every row still has a key to look at.");
-  const auto fully_masked = show_fully_masked(bench, scored);
-  const auto broadcast = show_broadcast(bench, masks, scored);
+  const auto causal = show_masked_attention(
+      bench, "causal", masks.causal, scaled, V,
+      "Above the diagonal all is 0. The first token has nobody but itself, so it keeps its whole attention; "
+      "every later row shares among one key more.");
+  show_large_negative_fill(bench, masks.causal, scaled, causal.weights);
+  const auto padding = show_masked_attention(
+      bench, "padding", masks.padding, scaled, V,
+      "A hidden key is a column of zeros. All queries share among the keys that are left, before them and "
+      "after them.");
+  const auto combined =
+      show_masked_attention(bench, "combined", masks.combined, scaled, V,
+                            "Zeros where either mask says no. Every row still has a key to look at.");
+  const auto fully_masked = show_fully_masked_row(bench, scaled);
+  const auto broadcast = show_broadcast_masks(bench, masks.causal, masks.padding, scaled);
 
-  trace.claim({.id = "rows-sum-to-1",
-               .claim = "under every mask, each row of weights that may see a key sums to 1",
-               .formula = "max |Σⱼ weights − 1|",
-               .value = larger(larger(row_sum_deviation(causal.weights, masks.causal),
-                                      row_sum_deviation(padding.weights, masks.padding)),
-                               larger(row_sum_deviation(combined.weights, masks.combined),
-                                      row_sum_deviation(fully_masked.weights, fully_masked.mask))),
-               .limit = rounding<T>()});
+  claim_rows_sum_to_1(trace, masks, causal, padding, combined, fully_masked);
   claim_hidden(trace, masks, causal, padding, combined);
-  claim_causality(bench, in, masks, causal);
-  trace.claim({.id = "nothing-to-see-is-0",
-               .claim = "a query that may see nothing gets the output 0",
-               .formula = "max |fully_masked/weights V|, first row",
-               .value = attn::max_abs(attn::first_rows(attn::matmul(fully_masked.weights, scored.V), 1)),
-               .limit = attn::exactly(0.0)});
+  claim_causality(bench, X, weights, masks.causal, causal.output);
+  claim_nothing_to_see(trace, fully_masked, V);
   claim_broadcast(trace, broadcast, causal, padding);
 }
 

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "attn/layers/single_head_attention.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
@@ -26,26 +25,20 @@ std::string kv_head_axis(const Workbench<T>& bench) {
   return is_grouped(bench) ? "kv_head" : "head";
 }
 
-template <class T>
-void show_parameter_count(Workbench<T>& bench) {
-  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
-  const auto h = bench.heads(), h_kv = bench.kv_heads();
-  const auto in_Q = d_model * h * d_k, in_K = d_model * h_kv * d_k, in_V = d_model * h_kv * d_v;
-  const auto in_O = h * d_v * d_model;
-  bench.trace.note(
-      "parameters", "How many numbers there are to learn",
-      fmt::format(
-          "{} parameters. The number of heads does not change it as long as heads · d_k stays the same: {} "
-          "heads of {} cost what one head of {} costs.",
-          in_Q + in_K + in_V + in_O, h, d_k, h * d_k),
-      fmt::format("W_Q {0}×{1} = {2}\nW_K {0}×{3} = {4}\nW_V {0}×{5} = {6}\nW_O {7}×{0} = {8}", d_model,
-                  h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O));
-}
-
 /// "[n×h·d] → [n×h×d] → [h×n×d]" with the sizes of this run.
 std::string split_note(std::size_t n, std::size_t heads, std::size_t d) {
   return fmt::format("reshape [{0}×{3}] → [{0}×{1}×{2}], then transpose → [{1}×{0}×{2}]", n, heads, d,
                      heads * d);
+}
+
+/// The columns of the weights that belong to head i.
+template <class T>
+attn::SingleHeadWeights<T> weights_of_head(const Workbench<T>& bench,
+                                           const attn::MultiHeadWeights<T>& weights, std::size_t i) {
+  const auto d_k = bench.d_k(), d_v = bench.d_v(), kv = i * bench.kv_heads() / bench.heads();
+  return {attn::columns(weights.W_Q, i * d_k, (i + 1) * d_k),
+          attn::columns(weights.W_K, kv * d_k, (kv + 1) * d_k),
+          attn::columns(weights.W_V, kv * d_v, (kv + 1) * d_v)};
 }
 
 /// The heads one by one, each as a single attention with its own columns of the weights.
@@ -53,16 +46,11 @@ template <class T>
 double deviation_from_separate_heads(const Workbench<T>& bench, const Tensor<T, 3>& X_query,
                                      const Tensor<T, 3>& X_key, const attn::MultiHeadWeights<T>& weights,
                                      const Tensor<T, 4>& heads, const std::optional<Tensor<bool, 3>>& mask) {
-  const auto d_k = bench.d_k(), d_v = bench.d_v();
   double deviation = 0.0;
   for (std::size_t i = 0; i < bench.heads(); ++i) {
-    const auto kv = i * bench.kv_heads() / bench.heads();
-    const auto single = attn::scaled_dot_product_attention(
-        attn::linear(X_query, attn::columns(weights.W_Q, i * d_k, (i + 1) * d_k)),
-        attn::linear(X_key, attn::columns(weights.W_K, kv * d_k, (kv + 1) * d_k)),
-        attn::linear(X_key, attn::columns(weights.W_V, kv * d_v, (kv + 1) * d_v)), mask,
-        bench.options.temperature);
-    deviation = std::max(deviation, attn::max_abs_difference(attn::head(heads, i), single.output));
+    const auto single = attn::single_head_attention(X_query, X_key, weights_of_head(bench, weights, i), mask,
+                                                    bench.options.temperature);
+    deviation = attn::maximum({deviation, attn::max_abs_difference(attn::head(heads, i), single.output)});
   }
   return deviation;
 }
@@ -72,16 +60,13 @@ template <class T>
 double deviation_of_one_head(const Workbench<T>& bench, const Tensor<T, 3>& X_query,
                              const Tensor<T, 3>& X_key, const attn::MultiHeadWeights<T>& weights,
                              const std::optional<Tensor<bool, 3>>& mask) {
-  const auto d_k = bench.d_k(), d_v = bench.d_v();
-  const attn::MultiHeadWeights<T> one = {attn::columns(weights.W_Q, 0, d_k),
-                                         attn::columns(weights.W_K, 0, d_k),
-                                         attn::columns(weights.W_V, 0, d_v), attn::rows(weights.W_O, 0, d_v)};
+  const auto own = weights_of_head(bench, weights, 0);
+  const auto W_O = attn::rows(weights.W_O, 0, bench.d_v());
+  const double temperature = bench.options.temperature;
   const auto multihead =
-      attn::multihead_attention(X_query, X_key, one, 1, 1, mask, bench.options.temperature);
-  const auto single =
-      attn::scaled_dot_product_attention(attn::linear(X_query, one.W_Q), attn::linear(X_key, one.W_K),
-                                         attn::linear(X_key, one.W_V), mask, bench.options.temperature);
-  return attn::max_abs_difference(multihead.output, attn::linear(single.output, one.W_O));
+      attn::multihead_attention(X_query, X_key, {own.W_Q, own.W_K, own.W_V, W_O}, 1, 1, mask, temperature);
+  const auto single = attn::single_head_attention(X_query, X_key, own, mask, temperature);
+  return attn::max_abs_difference(multihead.output, attn::linear(single.output, W_O));
 }
 
 /// Full multi-head attention whose key and value weights repeat those of the shared heads.
@@ -104,36 +89,6 @@ std::string grouping_claim(std::size_t heads, std::size_t kv_heads) {
     return "multi-query attention is multi-head attention whose heads all share one key and value head";
   return "grouped-query attention is multi-head attention with each key and value head repeated for its "
          "group";
-}
-
-template <class T>
-void claim_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_query, const Tensor<T, 3>& X_key,
-                     const attn::MultiHeadWeights<T>& weights, const Tensor<T, 3>& Q,
-                     const attn::Attention<T, 4>& attention, const Tensor<T, 4>& V_heads,
-                     const std::optional<Tensor<bool, 3>>& mask) {
-  const double magnitude = attn::max_abs(attention.scaled) * attn::max_abs(V_heads);
-  auto& trace = bench.trace;
-  trace.claim({.id = "merge-undoes-split",
-               .claim = "merging the heads undoes splitting them",
-               .formula = "max |merge(split(Q)) − Q|",
-               .value = attn::max_abs_difference(attn::merge_heads(attn::split_heads(Q, bench.heads())), Q),
-               .limit = attn::exactly(0.0)});
-  trace.claim({.id = "equals-separate-heads",
-               .claim = "each head is a single attention with its own columns of the weights",
-               .formula = "max |headᵢ − Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)|",
-               .value = deviation_from_separate_heads(bench, X_query, X_key, weights, attention.output, mask),
-               .limit = rounding<T>(magnitude)});
-  trace.claim({.id = "one-head-equals-self-attention",
-               .claim = "with one head it is the single attention of the lesson self-attention, times W_O",
-               .formula = "max |multihead(h = 1) − Attention(Q, K, V) W_O|, with the weights of head 0",
-               .value = deviation_of_one_head(bench, X_query, X_key, weights, mask),
-               .limit = rounding<T>(magnitude * attn::max_abs(weights.W_O))});
-  const auto repeated = heads_with_repeated_weights(bench, X_query, X_key, weights, mask);
-  trace.claim({.id = "kv-heads",
-               .claim = grouping_claim(bench.heads(), bench.kv_heads()),
-               .formula = "max |heads − multihead(weights repeated)|",
-               .value = attn::max_abs_difference(repeated, attention.output),
-               .limit = rounding<T>(magnitude)});
 }
 
 }  // namespace
@@ -162,14 +117,29 @@ attn::MultiHeadWeights<T> draw_multihead_weights(Workbench<T>& bench) {
 }
 
 template <class T>
-Tensor<T, 3> show_multihead(Workbench<T>& bench, const Named<T>& X_query, const Named<T>& X_key,
-                            const attn::MultiHeadWeights<T>& weights,
-                            const std::optional<Tensor<bool, 3>>& mask) {
+void show_multihead_parameters(Workbench<T>& bench) {
+  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
+  const auto h = bench.heads(), h_kv = bench.kv_heads();
+  const auto in_Q = d_model * h * d_k, in_K = d_model * h_kv * d_k, in_V = d_model * h_kv * d_v;
+  const auto in_O = h * d_v * d_model;
+  bench.trace.note(
+      "parameters", "How many numbers there are to learn",
+      fmt::format(
+          "{} parameters. The number of heads does not change it as long as heads · d_k stays the same: {} "
+          "heads of {} cost what one head of {} costs.",
+          in_Q + in_K + in_V + in_O, h, d_k, h * d_k),
+      fmt::format("W_Q {0}×{1} = {2}\nW_K {0}×{3} = {4}\nW_V {0}×{5} = {6}\nW_O {7}×{0} = {8}", d_model,
+                  h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O));
+}
+
+template <class T>
+ShownMultiHead<T> show_multihead(Workbench<T>& bench, const Named<T>& X_query, const Named<T>& X_key,
+                                 const attn::MultiHeadWeights<T>& weights,
+                                 const std::optional<Tensor<bool, 3>>& mask) {
   const auto d_k = bench.d_k(), d_v = bench.d_v(), h = bench.heads(), h_kv = bench.kv_heads();
   const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
   const auto kv_head = kv_head_axis(bench);
   auto& trace = bench.trace;
-  show_parameter_count(bench);
 
   const auto Q = trace.step({.id = "Q",
                              .title = "The queries of all heads, side by side",
@@ -196,10 +166,9 @@ Tensor<T, 3> show_multihead(Workbench<T>& bench, const Named<T>& X_query, const 
                                    .from = {"Q"},
                                    .axes = {"head", "query", "d_k"},
                                    .note = "No number changes. The reshape cuts each token's row into heads; "
-                                           "the transpose brings all tokens of one "
-                                           "head together. A reshape alone has the same shape but hands each "
-                                           "head a block of tokens: a mistake that "
-                                           "no shape check finds."},
+                                           "the transpose brings all tokens of one head together. A "
+                                           "reshape alone has the same shape but hands each head a "
+                                           "block of tokens: a mistake that no shape check finds."},
                                   attn::split_heads(Q, h));
   const auto K_heads = trace.step({.id = "K_heads",
                                    .title = "The keys, split",
@@ -250,10 +219,39 @@ Tensor<T, 3> show_multihead(Workbench<T>& bench, const Named<T>& X_query, const 
                                   .from = {"concat", "W_O"},
                                   .axes = {"query", "d_model"}},
                                  attn::linear(concat, weights.W_O));
+  return {Q, Q_heads, K_shared, V_shared, shown.attention, output};
+}
 
-  claim_attention(bench, shown.attention, Q_heads, K_shared, V_shared, mask);
-  claim_multihead(bench, X_query.tensor, X_key.tensor, weights, Q, shown.attention, V_heads, mask);
-  return output;
+template <class T>
+void claim_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_query, const Tensor<T, 3>& X_key,
+                     const attn::MultiHeadWeights<T>& weights, const ShownMultiHead<T>& shown,
+                     const std::optional<Tensor<bool, 3>>& mask) {
+  const auto& [Q, Q_heads, K_heads, V_heads, attention, output] = shown;
+  claim_attention(bench, attention, Q_heads, K_heads, V_heads, mask);
+
+  const double magnitude = attn::max_abs(attention.scaled) * attn::max_abs(V_heads);
+  auto& trace = bench.trace;
+  trace.claim({.id = "merge-undoes-split",
+               .claim = "merging the heads undoes splitting them",
+               .formula = "max |merge(split(Q)) − Q|",
+               .value = attn::max_abs_difference(attn::merge_heads(attn::split_heads(Q, bench.heads())), Q),
+               .limit = attn::exactly(0.0)});
+  trace.claim({.id = "equals-separate-heads",
+               .claim = "each head is a single attention with its own columns of the weights",
+               .formula = "max |headᵢ − Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)|",
+               .value = deviation_from_separate_heads(bench, X_query, X_key, weights, attention.output, mask),
+               .limit = rounding<T>(magnitude)});
+  trace.claim({.id = "one-head-equals-self-attention",
+               .claim = "with one head it is the single attention of the lesson self-attention, times W_O",
+               .formula = "max |multihead(h = 1) − Attention(Q, K, V) W_O|, with the weights of head 0",
+               .value = deviation_of_one_head(bench, X_query, X_key, weights, mask),
+               .limit = rounding<T>(magnitude * attn::max_abs(weights.W_O))});
+  const auto repeated = heads_with_repeated_weights(bench, X_query, X_key, weights, mask);
+  trace.claim({.id = "kv-heads",
+               .claim = grouping_claim(bench.heads(), bench.kv_heads()),
+               .formula = "max |heads − multihead(weights repeated)|",
+               .value = attn::max_abs_difference(repeated, attention.output),
+               .limit = rounding<T>(magnitude)});
 }
 
 double multihead_element_count(const Options& options, double batch, double n_q, double n_k) {
@@ -266,11 +264,15 @@ double multihead_element_count(const Options& options, double batch, double n_q,
   return weights + batch * per_sample;
 }
 
-#define INSTANTIATE(T)                                                                  \
-  template attn::MultiHeadWeights<T> draw_multihead_weights(Workbench<T>&);             \
-  template Tensor<T, 3> show_multihead(Workbench<T>&, const Named<T>&, const Named<T>&, \
-                                       const attn::MultiHeadWeights<T>&,                \
-                                       const std::optional<Tensor<bool, 3>>&);
+#define INSTANTIATE(T)                                                                       \
+  template attn::MultiHeadWeights<T> draw_multihead_weights(Workbench<T>&);                  \
+  template void show_multihead_parameters(Workbench<T>&);                                    \
+  template ShownMultiHead<T> show_multihead(Workbench<T>&, const Named<T>&, const Named<T>&, \
+                                            const attn::MultiHeadWeights<T>&,                \
+                                            const std::optional<Tensor<bool, 3>>&);          \
+  template void claim_multihead(Workbench<T>&, const Tensor<T, 3>&, const Tensor<T, 3>&,     \
+                                const attn::MultiHeadWeights<T>&, const ShownMultiHead<T>&,  \
+                                const std::optional<Tensor<bool, 3>>&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 

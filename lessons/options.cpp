@@ -43,6 +43,10 @@ attn::ConfigValue config_value(const std::optional<std::string>& text) {
 
 }  // namespace
 
+std::size_t smallest_count(const OptionInfo& info) {
+  return info.key == "window" ? 0 : 1;
+}
+
 std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
                                                                  const std::vector<std::string_view>& keys) {
   std::vector<std::pair<std::string, attn::ConfigValue>> config;

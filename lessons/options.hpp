@@ -65,6 +65,10 @@ struct OptionInfo {
   std::string_view otherwise = "";  ///< what an option that is not given follows from
 };
 
+/// The smallest number that an option which counts something may have: 0 for the window, which then is the
+/// token itself, and 1 for all others.
+std::size_t smallest_count(const OptionInfo& info);
+
 /// Calls `visit(info, field)` for every option in the order of the help: the one list of them, behind the
 /// command line, the help and the trace's config.
 template <class AnyOptions, class Visitor>
@@ -83,7 +87,7 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("heads", options.heads, "N", "attention heads");
   option("kv-heads", options.kv_heads, "N", "key and value heads, each shared by heads / N query heads",
          "heads");
-  option("samples", options.samples, "N", "dot products to draw for each dimension");
+  option("samples", options.samples, "N", "random draws to measure on: dot products, dropout masks");
   option("causal", options.causal, "", "hide every later token");
   option("window", options.window, "N", "hide every token more than N positions away");
   option("dropout", options.dropout, "P", "drop each attention weight with probability P");
@@ -95,7 +99,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
          "1/√fan_in");
   option("embeddings", options.embeddings, "FILE",
          "word vectors in the text format of word2vec, GloVe or fastText");
-  option("encoding", options.encoding, "all|sinusoidal|learned|relative|t5|alibi|rope", "the encoding to show");
+  option("encoding", options.encoding, "all|sinusoidal|learned|relative|t5|alibi|rope",
+         "the encoding to show");
   option("pairing", options.pairing, "adjacent|halves", "the pairs of numbers that RoPE rotates");
   option("attention", options.attention, "bahdanau|luong-dot|luong-general|luong-concat|multihead",
          "how the decoder attends");

@@ -45,9 +45,12 @@ void fill_in_sentences(const Lesson& lesson, Options& options) {
   if (!options.sentence.empty() && has_pair)
     throw Error(
         "--sentence goes with neither --source nor --target; valid: one sentence for both, or one for each");
-  if (options.source.empty() != options.target.empty())
-    throw Error(options.source.empty() ? "--target is given without --source; valid: both"
-                                       : "--source is given without --target; valid: both");
+  const bool lacks_target = options.target.empty() && !lesson.takes_source_alone;
+  if (has_pair && (options.source.empty() || lacks_target))
+    throw Error(fmt::format("--{} is given without --{}; valid: both{}",
+                            options.source.empty() ? "target" : "source",
+                            options.source.empty() ? "source" : "target",
+                            lesson.takes_source_alone ? ", or --source alone" : ""));
 }
 
 void refuse_repetition(const Lesson& lesson, const char* flag, const std::vector<std::string>& sentences) {
@@ -60,15 +63,17 @@ void check_batches(const Lesson& lesson, const Options& options) {
   refuse_repetition(lesson, "sentence", options.sentence);
   refuse_repetition(lesson, "source", options.source);
   refuse_repetition(lesson, "target", options.target);
-  if (options.source.size() != options.target.size())
+  const bool has_target = !options.target.empty() || !lesson.takes_source_alone;
+  if (has_target && options.source.size() != options.target.size())
     throw Error(fmt::format("{} --source but {} --target are given; valid: as many of one as of the other",
                             options.source.size(), options.target.size()));
 }
 
-/// The alternatives of an option whose value is one of several words, such as "float64|float32"; none where any
-/// other text may stand.
+/// The alternatives of an option whose value is one of several words, such as "float64|float32"; none where
+/// any other text may stand.
 std::vector<std::string> choices_of(const OptionInfo& info) {
-  const bool takes_other_text = std::any_of(info.value.begin(), info.value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  const bool takes_other_text =
+      std::any_of(info.value.begin(), info.value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   std::vector<std::string> choices;
   std::istringstream words{std::string(info.value)};
   for (std::string word; !takes_other_text && std::getline(words, word, '|');) choices.push_back(word);
@@ -86,9 +91,9 @@ void check_range(const OptionInfo& info, const std::string& text) {
 }
 
 void check_range(const OptionInfo& info, const std::optional<std::size_t>& count) {
-  const bool may_be_zero = info.key == "window";
-  if (count == std::size_t{0} && !may_be_zero)
-    throw Error(fmt::format("--{} 0 leaves nothing to compute; valid: 1 or more", info.flag));
+  if (count && *count < smallest_count(info))
+    throw Error(fmt::format("--{} {} leaves nothing to compute; valid: {} or more", info.flag, *count,
+                            smallest_count(info)));
 }
 
 void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts) {
@@ -123,7 +128,7 @@ void fill_in_d_model(const Lesson& lesson, Options& options,
 
 /// d_k = d_v = d_model / heads, where they are not given.
 void fill_in_head_dimensions(const Lesson& lesson, Options& options) {
-  if (!lesson.uses("d-k") && !lesson.uses("d-v")) return;
+  if (!lesson.uses("d-k") && !lesson.uses("d-v") && !lesson.uses("heads")) return;
   const auto per_head = options.d_model.value_or(default_d_model) / options.heads.value_or(1);
   if (!options.d_k) options.d_k = per_head;
   if (!options.d_v) options.d_v = per_head;
@@ -133,6 +138,18 @@ void fill_in_sizes(const Lesson& lesson, Options& options) {
   const auto d_model = options.d_model.value_or(default_d_model);
   if (lesson.uses("hidden") && !options.hidden) options.hidden = d_model;
   if (lesson.uses("d-ff") && !options.d_ff) options.d_ff = 4 * d_model;
+}
+
+/// Of the ways in which a recurrent decoder attends only one has heads.
+void fill_in_heads(const Lesson& lesson, Options& options) {
+  constexpr std::size_t default_heads = 2;
+  if (!lesson.uses("attention")) return;
+  const bool has_heads = options.attention == "multihead";
+  if (options.heads && !has_heads)
+    throw Error(
+        fmt::format("--heads {} needs --attention multihead with it, not {}; valid: both or no --heads",
+                    *options.heads, options.attention));
+  if (has_heads && !options.heads) options.heads = default_heads;
 }
 
 void fill_in_kv_heads(const Lesson& lesson, Options& options) {
@@ -145,13 +162,16 @@ void fill_in_kv_heads(const Lesson& lesson, Options& options) {
 
 /// Whether the heads divide what is divided among them. `given` are the options as they were before any was
 /// filled in.
-void check_heads(const Options& given, const Options& options) {
-  if (!options.heads) return;
-  const auto heads = *options.heads, d_model = options.d_model.value_or(default_d_model);
-  if (!(given.d_k && given.d_v) && d_model % heads != 0)
-    throw Error(fmt::format(
-        "--heads {} does not divide --d-model {}; valid: --heads {}, --d-model {}, or both --d-k and --d-v",
-        heads, d_model, nearest_divisors(d_model, heads), nearest_multiples(d_model, heads)));
+void check_heads(const Lesson& lesson, const Options& given, const Options& options) {
+  if (!options.heads || !lesson.splits_heads) return;
+  const auto heads = *options.heads;
+  const auto width = options.hidden.value_or(options.d_model.value_or(default_d_model));
+  const auto flag = options.hidden ? "--hidden" : "--d-model";
+  if (!(given.d_k && given.d_v) && width % heads != 0)
+    throw Error(fmt::format("--heads {} does not divide {} {}; valid: --heads {}{} {} {}{}", heads, flag,
+                            width, nearest_divisors(width, heads), lesson.uses("d-k") ? "," : " or", flag,
+                            nearest_multiples(width, heads),
+                            lesson.uses("d-k") ? ", or both --d-k and --d-v" : ""));
   if (options.kv_heads && heads % *options.kv_heads != 0)
     throw Error(fmt::format("--kv-heads {} does not divide --heads {}; valid: --kv-heads {}",
                             *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
@@ -174,7 +194,9 @@ void check_memory(const Lesson& lesson, const Plan& plan) {
     throw Error(fmt::format(
         "the tensors of this run need about {}, this machine has {}; valid: smaller dimensions or {}",
         in_bytes(needed), in_bytes(physical_memory()),
-        lesson.uses("samples") ? "fewer samples" : "shorter sentences"));
+        lesson.uses("samples")   ? "fewer samples"
+        : lesson.uses("lengths") ? "shorter lengths"
+                                 : "shorter sentences"));
 }
 
 void require_vectors(const attn::WordVectors& vectors, const attn::TokenBatch& batch) {
@@ -197,6 +219,7 @@ attn::Header Plan::header(const Lesson& lesson) const {
   add_tokens("tokens", sentence);
   add_tokens("source_tokens", source);
   add_tokens("target_tokens", target);
+  add_tokens("memory_tokens", memory);
   return header;
 }
 
@@ -209,17 +232,19 @@ Plan make_plan(const Lesson& lesson, const Options& given) {
   plan.sentence = attn::tokenize(options.sentence);
   plan.source = attn::tokenize(options.source);
   plan.target = attn::tokenize(options.target);
+  if (options.memory) plan.memory = attn::tokenize(std::vector(options.sentence.size(), *options.memory));
   if (options.embeddings) {
     plan.vectors = attn::WordVectors::load(*options.embeddings);
-    for (const auto* batch : {&plan.sentence, &plan.source, &plan.target})
+    for (const auto* batch : {&plan.sentence, &plan.source, &plan.target, &plan.memory})
       require_vectors(*plan.vectors, *batch);
   }
   fill_in_d_model(lesson, options, plan.vectors);
+  fill_in_heads(lesson, options);
   fill_in_head_dimensions(lesson, options);
   fill_in_kv_heads(lesson, options);
   fill_in_sizes(lesson, options);
   check_memory(lesson, plan);
-  check_heads(given, options);
+  check_heads(lesson, given, options);
   return plan;
 }
 

@@ -17,6 +17,7 @@ struct Plan {
   attn::TokenBatch sentence{};
   attn::TokenBatch source{};
   attn::TokenBatch target{};
+  attn::TokenBatch memory{};  ///< the one memory once for each sentence
   std::optional<attn::WordVectors> vectors{};
 
   /// Whether there are several samples, so that tensors are shown with a batch axis.

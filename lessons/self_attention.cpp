@@ -1,12 +1,12 @@
 /// Self-attention: queries, keys and values all come from one sentence.
 /// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
 
-#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
 #include "lessons/attention_steps.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/projections.hpp"
 
 namespace lessons {
 
@@ -33,17 +33,14 @@ void claim_equivariance(Workbench<T>& bench, const Tensor<T, 3>& Q, const Tensor
 
 template <class T>
 void run(Workbench<T>& bench) {
-  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
   const auto& sentence = bench.plan.sentence;
-  auto& trace = bench.trace;
   bench.label({"token", "query", "key"}, sentence);
 
-  trace.note(
+  bench.trace.note(
       "idea", "The idea",
       "Every token rewrites itself as a mixture of all tokens of its own sentence. It asks a question (its "
       "query), every token holds up a label (its key) and offers some content (its value). The better a "
-      "label "
-      "answers the question, the more of that content goes into the mixture.",
+      "label answers the question, the more of that content goes into the mixture.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);
@@ -52,33 +49,10 @@ void run(Workbench<T>& bench) {
                               .axes = {"token", "d_model"},
                               .note = "One row a token; the same word has the same row wherever it stands."},
                              sentence);
-  const auto W_Q =
-      bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  const auto W_K =
-      bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  const auto W_V =
-      bench.weight({.id = "W_V", .title = "Makes values", .axes = {"d_model", "d_v"}}, d_model, d_v);
+  const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
-  const auto Q = trace.step({.id = "Q",
-                             .title = "What each token asks for",
-                             .formula = "X W_Q",
-                             .from = {"X", "W_Q"},
-                             .axes = {"query", "d_k"}},
-                            attn::linear(X, W_Q));
-  const auto K = trace.step({.id = "K",
-                             .title = "What each token can be found by",
-                             .formula = "X W_K",
-                             .from = {"X", "W_K"},
-                             .axes = {"key", "d_k"}},
-                            attn::linear(X, W_K));
-  const auto V = trace.step({.id = "V",
-                             .title = "What each token has to give",
-                             .formula = "X W_V",
-                             .from = {"X", "W_V"},
-                             .axes = {"key", "d_v"}},
-                            attn::linear(X, W_V));
-
+  const auto [Q, K, V] = show_projections(bench, {"X", X}, {"X", X}, weights);
   const auto shown = show_attention(bench, Q, K, V, mask);
 
   claim_attention(bench, shown.attention, Q, K, V, mask);

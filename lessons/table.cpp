@@ -4,11 +4,16 @@
 
 namespace lessons {
 
-extern const Lesson lookup, scoring, scaling, sdpa, self_attention, cross_attention, masking, multihead;
+extern const Lesson lookup, scoring, scaling, sdpa, self_attention, cross_attention, masking, multihead,
+    positional, seq2seq, transformer_block, classifier, generate, efficient, stability, patterns, training,
+    backward, complexity;
 
 const std::vector<const Lesson*>& all_lessons() {
   static const std::vector<const Lesson*> table = {
-      &lookup, &scoring, &scaling, &sdpa, &self_attention, &cross_attention, &masking, &multihead,
+      &lookup,     &scoring,   &scaling,    &sdpa,     &self_attention,    &cross_attention,
+      &masking,    &multihead, &positional, &seq2seq,  &transformer_block, &classifier,
+      &generate,   &efficient, &stability,  &patterns, &training,          &backward,
+      &complexity,
   };
   return table;
 }

@@ -38,19 +38,30 @@ void Workbench<T>::show_lengths(const attn::TokenBatch& tokens) {
 
 template <class T>
 Tensor<T, 3> Workbench<T>::embed(const attn::About& about, const attn::TokenBatch& tokens) {
+  return trace.input(about, vectors_of(tokens));
+}
+
+template <class T>
+Tensor<T, 3> Workbench<T>::vectors_of(const attn::TokenBatch& tokens) {
   Tensor<double, 3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model()});
   for (std::size_t b = 0; b < tokens.size(); ++b)
     for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i) {
-      const auto& vector = vector_of(tokens.tokens[b][i]);
+      const auto vector = vector_of(tokens.tokens[b][i]);
       std::copy(vector.begin(), vector.end(), &X(b, i, 0));
     }
-  return trace.input(about, attn::cast<T>(X));
+  return attn::cast<T>(X);
 }
 
 template <class T>
 Tensor<T, 2> Workbench<T>::weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out) {
   return trace.input(about,
                      attn::cast<T>(random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_in, fan_out})));
+}
+
+template <class T>
+Tensor<T, 2> Workbench<T>::left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in) {
+  return trace.input(about,
+                     attn::cast<T>(random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_out, fan_in})));
 }
 
 template <class T>
@@ -91,7 +102,8 @@ std::optional<Tensor<bool, 3>> Workbench<T>::mask(const attn::TokenBatch& querie
   std::string note = "Query i may look at key j where 1 stands.";
   if (n_q != n_k && (options.causal || options.window))
     note += " The sequences end together: the last query stands beside the last key.";
-  if (attn::has_empty_row(*mask)) note += " A query that may look at nothing gets no weights and the output 0.";
+  if (attn::has_empty_row(*mask))
+    note += " A query that may look at nothing gets no weights and the output 0.";
   return trace.input({.id = "mask",
                       .title = "Who may look at whom",
                       .formula = fmt::format("{}", fmt::join(rules, " and ")),
@@ -106,22 +118,24 @@ double Workbench<T>::weight_scale(std::size_t fan_in, std::size_t fan_out) const
 }
 
 template <class T>
-void Workbench<T>::draw_embeddings() {
-  drawn_.emplace();
-  for (const auto* batch : {&plan.sentence, &plan.source, &plan.target})
-    for (const auto& sentence : batch->tokens)
-      for (const auto& token : sentence) {
-        if (drawn_->count(token) > 0) continue;
-        const auto row = random.normal<1>(0.0, 1.0, {d_model()});
-        drawn_->emplace(token, std::vector<double>(row.begin(), row.end()));
-      }
+void Workbench<T>::draw_vectors(const attn::TokenBatch& tokens) {
+  if (plan.vectors) return;
+  for (const auto& sentence : tokens.tokens)
+    for (const auto& token : sentence) {
+      if (drawn_.count(token) > 0) continue;
+      const auto row = random.normal<1>(0.0, 1.0, {d_model()});
+      drawn_.emplace(token, std::vector<double>(row.begin(), row.end()));
+    }
 }
 
 template <class T>
-const std::vector<double>& Workbench<T>::vector_of(const std::string& token) {
+std::vector<double> Workbench<T>::vector_of(const std::string& token) {
+  const bool is_missing_start = token == attn::start_token && plan.vectors && !plan.vectors->has(token);
+  if (is_missing_start) return std::vector(d_model(), 0.0);
   if (plan.vectors) return plan.vectors->at(token);
-  if (!drawn_) draw_embeddings();
-  return drawn_->at(token);
+  if (drawn_.empty())
+    for (const auto* batch : {&plan.memory, &plan.sentence, &plan.source, &plan.target}) draw_vectors(*batch);
+  return drawn_.at(token);
 }
 
 template class Workbench<float>;

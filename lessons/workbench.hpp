@@ -14,6 +14,13 @@ namespace lessons {
 
 using attn::Tensor;
 
+/// Token vectors [batch×n×d_model] and their id in the trace.
+template <class T>
+struct Named {
+  std::string id;
+  Tensor<T, 3> tensor;
+};
+
 /// Where a lesson works: the plan, the random stream and the trace. Whatever a lesson starts from is drawn
 /// here, in the order in which the lesson asks, in float64, and rounded once to T.
 template <class T>
@@ -40,11 +47,22 @@ class Workbench {
   void show_lengths(const attn::TokenBatch& tokens);
 
   /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
-  /// for each distinct token (source before target); padding is a row of zeros.
+  /// for each distinct token (memory before sentence, source before target); padding is a row of zeros.
   Tensor<T, 3> embed(const attn::About& about, const attn::TokenBatch& tokens);
+
+  /// The same without showing it. `<s>` is a row of zeros where given vectors have none for it.
+  Tensor<T, 3> vectors_of(const attn::TokenBatch& tokens);
+
+  /// Draws a vector for each distinct token that has none yet, in order of first appearance. For a lesson
+  /// with tokens beyond those of the plan, which are otherwise drawn together by the first `embed`.
+  void draw_vectors(const attn::TokenBatch& tokens);
 
   /// A weight matrix [fan_in×fan_out], drawn normal(0, s) with the standard deviation of `--weight-scale`.
   Tensor<T, 2> weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out);
+
+  /// A weight matrix [fan_out×fan_in] that multiplies from the left, as PyTorch keeps those of an LSTM: drawn
+  /// with the same standard deviation.
+  Tensor<T, 2> left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in);
 
   /// A weight vector [fan_in], drawn like a matrix with one column.
   Tensor<T, 1> weight(const attn::About& about, std::size_t fan_in);
@@ -62,10 +80,9 @@ class Workbench {
 
  private:
   double weight_scale(std::size_t fan_in, std::size_t fan_out) const;
-  void draw_embeddings();
-  const std::vector<double>& vector_of(const std::string& token);
+  std::vector<double> vector_of(const std::string& token);
 
-  std::optional<std::map<std::string, std::vector<double>>> drawn_;
+  std::map<std::string, std::vector<double>> drawn_;
 };
 
 }  // namespace lessons

@@ -49,12 +49,18 @@ Tensor<T, N> cast(const Tensor<double, N>& x) {
   return map<T>(x, [](double element) { return element; });
 }
 
+template <class T, std::size_t N>
+Tensor<double, N> as_float64(const Tensor<T, N>& x) {
+  return map<double>(x, [](double element) { return element; });
+}
+
 #define INSTANTIATE(T, N)                                              \
   template Tensor<T, N> add(const Tensor<T, N>&, const Tensor<T, N>&); \
   template Tensor<T, N> divide(const Tensor<T, N>&, double);           \
   template Tensor<T, N> shift(const Tensor<T, N>&, double);            \
   template Tensor<T, N> tanh(const Tensor<T, N>&);                     \
-  template Tensor<T, N> cast(const Tensor<double, N>&);
+  template Tensor<T, N> cast(const Tensor<double, N>&);                \
+  template Tensor<double, N> as_float64(const Tensor<T, N>&);
 INSTANTIATE(float, 1)
 INSTANTIATE(float, 2)
 INSTANTIATE(float, 3)

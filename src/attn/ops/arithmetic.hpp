@@ -25,4 +25,8 @@ Tensor<T, N> tanh(const Tensor<T, N>& x);
 template <class T, std::size_t N>
 Tensor<T, N> cast(const Tensor<double, N>& x);
 
+/// x in float64, for measuring with more digits than it has.
+template <class T, std::size_t N>
+Tensor<double, N> as_float64(const Tensor<T, N>& x);
+
 }  // namespace attn

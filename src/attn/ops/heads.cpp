@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <stdexcept>
+
+#include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
 
@@ -33,6 +34,22 @@ Tensor<T, 3> merge_heads(const Tensor<T, 4>& heads) {
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t c = 0; c < d; ++c) merged(b, i, h * d + c) = heads(b, h, i, c);
   return merged;
+}
+
+template <class T>
+Tensor<T, 4> stack_heads(const std::vector<Tensor<T, 3>>& heads) {
+  if (heads.empty()) throw std::invalid_argument("[stack_heads] there are no heads");
+  const auto [batch, n, d] = heads[0].shape();
+  Tensor<T, 4> stacked({batch, heads.size(), n, d});
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    if (heads[h].shape() != heads[0].shape())
+      throw shape_mismatch("stack_heads", "head 0", heads[0], "another", heads[h],
+                           "the shapes must be equal");
+    for (std::size_t b = 0; b < batch; ++b)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c) stacked(b, h, i, c) = heads[h](b, i, c);
+  }
+  return stacked;
 }
 
 template <class T>
@@ -73,5 +90,9 @@ Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& x) {
   template Tensor<T, 3> mean_over_heads(const Tensor<T, 4>&);
 INSTANTIATE(float)
 INSTANTIATE(double)
+
+template Tensor<bool, 4> stack_heads(const std::vector<Tensor<bool, 3>>&);
+template Tensor<float, 4> stack_heads(const std::vector<Tensor<float, 3>>&);
+template Tensor<double, 4> stack_heads(const std::vector<Tensor<double, 3>>&);
 
 }  // namespace attn

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -12,6 +14,12 @@ Tensor<T, 4> split_heads(const Tensor<T, 3>& x, std::size_t heads);
 /// The way back: [batch×head×n×d] → [batch×n×head×d] → [batch×n×head·d].
 template <class T>
 Tensor<T, 3> merge_heads(const Tensor<T, 4>& heads);
+
+/// Heads [batch×n×d] on an axis of their own: [batch×head×n×d]. `head` (slice.hpp) takes them out again.
+/// Instantiated for float, double and bool. Throws std::invalid_argument where there is no head and where
+/// their shapes differ.
+template <class T>
+Tensor<T, 4> stack_heads(const std::vector<Tensor<T, 3>>& heads);
 
 /// Grouped-query attention (Ainslie et al. 2023): query head i reads key/value head ⌊i·h_kv/h⌋.
 /// [batch×kv_head×n×d] → [batch×head×n×d].

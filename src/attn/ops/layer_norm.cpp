@@ -1,8 +1,10 @@
 #include "attn/ops/layer_norm.hpp"
 
+#include <array>
 #include <cmath>
 #include <span>
 
+#include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
@@ -51,9 +53,44 @@ Tensor<T, 3> layer_norm(const Tensor<T, 3>& x, const Tensor<T, 1>& gain, const T
   return normalized;
 }
 
-template Tensor<float, 3> layer_norm(const Tensor<float, 3>&, const Tensor<float, 1>&,
-                                     const Tensor<float, 1>&);
-template Tensor<double, 3> layer_norm(const Tensor<double, 3>&, const Tensor<double, 1>&,
-                                      const Tensor<double, 1>&);
+template <class T>
+Tensor<T, 3> standardize(const Tensor<T, 3>& x) {
+  const std::array<std::size_t, 1> d = {x.shape(2)};
+  return layer_norm(x, Tensor<T, 1>(d, T{1}), Tensor<T, 1>(d, T{0}));
+}
+
+template <class T>
+double standardization_deviation(const Tensor<T, 3>& standardized, const Tensor<T, 3>& x) {
+  if (standardized.shape() != x.shape())
+    throw shape_mismatch("standardization_deviation", "standardized", standardized, "x", x,
+                         "the shapes must be equal");
+  const std::size_t d = x.shape(2);
+  double deviation = 0.0;
+  for (std::size_t begin = 0; begin < x.size(); begin += d) {
+    const std::span row(standardized.data() + begin, d), row_before(x.data() + begin, d);
+    const double mean = mean_of(row), variance_before = variance_of(row_before, mean_of(row_before));
+    const double variance_expected = variance_before / (variance_before + epsilon);
+    deviation = maximum({deviation, std::abs(mean), std::abs(variance_of(row, mean) - variance_expected)});
+  }
+  return deviation;
+}
+
+template <class T>
+double magnification(const Tensor<T, 3>& x) {
+  double largest = 0.0;
+  for (std::size_t begin = 0; begin < x.size(); begin += x.shape(2)) {
+    const std::span row(x.data() + begin, x.shape(2));
+    largest = maximum({largest, 1.0 / std::sqrt(variance_of(row, mean_of(row)) + epsilon)});
+  }
+  return largest;
+}
+
+#define INSTANTIATE(T)                                                                             \
+  template Tensor<T, 3> layer_norm(const Tensor<T, 3>&, const Tensor<T, 1>&, const Tensor<T, 1>&); \
+  template Tensor<T, 3> standardize(const Tensor<T, 3>&);                                          \
+  template double standardization_deviation(const Tensor<T, 3>&, const Tensor<T, 3>&);             \
+  template double magnification(const Tensor<T, 3>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
 
 }  // namespace attn

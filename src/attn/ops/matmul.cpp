@@ -108,6 +108,15 @@ Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight) {
 }
 
 template <class T, std::size_t N>
+Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight, const Tensor<T, 1>& bias) {
+  if (bias.size() != weight.shape(1))
+    throw shape_mismatch("linear", "weight", weight, "bias", bias, "the last axes must match");
+  auto sum = linear(x, weight);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum.data()[i] += bias(i % bias.size());
+  return sum;
+}
+
+template <class T, std::size_t N>
 Tensor<T, N> transpose(const Tensor<T, N>& x) {
   auto shape = x.shape();
   std::swap(shape[N - 2], shape[N - 1]);
@@ -136,9 +145,10 @@ Tensor<T, 1> matmul(const Tensor<T, 1>& x, const Tensor<T, 2>& b) {
   return product;
 }
 
-#define INSTANTIATE_RANK(T, N)                                            \
-  template Tensor<T, N> matmul(const Tensor<T, N>&, const Tensor<T, N>&); \
-  template Tensor<T, N> linear(const Tensor<T, N>&, const Tensor<T, 2>&); \
+#define INSTANTIATE_RANK(T, N)                                                                 \
+  template Tensor<T, N> matmul(const Tensor<T, N>&, const Tensor<T, N>&);                      \
+  template Tensor<T, N> linear(const Tensor<T, N>&, const Tensor<T, 2>&);                      \
+  template Tensor<T, N> linear(const Tensor<T, N>&, const Tensor<T, 2>&, const Tensor<T, 1>&); \
   template Tensor<T, N> transpose(const Tensor<T, N>&);
 #define INSTANTIATE(T)                                                    \
   INSTANTIATE_RANK(T, 2)                                                  \

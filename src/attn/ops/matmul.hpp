@@ -21,6 +21,10 @@ Tensor<T, N> matmul(const Tensor<T, N>& a, const Tensor<T, N>& b);
 template <class T, std::size_t N>
 Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight);
 
+/// x W + b: the bias [d_out] is added to every row.
+template <class T, std::size_t N>
+Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight, const Tensor<T, 1>& bias);
+
 /// xᵀ: the last two axes exchanged, as a copy; ranks 2 to 4.
 template <class T, std::size_t N>
 Tensor<T, N> transpose(const Tensor<T, N>& x);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <span>
 
@@ -10,11 +11,6 @@
 namespace attn {
 
 namespace {
-
-/// The larger of two numbers, or NaN where either is one.
-double larger(double x, double y) {
-  return std::isnan(x) || x > y ? x : y;
-}
 
 template <class T>
 double sum_of(std::span<const T> row) {
@@ -33,7 +29,9 @@ double entropy_of(std::span<const T> row) {
 
 template <class T>
 double max_of(std::span<const T> row) {
-  return std::accumulate(row.begin(), row.end(), static_cast<double>(row.front()), larger);
+  auto largest = static_cast<double>(row.front());
+  for (const T weight : row) largest = maximum({largest, static_cast<double>(weight)});
+  return largest;
 }
 
 /// Element by element: the closed form Σ w² − 2 Σ w³ + (Σ w²)² cancels when one weight is close to 1.
@@ -72,10 +70,17 @@ double mean_over_rows(const Tensor<T, N>& x, Measure measure) {
 
 }  // namespace
 
+double maximum(std::initializer_list<double> measurements) {
+  double largest = *measurements.begin();
+  for (const double measurement : measurements)
+    if (std::isnan(measurement) || measurement > largest) largest = measurement;
+  return largest;
+}
+
 template <class T, std::size_t N>
 double max_abs(const Tensor<T, N>& x) {
   double largest = 0.0;
-  for (const T element : x) largest = larger(largest, std::abs(static_cast<double>(element)));
+  for (const T element : x) largest = maximum({largest, std::abs(static_cast<double>(element))});
   return largest;
 }
 
@@ -86,9 +91,19 @@ double max_abs_difference(const Tensor<T, N>& x, const Tensor<T, N>& y) {
   double largest = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto a = static_cast<double>(x.data()[i]), b = static_cast<double>(y.data()[i]);
-    largest = larger(largest, a == b ? 0.0 : std::abs(a - b));
+    largest = maximum({largest, a == b ? 0.0 : std::abs(a - b)});
   }
   return largest;
+}
+
+template <class T, std::size_t N>
+double sum_of_products(const Tensor<T, N>& x, const Tensor<T, N>& y) {
+  if (x.shape() != y.shape())
+    throw shape_mismatch("sum_of_products", "x", x, "y", y, "the shapes must be equal");
+  double sum = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    sum += static_cast<double>(x.data()[i]) * static_cast<double>(y.data()[i]);
+  return sum;
 }
 
 template <class T, std::size_t N>
@@ -96,8 +111,40 @@ double row_sum_deviation(const Tensor<T, N>& weights) {
   double largest = 0.0;
   for_each_row(weights, [&](std::span<const T> row) {
     const bool is_zero = std::all_of(row.begin(), row.end(), [](T weight) { return weight == T{0}; });
-    if (!is_zero) largest = larger(largest, std::abs(sum_of(row) - 1.0));
+    if (!is_zero) largest = maximum({largest, std::abs(sum_of(row) - 1.0)});
   });
+  return largest;
+}
+
+template <class T>
+double row_sum_deviation(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask) {
+  if (weights.shape() != mask.shape())
+    throw shape_mismatch("row_sum_deviation", "weights", weights, "mask", mask, "the shapes must be equal");
+  double largest = 0.0;
+  const bool* visible = mask.data();
+  for_each_row(weights, [&](std::span<const T> row) {
+    const bool sees_a_key = std::any_of(visible, visible + row.size(), std::identity());
+    if (sees_a_key) largest = maximum({largest, std::abs(sum_of(row) - 1.0)});
+    visible += row.size();
+  });
+  return largest;
+}
+
+template <class T>
+double largest_hidden_weight(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask) {
+  if (weights.shape() != mask.shape())
+    throw shape_mismatch("largest_hidden_weight", "weights", weights, "mask", mask,
+                         "the shapes must be equal");
+  double largest = 0.0;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (!mask.data()[i]) largest = maximum({largest, std::abs(static_cast<double>(weights.data()[i]))});
+  return largest;
+}
+
+template <class T, std::size_t N>
+double max_abs_row_sum(const Tensor<T, N>& x) {
+  double largest = 0.0;
+  for_each_row(x, [&](std::span<const T> row) { largest = maximum({largest, std::abs(sum_of(row))}); });
   return largest;
 }
 
@@ -119,7 +166,9 @@ double mean_jacobian_norm(const Tensor<T, N>& weights) {
 #define INSTANTIATE(T, N)                                                       \
   template double max_abs(const Tensor<T, N>&);                                 \
   template double max_abs_difference(const Tensor<T, N>&, const Tensor<T, N>&); \
+  template double sum_of_products(const Tensor<T, N>&, const Tensor<T, N>&);    \
   template double row_sum_deviation(const Tensor<T, N>&);                       \
+  template double max_abs_row_sum(const Tensor<T, N>&);                         \
   template double mean_entropy(const Tensor<T, N>&);                            \
   template double mean_max_weight(const Tensor<T, N>&);                         \
   template double mean_jacobian_norm(const Tensor<T, N>&);
@@ -131,5 +180,11 @@ INSTANTIATE(double, 1)
 INSTANTIATE(double, 2)
 INSTANTIATE(double, 3)
 INSTANTIATE(double, 4)
+
+#define INSTANTIATE_MASKED(T)                                                     \
+  template double row_sum_deviation(const Tensor<T, 3>&, const Tensor<bool, 3>&); \
+  template double largest_hidden_weight(const Tensor<T, 3>&, const Tensor<bool, 3>&);
+INSTANTIATE_MASKED(float)
+INSTANTIATE_MASKED(double)
 
 }  // namespace attn

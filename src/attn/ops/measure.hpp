@@ -1,8 +1,14 @@
 #pragma once
 
+#include <initializer_list>
+
 #include "attn/tensor.hpp"
 
 namespace attn {
+
+/// The largest of several measurements, or NaN where one of them is NaN (`maximum` of IEEE 754-2019), so that
+/// no claim holds for it. There is at least one.
+double maximum(std::initializer_list<double> measurements);
 
 /// Numbers read off a tensor, in float64. Instantiated for float and double and ranks 1 to 4.
 
@@ -15,10 +21,28 @@ double max_abs(const Tensor<T, N>& x);
 template <class T, std::size_t N>
 double max_abs_difference(const Tensor<T, N>& x, const Tensor<T, N>& y);
 
+/// Σ x ∘ y for tensors of one shape, in C order. Throws std::invalid_argument where the shapes differ.
+template <class T, std::size_t N>
+double sum_of_products(const Tensor<T, N>& x, const Tensor<T, N>& y);
+
 /// The largest |Σⱼ weights − 1| over the rows along the last axis, rows that are all zero (nothing to attend
 /// to) left out.
 template <class T, std::size_t N>
 double row_sum_deviation(const Tensor<T, N>& weights);
+
+/// The same under a mask, both [batch×query×key]: over the rows of the queries that may see a key, whatever
+/// their weights are. Throws std::invalid_argument where the shapes differ.
+template <class T>
+double row_sum_deviation(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask);
+
+/// The largest |weight| where the mask is false, both [batch×query×key]; 0 where it is true everywhere.
+/// Throws std::invalid_argument where the shapes differ.
+template <class T>
+double largest_hidden_weight(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask);
+
+/// The largest |Σⱼ x| over the rows along the last axis.
+template <class T, std::size_t N>
+double max_abs_row_sum(const Tensor<T, N>& x);
 
 /// The mean over rows of the entropy −Σⱼ wⱼ ln wⱼ, in nats, with 0 ln 0 = 0.
 template <class T, std::size_t N>

@@ -1,7 +1,6 @@
 #include "attn/ops/scoring.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"

@@ -1,5 +1,10 @@
 #include "attn/ops/slice.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
 namespace attn {
 
 template <class T>
@@ -19,12 +24,36 @@ Tensor<T, 2> rows(const Tensor<T, 2>& x, std::size_t begin, std::size_t end) {
 }
 
 template <class T>
+Tensor<T, 2> sample(const Tensor<T, 3>& x, std::size_t index) {
+  if (index >= x.shape(0))
+    throw std::invalid_argument(
+        fmt::format("[sample] there is no sample {} in a batch of {}", index, x.shape(0)));
+  auto matrix = Tensor<T, 2>::from_shape({x.shape(1), x.shape(2)});
+  std::copy_n(x.data() + index * matrix.size(), matrix.size(), matrix.data());
+  return matrix;
+}
+
+template <class T>
+Tensor<T, 3> as_batch(const Tensor<T, 2>& x) {
+  Tensor<T, 3> batch({1, x.shape(0), x.shape(1)});
+  std::copy(x.begin(), x.end(), batch.begin());
+  return batch;
+}
+
+template <class T>
 Tensor<T, 3> head(const Tensor<T, 4>& x, std::size_t index) {
   auto part = Tensor<T, 3>::from_shape({x.shape(0), x.shape(2), x.shape(3)});
   for (std::size_t b = 0; b < part.shape(0); ++b)
     for (std::size_t i = 0; i < part.shape(1); ++i)
       for (std::size_t j = 0; j < part.shape(2); ++j) part(b, i, j) = x(b, index, i, j);
   return part;
+}
+
+template <class T>
+Tensor<T, 2> cut_into_rows(const Tensor<T, 1>& x, std::size_t length) {
+  auto rows = Tensor<T, 2>::from_shape({x.size() / length, length});
+  std::copy_n(x.data(), rows.size(), rows.data());
+  return rows;
 }
 
 template <class T>
@@ -43,6 +72,15 @@ Tensor<T, 3> first_rows(const Tensor<T, 3>& x, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t j = 0; j < part.shape(2); ++j) part(b, i, j) = x(b, i, j);
   return part;
+}
+
+template <class T>
+Tensor<T, 3> with_zero_rows(const Tensor<T, 3>& x, std::size_t count) {
+  Tensor<T, 3> padded = xt::zeros<T>({x.shape(0), x.shape(1) + count, x.shape(2)});
+  for (std::size_t b = 0; b < x.shape(0); ++b)
+    for (std::size_t i = 0; i < x.shape(1); ++i)
+      for (std::size_t j = 0; j < x.shape(2); ++j) padded(b, i, j) = x(b, i, j);
+  return padded;
 }
 
 template <class T>
@@ -65,9 +103,10 @@ Tensor<T, 3> columns_twice(const Tensor<T, 3>& x) {
   return doubled;
 }
 
-#define INSTANTIATE_RANK_3(T)                                         \
-  template Tensor<T, 3> first_rows(const Tensor<T, 3>&, std::size_t); \
-  template Tensor<T, 3> rows_twice(const Tensor<T, 3>&);              \
+#define INSTANTIATE_RANK_3(T)                                             \
+  template Tensor<T, 3> first_rows(const Tensor<T, 3>&, std::size_t);     \
+  template Tensor<T, 3> with_zero_rows(const Tensor<T, 3>&, std::size_t); \
+  template Tensor<T, 3> rows_twice(const Tensor<T, 3>&);                  \
   template Tensor<T, 3> columns_twice(const Tensor<T, 3>&);
 INSTANTIATE_RANK_3(bool)
 INSTANTIATE_RANK_3(float)
@@ -76,7 +115,10 @@ INSTANTIATE_RANK_3(double)
 #define INSTANTIATE(T)                                                          \
   template Tensor<T, 2> columns(const Tensor<T, 2>&, std::size_t, std::size_t); \
   template Tensor<T, 2> rows(const Tensor<T, 2>&, std::size_t, std::size_t);    \
+  template Tensor<T, 2> sample(const Tensor<T, 3>&, std::size_t);               \
+  template Tensor<T, 3> as_batch(const Tensor<T, 2>&);                          \
   template Tensor<T, 3> head(const Tensor<T, 4>&, std::size_t);                 \
+  template Tensor<T, 2> cut_into_rows(const Tensor<T, 1>&, std::size_t);        \
   template Tensor<T, 2> repeat_column_blocks(const Tensor<T, 2>&, std::size_t, std::size_t);
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -14,9 +14,21 @@ Tensor<T, 2> columns(const Tensor<T, 2>& x, std::size_t begin, std::size_t end);
 template <class T>
 Tensor<T, 2> rows(const Tensor<T, 2>& x, std::size_t begin, std::size_t end);
 
+/// One sample of a batch [batch×n×d]: [n×d]. Throws std::invalid_argument where there is no such sample.
+template <class T>
+Tensor<T, 2> sample(const Tensor<T, 3>& x, std::size_t index);
+
+/// A matrix as a batch of one sample: [n×d] → [1×n×d]. `sample` takes it out again.
+template <class T>
+Tensor<T, 3> as_batch(const Tensor<T, 2>& x);
+
 /// One head of [batch×head×n×d]: [batch×n×d].
 template <class T>
 Tensor<T, 3> head(const Tensor<T, 4>& x, std::size_t index);
+
+/// A vector cut into rows [rows×length]. What is left over at its end and fills no row is left out.
+template <class T>
+Tensor<T, 2> cut_into_rows(const Tensor<T, 1>& x, std::size_t length);
 
 /// Each block of `width` columns of a matrix [m×blocks·width] `times` times in a row: [m×blocks·times·width].
 template <class T>
@@ -25,6 +37,10 @@ Tensor<T, 2> repeat_column_blocks(const Tensor<T, 2>& x, std::size_t width, std:
 /// The first `count` rows of each sample of [batch×n×d].
 template <class T>
 Tensor<T, 3> first_rows(const Tensor<T, 3>& x, std::size_t count);
+
+/// The rows of each sample of [batch×n×d] with `count` rows of zeros behind them: [batch×(n+count)×d].
+template <class T>
+Tensor<T, 3> with_zero_rows(const Tensor<T, 3>& x, std::size_t count);
 
 /// The rows of each sample of [batch×n×d] twice over: [batch×2n×d].
 template <class T>

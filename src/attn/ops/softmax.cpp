@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
+
+#include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
 
@@ -46,9 +50,30 @@ Tensor<T, N> softmax(const Tensor<T, N>& scores) {
   return weights;
 }
 
-#define INSTANTIATE(N)                                        \
-  template Tensor<float, N> softmax(const Tensor<float, N>&); \
-  template Tensor<double, N> softmax(const Tensor<double, N>&);
+template <class T, std::size_t N>
+Tensor<T, N> softmax_backward(const Tensor<T, N>& weights, const Tensor<T, N>& d_weights) {
+  if (weights.shape() != d_weights.shape())
+    throw shape_mismatch("softmax_backward", "weights", weights, "d_weights", d_weights,
+                         "the shapes must be equal");
+  Tensor<T, N> d_scores(weights.shape());
+  const std::size_t length = weights.shape().back();
+  for (std::size_t begin = 0; begin < weights.size(); begin += length) {
+    const std::span w(weights.data() + begin, length), d(d_weights.data() + begin, length);
+    const double mean =
+        std::inner_product(w.begin(), w.end(), d.begin(), 0.0, std::plus<>(), std::multiplies<double>());
+    for (std::size_t j = 0; j < length; ++j)
+      d_scores.data()[begin + j] =
+          static_cast<T>(static_cast<double>(w[j]) * (static_cast<double>(d[j]) - mean));
+  }
+  return d_scores;
+}
+
+#define INSTANTIATE_TYPE(T, N)                        \
+  template Tensor<T, N> softmax(const Tensor<T, N>&); \
+  template Tensor<T, N> softmax_backward(const Tensor<T, N>&, const Tensor<T, N>&);
+#define INSTANTIATE(N)       \
+  INSTANTIATE_TYPE(float, N) \
+  INSTANTIATE_TYPE(double, N)
 INSTANTIATE(1)
 INSTANTIATE(2)
 INSTANTIATE(3)

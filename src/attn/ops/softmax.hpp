@@ -9,4 +9,11 @@ namespace attn {
 template <class T, std::size_t N>
 Tensor<T, N> softmax(const Tensor<T, N>& scores);
 
+/// The gradient of a loss with respect to the scores, wⱼ (dⱼ − Σₖ wₖ dₖ) along the last axis, from the
+/// weights w = softmax(scores) and the gradient d with respect to them: softmax's Jacobian diag(w) − w wᵀ
+/// times d, without ever forming it. A score without weight, as a masked one, gets 0. Same instantiations.
+/// Throws std::invalid_argument, with both shapes, where they differ.
+template <class T, std::size_t N>
+Tensor<T, N> softmax_backward(const Tensor<T, N>& weights, const Tensor<T, N>& d_weights);
+
 }  // namespace attn

@@ -1,0 +1,299 @@
+/// Back through attention: the gradient of a loss with respect to every tensor of the forward pass, derived
+/// step by step and checked by central differences.
+/// Sources: Rumelhart, Hinton & Williams 1986, "Learning representations by back-propagating errors"; the
+/// formulas of attention as in Dao et al. 2022, "FlashAttention", appendix B.2.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "attn/layers/attention.hpp"
+#include "attn/layers/attention_gradient_check.hpp"
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/softmax.hpp"
+#include "lessons/attention_inputs.hpp"
+#include "lessons/attention_steps.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/lesson.hpp"
+
+namespace lessons {
+
+namespace {
+
+template <class T>
+Tensor<T, 3> show_d_output(Workbench<T>& bench, const attn::AttentionInputs<T>& in) {
+  return bench.normal(
+      {.id = "d_output",
+       .title = "What comes back from the layers above",
+       .axes = {"query", "d_v"},
+       .note = "How much the loss grows with each number of the output. Here it is drawn; in a "
+               "model the next layer hands it down."},
+      std::array{in.Q.shape(0), in.Q.shape(1), in.V.shape(2)});
+}
+
+template <class T>
+void show_loss(Workbench<T>& bench, const Tensor<T, 3>& output, const Tensor<T, 3>& d_output) {
+  bench.trace.step(
+      {.id = "L",
+       .title = "A loss that has this gradient",
+       .formula = "Σ output · d_output",
+       .from = {"output", "d_output"},
+       .note = "The simplest one: each number of the output counts as much as d_output says. For "
+               "any other loss with the same d_output all that follows is the same."},
+      static_cast<T>(attn::sum_of_products(output, d_output)));
+}
+
+void derive_product(attn::Trace& trace) {
+  trace.note("product-rule", "Back through a matrix product",
+             "Aᵢₖ times row k of B goes into row i of C. So its gradient is the dot product of that row of B "
+             "with that row of d_C, and likewise for B. Four of the six steps below are this rule.",
+             "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
+             "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
+             "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
+}
+
+void derive_softmax(attn::Trace& trace, const std::optional<Tensor<bool, 3>>& mask) {
+  std::string text =
+      "Take one row: w = softmax(x), and d is the row of d_weights. A score that rises lifts its own weight "
+      "and lowers all others of its row, for they share a sum of 1. So every weight has a say in the "
+      "gradient "
+      "of every score. The sum over them is a single number for the whole row, and the Jacobian diag(w) − w "
+      "wᵀ need never be written down.";
+  if (mask)
+    text +=
+        " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "
+        "says so by itself, since its weight is 0.";
+  if (mask && attn::has_empty_row(*mask))
+    text += " A query that may look at nothing has no weights, and its gradient is 0 throughout.";
+  trace.note("softmax-rule", "Back through softmax", text,
+             "wₖ = exp(xₖ) / Σₘ exp(xₘ)\n"
+             "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ\n"
+             "∂wₖ/∂xⱼ =    − wₖ wⱼ   for k ≠ j\n"
+             "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = dⱼ wⱼ − Σₖ dₖ wₖ wⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
+}
+
+/// Back through output = weights V.
+template <class T>
+void show_value_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& in,
+                          const Tensor<T, 3>& weights, const Tensor<T, 3>& d_output,
+                          attn::AttentionGradients<T, 3>& shown) {
+  shown.d_V = bench.trace.step(
+      {.id = "d_V",
+       .title = "Back to the values",
+       .formula = "weightsᵀ d_output",
+       .from = {"weights", "d_output"},
+       .axes = {"key", "d_v"},
+       .note =
+           "output = weights V, so V is the B of the rule. Value j went into output i with weight ij; with "
+           "the same weight it gets back d_output of query i, and that from all queries together. A value "
+           "that nobody looked at gets 0: it learns nothing."},
+      attn::matmul(attn::transpose(weights), d_output));
+
+  std::string note =
+      "The same product; weights is the A of the rule. A little more of weight ij puts a little more of "
+      "value "
+      "j into output i, and L moves by the dot product of d_output i with value j.";
+  if (in.mask)
+    note +=
+        " Hidden keys have numbers, too: what L would do if there were a weight. They go no further; the "
+        "next "
+        "step is 0 for them.";
+  shown.d_weights = bench.trace.step({.id = "d_weights",
+                                      .title = "Back to the weights",
+                                      .formula = "d_output Vᵀ",
+                                      .from = {"d_output", "V"},
+                                      .axes = {"query", "key"},
+                                      .note = note},
+                                     attn::matmul(d_output, attn::transpose(in.V)));
+}
+
+/// Back through weights = softmax(scores / divisor).
+template <class T>
+void show_score_gradients(Workbench<T>& bench, const Tensor<T, 3>& weights,
+                          attn::AttentionGradients<T, 3>& shown) {
+  const double temperature = bench.options.temperature;
+  const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * temperature;
+  shown.d_scaled = bench.trace.step(
+      {.id = "d_scaled",
+       .title = "Back through softmax, row by row",
+       .formula = "weights · (d_weights − Σⱼ weights · d_weights)",
+       .from = {"weights", "d_weights"},
+       .axes = {"query", "key"},
+       .note =
+           "Σⱼ weights · d_weights is the average of the row of d_weights, as attention weighs it. Keys "
+           "above "
+           "the average get a positive gradient, keys below it a negative one, and the row sums to 0. All "
+           "is multiplied by the weight: where one key has nearly everything, nearly nothing gets through "
+           "(see the lesson scaling)."},
+      attn::softmax_backward(weights, shown.d_weights));
+  shown.d_scores = bench.trace.step(
+      {.id = "d_scores",
+       .title = "Back through the scale",
+       .formula = temperature == 1.0 ? fmt::format("d_scaled / √d_k = d_scaled / {:.4g}", divisor)
+                                     : fmt::format("d_scaled / (√d_k · T) = d_scaled / {:.4g}", divisor),
+       .from = {"d_scaled"},
+       .axes = {"query", "key"},
+       .note = "scaled is scores divided by a constant, so a score counts for only that fraction."},
+      attn::divide(shown.d_scaled, divisor));
+}
+
+/// Back through scores = Q Kᵀ.
+template <class T>
+void show_query_and_key_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& in,
+                                  attn::AttentionGradients<T, 3>& shown) {
+  shown.d_Q = bench.trace.step(
+      {.id = "d_Q",
+       .title = "Back to the queries",
+       .formula = "d_scores K",
+       .from = {"d_scores", "K"},
+       .axes = {"query", "d_k"},
+       .note =
+           "scores = Q Kᵀ, so Q is the A of the rule and Kᵀ the B: d_Q = d_scores (Kᵀ)ᵀ. The gradient of a "
+           "query is a mixture of the keys, some with a minus sign."},
+      attn::matmul(shown.d_scores, in.K));
+  shown.d_K = bench.trace.step(
+      {.id = "d_K",
+       .title = "Back to the keys",
+       .formula = "d_scoresᵀ Q",
+       .from = {"d_scores", "Q"},
+       .axes = {"key", "d_k"},
+       .note =
+           "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is "
+           "a mixture of the queries."},
+      attn::matmul(attn::transpose(shown.d_scores), in.Q));
+}
+
+double multiply_adds(const Plan& plan) {
+  const auto& keys = key_tokens(plan);
+  return static_cast<double>(keys.size() * query_tokens(plan).length() * keys.length()) *
+         static_cast<double>(*plan.options.d_k + *plan.options.d_v);
+}
+
+void show_cost(attn::Trace& trace, const Plan& plan) {
+  trace.note(
+      "cost", "What going back costs",
+      fmt::format("Forward takes two matrix products, Q Kᵀ and weights V: {:.0f} multiply-adds here. "
+                  "Backward takes two for each of them: {:.0f}. And it needs Q, K, V and weights from the "
+                  "forward pass, which have to be kept until then. weights grows with the square of the "
+                  "length; gradient checkpointing and FlashAttention compute it a second time instead.",
+                  multiply_adds(plan), 2.0 * multiply_adds(plan)));
+}
+
+void explain_differences(attn::Trace& trace, bool entry_by_entry) {
+  std::string text =
+      "Whether a gradient is right can be seen without any derivation: move a number a little up, then a "
+      "little "
+      "down, run forward both times and see how L changes. That leaves an error of the size of h², but a "
+      "much "
+      "smaller h is no better, because L is rounded. So it is done in float64, with an h that moves no "
+      "scaled score "
+      "by more than 0.00001. V and weights, in which L is a straight line, may move by 1. Each tensor is "
+      "moved where "
+      "it stands in the forward pass.";
+  if (!entry_by_entry)
+    text +=
+        " Here there are too many numbers to move one by one, so those of a tensor move together, each up or "
+        "down "
+        "at random.";
+  trace.note("differences", "A check that knows no formula", text,
+             "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
+}
+
+template <class T>
+void claim_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& in, const Tensor<T, 3>& d_output,
+                     const attn::AttentionGradients<T, 3>& gradients) {
+  const auto check =
+      attn::check_attention_gradients(in, bench.options.temperature, d_output, gradients, bench.random);
+  explain_differences(bench.trace, check.entry_by_entry);
+  for (const auto& [name, deviation, allowed] : check.deviations) {
+    const auto moved = check.entry_by_entry
+                           ? fmt::format("each number of {}", name)
+                           : fmt::format("all numbers of {} together, up or down at random,", name);
+    const auto difference =
+        check.entry_by_entry ? fmt::format("max |(L({0} + h) − L({0} − h)) / 2h − d_{0}|", name)
+                             : fmt::format("|(L({0} + h·s) − L({0} − h·s)) / 2h − Σ d_{0}·s|, s = ±1", name);
+    bench.trace.claim({.id = "check/d_" + name,
+                       .claim = fmt::format("moving {} changes L as d_{} says", moved, name),
+                       .formula = difference,
+                       .value = deviation,
+                       .limit = roughly_at_most(allowed)});
+  }
+}
+
+template <class T>
+void claim_softmax(attn::Trace& trace, const std::optional<Tensor<bool, 3>>& mask,
+                   const attn::AttentionGradients<T, 3>& gradients) {
+  trace.claim({.id = "rows-of-d_scaled-sum-to-0",
+               .claim = "each row of d_scaled sums to 0: moving all scores of a row together changes nothing",
+               .formula = "max |Σⱼ d_scaled|",
+               .value = attn::max_abs_row_sum(gradients.d_scaled),
+               .limit = rounding<T>(attn::max_abs(gradients.d_weights))});
+  if (!mask) return;
+  trace.claim({.id = "hidden-scores-have-no-gradient",
+               .claim = "d_scaled is exactly 0 wherever the mask hides a key",
+               .formula = "max |d_scaled| where mask is false",
+               .value = attn::largest_hidden_weight(gradients.d_scaled, *mask),
+               .limit = attn::exactly(0.0)});
+}
+
+template <class T>
+void run(Workbench<T>& bench) {
+  auto& trace = bench.trace;
+  trace.note(
+      "idea", "The idea",
+      "Training asks of every number: if it were a little larger, how much would the loss L grow? That is "
+      "its "
+      "gradient, and training moves the number the other way. Gradients are found by walking the forward "
+      "pass "
+      "backwards. Each step is handed the gradient of its result, and passes on the gradient of what the "
+      "result was computed from: the chain rule. d_X stands for ∂L/∂X and has the shape of X. A gradient "
+      "says "
+      "which way and how much, one number at a time.",
+      "forward    Q, K → scores → scaled → weights; weights, V → output → L\n"
+      "backward   d_Q, d_K ← d_scores ← d_scaled ← d_weights, d_V ← d_output");
+
+  const auto in = show_attention_inputs(bench);
+  const auto d_output = show_d_output(bench, in);
+  const auto forward = show_attention(bench, in.Q, in.K, in.V, in.mask).attention;
+  show_loss(bench, forward.output, d_output);
+
+  attn::AttentionGradients<T, 3> gradients;
+  derive_product(trace);
+  show_value_gradients(bench, in, forward.weights, d_output, gradients);
+  derive_softmax(trace, in.mask);
+  show_score_gradients(bench, forward.weights, gradients);
+  show_query_and_key_gradients(bench, in, gradients);
+  show_cost(trace, bench.plan);
+  claim_gradients(bench, in, d_output, gradients);
+  claim_softmax(trace, in.mask, gradients);
+}
+
+double element_count(const Plan& plan) {
+  return 4.0 * attention_element_count(plan);
+}
+
+}  // namespace
+
+extern const Lesson backward;
+const Lesson backward = {
+    .name = "backward",
+    .title = "gradients: back through attention, step by step",
+    .teaches =
+        "How a gradient finds its way back through attention: the rule for a matrix product, the rule for "
+        "softmax, and from them d_V, d_weights, d_scaled, d_scores, d_Q and d_K. Each is derived, computed "
+        "and then checked by moving the numbers and watching the loss.",
+    .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "temperature", "seed",
+                "dtype"},
+    .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
+    .examples = {"backward --sentence \"The cat sat\" --d-k 4 --d-v 3",
+                 "backward --source \"one two three four\" --target \"five six\" --causal"},
+    .element_count = element_count,
+    .run_float64 = run<double>,
+    .run_float32 = run<float>,
+};
+
+}  // namespace lessons

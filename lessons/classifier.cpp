@@ -1,0 +1,278 @@
+/// A classifier of sentences with attention: embeddings, positions, one layer of multi-head attention, the
+/// mean over the tokens, and a score for each class. Sources: Vaswani et al. 2017, sections 3.2.2 and 3.5,
+/// for attention and positions; Lin et al. 2014, "Network in Network", section 3.2, for the mean in place of
+/// a larger network.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attn/layers/attention_classifier.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/permute.hpp"
+#include "attn/ops/pooling.hpp"
+#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/multihead_steps.hpp"
+#include "lessons/position_pairs.hpp"
+#include "lessons/sublayer_steps.hpp"
+
+namespace lessons {
+
+namespace {
+
+template <class T>
+Tensor<T, 3> show_encoded(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2>& positions) {
+  return bench.trace.step(
+      {.id = "encoded",
+       .title = "Each token, and where it stands",
+       .formula = "X + positions",
+       .from = {"X", "positions"},
+       .axes = {"token", "d_model"},
+       .note =
+           "Row p of the positions is added to token p. The same word at two places "
+           "is now two different rows. The first transformer multiplies the embeddings by √d_model before, "
+           "so that the positions do not drown them; the tutorial does not, and neither does this lesson."},
+      attn::add_positions(X, positions));
+}
+
+/// Multi-head attention with its residual connection and its layer norm, all in the group `attention`.
+template <class T>
+Tensor<T, 3> show_attention_layer(Workbench<T>& bench, const Named<T>& encoded,
+                                  const attn::AttentionClassifierWeights<T>& weights,
+                                  const std::optional<Tensor<bool, 3>>& mask) {
+  const auto shown = show_multihead(bench, encoded, encoded, weights.attention, mask);
+  bench.trace.claim({.id = "rows-sum-to-1",
+                     .claim = "each row of attention/weights sums to 1",
+                     .formula = "max |Σⱼ weights − 1|",
+                     .value = attn::row_sum_deviation(shown.attention.weights),
+                     .limit = rounding<T>()});
+  const auto residual = show_attention_residual(bench, encoded, shown.output);
+  return show_attention_norm(bench, {"residual", residual}, weights.norm);
+}
+
+template <class T>
+Tensor<T, 2> show_pooled(Workbench<T>& bench, const Tensor<T, 3>& normalized) {
+  const auto& sentence = bench.plan.sentence;
+  const bool is_padded = sentence.is_padded();
+  std::vector<std::string> from = {"attention/normalized"};
+  if (is_padded) from.push_back("lengths");
+  return bench.trace.step(
+      {.id = "pooled",
+       .title = "One vector for the whole sentence",
+       .formula = is_padded ? "Σ normalized over the real tokens / lengths"
+                            : fmt::format("Σ normalized over the tokens / {}", sentence.length()),
+       .from = from,
+       .axes = {"d_model"},
+       .note = "Every sentence, long or short, becomes a vector of the same size. The mean does not know the "
+               "order of what it averages; whatever order there is to know must be in the rows."},
+      attn::mean_pool(normalized, sentence.lengths()));
+}
+
+template <class T>
+Tensor<T, 2> show_probabilities(Workbench<T>& bench, const Tensor<T, 2>& pooled,
+                                const Tensor<T, 2>& W_class) {
+  const auto logits = bench.trace.step(
+      {.id = "logits",
+       .title = "A score for each class",
+       .formula = "pooled W_class",
+       .from = {"pooled", "W_class"},
+       .axes = {"class"},
+       .note = "A linear layer has a bias as well; before training it is 0, and it is left out here. Code "
+               "that trains with PyTorch's cross_entropy hands it these scores: it takes the softmax itself, "
+               "and a second one before it is a common mistake."},
+      attn::linear(pooled, W_class));
+  return bench.trace.step(
+      {.id = "probabilities",
+       .title = "How much the model would bet on each class",
+       .formula = "softmax(logits)",
+       .from = {"logits"},
+       .axes = {"class"},
+       .note =
+           "Nothing has been trained here: the weights are random, and so is the verdict. Training compares "
+           "the probability of the right class with 1 and moves every weight on this page a little."},
+      attn::softmax(logits));
+}
+
+/// The whole classifier once more, for sentences of these lengths.
+template <class T>
+attn::AttentionClassifier<T> classify(const Workbench<T>& bench, const Tensor<T, 3>& encoded,
+                                      const attn::AttentionClassifierWeights<T>& weights,
+                                      const std::vector<std::size_t>& lengths) {
+  return attn::attention_classifier(encoded, weights, bench.heads(), lengths);
+}
+
+/// `X` with two more positions behind each sentence, which hold no token.
+template <class T>
+Tensor<T, 3> encoded_with_more_padding(const Tensor<T, 3>& X) {
+  const auto padded = attn::with_zero_rows(X, 2);
+  return attn::add_positions(padded, attn::sinusoidal_encoding<T>(padded.shape(1), padded.shape(2)).encoding);
+}
+
+/// What the tutorial's code does with padding and with dropout, and how far that goes wrong.
+template <class T>
+void explain_tutorial(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2>& pooled,
+                      const attn::AttentionClassifierWeights<T>& weights) {
+  const auto encoded = encoded_with_more_padding(X);
+  const std::vector<std::size_t> all(X.shape(0), encoded.shape(1));
+  const double shift = attn::max_abs_difference(classify(bench, encoded, weights, all).pooled, pooled);
+  const auto example = fmt::format(
+      "With two more positions of padding here, that would move numbers of the pooled vector by up to "
+      "{:.4f}. ",
+      shift);
+  bench.trace.note("padding", "Padding is no word",
+                   "Tutorials write torch.mean(x, dim=1) and give attention no mask. For one sentence that "
+                   "is right. In a batch the shorter sentences are filled up with padding, and then every "
+                   "query looks at it too and the mean counts it. " +
+                       (shift >= 0.0001 ? example : "") +
+                       "Hide the padding from attention and divide by the number of real tokens.");
+  bench.trace.note("training-mode", "Switch dropout off before you use it",
+                   "The tutorial makes its model and calls it. A PyTorch model begins in training mode, so "
+                   "dropout is on, in attention and behind W_O, and every call gives other scores. "
+                   "model.eval() switches it off. There is no dropout in this lesson.");
+}
+
+/// What the first sentence would get if its tokens stood in reverse.
+template <class T>
+void explain_order(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2>& positions,
+                   const Tensor<T, 2>& probabilities, const attn::AttentionClassifierWeights<T>& weights) {
+  const auto& sentence = bench.plan.sentence;
+  const auto& tokens = sentence.tokens[0];
+  if (std::equal(tokens.begin(), tokens.end(), tokens.rbegin())) return;
+  const auto backwards = attn::permute_rows(X, attn::reversal(sentence.lengths(), sentence.length()));
+  const auto reversed =
+      classify(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
+  bench.trace.note("word-order", "The order of the words matters because of the positions",
+                   fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for class 0. "
+                               "Without positions it would get the same both ways.",
+                               sentence.size() == 1 ? "the sentence" : "the first sentence",
+                               reversed.probabilities(0, 0), probabilities(0, 0)));
+}
+
+template <class T>
+void claim_classifier(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 3>& encoded,
+                      const attn::AttentionClassifierWeights<T>& weights, const Tensor<T, 2>& pooled,
+                      const Tensor<T, 2>& probabilities) {
+  const auto& sentence = bench.plan.sentence;
+  const auto lengths = sentence.lengths();
+  auto& trace = bench.trace;
+  trace.claim({.id = "probabilities-sum-to-1",
+               .claim = "the probabilities sum to 1",
+               .formula = "max |Σ probabilities − 1|",
+               .value = attn::row_sum_deviation(probabilities),
+               .limit = rounding<T>()});
+
+  const auto layer = classify(bench, encoded, weights, lengths);
+  trace.claim({.id = "equals-layer",
+               .claim = "the library's layer, called once, gives the same probabilities",
+               .formula = "max |attention_classifier(encoded) − probabilities|",
+               .value = attn::max_abs_difference(layer.probabilities, probabilities),
+               .limit = attn::exactly(0.0)});
+
+  const auto padded = classify(bench, encoded_with_more_padding(X), weights, lengths);
+  trace.claim({.id = "padding-changes-nothing",
+               .claim = "two more positions of padding do not change the pooled vector",
+               .formula = "max |pooled of the padded sentence − pooled|",
+               .value = attn::max_abs_difference(padded.pooled, pooled),
+               .limit = rounding<T>(attn::max_abs(layer.residual) * attn::magnification(layer.residual))});
+
+  const auto backwards = attn::reversal(lengths, sentence.length());
+  const auto bag = classify(bench, X, weights, lengths);
+  const auto reversed_bag = classify(bench, attn::permute_rows(X, backwards), weights, lengths);
+  trace.claim({.id = "no-order-without-positions",
+               .claim = "without positions the words in reverse give the same pooled vector",
+               .formula = "max |pooled(reverse(X)) − pooled(X)|",
+               .value = attn::max_abs_difference(reversed_bag.pooled, bag.pooled),
+               .limit = rounding<T>(attn::max_abs(bag.residual) * attn::magnification(bag.residual))});
+}
+
+/// Drawn in the order attention, classes.
+template <class T>
+attn::AttentionClassifierWeights<T> draw_weights(Workbench<T>& bench) {
+  auto& trace = bench.trace;
+  auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
+  auto norm = trace.within("attention", [&] { return norm_weights(bench, "norm"); });
+  auto W_class = bench.weight({.id = "W_class",
+                               .title = "Scores the classes",
+                               .axes = {"d_model", "class"},
+                               .note = "Each column is the direction of one class."},
+                              bench.d_model(), bench.options.classes.value());
+  return {std::move(attention), std::move(norm), std::move(W_class)};
+}
+
+template <class T>
+void run(Workbench<T>& bench) {
+  require_pairs(bench.options, "sinusoidal positions");
+  const auto& sentence = bench.plan.sentence;
+  bench.label({"token", "query", "key"}, sentence);
+  auto& trace = bench.trace;
+  trace.note("idea", "The idea",
+             "A sentence goes in, a verdict comes out: is this review kind or not? Attention rewrites every "
+             "word in the light of the others, the mean over the words makes one vector of them, and a "
+             "linear layer gives each class a score.",
+             "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
+  bench.show_lengths(sentence);
+  const auto X = bench.embed(
+      {.id = "X",
+       .title = "The sentence as vectors",
+       .axes = {"token", "d_model"},
+       .note = "The embedding: one row a token; the same word has the same row wherever it stands."},
+      sentence);
+  const auto positions =
+      trace.input({.id = "positions",
+                   .title = "What says where a token stands",
+                   .formula = "PE(p, 2i) = sin(p ωᵢ), PE(p, 2i+1) = cos(p ωᵢ), ωᵢ = 10000^(−2i/d)",
+                   .axes = {"position", "d_model"},
+                   .note = "The sinusoidal encoding of the first transformer (see the lesson positional). It "
+                           "is computed, not learned, and needs an even d_model."},
+                  attn::sinusoidal_encoding<T>(sentence.length(), bench.d_model()).encoding);
+  const auto weights = draw_weights(bench);
+  const auto mask = trace.within("attention", [&] { return bench.mask(sentence, sentence); });
+
+  const auto encoded = show_encoded(bench, X, positions);
+  const auto normalized = trace.within("attention", [&] {
+    return show_attention_layer(bench, {"encoded", encoded}, weights, mask);
+  });
+  const auto pooled = show_pooled(bench, normalized);
+  const auto probabilities = show_probabilities(bench, pooled, weights.W_class);
+
+  explain_tutorial(bench, X, pooled, weights);
+  explain_order(bench, X, positions, probabilities, weights);
+  claim_classifier(bench, X, encoded, weights, pooled, probabilities);
+}
+
+double element_count(const Plan& plan) {
+  const auto batch = static_cast<double>(plan.sentence.size()),
+             n = static_cast<double>(plan.sentence.length());
+  const auto d = static_cast<double>(*plan.options.d_model),
+             classes = static_cast<double>(*plan.options.classes);
+  return 2 * (multihead_element_count(plan.options, batch, n, n) + n * d + batch * n * 4 * d + d * classes +
+              batch * (d + 2 * classes));
+}
+
+}  // namespace
+
+extern const Lesson classifier;
+const Lesson classifier = {
+    .name = "classifier",
+    .title = "from a sentence to a class: embed, attend, average, decide",
+    .teaches =
+        "How attention becomes a classifier of sentences: embeddings and sinusoidal positions, one layer of "
+        "multi-head attention with its residual connection and layer norm, the mean over the real tokens, "
+        "and a linear layer with a softmax over the classes. What padding must not do, and why the positions "
+        "are needed.",
+    .options = {"sentence", "d-model", "heads", "classes", "seed", "weight-scale", "embeddings", "dtype"},
+    .defaults = {.sentence = {"The movie was really great"}, .heads = 2, .classes = 2},
+    .examples =
+        {"classifier --sentence \"The movie was really great\"",
+         "classifier --sentence \"A great movie\" --sentence \"Not a great movie at all\" --classes 3"},
+    .element_count = element_count,
+    .run_float64 = run<double>,
+    .run_float32 = run<float>,
+};
+
+}  // namespace lessons

@@ -1,0 +1,280 @@
+/// How much each layer computes, holds and waits as the sequence grows, counted while it runs.
+/// Source: Vaswani et al. 2017, "Attention Is All You Need", section 4 and table 1.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "attn/error.hpp"
+#include "lessons/complexity_claims.hpp"
+#include "lessons/complexity_layers.hpp"
+#include "lessons/lesson.hpp"
+
+namespace lessons {
+
+namespace {
+
+using Counts = Tensor<std::int64_t, 1>;
+
+std::int64_t multiply_adds(const Cost& cost) {
+  return cost.work.multiply_adds;
+}
+std::int64_t score_bytes(const Cost& cost) {
+  return cost.work.score_bytes;
+}
+std::int64_t sequential_steps(const Cost& cost) {
+  return cost.sequential_steps;
+}
+std::int64_t path_length(const Cost& cost) {
+  return cost.path_length;
+}
+
+/// A quantity that is shown for each layer.
+struct Quantity {
+  std::string_view id;
+  std::string_view title;
+  std::int64_t (*of)(const Cost& cost);
+  bool needs_connection = false;
+};
+
+const std::vector<Quantity> quantities = {
+    {"multiply_adds", "Multiply-adds", multiply_adds},
+    {"score_bytes", "Bytes of scores, or of what stands in their place, at one time", score_bytes, true},
+    {"sequential_steps", "Steps that have to wait for each other", sequential_steps, true},
+    {"path_length", "Steps between the first token and the last", path_length, true},
+};
+
+void require_something_to_measure(const Options& options) {
+  if (options.lengths.empty())
+    throw attn::Error("--lengths names no length; valid: one or more, as in 8,16,32");
+  if (*options.window == 0) throw attn::Error("--window 0 lets no token see another; valid: 1 or more");
+}
+
+Counts counts_of(const std::vector<std::size_t>& numbers) {
+  auto counts = Counts::from_shape({numbers.size()});
+  std::copy(numbers.begin(), numbers.end(), counts.begin());
+  return counts;
+}
+
+std::vector<std::string> names_of(const std::vector<std::size_t>& numbers) {
+  std::vector<std::string> names;
+  for (const auto number : numbers) names.push_back(fmt::format("{}", number));
+  return names;
+}
+
+template <class T>
+void show_layer(Workbench<T>& bench, Costs<T>& costs, const CountedLayer& layer) {
+  const auto& lengths = bench.options.lengths;
+  auto& trace = bench.trace;
+  trace.note(fmt::format("{}/idea", layer.id), std::string(layer.title), std::string(layer.note),
+             std::string(layer.formula));
+  for (const auto& quantity : quantities) {
+    if (quantity.needs_connection && !layer.connects_tokens) continue;
+    auto values = Counts::from_shape({lengths.size()});
+    std::transform(lengths.begin(), lengths.end(), values.begin(), [&](std::size_t n) {
+      return quantity.of(costs.of(layer.id, {n, bench.d_model()}));
+    });
+    trace.step({.id = fmt::format("{}/{}", layer.id, quantity.id),
+                .title = std::string(quantity.title),
+                .from = {"n", "d"},
+                .axes = {"token"}},
+               values);
+  }
+  const auto longest = *std::max_element(lengths.begin(), lengths.end());
+  const auto place = costs.crossing(layer.id, bench.d_model(), longest);
+  if (place && layer.connects_tokens)
+    trace.step({.id = fmt::format("{}/crossing", layer.id),
+                .title = "Where full attention begins to take more multiply-adds",
+                .formula = "the smallest such n",
+                .from = {"n", "d"}},
+               static_cast<std::int64_t>(*place));
+}
+
+template <class T>
+void show_growth_in_d(Workbench<T>& bench, Costs<T>& costs, const std::vector<std::size_t>& dimensions) {
+  const auto n = bench.options.lengths.front();
+  const std::vector<std::string> names = {"recurrence", "convolution", "projections", "full",
+                                          "local",      "sparse",      "linear",      "flash",
+                                          "linformer",  "performer"};
+  Tensor<std::int64_t, 2> counts({names.size(), dimensions.size()});
+  for (std::size_t k = 0; k < names.size(); ++k)
+    for (std::size_t i = 0; i < dimensions.size(); ++i)
+      counts(k, i) = costs.multiply_adds(names[k], {n, dimensions[i]});
+  bench.trace.label("layer", {{names}});
+  bench.trace.step(
+      {.id = "multiply_adds_by_d",
+       .title = fmt::format("Multiply-adds as d grows, at n = {}", n),
+       .from = {"n", "d"},
+       .axes = {"layer", "d_model"},
+       .note = "Four times the work for twice the d: each token is multiplied by a d×d matrix, or adds "
+               "to one. Twice the work: nothing but dot products and sums of d numbers."},
+      counts);
+}
+
+/// Some layers side by side as curves over n.
+template <class T>
+void show_curves(Workbench<T>& bench, Costs<T>& costs, const Quantity& quantity, const std::string& title,
+                 const std::vector<std::string>& layers, const std::string& note) {
+  const auto& lengths = bench.options.lengths;
+  Tensor<std::int64_t, 2> curves({layers.size(), lengths.size()});
+  std::vector<std::string> from;
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    for (std::size_t i = 0; i < lengths.size(); ++i)
+      curves(k, i) = quantity.of(costs.of(layers[k], {lengths[i], bench.d_model()}));
+    from.push_back(fmt::format("{}/{}", layers[k], quantity.id));
+  }
+  bench.trace.label("layer", {{layers}});
+  bench.trace.step({.id = std::string(quantity.id),
+                    .title = title,
+                    .from = from,
+                    .axes = {"layer", "token"},
+                    .note = note,
+                    .curve = true},
+                   curves);
+}
+
+/// Where full attention crosses the other layers, in one table.
+template <class T>
+void show_crossings(Workbench<T>& bench, Costs<T>& costs, std::size_t longest) {
+  std::string table;
+  std::vector<std::string_view> never;
+  for (const auto& layer : counted_layers()) {
+    if (!layer.connects_tokens || layer.id == "full") continue;
+    const auto place = costs.crossing(layer.id, bench.d_model(), longest);
+    if (place) table += fmt::format("{}{:<14} n = {}", table.empty() ? "" : "\n", layer.id, *place);
+    if (!place) never.push_back(layer.id);
+  }
+  std::string text =
+      "From these n on full attention takes more multiply-adds. Both layers were run at one n after "
+      "the other until the place was found.";
+  if (!never.empty())
+    text += fmt::format(" Up to n = {} it takes no more than {}.", longest, fmt::join(never, ", "));
+  bench.trace.note("crossings", "Where they cross", text, table);
+}
+
+/// Six of the lengths at most, from the shortest to the longest.
+std::vector<std::size_t> few_of(const std::vector<std::size_t>& lengths) {
+  constexpr std::size_t most = 6;
+  if (lengths.size() <= most) return lengths;
+  std::vector<std::size_t> few;
+  for (std::size_t i = 0; i < most; ++i) few.push_back(lengths[i * (lengths.size() - 1) / (most - 1)]);
+  return few;
+}
+
+template <class T>
+void show_tables(Workbench<T>& bench, Costs<T>& costs) {
+  const auto lengths = few_of(bench.options.lengths);
+  for (const auto& quantity : quantities) {
+    auto table = fmt::format("{:<14}", "n");
+    for (const auto n : lengths) table += fmt::format(" {:>9}", n);
+    for (const auto& layer : counted_layers()) {
+      if (quantity.needs_connection && !layer.connects_tokens) continue;
+      table += fmt::format("\n{:<14}", layer.id);
+      for (const auto n : lengths)
+        table += fmt::format(" {:>9}", quantity.of(costs.of(layer.id, {n, bench.d_model()})));
+    }
+    bench.trace.note(fmt::format("table/{}", quantity.id), std::string(quantity.title), "", table);
+  }
+}
+
+void introduce(attn::Trace& trace, const Options& options) {
+  trace.note(
+      "idea", "The idea",
+      "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds: how "
+      "much "
+      "there is to compute. Bytes: how much must be held meanwhile. Sequential steps: how much has to wait, "
+      "whatever machine computes it. Path length: how many operations lie between two distant tokens, and so "
+      "how "
+      "hard it is to learn that they belong together. None of them is looked up here: every layer runs, on "
+      "random numbers, and counts what it does.");
+  trace.note(
+      "counting", "How it is counted",
+      fmt::format(
+          "A multiply-add is a product that goes into a sum. A step is an operation that mixes vectors of "
+          "several tokens; what happens to one token by itself is not counted as one. The path goes from "
+          "the first token to the last, through as many layers as it needs. Attention is given Q, K and V "
+          "with d numbers each; w = {}, blocks of {}, r = {}, {} heads and {} for keys and values.",
+          *options.window, *options.block, *options.rank, *options.heads, *options.kv_heads));
+}
+
+void conclude(attn::Trace& trace) {
+  trace.note("seen-elsewhere", "What a tutorial says about it",
+             "“Computational Efficiency: O(n²d) complexity vs O(n³) for RNNs.” The first is right, the "
+             "second is not: a "
+             "recurrence takes O(n d²), as measured here. Twice the tokens are twice the work. So full "
+             "attention takes "
+             "less only while n < d, and its projections, 4 n d² for every layer, are more than a recurrence "
+             "takes in "
+             "all. Attention did not win by computing less. It won by not waiting, and by short paths.");
+}
+
+template <class T>
+void run(Workbench<T>& bench) {
+  const auto& options = bench.options;
+  require_something_to_measure(options);
+  const auto d = bench.d_model(), longest = *std::max_element(options.lengths.begin(), options.lengths.end());
+  const std::vector<std::size_t> dimensions = {d, 2 * d, 4 * d};
+  auto& trace = bench.trace;
+  trace.label("token", {{names_of(options.lengths)}});
+  trace.label("d_model", {{names_of(dimensions)}});
+  introduce(trace, options);
+  trace.input({.id = "n", .title = "The lengths to compare", .axes = {"token"}}, counts_of(options.lengths));
+  trace.input({.id = "d", .title = "Numbers in a token's vector"}, static_cast<std::int64_t>(d));
+
+  Costs<T> costs(options, bench.random);
+  for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
+  show_tables(bench, costs);
+  show_curves(
+      bench, costs, quantities[0], "Multiply-adds as n grows", {"recurrence", "full", "local", "linear"},
+      "On logarithmic scales a power of n is a straight line: full attention, with n², is twice as steep as "
+      "the others.");
+  show_curves(bench, costs, quantities[1], "Bytes held as n grows", {"full", "chunked", "local", "flash"},
+              "");
+  show_growth_in_d(bench, costs, dimensions);
+  show_crossings(bench, costs, longest);
+  conclude(trace);
+  claim_complexity(bench, costs, costs.crossing("recurrence", d, longest));
+}
+
+/// Bounds the time, too: the longest sequence is run twice as long, and d four times as large.
+double element_count(const Plan& plan) {
+  const auto& options = plan.options;
+  const auto d = 4.0 * static_cast<double>(*options.d_model), heads = static_cast<double>(*options.heads),
+             rank = static_cast<double>(*options.rank);
+  const double features = options.features ? static_cast<double>(*options.features) : 2.0 * d;
+  double count = 0.0;
+  for (const auto length : options.lengths) {
+    const auto n = 2.0 * static_cast<double>(length);
+    const double width = std::min(n, 2.0 * static_cast<double>(*options.window) + 1.0);
+    count += n * n * (8.0 + 2.0 * heads) + n * (12.0 * d + 4.0 * features + 4.0 * rank) +
+             d * (features + rank) + d * d * (3.0 + width);
+  }
+  return count;
+}
+
+}  // namespace
+
+extern const Lesson complexity;
+const Lesson complexity = {
+    .name = "complexity",
+    .title = "what each layer computes, holds and waits as n grows",
+    .teaches =
+        "Recurrence, convolution, full attention and its variants, run on sequences of growing length: "
+        "multiply-adds, bytes held, steps that have to wait and the way between distant tokens, all counted "
+        "while "
+        "the code runs. Where full attention overtakes a recurrence, and why it won although it computes "
+        "more.",
+    .options = {"d-model", "heads", "kv-heads", "window", "block", "rank", "features", "lengths", "seed",
+                "dtype"},
+    .takes_batches = false,
+    .defaults =
+        {.heads = 2, .kv_heads = 1, .window = 2, .block = 4, .rank = 4, .lengths = {4, 8, 16, 32, 64}},
+    .examples = {"complexity --lengths 16,32,64,128",
+                 "complexity --d-model 32 --lengths 8,16,32,64,128 --window 4"},
+    .element_count = element_count,
+    .run_float64 = run<double>,
+    .run_float32 = run<float>,
+};
+
+}  // namespace lessons

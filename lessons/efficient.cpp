@@ -1,0 +1,239 @@
+/// Attention for long sequences: nine ways to compute less than n² scores, or to hold fewer of them at a
+/// time, each beside full attention. The sources stand at each of them.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "attn/error.hpp"
+#include "attn/kernels/sparse_attention.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/sparse_pattern.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/efficient_variants.hpp"
+#include "lessons/lesson.hpp"
+
+namespace lessons {
+
+namespace {
+
+template <class T>
+struct Variant {
+  std::string_view name;
+  void (*show)(VariantBench<T>& on);
+};
+
+template <class T>
+const std::vector<Variant<T>> variants = {
+    {"local", show_local<T>},         {"sliding", show_sliding<T>},     {"sparse", show_sparse<T>},
+    {"linear", show_linear<T>},       {"chunked", show_chunked<T>},     {"flash", show_flash<T>},
+    {"linformer", show_linformer<T>}, {"performer", show_performer<T>}, {"gqa", show_gqa<T>},
+};
+
+/// Why a variant cannot be shown with these options and what would be valid; empty where it can.
+struct Obstacle {
+  std::string reason, valid;
+};
+
+Obstacle obstacle_to(std::string_view variant, const Options& options) {
+  if (variant == "linformer" && options.causal)
+    return {"--causal goes with no --variant linformer, which mixes all the keys before any query sees them",
+            "--variant performer, or no --causal"};
+  const auto heads = *options.heads;
+  for (const auto& [flag, width] : {std::pair("d-k", *options.d_k), std::pair("d-v", *options.d_v)})
+    if (variant == "gqa" && width % heads != 0)
+      return {fmt::format("--{} {} cannot be cut into --heads {} of one width", flag, width, heads),
+              fmt::format("--{} {} or another multiple of {}", flag, (width / heads + 1) * heads, heads)};
+  return {};
+}
+
+bool is_wanted(std::string_view variant, const Options& options) {
+  return options.variant == variant || options.variant == "all";
+}
+
+void require_possible(const Options& options) {
+  if (options.variant == "all") return;
+  const auto [reason, valid] = obstacle_to(options.variant, options);
+  if (!reason.empty()) throw attn::Error(fmt::format("{}; valid: {}", reason, valid));
+}
+
+void introduce(attn::Trace& trace) {
+  trace.note(
+      "idea", "The idea",
+      "Full attention has a score for every pair of tokens. In a sentence that is nothing; in a book of "
+      "100000 tokens it is ten thousand million scores for every head of every layer. There are three ways "
+      "out: to leave pairs out (local, sliding, sparse), to replace what pairs up all tokens by something "
+      "that sums them up first (linear, linformer, performer), or to compute exactly the same in an order "
+      "that holds little of it at a time (chunked, flash). And heads can share their keys and values (gqa). "
+      "Every variant here runs on the same Q, K and V and is measured against full attention.",
+      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
+}
+
+std::optional<Tensor<bool, 2>> read_pattern(const Plan& plan) {
+  const auto& pattern = *plan.options.pattern;
+  const bool is_file = pattern != "strided" && pattern != "fixed" && pattern != "random";
+  if (!is_file || !is_wanted("sparse", plan.options)) return std::nullopt;
+  if (!std::filesystem::exists(pattern))
+    throw attn::Error(
+        fmt::format("--pattern {} is no pattern, and there is no file of that name; valid: strided, fixed, "
+                    "random or FILE",
+                    pattern));
+  return attn::load_pattern(pattern, plan.sentence.length());
+}
+
+/// Q, K and V, drawn in that order.
+template <class T>
+VariantBench<T> show_inputs(Workbench<T>& bench, std::optional<Tensor<bool, 2>> pattern) {
+  const auto n = bench.plan.sentence.length();
+  bench.label({"query", "key"}, bench.plan.sentence);
+  auto Q = bench.normal({.id = "Q", .title = "What each token asks for", .axes = {"query", "d_k"}},
+                        std::array{n, bench.d_k()});
+  auto K = bench.normal({.id = "K", .title = "What each token can be found by", .axes = {"key", "d_k"}},
+                        std::array{n, bench.d_k()});
+  auto V = bench.normal({.id = "V", .title = "What each token has to give", .axes = {"key", "d_v"}},
+                        std::array{n, bench.d_v()});
+  auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n);
+  const double magnitude = attn::max_abs(attn::matmul(Q, attn::transpose(K))) /
+                           std::sqrt(static_cast<double>(bench.d_k())) * attn::max_abs(V);
+  return {bench,        std::move(Q),       std::move(K),
+          std::move(V), std::move(visible), {},
+          magnitude,    std::move(pattern), {}};
+}
+
+void explain_counting(attn::Trace& trace, double negligible) {
+  trace.note(
+      "counting", "How it is measured",
+      fmt::format(
+          "The kernels count while they compute. A multiply-add is a product that goes into a sum; additions "
+          "alone, divisions and exponentials are not counted. The score bytes are the most that was held at "
+          "one time of scores, or of what stands in their place. The error is the largest difference from "
+          "the output of full attention; one of at most {:g}, which rounding alone explains, is shown as 0. "
+          "The numbers are random, and no token is closer to its neighbours than to any other, so errors are "
+          "larger here than they are on text.",
+          negligible));
+}
+
+template <class T>
+void show_full(VariantBench<T>& on) {
+  auto& trace = on.bench.trace;
+  const auto n = on.n(), pairs = attn::pair_count(on.visible);
+  attn::Meter meter;
+  const auto attention = attn::sparse_attention(on.Q, on.K, on.V, on.visible, meter);
+  trace.step(
+      {.id = "full/weights",
+       .title = "Full attention, to compare with",
+       .formula = "softmax(Q Kᵀ / √d_k)",
+       .from = {"Q", "K"},
+       .axes = {"query", "key"},
+       .note = on.causal() ? "With --causal a query sees the keys up to its own; the others are not "
+                             "computed here, where a plain implementation computes and then hides them."
+                           : "",
+       .distribution = true},
+      attn::scatter(attention, on.visible, n));
+  on.full = trace.step({.id = "full/output",
+                        .title = "Its output",
+                        .formula = "full/weights V",
+                        .from = {"full/weights", "V"},
+                        .axes = {"query", "d_v"}},
+                       attention.output);
+  trace.step({.id = "full/multiply_adds",
+              .title = "What it computed",
+              .formula = fmt::format("{} pairs · (d_k + d_v)", pairs),
+              .from = {"Q", "K", "V"},
+              .note = "For each pair one dot product of d_k terms, and d_v products to add up the values."},
+             meter.work().multiply_adds);
+  trace.step({.id = "full/score_bytes",
+              .title = "What it held at one time",
+              .formula = bytes_of<T>(pairs, "scores"),
+              .from = {"Q", "K", "V"}},
+             meter.work().score_bytes);
+  on.shown.push_back({"full", meter.work(), 0.0});
+}
+
+std::string comparison_table(const std::vector<VariantResult>& results) {
+  auto table = fmt::format("{:<10} {:>14} {:>12} {:>10}", "", "multiply-adds", "score bytes", "error");
+  for (const auto& [variant, work, error] : results)
+    table += fmt::format("\n{:<10} {:>14} {:>12} {:>10}", variant, work.multiply_adds, work.score_bytes,
+                         error == 0.0 ? "0" : fmt::format("{:.4f}", error));
+  return table;
+}
+
+void compare(attn::Trace& trace, const std::vector<VariantResult>& results) {
+  trace.note(
+      "comparison", "Side by side",
+      "What is small here need not stay small. Full attention, sparse attention with a fixed share of the "
+      "pairs, chunked and flash attention take n² multiply-adds; local, sliding, linear, linformer and "
+      "performer take n times something that does not depend on n, and so win once n is large enough. The "
+      "lesson complexity lets n grow.",
+      comparison_table(results));
+}
+
+template <class T>
+void run(Workbench<T>& bench) {
+  const auto& options = bench.options;
+  require_possible(options);
+  auto pattern = read_pattern(bench.plan);
+  introduce(bench.trace);
+  auto on = show_inputs(bench, std::move(pattern));
+  explain_counting(bench.trace, rounding<T>(on.magnitude).bound);
+  show_full(on);
+  for (const auto& variant : variants<T>) {
+    if (!is_wanted(variant.name, options)) continue;
+    const auto obstacle = obstacle_to(variant.name, options);
+    if (obstacle.reason.empty())
+      variant.show(on);
+    else
+      bench.trace.note(fmt::format("{}/skipped", variant.name), fmt::format("{}: left out", variant.name),
+                       fmt::format("{}. It can be shown with {}.", obstacle.reason, obstacle.valid));
+  }
+  compare(bench.trace, on.shown);
+}
+
+double element_count(const Plan& plan) {
+  const auto& options = plan.options;
+  const auto n = static_cast<double>(plan.sentence.length()), d_k = static_cast<double>(*options.d_k),
+             d_v = static_cast<double>(*options.d_v), heads = static_cast<double>(*options.heads),
+             rank = static_cast<double>(*options.rank),
+             features = options.features ? static_cast<double>(*options.features) : 2.0 * d_k;
+  const double blocks = std::ceil(n / static_cast<double>(*options.block));
+  const double pairs = n * n * (24.0 + 4.0 * heads);
+  const double summaries = d_k * d_v + features * (d_k + d_v + 4.0 * n) + rank * (4.0 * n + d_k + d_v);
+  return pairs + summaries + n * 16.0 * (d_k + d_v) + blocks * (3.0 * n + d_v);
+}
+
+}  // namespace
+
+extern const Lesson efficient;
+const Lesson efficient = {
+    .name = "efficient",
+    .title = "attention for long sequences: compute less, or hold less",
+    .teaches =
+        "Nine ways around the n² scores of full attention, each run for real and measured against it: how "
+        "far "
+        "its output is off, how many multiply-adds it took and how many bytes of scores it held. Windows and "
+        "patterns leave pairs out, linear attention, Linformer and Performer sum the keys up first, chunks "
+        "and the tiles of flash attention compute exactly the same piece by piece, and grouped queries share "
+        "keys and values.",
+    .options = {"sentence", "d-k", "d-v", "heads", "kv-heads", "variant", "window", "pattern", "block",
+                "rank", "features", "causal", "seed", "dtype"},
+    .takes_batches = false,
+    .defaults = {.sentence = {"The cat sat on the mat"},
+                 .d_k = 4,
+                 .d_v = 4,
+                 .heads = 2,
+                 .kv_heads = 1,
+                 .window = 2,
+                 .pattern = "strided",
+                 .block = 2,
+                 .rank = 2},
+    .examples = {"efficient --variant flash --block 4",
+                 "efficient --variant sparse --pattern random --sentence \"a b c d e f g h\" --seed 7"},
+    .element_count = element_count,
+    .run_float64 = run<double>,
+    .run_float32 = run<float>,
+};
+
+}  // namespace lessons

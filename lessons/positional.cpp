@@ -1,0 +1,173 @@
+/// Positions: what attention cannot tell without them, and six ways to put them in. The sources of each are
+/// in the file that shows it: positional_absolute.cpp, positional_relative.cpp, positional_rope.cpp.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "attn/ops/heads.hpp"
+#include "attn/ops/permute.hpp"
+#include "attn/ops/positional_bias.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/position_pairs.hpp"
+#include "lessons/positional_claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+bool shows(const Options& options, std::string_view encoding) {
+  return options.encoding == "all" || options.encoding == encoding;
+}
+
+attn::TokenBatch in_order(const attn::TokenBatch& batch, const attn::RowOrder& order) {
+  auto reordered = batch;
+  for (std::size_t b = 0; b < batch.size(); ++b)
+    for (std::size_t i = 0; i < batch.tokens[b].size(); ++i)
+      reordered.tokens[b][i] = batch.tokens[b][order[b][i]];
+  return reordered;
+}
+
+template <class T>
+PositionalInputs<T> show_without_positions(Workbench<T>& bench) {
+  const auto& sentence = bench.plan.sentence;
+  bench.show_lengths(sentence);
+  PositionalInputs<T> in;
+  in.X = bench.embed({.id = "X",
+                      .title = "The sentence as vectors",
+                      .axes = {"token", "d_model"},
+                      .note = "One row a token; the same word has the same row wherever it stands."},
+                     sentence);
+  in.mask = bench.mask(sentence, sentence);
+  bench.trace.within("without", [&] {
+    in.scores =
+        bench.trace.step({.id = "scores",
+                          .title = "Scores without positions",
+                          .formula = scaling_formula("X Xᵀ", in.X.shape(2)),
+                          .from = {"X"},
+                          .axes = {"query", "key"},
+                          .note = "The score of two words depends on the two words. Where they stand does "
+                                  "not come into it."},
+                         scores_of_tokens(in.X));
+    show_weights(bench, in.scores, in.mask,
+                 "A word that is there twice has the same row twice, and each time the same share.");
+  });
+  return in;
+}
+
+template <class T>
+void show_other_order(Workbench<T>& bench, const PositionalInputs<T>& in, const OtherOrder& other) {
+  const auto& sentence = bench.plan.sentence;
+  auto& trace = bench.trace;
+  if (other.most_words == 0) {
+    trace.note(
+        "order", "The same words in another order",
+        sentence.length() == 1
+            ? "One word has no other order. Take a sentence with more of them to see what attention makes of "
+              "it."
+            : "There is no other order of these words: they are all the same. Take a sentence with different "
+              "words to see what attention makes of their order.");
+    return;
+  }
+  const auto reordered = in_order(sentence, other.order);
+  trace.note(
+      "order", "The same words in another order",
+      fmt::format(
+          "Two words {}change places: “{}” becomes “{}”. Look up any two words in the scores above and in "
+          "those below: they have the same number. The numbers have moved along with the words, and none "
+          "has changed. The outputs do the same. To attention without positions, the two orders are one.",
+          sentence.size() > 1 ? "of each sentence " : "", fmt::join(sentence.tokens[other.example], " "),
+          fmt::join(reordered.tokens[other.example], " ")));
+  bench.label({"query", "key"}, reordered);
+  trace.step({.id = "without/reordered",
+              .title = "Scores of the same words in the other order",
+              .formula = "X Xᵀ / √d, the rows of X in the other order",
+              .from = {"X"},
+              .axes = {"query", "key"}},
+             scores_of_tokens(attn::permute_rows(in.X, other.order)));
+  bench.label({"query", "key"}, sentence);
+}
+
+template <class T>
+std::vector<Encoding<T>> show_encodings(Workbench<T>& bench, const PositionalInputs<T>& in) {
+  std::vector<Encoding<T>> shown;
+  const auto show = [&](std::string_view name, auto show_encoding) {
+    if (shows(bench.options, name)) shown.push_back(show_encoding(bench, in));
+  };
+  show("sinusoidal", show_sinusoidal<T>);
+  show("learned", show_learned<T>);
+  show("relative", show_relative<T>);
+  show("t5", show_t5<T>);
+  show("alibi", show_alibi<T>);
+  show("rope", show_rope<T>);
+  return shown;
+}
+
+template <class T>
+Encoding<T> without_positions() {
+  return {.name = "without",
+          .enters = "nowhere",
+          .scores = [](const Tensor<T, 3>& X) { return attn::split_heads(scores_of_tokens(X), 1); },
+          .claim_property = [] {}};
+}
+
+template <class T>
+void run(Workbench<T>& bench) {
+  if (shows(bench.options, "sinusoidal") || shows(bench.options, "rope"))
+    require_pairs(bench.options, "sinusoidal and rope", "--encoding learned, relative, t5 or alibi");
+  bench.label({"token", "query", "key"}, bench.plan.sentence);
+  bench.trace.note(
+      "idea", "The idea",
+      "Attention compares words with words and adds up what they have to give. A sum has no order: whoever "
+      "bites, the dog or the man, the same words go in and the same numbers come out. Tutorials often blame "
+      "this on attention working on all positions in parallel. So does a convolution, and it knows its "
+      "neighbours. It is the sum. The position therefore has to be put into the numbers, and the lesson "
+      "shows where: in the vectors (sinusoidal, learned), in the scores (relative, T5, ALiBi) or by turning "
+      "queries and keys (RoPE). There are no weight matrices here, so that nothing but the positions is in "
+      "the way: Q = K = V = X.",
+      "scores = Q Kᵀ / √d = X Xᵀ / √d");
+
+  const auto in = show_without_positions(bench);
+  const auto other = other_order(in.X, bench.plan.sentence.lengths());
+  show_other_order(bench, in, other);
+  auto encodings = show_encodings(bench, in);
+  encodings.insert(encodings.begin(), without_positions<T>());
+
+  compare_encodings(bench, in, other, encodings);
+}
+
+/// The largest scores are those of the sentence said twice.
+double element_count(const Plan& plan) {
+  const auto& options = plan.options;
+  const auto batch = static_cast<double>(plan.sentence.size()),
+             n = static_cast<double>(plan.sentence.length());
+  const auto d = static_cast<double>(*options.d_model), heads = static_cast<double>(*options.heads);
+  const bool has_heads = shows(options, "t5") || shows(options, "alibi");
+  const double encodings = options.encoding == "all" ? 6.0 : 1.0;
+  const double pairs = (has_heads ? heads : 1.0) * n * n;
+  return encodings * (8.0 * batch * n * d + (batch + 1.0) * 4.0 * pairs) + 3.0 * batch * 4.0 * pairs +
+         attn::t5_bucket_count * heads;
+}
+
+}  // namespace
+
+extern const Lesson positional;
+const Lesson positional = {
+    .name = "positional",
+    .title = "six ways to tell attention where words stand",
+    .teaches =
+        "Without positions attention does not know the order of the words: the lesson puts the same words "
+        "in another order and shows that nothing else changes. Then sinusoidal and learned positions, "
+        "relative ones (Shaw et al.), T5's buckets, ALiBi and RoPE, each with its table by position, how it "
+        "enters the scores, and the property that makes it useful.",
+    .options = {"sentence", "d-model", "heads", "encoding", "pairing", "seed", "weight-scale", "embeddings",
+                "dtype"},
+    .splits_heads = false,
+    .defaults = {.sentence = {"the dog bites the man"}, .heads = 2},
+    .examples = {"positional --encoding rope --d-model 4",
+                 "positional --encoding t5 --sentence \"one two three four five six seven eight nine ten\""},
+    .element_count = element_count,
+    .run_float64 = run<double>,
+    .run_float32 = run<float>,
+};
+
+}  // namespace lessons

@@ -1,0 +1,64 @@
+#include "attn/layers/causal_decoder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/shape_mismatch.hpp"
+
+namespace attn {
+
+template <class T>
+Tensor<T, 3> embed_tokens(const Tensor<T, 2>& embedding, const Tensor<T, 2>& positions,
+                          const std::vector<std::size_t>& tokens, std::size_t first) {
+  const auto d_model = embedding.shape(1);
+  if (positions.shape(1) != d_model)
+    throw shape_mismatch("embed_tokens", "embedding", embedding, "positions", positions,
+                         "the rows must be of one length");
+  if (first + tokens.size() > positions.shape(0))
+    throw std::invalid_argument(
+        fmt::format("[embed_tokens] positions has {} rows but the last token stands at {}",
+                    positions.shape(0), first + tokens.size() - 1));
+  Tensor<T, 3> x({1, tokens.size(), d_model});
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= embedding.shape(0))
+      throw std::invalid_argument(fmt::format("[embed_tokens] embedding has {} rows but there is a token {}",
+                                              embedding.shape(0), tokens[i]));
+    for (std::size_t j = 0; j < d_model; ++j) x(0, i, j) = embedding(tokens[i], j) + positions(first + i, j);
+  }
+  return x;
+}
+
+template <class T>
+CausalDecoder<T> causal_decoder(const Tensor<T, 3>& x, const CausalDecoderWeights<T>& weights) {
+  const auto n = x.shape(1);
+  const std::optional mask = repeat_mask(causal_mask(n, n), x.shape(0));
+  CausalDecoder<T> result{.layers = {}, .hidden = x, .logits = {}};
+  for (const auto& layer : weights.layers) {
+    result.layers.push_back(
+        multihead_attention(result.hidden, result.hidden, layer, weights.heads, weights.kv_heads, mask));
+    result.hidden = add(result.hidden, result.layers.back().output);
+  }
+  result.logits = linear(result.hidden, weights.W_vocabulary);
+  return result;
+}
+
+template <class T>
+std::size_t greedy_token(const Tensor<T, 2>& logits) {
+  return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+#define INSTANTIATE(T)                                                                           \
+  template Tensor<T, 3> embed_tokens(const Tensor<T, 2>&, const Tensor<T, 2>&,                   \
+                                     const std::vector<std::size_t>&, std::size_t);              \
+  template CausalDecoder<T> causal_decoder(const Tensor<T, 3>&, const CausalDecoderWeights<T>&); \
+  template std::size_t greedy_token(const Tensor<T, 2>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace attn

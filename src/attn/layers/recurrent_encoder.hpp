@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attn/layers/lstm.hpp"
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// An LSTM that reads a sentence from the left and, with weights for it, another one that reads it from the
+/// right (Schuster & Paliwal 1997). Both begin with a state of zeros. Instantiated for float and double.
+template <class T>
+struct RecurrentEncoderWeights {
+  LstmWeights<T> forward;
+  std::optional<LstmWeights<T>> reverse;
+};
+
+/// `width` is the size of a state: that of one LSTM, or of both together.
+template <class T>
+struct RecurrentEncoder {
+  Lstm<T> forward;
+  std::optional<Lstm<T>> reverse;
+  Tensor<T, 3> states;  ///< forward.h, or [forward.h; reverse.h] [batch×n×width]
+  LstmState<T> last;    ///< of a real input, or the two last ones side by side [batch×width]
+};
+
+/// X is [batch×n×d_in], with `lengths[b]` real rows in sample b. Throws std::invalid_argument where the
+/// shapes do not match.
+template <class T>
+RecurrentEncoder<T> recurrent_encoder(const Tensor<T, 3>& X, const RecurrentEncoderWeights<T>& weights,
+                                      const std::vector<std::size_t>& lengths);
+
+}  // namespace attn

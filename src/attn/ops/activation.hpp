@@ -1,0 +1,23 @@
+#pragma once
+
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// Activation functions, element by element. Instantiated for float and double at rank 3.
+
+enum class Activation { relu, gelu };
+
+/// max(0, x) (Nair & Hinton 2010).
+template <class T>
+Tensor<T, 3> relu(const Tensor<T, 3>& x);
+
+/// x Φ(x), Φ the distribution function of the standard normal distribution (Hendrycks & Gimpel 2016), by erf
+/// and not by the tanh that approximates it: x/2 · (1 + erf(x / √2)).
+template <class T>
+Tensor<T, 3> gelu(const Tensor<T, 3>& x);
+
+template <class T>
+Tensor<T, 3> activate(Activation activation, const Tensor<T, 3>& x);
+
+}  // namespace attn

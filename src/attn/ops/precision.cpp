@@ -1,0 +1,101 @@
+#include "attn/ops/precision.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "attn/ops/half.hpp"
+#include "attn/ops/shape_mismatch.hpp"
+
+namespace attn {
+
+namespace {
+
+/// What a format is made of.
+struct Format {
+  std::string_view name;
+  int digits;             ///< binary digits of a number, the leading 1 included
+  int largest_exponent;   ///< numbers end below 2^(largest_exponent + 1)
+  int smallest_exponent;  ///< the smallest number above 0 is 2^smallest_exponent
+};
+
+const Format& format_of(Precision precision) {
+  static constexpr Format formats[] = {
+      {"float64", 53, 1023, -1074}, {"float32", 24, 127, -149}, {"float16", 11, 15, -24}};
+  return formats[static_cast<int>(precision)];
+}
+
+}  // namespace
+
+std::string_view name_of(Precision precision) {
+  return format_of(precision).name;
+}
+
+double round_to(Precision precision, double x) {
+  switch (precision) {
+    case Precision::float64:
+      return x;
+    case Precision::float32:
+      return static_cast<double>(static_cast<float>(x));
+    case Precision::float16:
+      return round_to_half(x);
+  }
+  return x;
+}
+
+template <class T, std::size_t N>
+Tensor<T, N> round_to(Precision precision, const Tensor<T, N>& x) {
+  Tensor<T, N> rounded(x.shape());
+  std::transform(x.begin(), x.end(), rounded.begin(), [precision](T element) {
+    return static_cast<T>(round_to(precision, static_cast<double>(element)));
+  });
+  return rounded;
+}
+
+double largest_number(Precision precision) {
+  const auto& format = format_of(precision);
+  return std::ldexp(2.0 - std::ldexp(1.0, 1 - format.digits), format.largest_exponent);
+}
+
+/// Rounding goes to infinity from half a step above the largest number on: 2^(e+1) (1 − 2^−(digits+1)), e the
+/// largest exponent. In float64 that is no number itself; its logarithm is.
+double exp_overflows_above(Precision precision) {
+  const auto& format = format_of(precision);
+  return (format.largest_exponent + 1) * std::numbers::ln2 + std::log1p(-std::ldexp(1.0, -format.digits - 1));
+}
+
+/// Rounding goes to 0 up to half the smallest number.
+double exp_vanishes_below(Precision precision) {
+  return (format_of(precision).smallest_exponent - 1) * std::numbers::ln2;
+}
+
+template <class T, std::size_t N>
+std::int64_t count_non_finite(const Tensor<T, N>& x) {
+  return std::count_if(x.begin(), x.end(), [](T element) { return !std::isfinite(element); });
+}
+
+template <class T>
+std::int64_t count_unforeseen(const Tensor<T, 2>& scores, const Tensor<T, 2>& exponentials,
+                              Precision precision) {
+  if (scores.shape() != exponentials.shape())
+    throw shape_mismatch("count_unforeseen", "scores", scores, "exponentials", exponentials,
+                         "the shapes must be equal");
+  const double threshold = exp_overflows_above(precision);
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const bool is_foreseen = static_cast<double>(scores.data()[i]) > threshold;
+    if (is_foreseen != std::isinf(exponentials.data()[i])) ++count;
+  }
+  return count;
+}
+
+#define INSTANTIATE(T)                                            \
+  template Tensor<T, 1> round_to(Precision, const Tensor<T, 1>&); \
+  template Tensor<T, 2> round_to(Precision, const Tensor<T, 2>&); \
+  template std::int64_t count_non_finite(const Tensor<T, 1>&);    \
+  template std::int64_t count_non_finite(const Tensor<T, 2>&);    \
+  template std::int64_t count_unforeseen(const Tensor<T, 2>&, const Tensor<T, 2>&, Precision);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace attn

@@ -1,0 +1,97 @@
+#include "attn/ops/steps.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "attn/ops/shape_mismatch.hpp"
+
+namespace attn {
+
+namespace {
+
+/// Throws unless there is a step and all have one shape.
+template <class T, std::size_t N>
+void require_equal_shapes(const std::vector<Tensor<T, N>>& steps) {
+  if (steps.empty()) throw std::invalid_argument("[stack_steps] there are no steps");
+  for (const auto& step : steps)
+    if (step.shape() != steps[0].shape())
+      throw shape_mismatch("stack_steps", "step 0", steps[0], "another", step, "the shapes must be equal");
+}
+
+}  // namespace
+
+template <class T>
+Tensor<T, 2> step_of(const Tensor<T, 3>& x, std::size_t t) {
+  const auto [batch, n, d] = x.shape();
+  if (t >= n)
+    throw std::invalid_argument("[step_of] there is no step " + std::to_string(t) + " among " +
+                                std::to_string(n));
+  auto step = Tensor<T, 2>::from_shape({batch, d});
+  for (std::size_t b = 0; b < batch; ++b) std::copy_n(x.data() + (b * n + t) * d, d, step.data() + b * d);
+  return step;
+}
+
+template <class T>
+Tensor<T, 3> stack_steps(const std::vector<Tensor<T, 2>>& steps) {
+  require_equal_shapes(steps);
+  const auto [batch, d] = steps[0].shape();
+  auto sequence = Tensor<T, 3>::from_shape({batch, steps.size(), d});
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t t = 0; t < steps.size(); ++t)
+      std::copy_n(steps[t].data() + b * d, d, sequence.data() + (b * steps.size() + t) * d);
+  return sequence;
+}
+
+template <class T>
+Tensor<T, 4> stack_steps(const std::vector<Tensor<T, 4>>& steps) {
+  require_equal_shapes(steps);
+  const auto [batch, heads, rows, d] = steps[0].shape();
+  if (rows != 1) throw std::invalid_argument("[stack_steps] a step has several rows where one belongs");
+  auto sequence = Tensor<T, 4>::from_shape({batch, heads, steps.size(), d});
+  for (std::size_t i = 0; i < batch * heads; ++i)
+    for (std::size_t t = 0; t < steps.size(); ++t)
+      std::copy_n(steps[t].data() + i * d, d, sequence.data() + (i * steps.size() + t) * d);
+  return sequence;
+}
+
+template <class T>
+Tensor<T, 3> delay(const Tensor<T, 2>& first, const Tensor<T, 3>& x) {
+  const auto [batch, n, d] = x.shape();
+  if (first.shape(0) != batch || first.shape(1) != d)
+    throw shape_mismatch("delay", "first", first, "x", x, "the batch and the last axis must match");
+  auto delayed = Tensor<T, 3>::from_shape({batch, n, d});
+  for (std::size_t b = 0; b < batch; ++b) {
+    auto* row = delayed.data() + b * n * d;
+    row = std::copy_n(first.data() + b * d, n > 0 ? d : 0, row);
+    std::copy_n(x.data() + b * n * d, n > 0 ? (n - 1) * d : 0, row);
+  }
+  return delayed;
+}
+
+template <class T, std::size_t N>
+Tensor<T, N> join(const Tensor<T, N>& a, const Tensor<T, N>& b) {
+  if (!std::equal(a.shape().begin(), a.shape().end() - 1, b.shape().begin()))
+    throw shape_mismatch("join", "a", a, "b", b, "all axes but the last must match");
+  const std::size_t width_a = a.shape().back(), width_b = b.shape().back();
+  auto shape = a.shape();
+  shape.back() = width_a + width_b;
+  Tensor<T, N> joined(shape);
+  auto* out = joined.data();
+  for (std::size_t row = 0; row * shape.back() < joined.size(); ++row) {
+    out = std::copy_n(a.data() + row * width_a, width_a, out);
+    out = std::copy_n(b.data() + row * width_b, width_b, out);
+  }
+  return joined;
+}
+
+#define INSTANTIATE(T)                                                   \
+  template Tensor<T, 2> step_of(const Tensor<T, 3>&, std::size_t);       \
+  template Tensor<T, 3> stack_steps(const std::vector<Tensor<T, 2>>&);   \
+  template Tensor<T, 4> stack_steps(const std::vector<Tensor<T, 4>>&);   \
+  template Tensor<T, 3> delay(const Tensor<T, 2>&, const Tensor<T, 3>&); \
+  template Tensor<T, 2> join(const Tensor<T, 2>&, const Tensor<T, 2>&);  \
+  template Tensor<T, 3> join(const Tensor<T, 3>&, const Tensor<T, 3>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace attn

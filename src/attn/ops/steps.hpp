@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// Sequences [batch×n×d] taken apart into their steps [batch×d] and put together again, as recurrence needs
+/// it. Instantiated for float and double. All throw std::invalid_argument, with both shapes, where those do
+/// not match.
+
+/// Step t of a sequence: [batch×n×d] → [batch×d].
+template <class T>
+Tensor<T, 2> step_of(const Tensor<T, 3>& x, std::size_t t);
+
+/// Steps side by side, the way back: n times [batch×d] → [batch×n×d].
+template <class T>
+Tensor<T, 3> stack_steps(const std::vector<Tensor<T, 2>>& steps);
+
+/// The same for steps of one row each: n times [batch×head×1×d] → [batch×head×n×d].
+template <class T>
+Tensor<T, 4> stack_steps(const std::vector<Tensor<T, 4>>& steps);
+
+/// Every step one later, `first` in front and the last one dropped: [batch×d], [batch×n×d] → [batch×n×d].
+template <class T>
+Tensor<T, 3> delay(const Tensor<T, 2>& first, const Tensor<T, 3>& x);
+
+/// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3.
+template <class T, std::size_t N>
+Tensor<T, N> join(const Tensor<T, N>& a, const Tensor<T, N>& b);
+
+}  // namespace attn
