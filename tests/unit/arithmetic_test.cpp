@@ -31,6 +31,10 @@ TEST_CASE("a cast rounds each element once", "[arithmetic]") {
   CHECK((attn::cast<double>(x) == x));
 }
 
+TEST_CASE("a float is the same number in float64", "[arithmetic]") {
+  CHECK((attn::as_float64(Tensor<float, 1>{0.1F, -3.0F}) == Tensor<double, 1>{double{0.1F}, -3.0}));
+}
+
 TEST_CASE("tensors of two shapes are not added", "[arithmetic]") {
   const auto x = random_tensor<double, 2>({2, 3}, 1), y = random_tensor<double, 2>({3, 2}, 1);
   CHECK_THROWS_AS(attn::add(x, y), std::invalid_argument);

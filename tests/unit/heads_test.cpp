@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
+#include "attn/ops/slice.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;
@@ -21,6 +22,24 @@ TEMPLATE_TEST_CASE("merging the heads undoes splitting them", "[heads]", float, 
   const auto split = attn::split_heads(x, heads);
   CHECK(split.shape() == std::array<std::size_t, 4>{2, heads, 5, 12 / heads});
   CHECK((attn::merge_heads(split) == x));
+}
+
+TEMPLATE_TEST_CASE("heads are stacked within each sample", "[heads]", float, double, bool) {
+  const Tensor<TestType, 3> first = {{{1, 0}}, {{0, 0}}}, second = {{{0, 1}}, {{1, 1}}};
+  const auto stacked = attn::stack_heads<TestType>({first, second, first});
+  CHECK((stacked == Tensor<TestType, 4>{{{{1, 0}}, {{0, 1}}, {{1, 0}}}, {{{0, 0}}, {{1, 1}}, {{0, 0}}}}));
+}
+
+TEST_CASE("stacking undoes taking the heads out one by one", "[heads]") {
+  const auto heads = random_tensor<double, 4>({2, 3, 4, 5}, 1);
+  CHECK((attn::stack_heads<double>({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) ==
+         heads));
+}
+
+TEST_CASE("heads of different shapes cannot be stacked, nor none at all", "[heads]") {
+  const auto head = random_tensor<double, 3>({2, 4, 5}, 1), other = random_tensor<double, 3>({2, 4, 6}, 1);
+  CHECK_THROWS_WITH(attn::stack_heads<double>({head, other}), Contains("2×4×5") && Contains("2×4×6"));
+  CHECK_THROWS_WITH(attn::stack_heads<double>({}), Contains("[stack_heads]"));
 }
 
 TEMPLATE_TEST_CASE("neighbouring query heads share a key and value head", "[heads]", float, double) {

@@ -173,3 +173,13 @@ TEST_CASE("matrices that do not fit are refused with both shapes", "[matmul]") {
       attn::matmul(random_tensor<double, 4>({2, 3, 4, 5}, 1), random_tensor<double, 4>({2, 1, 5, 4}, 2)),
       Contains("2×3×4×5") && Contains("2×1×5×4") && Contains("batch axes"));
 }
+
+TEMPLATE_TEST_CASE("a bias is added to every row", "[matmul]", float, double) {
+  const Tensor<TestType, 2> weight = {{1, 2, 3}, {4, 5, 6}};
+  const Tensor<TestType, 3> x = {{{1, 0}, {0, 1}}, {{1, 1}, {0, 0}}};
+  const Tensor<TestType, 1> bias = {10, 20, 30};
+  CHECK((attn::linear(x, weight, bias) ==
+         Tensor<TestType, 3>{{{11, 22, 33}, {14, 25, 36}}, {{15, 27, 39}, {10, 20, 30}}}));
+  CHECK_THROWS_WITH(attn::linear(x, weight, Tensor<TestType, 1>{1, 2}),
+                    Contains("[linear]") && Contains("2×3") && Contains("bias is 2"));
+}

@@ -59,6 +59,14 @@ TEST_CASE("a NaN is never lost in a maximum", "[measure]") {
   CHECK(std::isnan(attn::mean_entropy(x)));
 }
 
+TEST_CASE("of several measurements the largest counts, or NaN wherever it stands", "[measure]") {
+  CHECK(attn::maximum({-2.0, -1.0, -3.0}) == -1.0);
+  CHECK(attn::maximum({infinity, 0.0}) == infinity);
+  CHECK(std::isnan(attn::maximum({not_a_number, 1.0, infinity})));
+  CHECK(std::isnan(attn::maximum({1.0, not_a_number, infinity})));
+  CHECK(std::isnan(attn::maximum({infinity, not_a_number})));
+}
+
 TEST_CASE("a difference of two shapes is refused with both", "[measure]") {
   CHECK_THROWS_AS(attn::max_abs_difference(uniform(2), uniform(3)), std::invalid_argument);
   CHECK_THROWS_WITH(
@@ -72,6 +80,36 @@ TEMPLATE_TEST_CASE("row sums are judged row by row, rows of zeros left out", "[m
   CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {half, 0}, {1, TestType(0.25)}}) == 0.5);
   CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {half, half}}) == 0.0);
   CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{1, -1}}) == 1.0);
+}
+
+TEMPLATE_TEST_CASE("under a mask every row that may see a key must sum to 1", "[measure]", float, double) {
+  const auto half = TestType(0.5);
+  const Tensor<bool, 3> mask = {{{true, true}, {false, false}}, {{true, false}, {true, false}}};
+  const Tensor<TestType, 3> good = {{{half, half}, {0, 0}}, {{1, 0}, {1, 0}}};
+  CHECK(attn::row_sum_deviation(good, mask) == 0.0);
+  CHECK(attn::row_sum_deviation(Tensor<TestType, 3>{{{half, half}, {0, 0}}, {{1, 0}, {0, 0}}}, mask) == 1.0);
+  CHECK(attn::row_sum_deviation(Tensor<TestType, 3>{{{half, half}, {7, 0}}, {{1, 0}, {1, 0}}}, mask) == 0.0);
+  auto broken = good;
+  broken(1, 0, 1) = std::numeric_limits<TestType>::quiet_NaN();
+  CHECK(std::isnan(attn::row_sum_deviation(broken, mask)));
+}
+
+TEMPLATE_TEST_CASE("a weight that a hidden key has is found", "[measure]", float, double) {
+  const Tensor<bool, 3> mask = {{{true, false}}, {{false, true}}};
+  Tensor<TestType, 3> weights = {{{1, 0}}, {{0, 1}}};
+  CHECK(attn::largest_hidden_weight(weights, mask) == 0.0);
+  weights(1, 0, 0) = TestType(-0.25);
+  CHECK(attn::largest_hidden_weight(weights, mask) == 0.25);
+  weights(0, 0, 1) = std::numeric_limits<TestType>::quiet_NaN();
+  CHECK(std::isnan(attn::largest_hidden_weight(weights, mask)));
+  CHECK(attn::largest_hidden_weight(weights, Tensor<bool, 3>{{{true, true}}, {{true, true}}}) == 0.0);
+}
+
+TEST_CASE("weights and a mask of two shapes are refused with both", "[measure]") {
+  const auto weights = random_tensor<double, 3>({2, 3, 4}, 1);
+  const auto mask = Tensor<bool, 3>::from_shape({2, 3, 5});
+  CHECK_THROWS_WITH(attn::row_sum_deviation(weights, mask), Contains("2×3×4") && Contains("2×3×5"));
+  CHECK_THROWS_WITH(attn::largest_hidden_weight(weights, mask), Contains("2×3×4") && Contains("2×3×5"));
 }
 
 TEST_CASE("uniform weights have entropy ln n, a single one has none", "[measure]") {
@@ -110,4 +148,10 @@ TEST_CASE("the Jacobian's norm follows from its definition", "[measure]") {
 TEST_CASE("the Jacobian of nearly saturated weights is small but not lost", "[measure]") {
   CHECK(attn::mean_jacobian_norm(Tensor<double, 1>{1.0, 0.0}) == 0.0);
   CHECK(attn::mean_jacobian_norm(Tensor<double, 1>{1.0 - 0x1p-40, 0x1p-40}) == Approx(0x1p-39).epsilon(1e-9));
+}
+
+TEMPLATE_TEST_CASE("products are summed in float64", "[measure]", float, double) {
+  const Tensor<TestType, 2> x = {{3, 4097}, {0, -1}}, y = {{2, 4097}, {5, 7}};
+  CHECK(attn::sum_of_products(x, y) == 6.0 + 4097.0 * 4097.0 - 7.0);
+  CHECK_THROWS_AS(attn::sum_of_products(x, Tensor<TestType, 2>{{1, 2}}), std::invalid_argument);
 }

@@ -1,6 +1,7 @@
 #include "attn/ops/slice.hpp"
 
 #include <catch2/catch.hpp>
+#include <stdexcept>
 
 using attn::Tensor;
 
@@ -8,6 +9,24 @@ TEST_CASE("columns and rows of a matrix are cut out") {
   const Tensor<double, 2> x = {{1, 2, 3}, {4, 5, 6}};
   CHECK((attn::columns(x, 1, 3) == Tensor<double, 2>{{2, 3}, {5, 6}}));
   CHECK((attn::rows(x, 1, 2) == Tensor<double, 2>{{4, 5, 6}}));
+}
+
+TEMPLATE_TEST_CASE("a sample of a batch is its matrix", "[slice]", float, double) {
+  const Tensor<TestType, 3> x{{{1, 2, 3}, {4, 5, 6}}, {{7, 8, 9}, {10, 11, 12}}};
+  CHECK((attn::sample(x, 0) == Tensor<TestType, 2>{{1, 2, 3}, {4, 5, 6}}));
+  CHECK((attn::sample(x, 1) == Tensor<TestType, 2>{{7, 8, 9}, {10, 11, 12}}));
+}
+
+TEST_CASE("a sample that is not in the batch is refused") {
+  const Tensor<double, 3> x{{{1.0}}, {{2.0}}};
+  CHECK_THROWS_AS(attn::sample(x, 2), std::invalid_argument);
+  CHECK_THROWS_WITH(attn::sample(x, 2), "[sample] there is no sample 2 in a batch of 2");
+}
+
+TEST_CASE("a vector is cut into rows, without what is left over") {
+  const Tensor<float, 1> x = {1, 2, 3, 4, 5};
+  CHECK((attn::cut_into_rows(x, 2) == Tensor<float, 2>{{1, 2}, {3, 4}}));
+  CHECK(attn::cut_into_rows(x, 6).size() == 0);
 }
 
 TEST_CASE("one head of several is taken out with its batch") {
@@ -25,4 +44,16 @@ TEST_CASE("rows and columns of each sample are taken and doubled") {
   CHECK((attn::first_rows(x, 1) == Tensor<float, 3>{{{1, 2}}, {{5, 6}}}));
   CHECK((attn::rows_twice(attn::first_rows(x, 1)) == Tensor<float, 3>{{{1, 2}, {1, 2}}, {{5, 6}, {5, 6}}}));
   CHECK((attn::columns_twice(attn::first_rows(x, 1)) == Tensor<float, 3>{{{1, 2, 1, 2}}, {{5, 6, 5, 6}}}));
+}
+
+TEST_CASE("rows of zeros are put behind each sample") {
+  const Tensor<float, 3> x = {{{1, 2}}, {{3, 4}}};
+  CHECK((attn::with_zero_rows(x, 2) == Tensor<float, 3>{{{1, 2}, {0, 0}, {0, 0}}, {{3, 4}, {0, 0}, {0, 0}}}));
+  CHECK((attn::with_zero_rows(x, 0) == x));
+}
+
+TEST_CASE("a matrix becomes a batch of one sample, which is the matrix again") {
+  const Tensor<double, 2> x = {{1, 2, 3}, {4, 5, 6}};
+  CHECK((attn::as_batch(x) == Tensor<double, 3>{{{1, 2, 3}, {4, 5, 6}}}));
+  CHECK((attn::sample(attn::as_batch(x), 0) == x));
 }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <stdexcept>
 
 using attn::Event;
 using attn::Tensor;
@@ -86,4 +87,53 @@ TEST_CASE("limits print as an operator and the shortest number") {
   CHECK(to_string(attn::at_most(1e-12)) == "<= 1e-12");
   CHECK(to_string(attn::exactly(0.0)) == "== 0");
   CHECK(to_string(attn::at_least(0.5)) == ">= 0.5");
+}
+
+TEST_CASE("within a group every id is the group's, and so are the ids that a step was computed from") {
+  Recorder recorder;
+  attn::Trace trace(recorder, false);
+  const Tensor<double, 1> x = {1, 2};
+  trace.input({.id = "X", .axes = {"token"}}, x);
+  const auto result = trace.within("attention", [&] {
+    trace.note("idea", "title", "text");
+    trace.input({.id = "W", .axes = {"token"}}, x);
+    return trace.step({.id = "Q", .from = {"X", "W"}, .axes = {"token"}}, x);
+  });
+  trace.claim({.id = "Q", .claim = "outside again"});
+  CHECK((result == x));
+  REQUIRE(recorder.events.size() == 5);
+  CHECK(recorder.events[1].id == "attention/idea");
+  CHECK(recorder.events[2].id == "attention/W");
+  CHECK(recorder.events[3].id == "attention/Q");
+  CHECK(recorder.events[3].inputs == std::vector<std::string>{"X", "attention/W"});
+  CHECK(recorder.events[4].id == "Q");
+}
+
+TEST_CASE("groups nest, a name is looked for from the inside out, and two groups may share names") {
+  Recorder recorder;
+  attn::Trace trace(recorder, false);
+  const Tensor<double, 1> x = {1, 2};
+  const auto step = [&](const std::string& id, const std::vector<std::string>& from) {
+    trace.step({.id = id, .from = from, .axes = {"token"}}, x);
+  };
+  step("Q", {});
+  trace.within("decoder", [&] {
+    step("Q", {"Q"});
+    step("K", {});
+    trace.within("cross", [&] { step("scores", {"Q", "K", "nowhere"}); });
+  });
+  trace.within("encoder", [&] { step("scores", {"Q", "decoder/Q"}); });
+  CHECK(recorder.events[1].id == "decoder/Q");
+  CHECK(recorder.events[1].inputs == std::vector<std::string>{"Q"});
+  CHECK(recorder.events[3].id == "decoder/cross/scores");
+  CHECK(recorder.events[3].inputs == std::vector<std::string>{"decoder/Q", "decoder/K", "nowhere"});
+  CHECK(recorder.events[4].inputs == std::vector<std::string>{"Q", "decoder/Q"});
+}
+
+TEST_CASE("a group ends where something is thrown in it") {
+  Recorder recorder;
+  attn::Trace trace(recorder, false);
+  CHECK_THROWS_AS(trace.within("group", [] { throw std::runtime_error("stop"); }), std::runtime_error);
+  trace.note("idea", "title", "text");
+  CHECK(recorder.events[0].id == "idea");
 }

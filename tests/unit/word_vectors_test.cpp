@@ -1,12 +1,10 @@
 #include "attn/text/word_vectors.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 
 #include "attn/error.hpp"
+#include "tests/unit/temporary_file.hpp"
 
 using attn::WordVectors;
 using Catch::Matchers::Contains;
@@ -15,26 +13,6 @@ using Catch::Matchers::StartsWith;
 using Vector = std::vector<double>;
 
 namespace {
-
-/// A file that is there as long as the object.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::string_view content) {
-    static int count = 0;
-    const auto name =
-        "attnlab-word-vectors-" + std::to_string(getpid()) + "-" + std::to_string(++count) + ".txt";
-    path_ = std::filesystem::temp_directory_path() / name;
-    std::ofstream(path_, std::ios::binary) << content;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 WordVectors load(std::string_view content) {
   return WordVectors::load(TemporaryFile(content).path());
@@ -110,6 +88,8 @@ TEST_CASE("a token is found as written, or else in lower case, and in NFC") {
   CHECK(vectors.at("E\u0301vian") == Vector{6});
   CHECK(vectors.at("CAFÉ") == Vector{4});
   CHECK_THROWS_AS(vectors.at("paris"), attn::Error);
+  CHECK(vectors.has("THE"));
+  CHECK_FALSE(vectors.has("paris"));
 }
 
 TEST_CASE("of two lines for one word the first counts") {

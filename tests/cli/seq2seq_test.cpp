@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/folder.hpp"
+#include "tests/cli/program.hpp"
+
+using nlohmann::json;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+json trace_of(const std::string& arguments) {
+  return json::parse(output_of("seq2seq " + arguments + " --format json"));
+}
+
+json event_of(const json& trace, const std::string& id) {
+  for (const auto& event : trace["events"])
+    if (event["id"] == id) return event;
+  return nullptr;
+}
+
+void check_refused(const std::string& arguments, const Strings& words) {
+  const auto result = run("seq2seq " + arguments);
+  INFO("attnlab seq2seq " << arguments << "\n" << result.err);
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  for (const auto& word : words) CHECK(result.err.find(word) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("with a target the decoder reads <s> and the target, and writes the target and </s>") {
+  const auto trace = trace_of("--source 'I love cats' --target \"J'aime les chats\"");
+  CHECK(event_of(trace, "X_target")["kind"] == "input");
+  CHECK(event_of(trace, "X_target")["labels"][0] == json({"<s>", "J'aime", "les", "chats"}));
+  const auto weights = event_of(trace, "decoder/weights");
+  CHECK(weights["axes"] == json({"target", "source"}));
+  CHECK(weights["labels"] == json({{"J'aime", "les", "chats", "</s>"}, {"I", "love", "cats"}}));
+  CHECK(event_of(trace, "decoder/probabilities")["labels"][1] == json({"J'aime", "les", "chats", "</s>"}));
+}
+
+TEST_CASE("the vector of <s> is drawn between those of the source and those of the target") {
+  const auto rows = event_of(trace_of("--source 'a b' --target 'a c' --d-model 1"), "X_target")["data"];
+  const auto as_target = event_of(trace_of("--source 'a b x' --target 'c' --d-model 1"), "X_source")["data"];
+  CHECK(rows[0] == as_target[2]);
+  CHECK(rows[1] == as_target[0]);
+}
+
+TEST_CASE("without a target the decoder reads what it wrote the step before") {
+  const auto trace = trace_of("--source 'I love small cats' --weight-scale 3");
+  const auto read = event_of(trace, "X_target"), written = event_of(trace, "decoder/probabilities");
+  CHECK(read["kind"] == "step");
+  CHECK(trace["config"]["target"] == json::array());
+  CHECK_FALSE(trace["config"].contains("target_tokens"));
+  auto words = written["labels"][0].get<Strings>();
+  const auto vocabulary = written["labels"][1].get<Strings>();
+  CHECK(vocabulary == Strings{"I", "love", "small", "cats", "</s>"});
+  CHECK((words.size() == 5 || words.back() == "</s>"));
+  for (std::size_t t = 0; t < words.size(); ++t) {
+    const auto row = written["data"][t].get<std::vector<double>>();
+    CHECK(vocabulary[static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin())] ==
+          words[t]);
+  }
+  words.insert(words.begin(), "<s>");
+  words.pop_back();
+  CHECK(read["labels"][0] == words);
+}
+
+TEST_CASE("its own words as a target lead to the same states") {
+  const std::string source =
+      "--source 'the cat sat' --weight-scale 2 --seed 7 --attention luong-dot --steps decoder/h";
+  const auto free = event_of(trace_of(source), "decoder/h");
+  auto words = free["labels"][0].get<Strings>();
+  if (words.back() == "</s>") words.pop_back();
+  REQUIRE_FALSE(words.empty());
+  std::string target;
+  for (const auto& word : words) target += word + " ";
+  const auto taught = event_of(trace_of(source + " --target " + as_argument(target)), "decoder/h");
+  for (std::size_t t = 0; t < free["data"].size(); ++t) CHECK(free["data"][t] == taught["data"][t]);
+}
+
+TEST_CASE("<s> is zeros where given vectors have none for it") {
+  const Folder folder;
+  const auto start_of = [&](const std::string& vectors) {
+    const auto file = folder.write("vectors.txt", vectors);
+    const auto arguments = "--source 'the cat' --target cat --embeddings " + as_argument(file);
+    return event_of(trace_of(arguments), "X_target")["data"][0];
+  };
+  CHECK(start_of("the 1 2\ncat 3 4\n") == json({0.0, 0.0}));
+  CHECK(start_of("the 1 2\ncat 3 4\n<s> 5 6\n") == json({5.0, 6.0}));
+}
+
+TEST_CASE("both directions of the encoder stand side by side in the states") {
+  const auto trace = trace_of("--bidirectional --hidden 3");
+  CHECK(event_of(trace, "encoder/h")["shape"] == json({3, 3}));
+  CHECK(event_of(trace, "encoder/reverse/h")["shape"] == json({3, 3}));
+  CHECK(event_of(trace, "encoder/states")["shape"] == json({3, 6}));
+  CHECK(event_of(trace, "decoder/W_hh")["shape"] == json({24, 6}));
+  CHECK(event_of(trace, "decoder/s_0")["shape"] == json({6}));
+}
+
+TEST_CASE("heads have an axis of their own, and only multihead has them") {
+  const auto trace = trace_of("--attention multihead");
+  CHECK(event_of(trace, "decoder/weights")["axes"] == json({"head", "target", "source"}));
+  CHECK(trace["config"]["heads"] == 2);
+  CHECK(trace_of("--attention luong-dot")["config"]["heads"].is_null());
+}
+
+TEST_CASE("seq2seq refuses what does not go together") {
+  check_refused("--heads 2", {"--heads 2", "--attention multihead", "bahdanau"});
+  check_refused("--attention multihead --hidden 7", {"--heads 2", "--hidden 7", "6 or 8"});
+  check_refused("--attention luong", {"--attention luong", "luong-general"});
+  check_refused("--target words", {"--target", "--source"});
+  check_refused("--source a --source b --target c", {"2 --source but 1 --target"});
+  check_refused("--hidden 0", {"--hidden 0", "1 or more"});
+}
