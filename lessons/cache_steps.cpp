@@ -78,8 +78,8 @@ std::vector<std::size_t> sharings(std::size_t heads) {
 template <class T>
 std::size_t bytes_of_caches(const Workbench<T>& bench, std::size_t kv_heads, std::size_t tokens) {
   attn::KeyValueCache<T> cache(1, kv_heads, bench.d_k(), bench.d_v());
-  cache.append(Tensor<T, 4>({1, kv_heads, tokens, bench.d_k()}),
-               Tensor<T, 4>({1, kv_heads, tokens, bench.d_v()}));
+  cache.append(Tensor<T, 4>({1, kv_heads, tokens, bench.d_k()}, T{0}),
+               Tensor<T, 4>({1, kv_heads, tokens, bench.d_v()}, T{0}));
   return *bench.options.layers * cache.bytes();
 }
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "attn/kernels/sparse_attention.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/sparse_pattern.hpp"
@@ -28,13 +30,15 @@ template <class T>
 void show_choice(VariantBench<T>& on, const Choice& choice, const attn::KeyLists& keys) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), pairs = attn::pair_count(keys), all = attn::pair_count(on.visible);
-  const auto mask = trace.step(
-      {.id = choice.variant + "/mask",
-       .title = choice.mask_title,
-       .formula = choice.rule,
-       .axes = {"query", "key"},
-       .note = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs)},
-      attn::mask_of(keys, n));
+  auto note = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
+  if (std::any_of(keys.begin(), keys.end(), [](const auto& of_query) { return of_query.empty(); }))
+    note += " A query that may look at nothing gets no weights and the output 0.";
+  const auto mask = trace.step({.id = choice.variant + "/mask",
+                                .title = choice.mask_title,
+                                .formula = choice.rule,
+                                .axes = {"query", "key"},
+                                .note = note},
+                               attn::mask_of(keys, n));
   attn::Meter meter;
   const auto attention = attn::sparse_attention(on.Q, on.K, on.V, keys, meter);
   trace.step(
@@ -65,16 +69,18 @@ std::vector<std::size_t> overlapping_windows(std::size_t n, std::size_t size) {
   return windows;
 }
 
-/// What comes out of the windows of a tutorial's LongSequenceAttention.
+/// What comes out of the windows of a tutorial's LongSequenceAttention, for n tokens or, where so few would
+/// fit into one window, for six.
 std::string rows_of_overlapping_windows(std::size_t n) {
-  constexpr std::size_t size = 4, most_shown = 12;
-  auto windows = overlapping_windows(n, size);
+  constexpr std::size_t most_shown = 12;
+  const std::size_t tokens = n > 2 ? n : 6, size = tokens > 4 ? 4 : 2;
+  auto windows = overlapping_windows(tokens, size);
   std::size_t rows = 0;
   for (const auto window : windows) rows += window;
   const bool is_long = windows.size() > most_shown;
   if (is_long) windows.resize(most_shown);
-  return fmt::format("tokens: {}\nrows:   {}{} = {}", n, fmt::join(windows, " + "), is_long ? " + …" : "",
-                     rows);
+  return fmt::format("W = {}, tokens: {}\nrows: {}{} = {}", size, tokens, fmt::join(windows, " + "),
+                     is_long ? " + …" : "", rows);
 }
 
 template <class T>
@@ -160,12 +166,15 @@ void show_sliding(VariantBench<T>& on) {
   on.bench.trace.note(
       "sliding/seen-elsewhere", "How it goes wrong",
       "A tutorial's LongSequenceAttention cuts the sequence into windows of W tokens that begin every W/2 "
-      "tokens, runs full attention in each and concatenates what comes out, which it calls simplified. But a "
-      "token that lies in two windows is answered twice: more rows come out than tokens went in (below, for "
-      "W = 4), and no row stands where its token did. A window's first token sees nothing before it, its "
-      "last "
-      "nothing after. And nn.MultiheadAttention takes axis 1 for the batch unless it is told "
-      "batch_first=True, so that it attends across the samples of the batch.",
+      "tokens, "
+      "runs full attention in each and concatenates what comes out, which it calls simplified. But a token "
+      "that "
+      "lies in two windows is answered twice: more rows come out than tokens went in, and no row stands "
+      "where its "
+      "token did. A window's first token sees nothing before it, its last nothing after. Besides, "
+      "nn.MultiheadAttention takes axis 1 for the batch unless it is told batch_first=True, so it attends "
+      "across "
+      "the samples of the batch; and for a sequence of at most W tokens it hands back a pair, not a tensor.",
       rows_of_overlapping_windows(n));
   show_choice(on,
               {.variant = "sliding",

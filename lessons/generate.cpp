@@ -4,7 +4,6 @@
 /// al. 2023, "GQA" (groups of heads).
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -125,17 +124,6 @@ void show_text(Workbench<T>& bench, const DecoderModel<T>& model, const Decoding
       tokens);
 }
 
-/// The largest difference between the logits of the steps and the same rows of one pass over the whole text.
-template <class T>
-double deviation_from_full_pass(const std::vector<Tensor<T, 2>>& logits, const Tensor<T, 3>& full) {
-  const auto first = full.shape(1) - logits.size();
-  double largest = 0.0;
-  for (std::size_t step = 0; step < logits.size(); ++step)
-    largest =
-        attn::maximum({largest, attn::max_abs_difference(logits[step], attn::step_of(full, first + step))});
-  return largest;
-}
-
 /// How large a number that rounding leaves of logits may be: each layer magnifies what is left of the one
 /// before by as much as its scores are large.
 template <class T>
@@ -155,7 +143,7 @@ void claim_full_pass(Workbench<T>& bench, const DecoderModel<T>& model, const De
   bench.trace.claim({.id = "cached-equals-full",
                      .claim = "one pass over the whole text, without a cache, gives the same logits",
                      .formula = "max |step=T/logits − full pass, row of the token read last|",
-                     .value = deviation_from_full_pass(decoding.logits, full.logits),
+                     .value = attn::deviation_from_full_pass(decoding.logits, full),
                      .limit = rounding<T>(magnitude(full, model.weights.W_vocabulary))});
 
   double others = 0.0;

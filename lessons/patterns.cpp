@@ -10,7 +10,6 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "attn/ops/arithmetic.hpp"
-#include "attn/ops/half.hpp"
 #include "attn/ops/measure.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"

@@ -3,15 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <string>
 #include <vector>
-
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/measure.hpp"
-#include "attn/ops/patterns.hpp"
-#include "attn/ops/softmax.hpp"
 
 namespace lessons {
 

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/ops/softmax.hpp"

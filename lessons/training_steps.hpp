@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "attn/train/clipping.hpp"
 #include "attn/train/dropout_moments.hpp"
 #include "lessons/workbench.hpp"

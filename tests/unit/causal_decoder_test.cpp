@@ -75,12 +75,12 @@ TEMPLATE_TEST_CASE("token by token, layer by layer, the cache gives the logits o
   const auto weights = random_weights<TestType>();
   const auto full = attn::causal_decoder(embedded<TestType>({1, 5, 0, 1, 3}, 0), weights);
   std::vector<attn::KeyValueCache<TestType>> caches(2, {1, 2, 3, 2});
-  const auto prefill = cached_logits(embedded<TestType>({1, 5, 0}, 0), weights, caches);
-  CHECK(attn::max_abs_difference(prefill, attn::step_of(full.logits, 2)) <= rounding<TestType>);
-  const auto fourth = cached_logits(embedded<TestType>({1}, 3), weights, caches);
-  CHECK(attn::max_abs_difference(fourth, attn::step_of(full.logits, 3)) <= rounding<TestType>);
-  const auto fifth = cached_logits(embedded<TestType>({3}, 4), weights, caches);
-  CHECK(attn::max_abs_difference(fifth, attn::step_of(full.logits, 4)) <= rounding<TestType>);
+  std::vector<Tensor<TestType, 2>> logits = {cached_logits(embedded<TestType>({1, 5, 0}, 0), weights, caches),
+                                             cached_logits(embedded<TestType>({1}, 3), weights, caches),
+                                             cached_logits(embedded<TestType>({3}, 4), weights, caches)};
+  CHECK(attn::deviation_from_full_pass(logits, full) <= rounding<TestType>);
+  logits[1](0, 2) += TestType(0.5);
+  CHECK(attn::deviation_from_full_pass(logits, full) == Approx(0.5).epsilon(1e-3));
 }
 
 TEST_CASE("a token that is read at the wrong position is noticed", "[causal_decoder]") {
@@ -90,8 +90,15 @@ TEST_CASE("a token that is read at the wrong position is noticed", "[causal_deco
     std::vector<attn::KeyValueCache<double>> caches(2, {1, 2, 3, 2});
     cached_logits(embedded<double>({1, 5, 0}, 0), weights, caches);
     const auto logits = cached_logits(embedded<double>({1}, position), weights, caches);
-    CHECK(attn::max_abs_difference(logits, attn::step_of(full.logits, 3)) > 0.01);
+    CHECK(attn::deviation_from_full_pass<double>({logits}, full) > 0.01);
   }
+}
+
+TEST_CASE("more steps than rows of a full pass cannot be compared", "[causal_decoder]") {
+  const auto full = attn::causal_decoder(embedded<double>({1}, 0), random_weights<double>());
+  const auto logits = attn::step_of(full.logits, 0);
+  CHECK(attn::deviation_from_full_pass<double>({logits}, full) == 0.0);
+  CHECK_THROWS_AS(attn::deviation_from_full_pass<double>({logits, logits}, full), std::invalid_argument);
 }
 
 TEST_CASE("a token's vector is its row of the embedding and that of its position", "[causal_decoder]") {

@@ -1,5 +1,6 @@
 #include "attn/ops/patterns.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>

@@ -83,3 +83,18 @@ TEST_CASE("values that are not finite are left out of a plot") {
   CHECK(text.find("nan") == std::string::npos);
   CHECK(text.find("inf") == std::string::npos);
 }
+
+TEST_CASE("positions get a logarithmic scale together with the values where they grow eightfold") {
+  const Tensor<double, 1> steep = {1.0, 16.0, 256.0}, flat = {1.0, 2.0, 3.0};
+  CHECK(attn::curves_of(curve(steep, {"token"}, {{{{"4", "16", "32"}}}})).horizontal.is_logarithmic);
+  CHECK_FALSE(attn::curves_of(curve(steep, {"token"}, {{{{"4", "8", "16"}}}})).horizontal.is_logarithmic);
+  CHECK_FALSE(attn::curves_of(curve(steep, {"token"}, {{}})).horizontal.is_logarithmic);
+  CHECK_FALSE(attn::curves_of(curve(flat, {"token"}, {{{{"4", "16", "32"}}}})).horizontal.is_logarithmic);
+}
+
+TEST_CASE("a tick has four digits, or all of a long whole number") {
+  CHECK(attn::tick(65536.0) == "65536");
+  CHECK(attn::tick(15831.3) == "15831");
+  CHECK(attn::tick(0.123456) == "0.1235");
+  CHECK(attn::tick(1e12) == "1e+12");
+}

@@ -9,7 +9,9 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
+#include "attn/ops/steps.hpp"
 
 namespace attn {
 
@@ -49,14 +51,29 @@ CausalDecoder<T> causal_decoder(const Tensor<T, 3>& x, const CausalDecoderWeight
 }
 
 template <class T>
+double deviation_from_full_pass(const std::vector<Tensor<T, 2>>& logits_by_step,
+                                const CausalDecoder<T>& full) {
+  const auto rows = full.logits.shape(1), steps = logits_by_step.size();
+  if (steps > rows)
+    throw std::invalid_argument(fmt::format(
+        "[deviation_from_full_pass] there are {} steps but the full pass has {} rows", steps, rows));
+  double largest = 0.0;
+  for (std::size_t step = 0; step < steps; ++step)
+    largest = maximum(
+        {largest, max_abs_difference(logits_by_step[step], step_of(full.logits, rows - steps + step))});
+  return largest;
+}
+
+template <class T>
 std::size_t greedy_token(const Tensor<T, 2>& logits) {
   return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-#define INSTANTIATE(T)                                                                           \
-  template Tensor<T, 3> embed_tokens(const Tensor<T, 2>&, const Tensor<T, 2>&,                   \
-                                     const std::vector<std::size_t>&, std::size_t);              \
-  template CausalDecoder<T> causal_decoder(const Tensor<T, 3>&, const CausalDecoderWeights<T>&); \
+#define INSTANTIATE(T)                                                                                 \
+  template Tensor<T, 3> embed_tokens(const Tensor<T, 2>&, const Tensor<T, 2>&,                         \
+                                     const std::vector<std::size_t>&, std::size_t);                    \
+  template CausalDecoder<T> causal_decoder(const Tensor<T, 3>&, const CausalDecoderWeights<T>&);       \
+  template double deviation_from_full_pass(const std::vector<Tensor<T, 2>>&, const CausalDecoder<T>&); \
   template std::size_t greedy_token(const Tensor<T, 2>&);
 INSTANTIATE(float)
 INSTANTIATE(double)

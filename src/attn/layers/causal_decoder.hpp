@@ -39,6 +39,13 @@ struct CausalDecoder {
 template <class T>
 CausalDecoder<T> causal_decoder(const Tensor<T, 3>& x, const CausalDecoderWeights<T>& weights);
 
+/// The largest difference between the logits of decoding token by token, [batch×vocabulary] for each step,
+/// and those of a full pass over all that was read, whose last rows score the same tokens. Throws
+/// std::invalid_argument where there are more steps than rows, and where shapes do not match.
+template <class T>
+double deviation_from_full_pass(const std::vector<Tensor<T, 2>>& logits_by_step,
+                                const CausalDecoder<T>& full);
+
 /// What greedy decoding writes: the token with the largest of the logits [1×vocabulary], the first on a tie.
 template <class T>
 std::size_t greedy_token(const Tensor<T, 2>& logits);

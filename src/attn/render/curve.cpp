@@ -48,6 +48,11 @@ Scale scale_of(const std::vector<double>& values) {
   return {*low, *high, *low > 0.0 && *high > 100.0 * *low};
 }
 
+std::string tick(double value) {
+  const bool is_long = std::abs(value) >= 1e4 && std::abs(value) < 1e9;
+  return is_long ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
 Curves curves_of(const Event& event) {
   const auto& tensor = *event.tensor;
   const std::size_t points = tensor.shape.back();
@@ -68,6 +73,9 @@ Curves curves_of(const Event& event) {
   }
   curves.horizontal = scale_of(curves.positions);
   curves.vertical = scale_of(all);
+  const auto& [first, last, is_logarithmic] = curves.horizontal;
+  curves.horizontal.is_logarithmic =
+      is_logarithmic || (curves.vertical.is_logarithmic && first > 0.0 && last >= 8.0 * first);
   return curves;
 }
 

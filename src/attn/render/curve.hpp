@@ -34,7 +34,11 @@ struct Curves {
   Scale horizontal, vertical;
 };
 
-/// The curves of a step of rank 1 or 2.
+/// A value beside a scale: four digits, and whole numbers below a thousand million in full.
+std::string tick(double value);
+
+/// The curves of a step of rank 1 or 2. Where the values need a logarithmic scale, positions that grow
+/// eightfold get one as well, so that a power of the position is a straight line.
 Curves curves_of(const Event& event);
 
 }  // namespace attn

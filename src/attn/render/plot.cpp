@@ -76,11 +76,6 @@ void draw(Canvas& canvas, const Curves& curves, const Curves::Line& line) {
   }
 }
 
-std::string tick(double value) {
-  const bool is_long_whole = std::abs(value) >= 1e4 && std::abs(value) < 1e9 && value == std::trunc(value);
-  return is_long_whole ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
-}
-
 std::string scales_in_words(const Curves& curves) {
   const bool x = curves.horizontal.is_logarithmic, y = curves.vertical.is_logarithmic;
   if (!x && !y) return "";

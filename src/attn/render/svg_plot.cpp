@@ -38,10 +38,9 @@ std::string frame_and_ticks(const Curves& curves) {
     const double y = top + (1.0 - place) * plot_height, x = left + place * plot_width;
     elements += fmt::format("<line x1=\"{:g}\" y1=\"{:.1f}\" x2=\"{:g}\" y2=\"{:.1f}\" class=\"grid\"/>\n",
                             left, y, left + plot_width, y);
-    elements += text(left - 6.0, y + 4.0, fmt::format("{:.3g}", value_at(curves.vertical, place)),
-                     Anchor::end, "label");
-    elements += text(x, top + plot_height + 18.0, fmt::format("{:.4g}", value_at(curves.horizontal, place)),
-                     Anchor::middle, "label");
+    elements += text(left - 6.0, y + 4.0, tick(value_at(curves.vertical, place)), Anchor::end, "label");
+    elements +=
+        text(x, top + plot_height + 18.0, tick(value_at(curves.horizontal, place)), Anchor::middle, "label");
   }
   return elements;
 }

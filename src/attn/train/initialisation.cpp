@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
