@@ -107,8 +107,8 @@ void show_growth_in_d(Workbench<T>& bench, Costs<T>& costs, const std::vector<st
        .title = fmt::format("Multiply-adds as d grows, at n = {}", n),
        .from = {"n", "d"},
        .axes = {"layer", "d_model"},
-       .note = "Four times the work for twice the d: each token is multiplied by a d×d matrix, or adds "
-               "to one. Twice the work: nothing but dot products and sums of d numbers."},
+       .note = "Four times the work for twice the d: each token is multiplied by a d×d matrix, or adds to "
+               "one. Twice the work: nothing but dot products and sums of d numbers."},
       counts);
 }
 
@@ -146,8 +146,8 @@ void show_crossings(Workbench<T>& bench, Costs<T>& costs, std::size_t longest) {
     if (!place) never.push_back(layer.id);
   }
   std::string text =
-      "From these n on full attention takes more multiply-adds. Both layers were run at one n after "
-      "the other until the place was found.";
+      "From these n on full attention takes more multiply-adds. Both layers were run at one n after the "
+      "other until the place was found.";
   if (!never.empty())
     text += fmt::format(" Up to n = {} it takes no more than {}.", longest, fmt::join(never, ", "));
   bench.trace.note("crossings", "Where they cross", text, table);
@@ -182,31 +182,27 @@ void introduce(attn::Trace& trace, const Options& options) {
   trace.note(
       "idea", "The idea",
       "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds: how "
-      "much "
-      "there is to compute. Bytes: how much must be held meanwhile. Sequential steps: how much has to wait, "
-      "whatever machine computes it. Path length: how many operations lie between two distant tokens, and so "
-      "how "
-      "hard it is to learn that they belong together. None of them is looked up here: every layer runs, on "
-      "random numbers, and counts what it does.");
+      "much there is to compute. Bytes: how much must be held meanwhile. Sequential steps: how much has to "
+      "wait, whatever machine computes it. Path length: how many operations lie between two distant tokens, "
+      "and so how hard it is to learn that they belong together. None of them is looked up here: every layer "
+      "runs, on random numbers, and counts what it does.");
   trace.note(
       "counting", "How it is counted",
       fmt::format(
           "A multiply-add is a product that goes into a sum. A step is an operation that mixes vectors of "
-          "several tokens; what happens to one token by itself is not counted as one. The path goes from "
-          "the first token to the last, through as many layers as it needs. Attention is given Q, K and V "
-          "with d numbers each; w = {}, blocks of {}, r = {}, {} heads and {} for keys and values.",
+          "several tokens; what happens to one token by itself is not counted as one. The path goes from the "
+          "first token to the last, through as many layers as it needs. Attention is given Q, K and V with d "
+          "numbers each; w = {}, blocks of {}, r = {}, {} heads and {} for keys and values.",
           *options.window, *options.block, *options.rank, *options.heads, *options.kv_heads));
 }
 
 void conclude(attn::Trace& trace) {
   trace.note("seen-elsewhere", "What a tutorial says about it",
              "“Computational Efficiency: O(n²d) complexity vs O(n³) for RNNs.” The first is right, the "
-             "second is not: a "
-             "recurrence takes O(n d²), as measured here. Twice the tokens are twice the work. So full "
-             "attention takes "
-             "less only while n < d, and its projections, 4 n d² for every layer, are more than a recurrence "
-             "takes in "
-             "all. Attention did not win by computing less. It won by not waiting, and by short paths.");
+             "second is not: a recurrence takes O(n d²), as measured here. Twice the tokens are twice the "
+             "work. So full attention takes less only while n < d, and its projections, 4 n d² for every "
+             "layer, are more than a recurrence takes in all. Attention did not win by computing less. It "
+             "won by not waiting, and by short paths.");
 }
 
 template <class T>
@@ -225,10 +221,10 @@ void run(Workbench<T>& bench) {
   Costs<T> costs(options, bench.random);
   for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
   show_tables(bench, costs);
-  show_curves(
-      bench, costs, quantities[0], "Multiply-adds as n grows", {"recurrence", "full", "local", "linear"},
-      "On logarithmic scales a power of n is a straight line: full attention, with n², is twice as steep as "
-      "the others.");
+  show_curves(bench, costs, quantities[0], "Multiply-adds as n grows",
+              {"recurrence", "full", "local", "linear"},
+              "On logarithmic scales a power of n is a straight line: full attention, with n², is twice as "
+              "steep as the others.");
   show_curves(bench, costs, quantities[1], "Bytes held as n grows", {"full", "chunked", "local", "flash"},
               "");
   show_growth_in_d(bench, costs, dimensions);
@@ -262,9 +258,8 @@ const Lesson complexity = {
     .teaches =
         "Recurrence, convolution, full attention and its variants, run on sequences of growing length: "
         "multiply-adds, bytes held, steps that have to wait and the way between distant tokens, all counted "
-        "while "
-        "the code runs. Where full attention overtakes a recurrence, and why it won although it computes "
-        "more.",
+        "while the code runs. Where full attention overtakes a recurrence, and why it won although it "
+        "computes more.",
     .options = {"d-model", "heads", "kv-heads", "window", "block", "rank", "features", "lengths", "seed",
                 "dtype"},
     .takes_batches = false,

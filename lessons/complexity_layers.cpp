@@ -150,10 +150,9 @@ const std::vector<CountedLayer>& counted_layers() {
       {.id = "recurrence",
        .title = "Recurrence: one token after the other",
        .formula = "h_t = tanh(x_t W_x + h_{t−1} W_h)",
-       .note =
-           "Two products of a vector with a d×d matrix for each token: 2 n d², and no token can begin before "
-           "the one before it is done. What the last token knows of the first has been through every state "
-           "between them. (An LSTM does four times as much, see the lesson seq2seq.)"},
+       .note = "Two products of a vector with a d×d matrix for each token: 2 n d², and no token can begin "
+               "before the one before it is done. What the last token knows of the first has been through "
+               "every state between them. (An LSTM does four times as much, see the lesson seq2seq.)"},
       {.id = "convolution",
        .title = "Convolution: a window of tokens, mixed with learned weights",
        .formula = "y_i = Σ_o x_{i+o} W_o,  |o| ≤ w",
@@ -162,16 +161,14 @@ const std::vector<CountedLayer>& counted_layers() {
       {.id = "projections",
        .title = "What an attention layer computes before and after attention",
        .formula = "X W_Q, X W_K, X W_V and heads W_O",
-       .note =
-           "Four d×d matrices for each token: 4 n d². Comparisons, the one in the paper among them, count "
-           "attention without it.",
+       .note = "Four d×d matrices for each token: 4 n d². Comparisons, the one in the paper among them, "
+               "count attention without it.",
        .connects_tokens = false},
       {.id = "full",
        .title = "Full attention: every pair of tokens",
        .formula = "softmax(Q Kᵀ / √d) V",
-       .note =
-           "A dot product and a weighted value for each pair: 2 n² d. Any token reads any other in a single "
-           "step."},
+       .note = "A dot product and a weighted value for each pair: 2 n² d. Any token reads any other in a "
+               "single step."},
       {.id = "local",
        .title = "Local attention: the w neighbours on both sides",
        .formula = "softmax over |i − j| ≤ w",
@@ -184,8 +181,7 @@ const std::vector<CountedLayer>& counted_layers() {
        .title = "Sparse attention: the strided pattern",
        .formula = "softmax over |i − j| < block or block | i − j",
        .note = "About a 1/block part of n² pairs, and two steps at most between any two tokens. With a block "
-               "of √n "
-               "that is n √n, which is how Sparse Transformers choose it."},
+               "of √n that is n √n, which is how Sparse Transformers choose it."},
       {.id = "linear",
        .title = "Linear attention: keys and values summed up first",
        .formula = "φ(Q) (φ(K)ᵀ V)",
@@ -200,16 +196,14 @@ const std::vector<CountedLayer>& counted_layers() {
       {.id = "chunked",
        .title = "Chunked attention: some queries at a time",
        .formula = "softmax(Q[chunk] Kᵀ / √d) V",
-       .note =
-           "All the work of full attention, with the scores of block × n pairs held at a time. The chunks do "
-           "not wait for each other; they only come one by one to save room."},
+       .note = "All the work of full attention, with the scores of block × n pairs held at a time. The "
+               "chunks do not wait for each other; they only come one by one to save room."},
       {.id = "flash",
        .title = "Flash attention: tiles and a running softmax",
        .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ, block by block",
-       .note =
-           "The work of full attention and the rescaling, with one tile held at a time, whatever n. A query "
-           "takes the blocks of keys in turn, so there are n / block steps; what passes from one to the next "
-           "is only rescaled."},
+       .note = "The work of full attention and the rescaling, with one tile held at a time, whatever n. A "
+               "query takes the blocks of keys in turn, so there are n / block steps; what passes from one "
+               "to the next is only rescaled."},
       {.id = "linformer",
        .title = "Linformer: r mixtures of keys",
        .formula = "softmax(Q (E K)ᵀ / √d) (F V)"},
@@ -221,8 +215,7 @@ const std::vector<CountedLayer>& counted_layers() {
        .title = "Grouped-query attention: heads that share keys and values",
        .formula = "softmax(Q_i K_gᵀ / √d_k) V_g for each head i of a group g",
        .note = "Heads of d / heads numbers: the multiply-adds of one head of d, but scores for every head. "
-               "What it "
-               "saves is not counted here: the cache of keys and values (see the lesson efficient)."},
+               "What it saves is not counted here: the cache of keys and values (see the lesson efficient)."},
   };
   return layers;
 }

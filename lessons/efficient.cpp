@@ -106,14 +106,13 @@ VariantBench<T> show_inputs(Workbench<T>& bench, std::optional<Tensor<bool, 2>> 
 void explain_counting(attn::Trace& trace, double negligible) {
   trace.note(
       "counting", "How it is measured",
-      fmt::format(
-          "The kernels count while they compute. A multiply-add is a product that goes into a sum; additions "
-          "alone, divisions and exponentials are not counted. The score bytes are the most that was held at "
-          "one time of scores, or of what stands in their place. The error is the largest difference from "
-          "the output of full attention; one of at most {:g}, which rounding alone explains, is shown as 0. "
-          "The numbers are random, and no token is closer to its neighbours than to any other, so errors are "
-          "larger here than they are on text.",
-          negligible));
+      fmt::format("The kernels count while they compute. A multiply-add is a product that goes into a sum; "
+                  "additions alone, divisions and exponentials are not counted. The score bytes are the most "
+                  "that was held at one time of scores, or of what stands in their place. The error is the "
+                  "largest difference from the output of full attention; one of at most {:g}, which rounding "
+                  "alone explains, is shown as 0. The numbers are random, and no token is closer to its "
+                  "neighbours than to any other, so errors are larger here than they are on text.",
+                  negligible));
 }
 
 template <class T>
@@ -128,8 +127,8 @@ void show_full(VariantBench<T>& on) {
        .formula = "softmax(Q Kᵀ / √d_k)",
        .from = {"Q", "K"},
        .axes = {"query", "key"},
-       .note = on.causal() ? "With --causal a query sees the keys up to its own; the others are not "
-                             "computed here, where a plain implementation computes and then hides them."
+       .note = on.causal() ? "With --causal a query sees the keys up to its own; the others are not computed "
+                             "here, where a plain implementation computes and then hides them."
                            : "",
        .distribution = true},
       attn::scatter(attention, on.visible, n));
@@ -162,13 +161,12 @@ std::string comparison_table(const std::vector<VariantResult>& results) {
 }
 
 void compare(attn::Trace& trace, const std::vector<VariantResult>& results) {
-  trace.note(
-      "comparison", "Side by side",
-      "What is small here need not stay small. Full attention, sparse attention with a fixed share of the "
-      "pairs, chunked and flash attention take n² multiply-adds; local, sliding, linear, linformer and "
-      "performer take n times something that does not depend on n, and so win once n is large enough. The "
-      "lesson complexity lets n grow.",
-      comparison_table(results));
+  trace.note("comparison", "Side by side",
+             "What is small here need not stay small. Full attention, sparse attention with a fixed share of "
+             "the pairs, chunked and flash attention take n² multiply-adds; local, sliding, linear, "
+             "linformer and performer take n times something that does not depend on n, and so win once n is "
+             "large enough. The lesson complexity lets n grow.",
+             comparison_table(results));
 }
 
 template <class T>
@@ -212,11 +210,10 @@ const Lesson efficient = {
     .title = "attention for long sequences: compute less, or hold less",
     .teaches =
         "Nine ways around the n² scores of full attention, each run for real and measured against it: how "
-        "far "
-        "its output is off, how many multiply-adds it took and how many bytes of scores it held. Windows and "
-        "patterns leave pairs out, linear attention, Linformer and Performer sum the keys up first, chunks "
-        "and the tiles of flash attention compute exactly the same piece by piece, and grouped queries share "
-        "keys and values.",
+        "far its output is off, how many multiply-adds it took and how many bytes of scores it held. Windows "
+        "and patterns leave pairs out, linear attention, Linformer and Performer sum the keys up first, "
+        "chunks and the tiles of flash attention compute exactly the same piece by piece, and grouped "
+        "queries share keys and values.",
     .options = {"sentence", "d-k", "d-v", "heads", "kv-heads", "variant", "window", "pattern", "block",
                 "rank", "features", "causal", "seed", "dtype"},
     .takes_batches = false,

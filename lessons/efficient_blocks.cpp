@@ -31,15 +31,13 @@ void explain_checkpointing(attn::Trace& trace, const attn::Work& full, const att
       "chunked/checkpointing", "Chunks in training: gradient checkpointing",
       fmt::format(
           "Chunks save memory when a model is used. In training the way back needs the weights of every "
-          "chunk "
-          "again, and a framework keeps them all: {0} bytes, as if there were no chunks. Gradient "
+          "chunk again, and a framework keeps them all: {0} bytes, as if there were no chunks. Gradient "
           "checkpointing keeps Q, K, V and nothing of what lies between them and the output; on the way back "
           "each chunk is computed once more, used, and dropped. So {1} bytes are held at a time, and the "
-          "price "
-          "is a second forward pass: {2} multiply-adds more. torch.utils.checkpoint does that to any "
-          "function. "
-          "A tutorial's gradient_checkpointing_attention does not: it cuts the queries into segments and "
-          "concatenates their outputs, as here, but computes nothing again, so in training it saves nothing.",
+          "price is a second forward pass: {2} multiply-adds more. torch.utils.checkpoint does that to any "
+          "function. A tutorial's gradient_checkpointing_attention does not: it cuts the queries into "
+          "segments and concatenates their outputs, as here, but computes nothing again, so in training it "
+          "saves nothing.",
           full.score_bytes, chunked.score_bytes, chunked.multiply_adds),
       "without chunks       softmax(Q Kᵀ / √d_k) is kept for the way back\n"
       "chunks               one chunk at a time; all are kept for the way back\n"
@@ -102,11 +100,11 @@ void show_chunked(VariantBench<T>& on) {
   auto& trace = on.bench.trace;
   trace.note(
       "chunked/idea", "Chunked attention: some queries at a time",
-      fmt::format("A row of softmax needs all keys, but no other query. So the queries can come in chunks "
-                  "of {}, one chunk after the other, and the scores of a chunk are dropped when its rows "
-                  "of the output are done. Nothing is left out and nothing is different; only less is "
-                  "held at a time.",
-                  chunk));
+      fmt::format(
+          "A row of softmax needs all keys, but no other query. So the queries can come in chunks of {}, one "
+          "chunk after the other, and the scores of a chunk are dropped when its rows of the output are "
+          "done. Nothing is left out and nothing is different; only less is held at a time.",
+          chunk));
   attn::Meter meter;
   const auto output = attn::chunked_attention(on.Q, on.K, on.V, on.visible, chunk, meter);
   show_result(
@@ -129,19 +127,18 @@ void show_flash(VariantBench<T>& on) {
   const auto names = block_names(n, block);
   auto& trace = on.bench.trace;
   trace.label("block", {{names}});
-  trace.note(
-      "flash/idea", "Flash attention: tiles, and a softmax that runs",
-      fmt::format("Here the keys come in blocks as well, {} at a time, so that no row of scores is ever "
-                  "whole: only a tile of {} × {} scores is held. But softmax divides by the sum of a whole "
-                  "row, and subtracts its maximum first. So every query carries a maximum m, a sum l and "
-                  "an output o, all relative to the largest score so far. When a block brings a larger "
-                  "one, what was summed before is rescaled by c. Nothing is left out.",
-                  block, block, block),
-      "m′ = max(m, the scores s of the block)\n"
-      "c  = exp(m − m′)\n"
-      "l′ = c l + Σⱼ exp(sⱼ − m′)\n"
-      "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ\n"
-      "after the last block:  output = o / l");
+  trace.note("flash/idea", "Flash attention: tiles, and a softmax that runs",
+             fmt::format("Here the keys come in blocks as well, {} at a time, so that no row of scores is "
+                         "ever whole: only a tile of {} × {} scores is held. But softmax divides by the sum "
+                         "of a whole row, and subtracts its maximum first. So every query carries a maximum "
+                         "m, a sum l and an output o, all relative to the largest score so far. When a block "
+                         "brings a larger one, what was summed before is rescaled by c. Nothing is left out.",
+                         block, block, block),
+             "m′ = max(m, the scores s of the block)\n"
+             "c  = exp(m − m′)\n"
+             "l′ = c l + Σⱼ exp(sⱼ − m′)\n"
+             "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ\n"
+             "after the last block:  output = o / l");
   attn::Meter meter;
   const auto history = attn::flash_history(on.Q, on.K, on.V, block, on.causal(), meter);
   show_running_softmax(on, history);
@@ -158,8 +155,8 @@ void show_flash(VariantBench<T>& on) {
   trace.note(
       "flash/memory", "What it is for",
       "It takes a little more arithmetic than full attention, and is faster all the same: on a GPU the time "
-      "goes into moving scores to the memory and back, and a tile fits beside the arithmetic. The tile "
-      "does not grow with the sequence, so what is held for the scores is the same for any n.");
+      "goes into moving scores to the memory and back, and a tile fits beside the arithmetic. The tile does "
+      "not grow with the sequence, so what is held for the scores is the same for any n.");
   claim_equals_masked(on, "flash-is-exact", "flash attention is exact", history.output, on.visible_mask());
   trace.claim({.id = "flash-memory",
                .claim = "the scores that flash attention holds do not grow with the sequence",

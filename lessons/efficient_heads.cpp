@@ -37,9 +37,9 @@ template <class T>
 Heads<T> show_heads(VariantBench<T>& on) {
   auto& trace = on.bench.trace;
   const auto h = on.bench.heads(), h_kv = on.bench.kv_heads();
-  Heads<T> heads = {attn::split_heads(as_batch(on.Q), h),
-                    attn::split_heads(as_batch(on.K), h),
-                    attn::split_heads(as_batch(on.V), h),
+  Heads<T> heads = {attn::split_heads(attn::as_batch(on.Q), h),
+                    attn::split_heads(attn::as_batch(on.K), h),
+                    attn::split_heads(attn::as_batch(on.V), h),
                     {},
                     {}};
   const auto grouped = [&](const char* id, const char* of, const char* d, const Tensor<T, 4>& all) {
@@ -68,10 +68,10 @@ void show_gqa(VariantBench<T>& on) {
       fmt::format("A model that writes keeps the keys and values of all earlier tokens in a cache, for every "
                   "head. With {0} query heads and {1} for keys and values, the cache is {2} times smaller; "
                   "query head i reads number ⌊i·{1}/{0}⌋. The scores stay as many as they were. One key and "
-                  "value head for all is multi-query attention. Here Q, K and V are cut into {0} heads "
-                  "(see the lesson multihead), and the keys and values of a group are averaged, as a "
-                  "finished model is converted; then it is trained on. Left out is how the heads of a group "
-                  "differ. It is measured against attention in which every query head has its own.",
+                  "value head for all is multi-query attention. Here Q, K and V are cut into {0} heads (see "
+                  "the lesson multihead), and the keys and values of a group are averaged, as a finished "
+                  "model is converted; then it is trained on. Left out is how the heads of a group differ. "
+                  "It is measured against attention in which every query head has its own.",
                   h, h_kv, h / h_kv));
   const auto heads = show_heads(on);
   attn::Meter all_meter, meter;

@@ -74,13 +74,15 @@ void show_by_summary(VariantBench<T>& on, const Features<T>& features, attn::Met
              attention.z);
   show_result(
       on, variant,
-      {.output = {.title = "What each query reads out of the sums",
-                  .formula = "φ(qᵢ)ᵀ S / φ(qᵢ)ᵀ z",
-                  .from = {variant + "/phi_Q", variant + "/S", variant + "/z"},
-                  .axes = {"query", "d_v"},
-                  .note = on.causal() ? "With --causal each query reads the sums as they are when its own "
-                                        "key has been added."
-                                      : ""},
+      {.output =
+           {.title = "What each query reads out of the sums",
+            .formula = "φ(qᵢ)ᵀ S / φ(qᵢ)ᵀ z",
+            .from = {variant + "/phi_Q", variant + "/S", variant + "/z"},
+            .axes = {"query", "d_v"},
+            .note =
+                on.causal()
+                    ? "With --causal each query reads the sums as they are when its own key has been added."
+                    : ""},
        .multiply_adds = fmt::format("{}{} tokens · {} features · (2 d_v + 1)", for_features, n, f),
        .score_bytes = bytes_of<T>(f * (d_v + 1), "numbers in S and z")},
       attention.output, meter.work(), on.full);
@@ -147,20 +149,18 @@ void show_recurrence(VariantBench<T>& on, const Features<T>& features) {
 template <class T>
 void show_linear(VariantBench<T>& on) {
   auto& trace = on.bench.trace;
-  trace.note(
-      "linear/idea", "Linear attention: the brackets moved",
-      "In softmax(Q Kᵀ) V the softmax stands between two products, and so every query has to meet every key. "
-      "Take another positive weight, a dot product of features φ of the query and of the key, and nothing "
-      "stands in between: the keys and values can be summed up first, once for all queries. The price: "
-      "it is not softmax. Left out is the exponential, which makes a good match stand out; these weights "
-      "are flatter. There is no division by √d_k in it.",
-      "weightᵢⱼ ∝ φ(qᵢ)ᵀφ(kⱼ),   φ(x) = elu(x) + 1 = x + 1 where x > 0, else eˣ\n"
-      "(φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V)");
-  trace.note(
-      "linear/seen-elsewhere", "What a tutorial makes of it",
-      "Its linear_attention adds 1e-8 to the denominator. As φ > 0 that is not needed, and where all "
-      "features are small it makes the weights sum to less than 1. And its sums run over all keys: whoever "
-      "puts a causal mask on its result is too late, as the future is in kv already.");
+  trace.note("linear/idea", "Linear attention: the brackets moved",
+             "In softmax(Q Kᵀ) V the softmax stands between two products, and so every query has to meet "
+             "every key. Take another positive weight, a dot product of features φ of the query and of the "
+             "key, and nothing stands in between: the keys and values can be summed up first, once for all "
+             "queries. The price: it is not softmax. Left out is the exponential, which makes a good match "
+             "stand out; these weights are flatter. There is no division by √d_k in it.",
+             "weightᵢⱼ ∝ φ(qᵢ)ᵀφ(kⱼ),   φ(x) = elu(x) + 1 = x + 1 where x > 0, else eˣ\n"
+             "(φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V)");
+  trace.note("linear/seen-elsewhere", "What a tutorial makes of it",
+             "Its linear_attention adds 1e-8 to the denominator. As φ > 0 that is not needed, and where all "
+             "features are small it makes the weights sum to less than 1. And its sums run over all keys: "
+             "whoever puts a causal mask on its result is too late, as the future is in kv already.");
   Features<T> features = {"linear", {}, {}};
   features.phi_Q = trace.step({.id = "linear/phi_Q",
                                .title = "The features of the queries",
@@ -183,15 +183,14 @@ template <class T>
 void show_linformer(VariantBench<T>& on) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), r = *on.bench.options.rank;
-  trace.note(
-      "linformer/idea", "Linformer: a few mixtures of the keys",
-      fmt::format("The n = {} keys are mixed into r = {}, and so are the values; then attention runs over "
-                  "those. Left out is whatever two keys in one mixture do not have in common. E and F are "
-                  "learned; drawn at random, as here, they say little, and the error is large. They are "
-                  "as wide as the longest sequence that the model is made for. And every mixture holds "
-                  "later tokens too, so that Linformer cannot be causal.",
-                  n, r),
-      "softmax(Q (E K)ᵀ / √d_k) (F V)");
+  trace.note("linformer/idea", "Linformer: a few mixtures of the keys",
+             fmt::format("The n = {} keys are mixed into r = {}, and so are the values; then attention runs "
+                         "over those. Left out is whatever two keys in one mixture do not have in common. E "
+                         "and F are learned; drawn at random, as here, they say little, and the error is "
+                         "large. They are as wide as the longest sequence that the model is made for. And "
+                         "every mixture holds later tokens too, so that Linformer cannot be causal.",
+                         n, r),
+             "softmax(Q (E K)ᵀ / √d_k) (F V)");
   const auto E = on.bench.weight({.id = "linformer/E",
                                   .title = "How the keys are mixed",
                                   .formula = fmt::format("normal(0, 1/√{})", r),
@@ -247,8 +246,8 @@ void show_performer(VariantBench<T>& on) {
   trace.note(
       "performer/idea", "Performer: the softmax itself, by chance",
       fmt::format("Linear attention with features that imitate the exponential. Draw m = {} directions ω; "
-                  "then the dot product of these features is exp(qᵀk / √d_k) on average. What is left out "
-                  "is certainty: the error is chance, and shrinks like 1/√m. Positive features keep every "
+                  "then the dot product of these features is exp(qᵀk / √d_k) on average. What is left out is "
+                  "certainty: the error is chance, and shrinks like 1/√m. Positive features keep every "
                   "weight positive; the sines and cosines that were tried before them do not. Directions "
                   "that are made orthogonal to each other do better; these here are drawn independently.",
                   m),

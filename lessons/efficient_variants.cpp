@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "attn/layers/attention.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
@@ -11,13 +9,6 @@
 #include "lessons/claims.hpp"
 
 namespace lessons {
-
-template <class T>
-Tensor<T, 3> as_batch(const Tensor<T, 2>& x) {
-  Tensor<T, 3> batch({1, x.shape(0), x.shape(1)});
-  std::copy(x.begin(), x.end(), batch.begin());
-  return batch;
-}
 
 template <class T>
 double error_beyond(double negligible, const Tensor<T, 2>& x, const Tensor<T, 2>& y) {
@@ -61,8 +52,8 @@ void show_result(VariantBench<T>& on, const std::string& variant, const ResultWo
 template <class T>
 void claim_equals_masked(VariantBench<T>& on, const std::string& id, const std::string& claim,
                          const Tensor<T, 2>& output, const Tensor<bool, 2>& mask) {
-  const auto plain = attn::scaled_dot_product_attention(as_batch(on.Q), as_batch(on.K), as_batch(on.V),
-                                                        {attn::repeat_mask(mask, 1)});
+  const auto plain = attn::scaled_dot_product_attention(attn::as_batch(on.Q), attn::as_batch(on.K),
+                                                        attn::as_batch(on.V), {attn::repeat_mask(mask, 1)});
   on.bench.trace.claim({.id = id,
                         .claim = claim,
                         .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
@@ -71,7 +62,6 @@ void claim_equals_masked(VariantBench<T>& on, const std::string& id, const std::
 }
 
 #define INSTANTIATE(T)                                                                                     \
-  template Tensor<T, 3> as_batch(const Tensor<T, 2>&);                                                     \
   template double error_beyond(double, const Tensor<T, 2>&, const Tensor<T, 2>&);                          \
   template std::string bytes_of<T>(std::size_t, const std::string&);                                       \
   template void show_result(VariantBench<T>&, const std::string&, const ResultWords&, const Tensor<T, 2>&, \

@@ -49,10 +49,6 @@ template <class T>
 void show_result(VariantBench<T>& on, const std::string& variant, const ResultWords& words,
                  const Tensor<T, 2>& output, const attn::Work& work, const Tensor<T, 2>& reference);
 
-/// [n×d] → [1×n×d]
-template <class T>
-Tensor<T, 3> as_batch(const Tensor<T, 2>& x);
-
 /// The largest |x − y|, or 0 where that is at most `negligible`.
 template <class T>
 double error_beyond(double negligible, const Tensor<T, 2>& x, const Tensor<T, 2>& y);

@@ -47,9 +47,9 @@ TEST_CASE("flash attention equals the fused kernel where there are more keys tha
   const auto mask = causal ? attn::causal_mask(n_q, n_k) : Tensor<bool, 2>({n_q, n_k}, true);
   Meter meter;
   const auto output = attn::flash_attention(Q, K, V, block, causal, meter);
-  const auto fused =
-      attn::fused_attention(as_batch(Q), as_batch(K), as_batch(V), 2.0, {attn::repeat_mask(mask, 1)});
-  CHECK(attn::max_abs_difference(as_batch(output), fused) <= rounding<double>);
+  const auto fused = attn::fused_attention(attn::as_batch(Q), attn::as_batch(K), attn::as_batch(V), 2.0,
+                                           {attn::repeat_mask(mask, 1)});
+  CHECK(attn::max_abs_difference(attn::as_batch(output), fused) <= rounding<double>);
 }
 
 TEST_CASE("scores far beyond what exp can take are no trouble in tiles", "[flash_attention]") {
@@ -93,7 +93,8 @@ TEST_CASE("the history of flash attention ends with softmax and follows its own 
   const auto in = random_attention<double>(7, 4, 3);
   Meter meter;
   const auto history = attn::flash_history(in.Q, in.K, in.V, 3, false, meter);
-  const auto plain = attn::scaled_dot_product_attention(as_batch(in.Q), as_batch(in.K), as_batch(in.V));
+  const auto plain =
+      attn::scaled_dot_product_attention(attn::as_batch(in.Q), attn::as_batch(in.K), attn::as_batch(in.V));
   REQUIRE(history.maximum.shape(0) == 3);
   for (std::size_t i = 0; i < 7; ++i) {
     const auto* row = &plain.scaled(0, i, 0);

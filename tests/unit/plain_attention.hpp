@@ -26,20 +26,13 @@ AttentionInputs<T> random_attention(std::size_t n, std::size_t d_k, std::size_t 
 }
 
 template <class T>
-attn::Tensor<T, 3> as_batch(const attn::Tensor<T, 2>& x) {
-  attn::Tensor<T, 3> batch({1, x.shape(0), x.shape(1)});
-  std::copy(x.begin(), x.end(), batch.begin());
-  return batch;
-}
-
-template <class T>
 struct PlainAttention {
   attn::Tensor<T, 2> weights, output;
 };
 
 template <class T>
 PlainAttention<T> plain_attention(const AttentionInputs<T>& in, const attn::Tensor<bool, 2>& mask) {
-  const auto attention = attn::scaled_dot_product_attention(as_batch(in.Q), as_batch(in.K), as_batch(in.V),
-                                                            {attn::repeat_mask(mask, 1)});
+  const auto attention = attn::scaled_dot_product_attention(
+      attn::as_batch(in.Q), attn::as_batch(in.K), attn::as_batch(in.V), {attn::repeat_mask(mask, 1)});
   return {attn::sample(attention.weights, 0), attn::sample(attention.output, 0)};
 }
