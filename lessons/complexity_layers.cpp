@@ -222,7 +222,7 @@ const std::vector<CountedLayer>& counted_layers() {
 
 template <class T>
 const Cost& Costs<T>::of(std::string_view layer, const Size& size) {
-  const auto key = std::tuple(layer, size.n, size.d);
+  const auto key = std::tuple(std::string(layer), size.n, size.d);
   const auto known = known_.find(key);
   return known != known_.end() ? known->second : known_.emplace(key, run(layer, size)).first->second;
 }

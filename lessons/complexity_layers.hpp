@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -60,7 +61,7 @@ class Costs {
 
   const Options& options_;
   attn::RandomState& random_;
-  std::map<std::tuple<std::string_view, std::size_t, std::size_t>, Cost> known_;
+  std::map<std::tuple<std::string, std::size_t, std::size_t>, Cost> known_;
 };
 
 }  // namespace lessons
