@@ -42,8 +42,8 @@ void claim_rows_sum_to_1(Workbench<T>& bench, const Seq2SeqRun<T>& run) {
                      .claim = "each row of decoder/weights sums to 1, and so does each row of "
                               "decoder/probabilities",
                      .formula = "max |Σⱼ row − 1|",
-                     .value = std::max(attn::row_sum_deviation(run.decoder.source.attention.weights),
-                                       attn::row_sum_deviation(run.probabilities)),
+                     .value = attn::maximum({attn::row_sum_deviation(run.decoder.source.attention.weights),
+                                             attn::row_sum_deviation(run.probabilities)}),
                      .limit = rounding<T>()});
 }
 
@@ -89,8 +89,8 @@ void claim_cell_steps(Workbench<T>& bench, const attn::RecurrentEncoderWeights<T
   double magnitude = cell_magnitude(weights.forward, run.X_source, forward.c);
   if (reverse) {
     deviation =
-        std::max(deviation, attn::deviation_from_cell(*reverse, run.X_source, initial, *weights.reverse,
-                                                      run.lengths, attn::Direction::reverse));
+        attn::maximum({deviation, attn::deviation_from_cell(*reverse, run.X_source, initial, *weights.reverse,
+                                                            run.lengths, attn::Direction::reverse)});
     magnitude = std::max(magnitude, cell_magnitude(*weights.reverse, run.X_source, reverse->c));
   }
   bench.trace.claim({.id = "equals-cell-by-cell",
@@ -138,8 +138,8 @@ void claim_padding_changes_nothing(Workbench<T>& bench, const Seq2SeqWeights<T>&
         attn::recurrent_decoder(bench.vectors_of({{writing.reads.tokens[b]}}), encoder.last,
                                 attn::prepare_source(encoder.states, length, decoder.attention), decoder);
     const auto rows = attn::rows(attn::sample(run.probabilities, b), 0, writing.reads.tokens[b].size());
-    deviation =
-        std::max(deviation, attn::max_abs_difference(attn::softmax(attn::sample(alone.logits, 0)), rows));
+    deviation = attn::maximum(
+        {deviation, attn::max_abs_difference(attn::softmax(attn::sample(alone.logits, 0)), rows)});
   }
   const double read_out = largest_projection(decoder.W_c) * largest_projection(decoder.attention.W_V) *
                           largest_projection(decoder.attention.W_O) * largest_projection<T>(decoder.W);
@@ -158,7 +158,7 @@ void claim_greedy(Workbench<T>& bench, const Seq2SeqRun<T>& run, const Writing& 
     const auto probabilities = attn::sample(run.probabilities, b);
     for (std::size_t t = 0; t < written[b].size(); ++t) {
       const auto row = attn::rows(probabilities, t, t + 1);
-      shortfall = std::max(shortfall, attn::max_abs(row) - static_cast<double>(row(0, written[b][t])));
+      shortfall = attn::maximum({shortfall, attn::max_abs(row) - static_cast<double>(row(0, written[b][t]))});
     }
   }
   bench.trace.claim({.id = "greedy-is-likeliest",

@@ -150,7 +150,7 @@ double deviation_from_cell(const Lstm<T>& run, const Tensor<T, 3>& x, const Lstm
       const auto step = lstm_cell(row_of(x, b, t), before, weights);
       before = {row_of(run.h, b, t), row_of(run.c, b, t)};
       deviation =
-          std::max({deviation, max_abs_difference(step.h, before.h), max_abs_difference(step.c, before.c)});
+          maximum({deviation, max_abs_difference(step.h, before.h), max_abs_difference(step.c, before.c)});
     }
   }
   return deviation;
