@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/bench/race.hpp"
+#include "attn/kernels/exact/kernels.hpp"
+
+namespace lab {
+
+enum class BenchFormat { text, json, csv, svg };
+
+/// Attention kernels timed against one another.
+struct RunBench {
+  attn::bench::Setting setting{};  ///< at each of the lengths
+  std::vector<std::size_t> lengths{128, 256, 512, 1024, 2048};
+  std::vector<std::string> kernels{};  ///< all where there are none
+  attn::bench::Effort effort{};
+  std::string dtype = "float32";
+  std::optional<attn::exact::Isa> isa{};  ///< forced, on OpenBLAS as well; the best one where not given
+  std::optional<BenchFormat> format{};    ///< where not given it follows the ending of `output`
+  std::optional<std::string> output{};
+};
+
+/// Measures, with a bar on stderr where that is a terminal, and shows what was measured. Where an instruction
+/// set is forced, the program first becomes itself once more, with OPENBLAS_CORETYPE set. Throws attn::Error
+/// for what cannot be measured here.
+void run_bench(const RunBench& run);
+
+}  // namespace lab

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <variant>
+
+#include "attn/bench/child.hpp"
+#include "attn/bench/contestant.hpp"
+
+namespace attn::bench {
+
+/// What a single run of a kernel showed.
+struct Trial {
+  double seconds = 0.0;
+  std::optional<double> extra_bytes{};  ///< that it mapped at one time, at most, besides its operands
+  double error = 0.0;                   ///< as Judge says
+};
+
+struct Trials {
+  Trial forward{};
+  std::optional<Trial> backward{};  ///< its memory is that of both ways together
+
+  double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
+};
+
+/// Runs the kernel once in a process of its own, which is ended where the run takes longer than `seconds`.
+/// The operands stay as they are. Memory counts from the moment when the kernel's code, its threads and the
+/// buffers of BLAS are in place. Instantiated for float and double.
+template <class T>
+std::variant<Trials, Ending> try_out(const Contestant<T>& contestant, Operands<T>& operands,
+                                     const Setting& setting, double seconds);
+
+}  // namespace attn::bench

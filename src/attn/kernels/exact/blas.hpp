@@ -1,0 +1,13 @@
+#pragma once
+
+#include "attn/kernels/exact/problem.hpp"
+
+namespace attn::exact {
+
+/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head. Fits every size.
+template <class T>
+void blas_forward(const Forward<T>& problem);
+template <class T>
+void blas_backward(const Backward<T>& problem);
+
+}  // namespace attn::exact

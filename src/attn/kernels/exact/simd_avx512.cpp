@@ -1,0 +1,8 @@
+#include "attn/kernels/exact/simd_forward.hpp"
+
+namespace attn::exact {
+
+template BlockKernel<float> block_kernel<Isa::avx512>();
+template BlockKernel<double> block_kernel<Isa::avx512>();
+
+}  // namespace attn::exact

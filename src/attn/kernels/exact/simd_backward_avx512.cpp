@@ -1,0 +1,8 @@
+#include "attn/kernels/exact/simd_backward.hpp"
+
+namespace attn::exact {
+
+template GradientKernel<float> gradient_kernel<Isa::avx512>();
+template GradientKernel<double> gradient_kernel<Isa::avx512>();
+
+}  // namespace attn::exact

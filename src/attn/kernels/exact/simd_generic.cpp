@@ -1,0 +1,8 @@
+#include "attn/kernels/exact/simd_forward.hpp"
+
+namespace attn::exact {
+
+template BlockKernel<float> block_kernel<Isa::generic>();
+template BlockKernel<double> block_kernel<Isa::generic>();
+
+}  // namespace attn::exact

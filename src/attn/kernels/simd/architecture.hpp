@@ -1,0 +1,43 @@
+#pragma once
+
+#include "attn/kernels/exact/kernels.hpp"
+#include "attn/kernels/simd/vector.hpp"
+
+namespace attn::simd {
+
+template <exact::Isa>
+struct ArchitectureOf;
+
+#if defined(__x86_64__)
+template <>
+struct ArchitectureOf<exact::Isa::generic> {
+  using type = xsimd::sse2;
+};
+template <>
+struct ArchitectureOf<exact::Isa::avx2> {
+  using type = xsimd::fma3<xsimd::avx2>;
+};
+template <>
+struct ArchitectureOf<exact::Isa::avx512> {
+  using type = xsimd::avx512bw;
+};
+#else
+template <>
+struct ArchitectureOf<exact::Isa::generic> {
+  using type = xsimd::default_arch;
+};
+#endif
+
+/// xsimd's name for an instruction set.
+template <exact::Isa isa>
+using Architecture = typename ArchitectureOf<isa>::type;
+
+/// How many rows of how many registers of sums `accumulate` keeps: as many as leave room for a row of the
+/// panel and a scalar.
+template <class Arch>
+struct Block {
+  static constexpr std::size_t vectors = 4;
+  static constexpr std::size_t rows = registers<Arch> == 32 ? 4 : 3;
+};
+
+}  // namespace attn::simd

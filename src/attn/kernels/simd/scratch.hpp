@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace attn::simd {
+
+/// Room for numbers, aligned to 64 bytes, with anything in it.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(std::size_t numbers)
+      : lines_(
+            std::make_unique_for_overwrite<Line[]>((numbers * sizeof(T) + sizeof(Line) - 1) / sizeof(Line))) {
+  }
+
+  T* data() { return reinterpret_cast<T*>(lines_.get()); }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  std::unique_ptr<Line[]> lines_;
+};
+
+}  // namespace attn::simd

@@ -1,0 +1,31 @@
+#include "attn/kernels/sparse/kernels.hpp"
+
+#include <algorithm>
+
+#include "attn/kernels/sparse/plain.hpp"
+#include "attn/kernels/sparse/simd.hpp"
+
+namespace attn::block_sparse {
+
+namespace {
+
+bool always(const exact::Sizes&) {
+  return true;
+}
+
+bool rows_fit_in_cache(const exact::Sizes& sizes) {
+  return std::max(sizes.d_k, sizes.d_v) <= 256;
+}
+
+}  // namespace
+
+const std::vector<Kernel>& kernels() {
+  static const std::vector<Kernel> table = {
+      {1, "plain", "the formula as loops, one query after the other", always, plain_forward, plain_forward},
+      {2, "simd", "the SIMD tiles of exact attention, which visit the listed blocks only", rows_fit_in_cache,
+       simd_forward, simd_forward},
+  };
+  return table;
+}
+
+}  // namespace attn::block_sparse

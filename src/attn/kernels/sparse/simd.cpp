@@ -1,0 +1,95 @@
+// Kernel 2: the tiles and registers of the fastest exact kernel. It visits tiles of keys that a block of
+// queries names, and knows of no others: all queries of a block share its keys, so nothing is masked inside a
+// block, and blocks that lie side by side are one run of tiles.
+#include "attn/kernels/sparse/simd.hpp"
+
+#include <algorithm>
+
+#include "attn/kernels/exact/head.hpp"
+#include "attn/kernels/exact/query_block.hpp"
+#include "attn/kernels/parallel.hpp"
+#include "attn/kernels/simd/dispatch.hpp"
+#include "attn/kernels/simd/scratch.hpp"
+#include "attn/kernels/sparse/runs.hpp"
+
+namespace attn::block_sparse {
+
+namespace {
+
+using exact::Range;
+
+/// Blocks of queries of all heads, each cut into parts where it is larger than the exact kernel takes.
+template <class T>
+class Parts {
+ public:
+  explicit Parts(const Forward<T>& problem)
+      : problem_(problem.exact), pattern_(*problem.pattern), sizes_(problem.exact.sizes) {
+    const std::size_t wanted = blocks(std::min(pattern_.block, sizes_.n_q), kernel_.panel_queries);
+    const std::size_t panels = std::min(wanted, exact::max_panels);
+    scratch_size_ = kernel_.tile_scratch + panels * kernel_.panel_scratch * (sizes_.d_k + sizes_.d_v);
+    queries_ = panels * kernel_.panel_queries;
+    per_block_ = blocks(std::min(pattern_.block, sizes_.n_q), queries_);
+  }
+
+  std::size_t count() const {
+    return sizes_.samples * sizes_.heads * pattern_.key_blocks.size() * per_block_;
+  }
+
+  /// Under a causal mask the last queries take longest, so they come first.
+  void attend(std::size_t task) const {
+    const std::size_t heads = sizes_.samples * sizes_.heads, index = task % heads;
+    const std::size_t part = count() / heads - 1 - task / heads;
+    const std::size_t query_block = part / per_block_;
+    const std::size_t block_end = std::min((query_block + 1) * pattern_.block, sizes_.n_q);
+    const std::size_t first = query_block * pattern_.block + part % per_block_ * queries_;
+    if (first < block_end)
+      attend(exact::head_of(problem_, index / sizes_.heads, index % sizes_.heads), query_block,
+             {first, std::min(first + queries_, block_end)});
+  }
+
+ private:
+  void attend(const exact::Head<T>& head, std::size_t query_block, const Range& queries) const {
+    const auto keys =
+        runs(pattern_, query_block, exact::visible_keys(sizes_, problem_.visible, head.sample, queries));
+    std::vector<Range> visible;
+    for (std::size_t query = queries.begin; query < queries.end; ++query)
+      visible.push_back(exact::visible_keys(sizes_, problem_.visible, head.sample, query));
+    simd::Scratch<T> scratch(scratch_size_);
+    kernel_.attend({.queries = queries.size(),
+                    .d_k = sizes_.d_k,
+                    .d_v = sizes_.d_v,
+                    .scale = problem_.scale,
+                    .runs = keys.data(),
+                    .run_count = keys.size(),
+                    .visible = visible.data(),
+                    .query = head.query + queries.begin * sizes_.d_k,
+                    .key = head.key,
+                    .value = head.value,
+                    .output = head.output + queries.begin * sizes_.d_v,
+                    .log_sum_exp = head.log_sum_exp == nullptr ? nullptr : head.log_sum_exp + queries.begin},
+                   scratch.data());
+  }
+
+  const exact::Forward<T>& problem_;
+  const Pattern& pattern_;
+  const exact::Sizes& sizes_;
+  exact::BlockKernel<T> kernel_ =
+      simd::for_isa_in_use([](auto isa) { return exact::block_kernel<isa(), T>(); });
+  std::size_t scratch_size_ = 0;
+  std::size_t queries_ = 0;
+  std::size_t per_block_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+void simd_forward(const Forward<T>& problem) {
+  require_fitting(*problem.pattern, problem.exact.sizes);
+  const Parts<T> parts(problem);
+  for_each_task(parts.count(), problem.exact.threads, [&](std::size_t task) { parts.attend(task); });
+}
+
+template void simd_forward(const Forward<float>&);
+template void simd_forward(const Forward<double>&);
+
+}  // namespace attn::block_sparse

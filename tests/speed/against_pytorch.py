@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Compares the kernels of `attnlab bench` with the fastest way to write the same attention in PyTorch 1.13.
+
+    tests/speed/against_pytorch.py [--program PATH] [--threads N] [--pairs N] [--lengths N,N] [--cases NAME,NAME]
+
+Run it with Debian's python3-torch on a machine that does nothing else. Both sides take turns: some runs of attnlab,
+then some of PyTorch, and again. A ratio is taken within each pair of turns, from the median of either, and what is
+printed is the median of these ratios with the lowest and the highest one. Of PyTorch the way that is the fastest in
+that turn counts. float32, one sample, 8 heads, d_k = d_v = 64. Not part of tests/run: no test depends on time.
+"""
+
+import argparse
+import functools
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import time
+
+HEADS, WIDTH = 8, 64
+SCALE = WIDTH ** -0.5
+
+CASES = {  # what to pass to bench, its kernel, numbers of tokens, how many times as fast as PyTorch it is to be
+    "full": ([], "simd", (1024, 2048, 4096), 3.5),
+    "causal": (["--causal"], "simd", (1024, 2048, 4096), 7.5),
+    "full-backward": (["--backward"], "simd", (1024, 2048), 2.7),
+    "causal-backward": (["--backward", "--causal"], "simd", (1024, 2048), 6.0),
+    "linear": ([], "linear-simd", (65536, 131072), 8.0),
+}
+
+
+def read_arguments():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--program", default=root / "build/lab/attnlab", help="the attnlab to compare")
+    parser.add_argument("--threads", type=int, default=1, help="threads on both sides; default 1")
+    parser.add_argument("--pairs", type=int, default=7, help="pairs of turns at each length; default 7")
+    parser.add_argument("--lengths", help="numbers of tokens, with commas between; default what each case has")
+    parser.add_argument("--cases", default=",".join(CASES), help="some of %(default)s")
+    return parser.parse_args()
+
+
+def attnlab_seconds(arguments, n, options, kernel):
+    """The median time of a kernel: of both passes together where both are measured."""
+    command = [arguments.program, "bench", "--format", "json", "--lengths", n, "--heads", HEADS, "--d-k", WIDTH,
+               "--threads", arguments.threads, "--kernels", kernel, "--rounds", 5, *options]
+    run = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    kernels = json.loads(run.stdout)["lengths"][0]["kernels"]
+    return sum(one["median_seconds"] for one in kernels if one["kernel"] == kernel)
+
+
+def pytorch_seconds(call):
+    """The median time of a call, over as many as fit into a second, but at least three and at most 25."""
+    seconds, begin = [], time.perf_counter()
+    while len(seconds) < 3 or (time.perf_counter() - begin < 1.0 and len(seconds) < 25):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def ways_with_gradients(torch, n, causal):
+    """Functions of query, key and value that autograd can follow, each softmax(Q Kᵀ · scale) V."""
+    softmax = torch.nn.functional.softmax
+    later = torch.ones(n, n, dtype=torch.bool).triu(1) if causal else None
+    hidden = torch.zeros(n, n).masked_fill(later, -torch.inf) if causal else None
+    start = hidden.expand(HEADS, -1, -1) if causal else torch.zeros(1, 1, 1).expand(HEADS, n, n)
+
+    def added(q, k, v):
+        scores = q @ k.transpose(1, 2) * SCALE
+        return softmax(scores + hidden if causal else scores, dim=-1) @ v
+
+    def filled(q, k, v):
+        scores = torch.bmm(q * SCALE, k.transpose(1, 2))
+        return torch.bmm(softmax(scores.masked_fill(later, -torch.inf) if causal else scores, dim=-1), v)
+
+    def fused(q, k, v):
+        scores = torch.baddbmm(start, q, k.transpose(1, 2), beta=int(causal), alpha=SCALE)
+        return torch.bmm(softmax(scores, dim=-1), v)
+
+    def built_in(q, k, v):
+        return torch.nn.functional._scaled_dot_product_attention(q, k, v, hidden)[0]
+
+    return [added, filled, fused, built_in]
+
+
+def way_without_gradients(torch, n, causal):
+    """The same with nothing allocated: the scores are computed, masked and normalised in one place."""
+    later = torch.ones(n, n, dtype=torch.bool).triu(1)
+    scores, output = torch.empty(HEADS, n, n), torch.empty(HEADS, n, WIDTH)
+
+    def in_place(q, k, v):
+        torch.baddbmm(scores, q, k.transpose(1, 2), beta=0, alpha=SCALE, out=scores)
+        if causal:
+            scores.masked_fill_(later, -torch.inf)
+        torch.softmax(scores, dim=-1, out=scores)
+        return torch.bmm(scores, v, out=output)
+
+    return in_place
+
+
+def linear(torch, q, k, v):
+    """φ(Q) (φ(K)ᵀ V), divided by the sums of the weights, φ = elu + 1."""
+    phi_q, phi_k = (torch.nn.functional.elu(x).add_(1) for x in (q, k))
+    weighted = torch.bmm(phi_q, torch.bmm(phi_k.transpose(1, 2), v))
+    return weighted.div_(torch.bmm(phi_q, phi_k.sum(dim=1)[:, :, None]))
+
+
+def pytorch_calls(torch, case, n):
+    """Calls to be timed that compute what the case is about, each in another way."""
+    torch.manual_seed(42)
+    query, key, value, d_output = (torch.randn(HEADS, n, WIDTH) for _ in range(4))
+    causal = case.startswith("causal")
+    if case == "linear":
+        ways = [functools.partial(linear, torch)]
+    elif case.endswith("backward"):
+        ways = ways_with_gradients(torch, n, causal)
+    else:
+        ways = [*ways_with_gradients(torch, n, causal), way_without_gradients(torch, n, causal)]
+
+    def forward(way):
+        with torch.no_grad():
+            return way(query, key, value)
+
+    def forward_and_backward(way):
+        inputs = [x.detach().requires_grad_() for x in (query, key, value)]
+        return torch.autograd.grad(way(*inputs), inputs, d_output)
+
+    timed = forward_and_backward if case.endswith("backward") else forward
+    return [functools.partial(timed, way) for way in ways]
+
+
+def compare(torch, arguments, case, n):
+    options, kernel, _, goal = CASES[case]
+    calls = pytorch_calls(torch, case, n)
+    for call in calls:
+        call()
+    ratios, ours, theirs = [], [], []
+    for _ in range(arguments.pairs):
+        ours.append(attnlab_seconds(arguments, n, options, kernel))
+        theirs.append(min(map(pytorch_seconds, calls)))
+        ratios.append(theirs[-1] / ours[-1])
+    median = statistics.median(ratios)
+    print(f"{case:16}{n:8}{statistics.median(ours) * 1e3:12.2f}{statistics.median(theirs) * 1e3:12.2f}{median:9.2f}"
+          f"   {min(ratios):6.2f} …{max(ratios):6.2f}{goal:8.1f}   {'yes' if median >= goal else 'no'}", flush=True)
+    return median >= goal
+
+
+def main():
+    arguments = read_arguments()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(arguments.threads)
+    import torch  # reads the environment when it is loaded
+    torch.set_num_threads(arguments.threads)
+
+    print(f"PyTorch {torch.__version__}, {arguments.threads} thread(s), {arguments.pairs} pairs\n"
+          f"{'case':16}{'n':>8}{'attnlab ms':>12}{'PyTorch ms':>12}{'ratio':>9}   {'lowest … highest':16}{'goal':>6}")
+    held = True
+    for case in arguments.cases.split(","):
+        for n in map(int, arguments.lengths.split(",")) if arguments.lengths else CASES[case][2]:
+            held &= compare(torch, arguments, case, n)
+    raise SystemExit(0 if held else 1)
+
+
+if __name__ == "__main__":
+    main()
