@@ -5,11 +5,12 @@
 #include <variant>
 #include <vector>
 
+#include "lab/bench.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lab {
 
-enum class Format { text, json, svg };
+enum class Format { text, json, npz, safetensors, svg };
 enum class Color { automatic, always, never };
 
 /// How and where the trace of a run is shown.
@@ -23,15 +24,31 @@ struct Presentation {
   Color color = Color::automatic;
 };
 
+/// What counts as a difference between two traces, and how it is shown.
+struct Comparison {
+  std::optional<double> absolute;  ///< tolerance; where not given it follows from the element types
+  std::optional<double> relative;
+  bool all = false;              ///< what agrees is listed too
+  Format format = Format::text;  ///< or json
+};
+
+struct DiffTraces {
+  std::string a, b;  ///< files
+  Comparison comparison;
+};
+
 struct RunLesson {
   const lessons::Lesson* lesson;
   lessons::Options options;
   Presentation presentation;
+  std::optional<std::string> expected{};  ///< a stored trace to compare the run with, instead of showing it
+  Comparison comparison{};
 };
 
 struct ListLessons {};
 
-/// All lessons in order; of the options only the sentence, the target, the seed and the dtype are the tour's.
+/// All lessons in order; of the options only the sentence, the target, the seed, the generator and the
+/// dtype are the tour's.
 struct TakeTour {
   lessons::Options options;
   Presentation presentation;
@@ -42,7 +59,7 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<RunLesson, ListLessons, TakeTour, PrintText>;
+using Command = std::variant<RunLesson, RunBench, DiffTraces, ListLessons, TakeTour, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/diff.hpp"
 #include "lab/output.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/tour.hpp"
@@ -10,13 +11,28 @@ namespace lab {
 
 namespace {
 
+int print(const DiffReport& report) {
+  write_to_stdout(report.text);
+  return report.is_equal ? 0 : 1;
+}
+
+int carry_out(const DiffTraces& diff) {
+  return print(compare_files(diff));
+}
+
 int carry_out(const RunLesson& run) {
+  if (run.expected) return print(compare_with_expected(run));
   const auto page = run_lesson(run);
   if (run.presentation.output)
     write_to_file(*run.presentation.output, page.text);
   else
     write_to_stdout(page.text);
   return page.all_claims_hold ? 0 : 1;
+}
+
+int carry_out(const RunBench& bench) {
+  run_bench(bench);
+  return 0;
 }
 
 int carry_out(const TakeTour& tour) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "attn/error.hpp"
@@ -50,6 +51,14 @@ int parse_whole(std::string_view flag, const std::string& text, int smallest, in
   const auto valid = fmt::format("a whole number from {} to {}", smallest, largest);
   const int value = parse_number<int>(flag, text, valid);
   if (value < smallest || value > largest)
+    throw Error(fmt::format("--{} {} is out of range; valid: {}", flag, text, valid));
+  return value;
+}
+
+double parse_tolerance(std::string_view flag, const std::string& text) {
+  const auto valid = "a number, 0 or more";
+  const double value = parse_number<double>(flag, text, valid);
+  if (!(value >= 0.0) || std::isinf(value))
     throw Error(fmt::format("--{} {} is out of range; valid: {}", flag, text, valid));
   return value;
 }

@@ -14,6 +14,9 @@ namespace lab {
 /// A whole number from `smallest` to `largest`.
 int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest);
 
+/// A finite number, 0 or more.
+double parse_tolerance(std::string_view flag, const std::string& text);
+
 void assign(const lessons::OptionInfo& info, double& field, const std::string& text);
 void assign(const lessons::OptionInfo& info, std::optional<double>& field, const std::string& text);
 void assign(const lessons::OptionInfo& info, std::uint32_t& field, const std::string& text);

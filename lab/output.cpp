@@ -73,6 +73,15 @@ void write_beside_and_rename(const fs::path& path, mode_t mode, const std::strin
   refuse(path, error);
 }
 
+/// Of the file at the end of all links, which need not exist. Throws where it is there and cannot be written.
+fs::file_status status_for_writing(const std::string& path) {
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::status_known(status)) refuse(path, error.value());
+  if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) refuse(path, errno);
+  return status;
+}
+
 }  // namespace
 
 void write_to_stdout(const std::string& text) {
@@ -81,11 +90,15 @@ void write_to_stdout(const std::string& text) {
     throw attn::Error(fmt::format("standard output cannot be written: {}", std::strerror(error)));
 }
 
+void require_writable(const std::string& path) {
+  const auto status = status_for_writing(path);
+  const auto folder = fs::absolute(followed(path)).parent_path();
+  if (!fs::exists(status) && ::access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, errno);
+  if (fs::is_directory(status)) refuse(path, EISDIR);
+}
+
 void write_to_file(const std::string& path, const std::string& text) {
-  std::error_code error;
-  const auto status = fs::status(path, error);
-  if (!fs::status_known(status)) refuse(path, error.value());
-  if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) refuse(path, errno);
+  const auto status = status_for_writing(path);
   if (fs::exists(status) && !fs::is_regular_file(status)) return write_directly(path, text);
   const auto mode = fs::exists(status) ? static_cast<mode_t>(status.permissions()) : default_file_mode();
   write_beside_and_rename(followed(path), mode, text);

@@ -8,6 +8,9 @@ namespace lab {
 /// refuses.
 void write_to_stdout(const std::string& text);
 
+/// Throws attn::Error where `write_to_file` would: to be asked ahead of what takes long.
+void require_writable(const std::string& path);
+
 /// Writes a file whole or not at all: beside it under another name, then renamed. A file that is there keeps
 /// its permissions, a symbolic link stays and is followed, and what is no regular file (a device, a pipe) is
 /// written to directly. Throws attn::Error where the system refuses.

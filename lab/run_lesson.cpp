@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "attn/error.hpp"
+#include "attn/io/npz_writer.hpp"
+#include "attn/io/safetensors_writer.hpp"
 #include "attn/render/json.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/render/text.hpp"
@@ -25,14 +27,27 @@ Format format_of(const Presentation& presentation) {
   if (!presentation.output) return Format::text;
   const auto ending = std::filesystem::path(*presentation.output).extension().string();
   if (ending == ".json") return Format::json;
+  if (ending == ".npz") return Format::npz;
+  if (ending == ".safetensors") return Format::safetensors;
   if (ending == ".svg") return Format::svg;
-  for (const char* unknown : {".npz", ".html"})
-    if (ending == unknown)
-      throw attn::Error(
-          fmt::format("--output {} asks for the format {}, which is not there; valid: .txt, .json, .svg, or "
-                      "--format text, json or svg",
-                      *presentation.output, ending));
+  if (ending == ".html")
+    throw attn::Error(
+        fmt::format("--output {} asks for the format .html, which is not there; valid: .txt, .json, .npz, "
+                    ".safetensors, .svg, or --format text, json, npz, safetensors or svg",
+                    *presentation.output));
   return Format::text;
+}
+
+/// Archives hold numbers, and are no text for a terminal.
+void check_archive(const Presentation& presentation, Format format) {
+  if (format != Format::npz && format != Format::safetensors) return;
+  const std::string name = format == Format::npz ? "npz" : "safetensors";
+  if (presentation.shapes)
+    throw attn::Error(
+        fmt::format("--shapes leaves no numbers to store as {}; valid: --format text or json", name));
+  if (!presentation.output && isatty(STDOUT_FILENO) == 1)
+    throw attn::Error(
+        fmt::format("--format {0} is no text for a terminal; valid: --output FILE.{0}, or a pipe", name));
 }
 
 bool environment_has(const char* name) {
@@ -66,25 +81,46 @@ attn::TextStyle style_of(const Presentation& presentation) {
   return style;
 }
 
-/// Runs the lesson into the renderer, through the filter that --steps and --shapes ask for.
-template <class Renderer>
-Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) {
-  attn::Filter filter(renderer, run.presentation.steps, run.presentation.shapes);
+lessons::Plan plan_for(const RunLesson& run) {
+  auto plan = lessons::make_plan(*run.lesson, run.options);
+  if (run.lesson->element_count(plan) > elements_worth_threads) start_blas_threads();
+  return plan;
+}
+
+/// Runs the lesson into the sink, through the filter that --steps and --shapes ask for. Returns whether every
+/// claim held.
+bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
+  attn::Filter filter(sink, run.presentation.steps, run.presentation.shapes);
   const bool all_claims_hold = lessons::run(*run.lesson, plan, filter);
   filter.require_all_seen();
+  return all_claims_hold;
+}
+
+template <class Renderer>
+Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) {
+  const bool all_claims_hold = run_into(renderer, run, plan);
   return {renderer.finish(), all_claims_hold};
 }
 
 }  // namespace
 
+bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for) {
+  const auto plan = plan_for(run);
+  return run_into(sink_for(header_of(run, plan)), run, plan);
+}
+
 Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
-  const auto plan = lessons::make_plan(*run.lesson, run.options);
-  if (run.lesson->element_count(plan) > elements_worth_threads) start_blas_threads();
+  check_archive(run.presentation, format);
+  const auto plan = plan_for(run);
   const auto header = header_of(run, plan);
   switch (format) {
     case Format::json:
       return render(run, plan, attn::JsonRenderer(header));
+    case Format::npz:
+      return render(run, plan, attn::NpzWriter(header));
+    case Format::safetensors:
+      return render(run, plan, attn::SafetensorsWriter(header));
     case Format::svg:
       return render(run, plan, attn::SvgRenderer(header));
     default:

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "attn/trace/event.hpp"
 #include "lab/arguments.hpp"
 
 namespace lab {
@@ -14,5 +16,9 @@ struct Page {
 
 /// Throws attn::Error for bad input.
 Page run_lesson(const RunLesson& run);
+
+/// Runs the lesson and sends what --steps and --shapes leave of its trace to the sink that `sink_for` has for
+/// a trace with that header. Returns whether every claim held. Throws attn::Error for bad input.
+bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for);
 
 }  // namespace lab

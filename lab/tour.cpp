@@ -39,6 +39,7 @@ RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
     options.target = tour.options.target;
   }
   options.seed = tour.options.seed;
+  options.rng = tour.options.rng;
   options.dtype = tour.options.dtype;
   return run;
 }

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 
+#include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/dropout.hpp"
 #include "attn/ops/mask.hpp"
@@ -50,6 +52,9 @@ Tensor<T, N> show_dropout(Workbench<T>& bench, const Tensor<T, N>& weights,
                          .axes = axes,
                          .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
                         attn::dropout_mask<N>(bench.random, p, weights.shape()));
+  if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
+    throw attn::Error(
+        "dropout_mask in --input has other elements than 0 and 1; valid: 1 for a weight that is kept");
   const auto dropped = bench.trace.step(
       {.id = "dropped",
        .title = "Weights after dropout",

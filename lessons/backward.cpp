@@ -287,7 +287,7 @@ const Lesson backward = {
         "softmax, and from them d_V, d_weights, d_scaled, d_scores, d_Q and d_K. Each is derived, computed "
         "and then checked by moving the numbers and watching the loss.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "temperature", "seed",
-                "dtype"},
+                "rng", "dtype"},
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"backward --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal"},

@@ -106,20 +106,22 @@ attn::AttentionClassifier<T> classify(const Workbench<T>& bench, const Tensor<T,
   return attn::attention_classifier(encoded, weights, bench.heads(), lengths);
 }
 
-/// `X` with two more positions behind each sentence, which hold no token.
+/// `encoded` with two more positions behind each sentence, which hold no token.
 template <class T>
-Tensor<T, 3> encoded_with_more_padding(const Tensor<T, 3>& X) {
-  const auto padded = attn::with_zero_rows(X, 2);
-  return attn::add_positions(padded, attn::sinusoidal_encoding<T>(padded.shape(1), padded.shape(2)).encoding);
+Tensor<T, 3> with_more_padding(const Tensor<T, 3>& encoded) {
+  const auto n = encoded.shape(1), d_model = encoded.shape(2);
+  auto added = attn::sinusoidal_encoding<T>(n + 2, d_model).encoding;
+  std::fill_n(added.begin(), n * d_model, T{0});
+  return attn::add_positions(attn::with_zero_rows(encoded, 2), added);
 }
 
 /// What the tutorial's code does with padding and with dropout, and how far that goes wrong.
 template <class T>
-void explain_tutorial(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2>& pooled,
+void explain_tutorial(Workbench<T>& bench, const Tensor<T, 3>& encoded, const Tensor<T, 2>& pooled,
                       const attn::AttentionClassifierWeights<T>& weights) {
-  const auto encoded = encoded_with_more_padding(X);
-  const std::vector<std::size_t> all(X.shape(0), encoded.shape(1));
-  const double shift = attn::max_abs_difference(classify(bench, encoded, weights, all).pooled, pooled);
+  const auto padded = with_more_padding(encoded);
+  const std::vector<std::size_t> all(padded.shape(0), padded.shape(1));
+  const double shift = attn::max_abs_difference(classify(bench, padded, weights, all).pooled, pooled);
   const auto example = fmt::format(
       "With two more positions of padding here, that would move numbers of the pooled vector by up to "
       "{:.4f}. ",
@@ -173,7 +175,7 @@ void claim_classifier(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T
                .value = attn::max_abs_difference(layer.probabilities, probabilities),
                .limit = attn::exactly(0.0)});
 
-  const auto padded = classify(bench, encoded_with_more_padding(X), weights, lengths);
+  const auto padded = classify(bench, with_more_padding(encoded), weights, lengths);
   trace.claim({.id = "padding-changes-nothing",
                .claim = "two more positions of padding do not change the pooled vector",
                .formula = "max |pooled of the padded sentence − pooled|",
@@ -231,7 +233,7 @@ void run(Workbench<T>& bench) {
                            "is computed, not learned, and needs an even d_model."},
                   attn::sinusoidal_encoding<T>(sentence.length(), bench.d_model()).encoding);
   const auto weights = draw_weights(bench);
-  const auto mask = trace.within("attention", [&] { return bench.mask(sentence, sentence); });
+  const auto mask = trace.within("attention", [&] { return bench.padding_mask(sentence); });
 
   const auto encoded = show_encoded(bench, X, positions);
   const auto normalized = trace.within("attention", [&] {
@@ -240,7 +242,7 @@ void run(Workbench<T>& bench) {
   const auto pooled = show_pooled(bench, normalized);
   const auto probabilities = show_probabilities(bench, pooled, weights.W_class);
 
-  explain_tutorial(bench, X, pooled, weights);
+  explain_tutorial(bench, encoded, pooled, weights);
   explain_order(bench, X, positions, probabilities, weights);
   claim_classifier(bench, X, encoded, weights, pooled, probabilities);
 }
@@ -265,7 +267,8 @@ const Lesson classifier = {
         "multi-head attention with its residual connection and layer norm, the mean over the real tokens, "
         "and a linear layer with a softmax over the classes. What padding must not do, and why the positions "
         "are needed.",
-    .options = {"sentence", "d-model", "heads", "classes", "seed", "weight-scale", "embeddings", "dtype"},
+    .options = {"sentence", "d-model", "heads", "classes", "seed", "rng", "weight-scale", "embeddings",
+                "dtype"},
     .defaults = {.sentence = {"The movie was really great"}, .heads = 2, .classes = 2},
     .examples =
         {"classifier --sentence \"The movie was really great\"",

@@ -25,7 +25,7 @@ template <class T>
 struct Run {
   const Size& size;
   const Options& options;
-  attn::RandomState& random;
+  attn::Random& random;
   attn::Meter& meter;
 
   template <class... Lengths>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attn/kernels/meter.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "lessons/options.hpp"
 
 namespace lessons {
@@ -42,7 +42,7 @@ const std::vector<CountedLayer>& counted_layers();
 template <class T>
 class Costs {
  public:
-  Costs(const Options& options, attn::RandomState& random) : options_(options), random_(random) {}
+  Costs(const Options& options, attn::Random& random) : options_(options), random_(random) {}
 
   /// Throws std::out_of_range for an id that no layer has.
   const Cost& of(std::string_view layer, const Size& size);
@@ -60,7 +60,7 @@ class Costs {
   Cost run(std::string_view layer, const Size& size);
 
   const Options& options_;
-  attn::RandomState& random_;
+  attn::Random& random_;
   std::map<std::tuple<std::string, std::size_t, std::size_t>, Cost> known_;
 };
 

@@ -93,14 +93,16 @@ class DecodingStep {
   Tensor<bool, 3> show_mask() {
     const auto n = decoding_.tokens.size();
     label({"key"}, 0);
-    return trace_.input(
+    const auto mask = attn::repeat_mask(attn::causal_mask(n, n), 1);
+    trace_.settled_input(
         {.id = "mask",
          .title = "Who may look at whom",
          .formula = "j ≤ i",
          .axes = {"query", "key"},
          .note = "Query i may look at key j where 1 stands. The later steps have no mask: the "
                  "newest token may look at all there are."},
-        attn::repeat_mask(attn::causal_mask(n, n), 1));
+        mask);
+    return mask;
   }
 
   /// Returns `residual`.

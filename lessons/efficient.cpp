@@ -194,8 +194,7 @@ double element_count(const Plan& plan) {
   const auto& options = plan.options;
   const auto n = static_cast<double>(plan.sentence.length()), d_k = static_cast<double>(*options.d_k),
              d_v = static_cast<double>(*options.d_v), heads = static_cast<double>(*options.heads),
-             rank = static_cast<double>(*options.rank),
-             features = options.features ? static_cast<double>(*options.features) : 2.0 * d_k;
+             rank = static_cast<double>(*options.rank), features = static_cast<double>(*options.features);
   const double blocks = std::ceil(n / static_cast<double>(*options.block));
   const double pairs = n * n * (24.0 + 4.0 * heads);
   const double summaries = d_k * d_v + features * (d_k + d_v + 4.0 * n) + rank * (4.0 * n + d_k + d_v);
@@ -215,7 +214,7 @@ const Lesson efficient = {
         "chunks and the tiles of flash attention compute exactly the same piece by piece, and grouped "
         "queries share keys and values.",
     .options = {"sentence", "d-k", "d-v", "heads", "kv-heads", "variant", "window", "pattern", "block",
-                "rank", "features", "causal", "seed", "dtype"},
+                "rank", "features", "causal", "seed", "rng", "dtype"},
     .takes_batches = false,
     .defaults = {.sentence = {"The cat sat on the mat"},
                  .d_k = 4,

@@ -242,7 +242,7 @@ void show_linformer(VariantBench<T>& on) {
 template <class T>
 void show_performer(VariantBench<T>& on) {
   auto& trace = on.bench.trace;
-  const auto n = on.n(), d_k = on.K.shape(1), m = on.bench.options.features.value_or(2 * d_k);
+  const auto n = on.n(), d_k = on.K.shape(1), m = *on.bench.options.features;
   trace.note(
       "performer/idea", "Performer: the softmax itself, by chance",
       fmt::format("Linear attention with features that imitate the exponential. Draw m = {} directions ω; "

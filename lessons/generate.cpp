@@ -246,7 +246,7 @@ const Lesson generate = {
         "changes "
         "nothing in the result, and what fewer key and value heads (grouped-query, multi-query) save.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "layers", "new-tokens", "seed",
-                "weight-scale", "embeddings", "dtype"},
+                "rng", "weight-scale", "embeddings", "dtype"},
     .takes_batches = false,
     .defaults = {.sentence = {"a rose is a"}, .heads = 2, .new_tokens = 3, .layers = 1},
     .examples = {"generate --sentence \"The cat sat on the mat\" --new-tokens 2",

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@ struct Options {
   std::optional<std::size_t> d_model{};
   std::optional<std::size_t> d_k{};
   std::optional<std::size_t> d_v{};
+  std::optional<std::size_t> d_a{};
   std::vector<std::size_t> d_k_list{};
   std::optional<std::size_t> heads{};
   std::optional<std::size_t> kv_heads{};
@@ -30,6 +32,7 @@ struct Options {
   bool residual = false;
   bool norm = false;
   std::uint32_t seed = 42;
+  std::string rng = "legacy";
   std::optional<std::string> weight_scale{};
   std::optional<std::string> embeddings{};
   std::string dtype = "float64";
@@ -53,6 +56,9 @@ struct Options {
   std::optional<std::size_t> warmup{};
   std::optional<double> max_norm{};
   std::vector<std::size_t> lengths{};
+
+  std::optional<std::string> input{};  ///< the file of --input, which every lesson takes
+  std::set<std::string_view> typed{};  ///< keys of the options that were typed, not defaults
 };
 
 /// How an option is called and explained. Lessons list the keys of the options that they use; the key is the
@@ -83,6 +89,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("d-model", options.d_model, "N", "numbers in a token's vector", "8");
   option("d-k", options.d_k, "N", "numbers in a query and in a key", "d_model / heads");
   option("d-v", options.d_v, "N", "numbers in a value", "d_model / heads");
+  option("d-a", options.d_a, "N", "hidden units that compare a query with a key",
+         "as many as a state or a token's vector has numbers");
   visit(OptionInfo{"d-k-list", "d-k", "N,N,…", "the dimensions to compare"}, options.d_k_list);
   option("heads", options.heads, "N", "attention heads");
   option("kv-heads", options.kv_heads, "N", "key and value heads, each shared by heads / N query heads",
@@ -94,7 +102,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("temperature", options.temperature, "T", "divide the scaled scores by T");
   option("residual", options.residual, "", "add the input to the output");
   option("norm", options.norm, "", "normalise the result as the last step (layer norm)");
-  option("seed", options.seed, "N", "of numpy.random.RandomState");
+  option("seed", options.seed, "N", "of the random numbers");
+  option("rng", options.rng, "legacy|pcg64", "draw as NumPy's RandomState or as its default_rng");
   option("weight-scale", options.weight_scale, "xavier|he|NUMBER", "standard deviation of the drawn weights",
          "1/√fan_in");
   option("embeddings", options.embeddings, "FILE",
@@ -126,8 +135,17 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("dtype", options.dtype, "float64|float32", "element type of the computation");
 }
 
+/// "np.random.RandomState(42)": the NumPy code for the generator that a run with these options draws from.
+std::string numpy_generator(const Options& options);
+
 /// The options with these keys as they go into a trace's header, by their long names with `_` for `-`.
 std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
                                                                  const std::vector<std::string_view>& keys);
+
+/// The way back: sets the options with these keys, but for those in `kept`, to what a trace's header has for
+/// them. Throws attn::Error for a value of another type than the option's.
+void restore(Options& options, const std::vector<std::string_view>& keys,
+             const std::set<std::string_view>& kept,
+             const std::vector<std::pair<std::string, attn::ConfigValue>>& config);
 
 }  // namespace lessons

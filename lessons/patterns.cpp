@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 
+#include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
@@ -28,28 +30,78 @@ namespace {
 /// What much analysis code adds inside the logarithm.
 constexpr double inside_logarithm = 1e-9, its_bias = -9e-10;
 
-/// The weights [batch×head×query×key] of multi-head attention, and what led to them.
+/// √d_k · T, which the scores are divided by.
 template <class T>
-Tensor<T, 4> draw_weights(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2>& W_Q,
-                          const Tensor<T, 2>& W_K, const std::optional<Tensor<bool, 3>>& mask) {
-  const auto d_k = static_cast<double>(bench.d_model() / bench.heads());
-  const double divisor = std::sqrt(d_k) * bench.options.temperature;
+double divisor_of(const Workbench<T>& bench) {
+  return std::sqrt(static_cast<double>(bench.d_model() / bench.heads())) * bench.options.temperature;
+}
+
+/// The inputs, and the scaled scores [batch×head×query×key] that they lead to.
+template <class T>
+Tensor<T, 4> draw_scaled_scores(Workbench<T>& bench) {
+  const auto d_model = bench.d_model();
+  const auto X = bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}},
+                             bench.plan.sentence);
+  const std::string projected = bench.options.heads ? "head·d_k" : "d_k";
+  const auto W_Q =
+      bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", projected}}, d_model, d_model);
+  const auto W_K =
+      bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", projected}}, d_model, d_model);
   const auto Q = attn::split_heads(attn::linear(X, W_Q), bench.heads());
   const auto K = attn::split_heads(attn::linear(X, W_K), bench.heads());
-  const auto scaled = attn::divide(attn::matmul(Q, attn::transpose(K)), divisor);
-  const auto weights = attn::softmax(mask ? attn::apply_mask(scaled, *mask) : scaled);
-  show_heads(
-      bench, attn::Kind::input,
+  return attn::divide(attn::matmul(Q, attn::transpose(K)), divisor_of(bench));
+}
+
+/// Throws attn::Error unless every row sums to 1, or is 0 where nothing may be seen.
+template <class T>
+void require_shares(const Tensor<T, 4>& weights) {
+  constexpr double rounding_of_others = 1e-3;
+  const auto n_k = weights.shape(3);
+  for (auto row = weights.begin(); row != weights.end(); row += static_cast<std::ptrdiff_t>(n_k)) {
+    const auto end = row + static_cast<std::ptrdiff_t>(n_k);
+    const double sum = std::accumulate(row, end, 0.0), smallest = *std::min_element(row, end);
+    if (smallest < 0.0 || (sum != 0.0 && std::abs(sum - 1.0) > rounding_of_others))
+      throw attn::Error(
+          fmt::format("weights in --input has a row with the sum {:g} and the smallest weight {:g}; valid: "
+                      "rows of weights of 0 "
+                      "or more that sum to 1",
+                      sum, smallest));
+  }
+}
+
+/// The weights [batch×head×query×key], or the ones in --input.
+template <class T>
+Tensor<T, 4> show_weights(Workbench<T>& bench, const Tensor<T, 4>& drawn, const std::string& formula) {
+  const auto weights = input_heads(
+      bench,
       {.id = "weights",
        .title = bench.options.heads ? "The weights of each head" : "The weights of attention",
-       .formula = fmt::format("softmax(X W_Q (X W_K)ᵀ / {:.4g}{}){}", divisor, mask ? " where mask" : "",
-                              bench.options.heads ? " for each head" : ""),
+       .formula = formula,
        .axes = {"query", "key"},
        .note = "All the rest of this page is read off these numbers; how they come about is the subject of "
                "the lessons self-attention and multihead. Row i says how query i shares out its attention.",
        .distribution = true},
-      weights);
+      drawn);
+  require_shares(weights);
   return weights;
+}
+
+/// The weights that the page reads its numbers off, and the mask behind them. Weights that are given without
+/// an X have nothing else before them.
+template <class T>
+std::pair<Tensor<T, 4>, std::optional<Tensor<bool, 3>>> weights_and_mask(Workbench<T>& bench) {
+  const auto& sentence = bench.plan.sentence;
+  const auto n = sentence.length();
+  if (bench.trace.is_given("weights") && !bench.trace.is_given("X")) {
+    const auto mask = bench.mask(sentence, sentence);
+    const Tensor<T, 4> none({sentence.size(), bench.heads(), n, n}, T(0));
+    return {show_weights(bench, none, ""), mask};
+  }
+  const auto scaled = draw_scaled_scores(bench);
+  const auto mask = bench.mask(sentence, sentence);
+  const auto formula = fmt::format("softmax(X W_Q (X W_K)ᵀ / {:.4g}{}){}", divisor_of(bench),
+                                   mask ? " where mask" : "", bench.options.heads ? " for each head" : "");
+  return {show_weights(bench, attn::softmax(mask ? attn::apply_mask(scaled, *mask) : scaled), formula), mask};
 }
 
 template <class T>
@@ -58,7 +110,7 @@ attn::AttentionPatterns<T> show_patterns(Workbench<T>& bench, const Tensor<T, 4>
   const auto patterns = attn::attention_patterns(weights, bench.plan.sentence.lengths());
   const auto show_step = [&](attn::About about, const auto& values) {
     about.from = {"weights"};
-    show_heads(bench, attn::Kind::step, about, values);
+    show_heads(bench, about, values);
   };
   show_step({.id = "diagonal",
              .title = "How much a token looks at itself",
@@ -114,7 +166,7 @@ attn::ExtremeAttention<T> show_extremes(Workbench<T>& bench, const Tensor<bool, 
                    "single key for each query, which only copies. The same measures, applied to both:");
   auto ends = attn::extreme_attention<T>(patterns.strongest, mask, bench.plan.sentence.lengths());
   const auto show_step = [&](const attn::About& about, const auto& values) {
-    show_heads(bench, attn::Kind::step, about, values);
+    show_heads(bench, about, values);
   };
   show_step({.id = "uniform/weights",
              .title = "Equal shares",
@@ -228,7 +280,7 @@ void claim_patterns(Workbench<T>& bench, const Tensor<T, 4>& weights, const attn
 template <class T>
 void run(Workbench<T>& bench) {
   const auto& sentence = bench.plan.sentence;
-  const auto d_model = bench.d_model(), n = sentence.length();
+  const auto n = sentence.length();
   bench.label({"token", "query", "key"}, sentence);
   bench.trace.note(
       "idea", "The idea",
@@ -236,16 +288,7 @@ void run(Workbench<T>& bench) {
       "a token look at itself, at its neighbours, at few or at many? And two of them warn: of attention that "
       "looks at everything alike, and of attention that looks at one key only.");
   bench.show_lengths(sentence);
-  const auto X =
-      bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}}, sentence);
-  const std::string projected = bench.options.heads ? "head·d_k" : "d_k";
-  const auto W_Q =
-      bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", projected}}, d_model, d_model);
-  const auto W_K =
-      bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", projected}}, d_model, d_model);
-  const auto mask = bench.mask(sentence, sentence);
-
-  const auto weights = draw_weights(bench, X, W_Q, W_K, mask);
+  const auto [weights, mask] = weights_and_mask(bench);
   const auto patterns = show_patterns(bench, weights);
   const auto visible = mask ? *mask : Tensor<bool, 3>({sentence.size(), n, n}, true);
   const auto ends = show_extremes(bench, visible, patterns);
@@ -273,8 +316,8 @@ const Lesson patterns = {
         "weights are large, the entropy, the strongest key of each token. Attention that has collapsed into "
         "an average and attention that has shrunk to a single key are recognised, with what leads there and "
         "what helps.",
-    .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "weight-scale", "embeddings",
-                "dtype"},
+    .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "rng", "weight-scale",
+                "embeddings", "dtype"},
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"patterns --sentence \"The cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "attn/error.hpp"
+#include "lessons/given_inputs.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/weight_scale.hpp"
 
@@ -137,7 +138,9 @@ void fill_in_head_dimensions(const Lesson& lesson, Options& options) {
 void fill_in_sizes(const Lesson& lesson, Options& options) {
   const auto d_model = options.d_model.value_or(default_d_model);
   if (lesson.uses("hidden") && !options.hidden) options.hidden = d_model;
+  if (lesson.uses("d-a") && !options.d_a) options.d_a = options.hidden.value_or(d_model);
   if (lesson.uses("d-ff") && !options.d_ff) options.d_ff = 4 * d_model;
+  if (lesson.uses("features") && lesson.uses("d-k") && !options.features) options.features = 2 * *options.d_k;
 }
 
 /// Of the ways in which a recurrent decoder attends only one has heads.
@@ -223,7 +226,10 @@ attn::Header Plan::header(const Lesson& lesson) const {
   return header;
 }
 
-Plan make_plan(const Lesson& lesson, const Options& given) {
+Plan make_plan(const Lesson& lesson, const Options& typed) {
+  auto given = typed;
+  const auto file = given.input ? attn::open_trace(*given.input) : nullptr;
+  if (file) follow_inputs(lesson, *file, given);
   Plan plan{.options = given};
   auto& options = plan.options;
   fill_in_sentences(lesson, options);
@@ -245,6 +251,7 @@ Plan make_plan(const Lesson& lesson, const Options& given) {
   fill_in_sizes(lesson, options);
   check_memory(lesson, plan);
   check_heads(lesson, given, options);
+  if (file) plan.given = read_inputs(*file);
   return plan;
 }
 

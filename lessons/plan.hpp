@@ -4,6 +4,7 @@
 
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"
+#include "attn/trace/given.hpp"
 #include "lessons/options.hpp"
 
 namespace lessons {
@@ -19,6 +20,7 @@ struct Plan {
   attn::TokenBatch target{};
   attn::TokenBatch memory{};  ///< the one memory once for each sentence
   std::optional<attn::WordVectors> vectors{};
+  attn::GivenTensors given{};  ///< inputs of --input
 
   /// Whether there are several samples, so that tensors are shown with a batch axis.
   bool is_batched() const;
@@ -27,8 +29,8 @@ struct Plan {
   attn::Header header(const Lesson& lesson) const;
 };
 
-/// Throws attn::Error for options that contradict each other or their own range, for sentences and word
-/// vectors that cannot be read, and for a run whose tensors would not fit in memory.
+/// Throws attn::Error for options that contradict each other or their own range, for sentences, word vectors
+/// and inputs that cannot be read, and for a run whose tensors would not fit in memory.
 Plan make_plan(const Lesson& lesson, const Options& options);
 
 }  // namespace lessons

@@ -37,7 +37,7 @@ PositionalInputs<T> show_without_positions(Workbench<T>& bench) {
                       .axes = {"token", "d_model"},
                       .note = "One row a token; the same word has the same row wherever it stands."},
                      sentence);
-  in.mask = bench.mask(sentence, sentence);
+  in.mask = bench.padding_mask(sentence);
   bench.trace.within("without", [&] {
     in.scores =
         bench.trace.step({.id = "scores",
@@ -159,8 +159,8 @@ const Lesson positional = {
         "in another order and shows that nothing else changes. Then sinusoidal and learned positions, "
         "relative ones (Shaw et al.), T5's buckets, ALiBi and RoPE, each with its table by position, how it "
         "enters the scores, and the property that makes it useful.",
-    .options = {"sentence", "d-model", "heads", "encoding", "pairing", "seed", "weight-scale", "embeddings",
-                "dtype"},
+    .options = {"sentence", "d-model", "heads", "encoding", "pairing", "seed", "rng", "weight-scale",
+                "embeddings", "dtype"},
     .splits_heads = false,
     .defaults = {.sentence = {"the dog bites the man"}, .heads = 2},
     .examples = {"positional --encoding rope --d-model 4",

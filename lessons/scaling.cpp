@@ -57,14 +57,14 @@ void show_recipe(attn::Trace& trace, const Options& options) {
                   "{1}, as if each row were one query's scores for {1} keys. A rest that fills no row is "
                   "left out. This NumPy code draws the same numbers:",
                   *options.samples, keys_per_row),
-      fmt::format("rng = np.random.RandomState({})\n"
+      fmt::format("rng = {}\n"
                   "for d_k in [{}]:\n"
                   "    q = rng.normal(0, 1, ({samples}, d_k))\n"
                   "    k = rng.normal(0, 1, ({samples}, d_k))\n"
                   "    s = (q * k).sum(axis=1)\n"
                   "    print(d_k, s.mean(), s.var(), s.std())\n"
                   "    rows = s[:{whole}].reshape(-1, {})",
-                  options.seed, fmt::join(options.d_k_list, ", "), keys_per_row,
+                  numpy_generator(options), fmt::join(options.d_k_list, ", "), keys_per_row,
                   fmt::arg("samples", *options.samples),
                   fmt::arg("whole", *options.samples / keys_per_row * keys_per_row)));
 }
@@ -286,7 +286,7 @@ const Lesson scaling = {
         "The dot product of two random vectors has mean 0 and variance d_k: derived term by term, then "
         "measured. Without the division by √d_k, softmax gives nearly everything to a single key as vectors "
         "get longer, and no gradient gets through; with it, attention is the same for every d_k.",
-    .options = {"d-k-list", "samples", "seed", "dtype"},
+    .options = {"d-k-list", "samples", "seed", "rng", "dtype"},
     .takes_batches = false,
     .defaults = {.d_k_list = {4, 16, 64, 256}, .samples = 4096},
     .examples = {"scaling --d-k 4,64,1024", "scaling --d-k 512 --samples 8192 --seed 7"},

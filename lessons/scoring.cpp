@@ -31,7 +31,7 @@ struct Inputs {
 
 template <class T>
 Inputs<T> show_inputs(Workbench<T>& bench) {
-  const auto d_model = bench.d_model(), d_a = d_model;
+  const auto d_model = bench.d_model(), d_a = *bench.options.d_a;
   Inputs<T> in;
   in.queries = attn::sample(bench.embed({.id = "queries",
                                          .title = "The target's tokens ask",
@@ -85,7 +85,8 @@ template <class T>
 void compare(Workbench<T>& bench) {
   const auto n_q = static_cast<double>(bench.plan.target.length());
   const auto n_k = static_cast<double>(bench.plan.source.length());
-  const auto d = static_cast<double>(bench.d_model()), d_a = d, pairs = n_q * n_k;
+  const auto d = static_cast<double>(bench.d_model()), d_a = static_cast<double>(*bench.options.d_a);
+  const auto pairs = n_q * n_k;
   const auto line = [](const char* function, const char* formula, double parameters, double multiply_adds) {
     return fmt::format("\n{}: {}; {:.0f} parameters, {:.0f} multiply-adds", function, formula, parameters,
                        multiply_adds);
@@ -193,7 +194,7 @@ void run(Workbench<T>& bench) {
 
 double element_count(const Plan& plan) {
   const auto n_q = static_cast<double>(plan.target.length()), n_k = static_cast<double>(plan.source.length());
-  const auto d = static_cast<double>(*plan.options.d_model), d_a = d;
+  const auto d = static_cast<double>(*plan.options.d_model), d_a = static_cast<double>(*plan.options.d_a);
   const double functions = 5, pairs = n_q * n_k;
   const double weights = d * d + 4 * d * d_a + d_a;
   const double mixtures = functions * (2 * pairs + n_q * d);
@@ -211,7 +212,7 @@ const Lesson scoring = {
         "The dot product is not the only way to compare a query with a key. The lesson puts dot, scaled dot, "
         "general, additive (Bahdanau) and concat (Luong) side by side on the same vectors: what each learns, "
         "what it can express, what it costs, and that additive and concat are one function in two notations.",
-    .options = {"source", "target", "d-model", "seed", "weight-scale", "embeddings", "dtype"},
+    .options = {"source", "target", "d-model", "d-a", "seed", "rng", "weight-scale", "embeddings", "dtype"},
     .takes_batches = false,
     .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
     .examples = {"scoring --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",

@@ -35,7 +35,7 @@ const Lesson sdpa = {
         "The formula that all the other lessons contain, on nothing but three matrices: match queries with "
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
-                "seed", "dtype"},
+                "seed", "rng", "dtype"},
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"sdpa --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},

@@ -79,7 +79,7 @@ const Lesson self_attention = {
         "output is a mixture of all tokens' values. Without a position, attention does not know the order of "
         "the words: the lesson reverses them and shows that nothing else changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "causal", "window", "dropout", "temperature", "seed",
-                "weight-scale", "embeddings", "dtype"},
+                "rng", "weight-scale", "embeddings", "dtype"},
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"self-attention --sentence \"The cat sat on the mat\"",
                  "self-attention --sentence \"I love cats\" --sentence \"Cats sleep\" --causal"},

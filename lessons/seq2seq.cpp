@@ -141,7 +141,7 @@ Tensor<T, 3> show_target(Workbench<T>& bench, const TokenBatch& reads) {
   about.title = "What the decoder reads: <s> and its own words";
   about.formula = "[<s>; the words written but for the last]";
   about.from = {"X_source"};
-  return bench.trace.step(about, bench.vectors_of(reads));
+  return bench.trace.step(about, bench.known_vectors_of(reads));
 }
 
 template <class T>
@@ -149,12 +149,12 @@ void show_mask(Workbench<T>& bench, const TokenBatch& writes) {
   const auto& source = bench.plan.source;
   if (!source.is_padded()) return;
   bench.label({"target"}, writes);
-  bench.trace.input({.id = "mask",
-                     .title = "Which source words are real",
-                     .formula = "s < lengths",
-                     .axes = {"target", "source"},
-                     .note = "The same at every step: no step may look at the padding."},
-                    attn::padding_mask(source.lengths(), writes.length(), source.length()));
+  bench.trace.settled_input({.id = "mask",
+                             .title = "Which source words are real",
+                             .formula = "s < lengths",
+                             .axes = {"target", "source"},
+                             .note = "The same at every step: no step may look at the padding."},
+                            attn::padding_mask(source.lengths(), writes.length(), source.length()));
 }
 
 template <class T>
@@ -263,8 +263,8 @@ const Lesson seq2seq = {
         "--heads heads, 2 unless given. With --bidirectional a second encoder of the same size reads "
         "backwards, and the decoder's state is twice as wide. With --target the decoder is taught (teacher "
         "forcing); with --source alone it writes by itself (greedy decoding) in the words of the source.",
-    .options = {"source", "target", "d-model", "heads", "seed", "weight-scale", "embeddings", "attention",
-                "bidirectional", "hidden", "dtype"},
+    .options = {"source", "target", "d-model", "heads", "seed", "rng", "weight-scale", "embeddings",
+                "attention", "bidirectional", "hidden", "d-a", "dtype"},
     .takes_source_alone = true,
     .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
     .examples = {"seq2seq --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",

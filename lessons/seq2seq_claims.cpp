@@ -114,6 +114,12 @@ void claim_memory(Workbench<T>& bench, const Seq2SeqRun<T>& run) {
                      .limit = rounding<T>(static_cast<double>(forward.h.shape(1)))});
 }
 
+/// A sentence of the batch [batch×n×d] by itself, without padding: [1×length×d].
+template <class T>
+Tensor<T, 3> real_rows(const Tensor<T, 3>& X, std::size_t sample, std::size_t length) {
+  return attn::as_batch(attn::rows(attn::sample(X, sample), 0, length));
+}
+
 }  // namespace
 
 template <class T>
@@ -132,11 +138,11 @@ void claim_padding_changes_nothing(Workbench<T>& bench, const Seq2SeqWeights<T>&
   double deviation = 0.0;
   for (std::size_t b = 0; b < run.lengths.size(); ++b) {
     const std::vector<std::size_t> length = {run.lengths[b]};
-    const auto encoder =
-        attn::recurrent_encoder(bench.vectors_of({{bench.plan.source.tokens[b]}}), weights.encoder, length);
-    const auto alone =
-        attn::recurrent_decoder(bench.vectors_of({{writing.reads.tokens[b]}}), encoder.last,
-                                attn::prepare_source(encoder.states, length, decoder.attention), decoder);
+    const auto source = real_rows(run.X_source, b, run.lengths[b]);
+    const auto target = real_rows(run.X_target, b, writing.reads.tokens[b].size());
+    const auto encoder = attn::recurrent_encoder(source, weights.encoder, length);
+    const auto alone = attn::recurrent_decoder(
+        target, encoder.last, attn::prepare_source(encoder.states, length, decoder.attention), decoder);
     const auto rows = attn::rows(attn::sample(run.probabilities, b), 0, writing.reads.tokens[b].size());
     deviation = attn::maximum(
         {deviation, attn::max_abs_difference(attn::softmax(attn::sample(alone.logits, 0)), rows)});

@@ -77,7 +77,7 @@ attn::LstmWeights<T> draw_decoder_lstm(Workbench<T>& bench) {
 
 template <class T>
 attn::SourceAttentionWeights<T> draw_bahdanau(Workbench<T>& bench) {
-  const auto width = state_width(bench), d_a = *bench.options.hidden;
+  const auto width = state_width(bench), d_a = *bench.options.d_a;
   const auto W_q = bench.weight({.id = "W_q",
                                  .title = "How scoring reads the decoder's state",
                                  .axes = {"hidden", "d_a"},
@@ -105,7 +105,7 @@ attn::SourceAttentionWeights<T> draw_luong_general(Workbench<T>& bench) {
 
 template <class T>
 attn::SourceAttentionWeights<T> draw_luong_concat(Workbench<T>& bench) {
-  const auto width = state_width(bench), d_a = *bench.options.hidden;
+  const auto width = state_width(bench), d_a = *bench.options.d_a;
   const auto W_a = bench.weight({.id = "W_a",
                                  .title = "How scoring reads both states, end to end",
                                  .axes = {"feature", "d_a"},

@@ -21,7 +21,7 @@ std::vector<std::string> vocabulary_of(const attn::TokenBatch& tokens) {
 /// The vector of each word that may be written, and zeros for </s>, which is never read.
 template <class T>
 Tensor<T, 2> embedding_of(Workbench<T>& bench, const std::vector<std::string>& vocabulary) {
-  const auto vectors = bench.vectors_of({{std::vector(vocabulary.begin(), vocabulary.end() - 1)}});
+  const auto vectors = bench.known_vectors_of({{std::vector(vocabulary.begin(), vocabulary.end() - 1)}});
   Tensor<T, 2> embedding = xt::zeros<T>({vocabulary.size(), bench.d_model()});
   std::copy(vectors.begin(), vectors.end(), embedding.begin());
   return embedding;
@@ -46,7 +46,7 @@ void write_greedily(Workbench<T>& bench, Writing& writing, const attn::LstmState
                     const attn::PreparedSource<T>& source, const attn::RecurrentDecoderWeights<T>& weights) {
   auto most_steps = bench.plan.source.lengths();
   for (auto& steps : most_steps) ++steps;
-  const auto start = attn::step_of(bench.vectors_of(writing.reads), 0);
+  const auto start = attn::step_of(bench.known_vectors_of(writing.reads), 0);
   const attn::WrittenWith<T> vocabulary{embedding_of(bench, writing.vocabulary),
                                         writing.vocabulary.size() - 1};
   writing.words = attn::decode_greedily(start, initial, source, weights, vocabulary, most_steps);

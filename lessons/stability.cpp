@@ -224,7 +224,7 @@ const Lesson stability = {
         "Where exp overflows in float64, float32 and half precision, and why subtracting the largest score "
         "first cures it. The logarithm of a sum of exponentials; what −10⁹, −65504 and −∞ do as masks in "
         "half precision; and how the temperature takes attention from a single key to equal shares.",
-    .options = {"sentence", "seed", "dtype"},
+    .options = {"sentence", "seed", "rng", "dtype"},
     .takes_batches = false,
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"stability --sentence \"The cat sat on the mat\"",

@@ -23,7 +23,7 @@ bool Lesson::uses(std::string_view option_key) const {
 }
 
 bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink) {
-  attn::Trace trace(sink, plan.is_batched());
+  attn::Trace trace(sink, plan.is_batched(), &plan.given);
   if (plan.options.dtype == "float32") {
     Workbench<float> bench(plan, trace);
     lesson.run_float32(bench);
@@ -31,6 +31,7 @@ bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink) {
     Workbench<double> bench(plan, trace);
     lesson.run_float64(bench);
   }
+  trace.require_all_given_used();
   return trace.all_claims_hold();
 }
 

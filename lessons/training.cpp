@@ -40,19 +40,20 @@ void check(const Options& options) {
 
 /// The NumPy code that draws what is drawn here.
 void show_recipe(attn::Trace& trace, const Options& options) {
-  trace.note("draws", "The draws",
-             "Everything below comes from one random stream. This NumPy code draws the same numbers; all "
-             "initialisations share Z and differ in the factor s only.",
-             fmt::format("rng = np.random.RandomState({})\n"
-                         "scores = rng.normal(0, 1, {})\n"
-                         "masks = rng.binomial(1, 1 - {:g}, ({}, {}))\n"
-                         "x = rng.normal(0, 1, ({}, {d}))\n"
-                         "Z = rng.normal(0, 1, ({layers}, {d}, {d}))    # W = s * Z[layer]\n"
-                         "Z_Q = rng.normal(0, 1, ({d}, {d}))\n"
-                         "Z_K = rng.normal(0, 1, ({d}, {d}))\n"
-                         "gradients = rng.normal(0, 1, ({layers}, 4))",
-                         options.seed, dropout_keys, options.dropout, *options.samples, dropout_keys, vectors,
-                         fmt::arg("d", *options.d_model), fmt::arg("layers", *options.layers)));
+  trace.note(
+      "draws", "The draws",
+      "Everything below comes from one random stream. This NumPy code draws the same numbers; all "
+      "initialisations share Z and differ in the factor s only.",
+      fmt::format("rng = {}\n"
+                  "scores = rng.normal(0, 1, {})\n"
+                  "masks = rng.binomial(1, 1 - {:g}, ({}, {}))\n"
+                  "x = rng.normal(0, 1, ({}, {d}))\n"
+                  "Z = rng.normal(0, 1, ({layers}, {d}, {d}))    # W = s * Z[layer]\n"
+                  "Z_Q = rng.normal(0, 1, ({d}, {d}))\n"
+                  "Z_K = rng.normal(0, 1, ({d}, {d}))\n"
+                  "gradients = rng.normal(0, 1, ({layers}, 4))",
+                  numpy_generator(options), dropout_keys, options.dropout, *options.samples, dropout_keys,
+                  vectors, fmt::arg("d", *options.d_model), fmt::arg("layers", *options.layers)));
 }
 
 template <class T>
@@ -230,7 +231,7 @@ const Lesson training = {
         "the size of numbers through linear layers, He's through layers with ReLU, and a fixed 0.02 does "
         "neither. The learning rate rises during warm-up and falls after. Clipping by the norm shortens a "
         "gradient and keeps its direction.",
-    .options = {"d-model", "samples", "dropout", "layers", "warmup", "max-norm", "seed", "dtype"},
+    .options = {"d-model", "samples", "dropout", "layers", "warmup", "max-norm", "seed", "rng", "dtype"},
     .takes_batches = false,
     .defaults =
         {.d_model = 64, .samples = 4096, .dropout = 0.1, .layers = 6, .warmup = 4000, .max_norm = 1.0},

@@ -49,11 +49,11 @@ ShownDropout<T> show_dropout_masks(Workbench<T>& bench) {
                                    .distribution = true},
                                   attn::softmax(scores));
   auto moments = attn::dropout_moments(bench.random, weights, p, samples);
-  trace.input({.id = "mask",
-               .title = fmt::format("The first of {} masks", samples),
-               .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
-               .axes = {"key"}},
-              moments.mask);
+  trace.settled_input({.id = "mask",
+                       .title = fmt::format("The first of {} masks", samples),
+                       .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
+                       .axes = {"key"}},
+                      moments.mask);
   trace.step({.id = "dropped",
               .title = "What it leaves",
               .formula = fmt::format("weights · mask / (1 − p) = weights · mask / {:g}", 1.0 - p),
@@ -106,7 +106,7 @@ ShownSchedule<T> show_schedule(Workbench<T>& bench) {
     names.push_back(fmt::format("{}", steps[i]));
   }
   auto& trace = bench.trace;
-  trace.input({.id = "step", .title = "Some steps of training", .axes = {"step"}}, shown.steps);
+  trace.settled_input({.id = "step", .title = "Some steps of training", .axes = {"step"}}, shown.steps);
   trace.label("step", {{names}});
   trace.step({.id = "rising",
               .title = "A straight line up",

@@ -274,7 +274,7 @@ const Lesson transformer_block = {
         "sublayer (--norm post) or before it (--norm pre). With --memory the block is a decoder's: between "
         "the two it looks into an encoder's sentence.",
     .options = {"sentence", "memory", "d-model", "heads", "d-ff", "norm-order", "activation", "causal",
-                "seed", "weight-scale", "embeddings", "dtype"},
+                "seed", "rng", "weight-scale", "embeddings", "dtype"},
     .defaults = {.sentence = {"The cat sat on the mat"}, .heads = 2},
     .examples = {"transformer-block --sentence \"The cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"J'aime les chats\" --memory \"I love cats\" --causal"},

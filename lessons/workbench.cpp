@@ -5,15 +5,31 @@
 
 #include <algorithm>
 
+#include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
+#include "attn/random/generator.hpp"
+#include "attn/random/random_state.hpp"
 #include "lessons/weight_scale.hpp"
 
 namespace lessons {
 
+namespace {
+
+std::unique_ptr<attn::Random> random_of(const Options& options) {
+  if (options.rng == "pcg64") return std::make_unique<attn::Generator>(options.seed);
+  return std::make_unique<attn::RandomState>(options.seed);
+}
+
+}  // namespace
+
 template <class T>
 Workbench<T>::Workbench(const Plan& the_plan, attn::Trace& the_trace)
-    : plan(the_plan), options(the_plan.options), trace(the_trace), random(the_plan.options.seed) {}
+    : random_(random_of(the_plan.options)),
+      plan(the_plan),
+      options(the_plan.options),
+      trace(the_trace),
+      random(*random_) {}
 
 template <class T>
 void Workbench<T>::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
@@ -26,7 +42,7 @@ void Workbench<T>::show_lengths(const attn::TokenBatch& tokens) {
   const auto lengths = tokens.lengths();
   auto counts = Tensor<std::int64_t, 1>::from_shape({lengths.size()});
   std::copy(lengths.begin(), lengths.end(), counts.begin());
-  trace.input(
+  trace.settled_input(
       {.id = "lengths",
        .title = "How many tokens of each sentence are real",
        .axes = {"batch"},
@@ -38,15 +54,38 @@ void Workbench<T>::show_lengths(const attn::TokenBatch& tokens) {
 
 template <class T>
 Tensor<T, 3> Workbench<T>::embed(const attn::About& about, const attn::TokenBatch& tokens) {
-  return trace.input(about, vectors_of(tokens));
+  const auto X = trace.input(about, vectors_of(tokens));
+  if (trace.is_given(about.id)) remember(tokens, X);
+  return X;
+}
+
+template <class T>
+void Workbench<T>::remember(const attn::TokenBatch& tokens, const Tensor<T, 3>& X) {
+  for (std::size_t b = 0; b < tokens.size(); ++b)
+    for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i)
+      given_.emplace(tokens.tokens[b][i], std::vector<double>(&X(b, i, 0), &X(b, i, 0) + X.shape(2)));
 }
 
 template <class T>
 Tensor<T, 3> Workbench<T>::vectors_of(const attn::TokenBatch& tokens) {
+  return rows_of(tokens, [this](const std::string& token) { return vector_of(token); });
+}
+
+template <class T>
+Tensor<T, 3> Workbench<T>::known_vectors_of(const attn::TokenBatch& tokens) {
+  return rows_of(tokens, [this](const std::string& token) {
+    const auto given = given_.find(token);
+    return given == given_.end() ? vector_of(token) : given->second;
+  });
+}
+
+template <class T>
+template <class VectorOf>
+Tensor<T, 3> Workbench<T>::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token) {
   Tensor<double, 3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model()});
   for (std::size_t b = 0; b < tokens.size(); ++b)
     for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i) {
-      const auto vector = vector_of(tokens.tokens[b][i]);
+      const auto vector = vector_of_token(tokens.tokens[b][i]);
       std::copy(vector.begin(), vector.end(), &X(b, i, 0));
     }
   return attn::cast<T>(X);
@@ -97,19 +136,35 @@ std::optional<Tensor<bool, 3>> Workbench<T>::mask(const attn::TokenBatch& querie
     restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()),
                 fmt::format("|{} − j| ≤ {}", position, *options.window));
   if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
-  if (!mask) return mask;
+  if (!mask && !trace.is_given("mask")) return mask;
+  if (!mask) mask = Tensor<bool, 3>({keys.size(), n_q, n_k}, true);
+  const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};
+  const auto chosen = trace.given_or(about, *mask);
+  if (chosen != *mask) return show_mask(about, "", chosen, "It is the one of --input.");
+  const bool ends_count = n_q != n_k && (options.causal || options.window);
+  return show_mask(
+      about, fmt::format("{}", fmt::join(rules, " and ")), *mask,
+      ends_count ? "The sequences end together: the last query stands beside the last key." : "");
+}
 
-  std::string note = "Query i may look at key j where 1 stands.";
-  if (n_q != n_k && (options.causal || options.window))
-    note += " The sequences end together: the last query stands beside the last key.";
-  if (attn::has_empty_row(*mask))
-    note += " A query that may look at nothing gets no weights and the output 0.";
-  return trace.input({.id = "mask",
-                      .title = "Who may look at whom",
-                      .formula = fmt::format("{}", fmt::join(rules, " and ")),
-                      .axes = {"query", "key"},
-                      .note = note},
-                     *mask);
+template <class T>
+std::optional<Tensor<bool, 3>> Workbench<T>::padding_mask(const attn::TokenBatch& tokens) {
+  const auto shown = mask(tokens, tokens);
+  if (shown && *shown != attn::padding_mask(tokens.lengths(), tokens.length(), tokens.length()))
+    throw attn::Error(
+        "mask in --input hides other keys than the padding; valid for this lesson: lengths alone");
+  return shown;
+}
+
+template <class T>
+Tensor<bool, 3> Workbench<T>::show_mask(attn::About about, const std::string& formula,
+                                        const Tensor<bool, 3>& mask, const std::string& remark) {
+  about.formula = formula;
+  about.note = "Query i may look at key j where 1 stands.";
+  if (!remark.empty()) about.note += ' ' + remark;
+  if (attn::has_empty_row(mask))
+    about.note += " A query that may look at nothing gets no weights and the output 0.";
+  return trace.input(about, mask);
 }
 
 template <class T>

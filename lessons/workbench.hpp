@@ -1,11 +1,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 #include "attn/trace/trace.hpp"
 #include "lessons/plan.hpp"
@@ -25,13 +26,15 @@ struct Named {
 /// here, in the order in which the lesson asks, in float64, and rounded once to T.
 template <class T>
 class Workbench {
+  std::unique_ptr<attn::Random> random_;
+
  public:
   Workbench(const Plan& plan, attn::Trace& trace);
 
   const Plan& plan;
   const Options& options;
   attn::Trace& trace;
-  attn::RandomState random;
+  attn::Random& random;
 
   /// The dimensions of the plan, for a lesson that uses them.
   std::size_t d_model() const { return options.d_model.value(); }
@@ -52,6 +55,10 @@ class Workbench {
 
   /// The same without showing it. `<s>` is a row of zeros where given vectors have none for it.
   Tensor<T, 3> vectors_of(const attn::TokenBatch& tokens);
+
+  /// The same, but for tokens that an input of `--input` was given for the vectors that they have there,
+  /// where they first stand.
+  Tensor<T, 3> known_vectors_of(const attn::TokenBatch& tokens);
 
   /// Draws a vector for each distinct token that has none yet, in order of first appearance. For a lesson
   /// with tokens beyond those of the plan, which are otherwise drawn together by the first `embed`.
@@ -74,15 +81,28 @@ class Workbench {
   /// An input vector [length] that costs no draw: a gain or a bias before training.
   Tensor<T, 1> constant(const attn::About& about, std::size_t length, double value);
 
-  /// The input `mask` [batch×query×key] for `--causal`, `--window` and the padding of the keys; nothing where
-  /// every query may see every key.
+  /// The input `mask` [batch×query×key] for `--causal`, `--window` and the padding of the keys, or the one of
+  /// `--input`; nothing where every query may see every key.
   std::optional<Tensor<bool, 3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
+
+  /// The same for a lesson whose claims know of no mask but the padding's. Throws attn::Error where `--input`
+  /// has another.
+  std::optional<Tensor<bool, 3>> padding_mask(const attn::TokenBatch& tokens);
 
  private:
   double weight_scale(std::size_t fan_in, std::size_t fan_out) const;
   std::vector<double> vector_of(const std::string& token);
+  template <class VectorOf>
+  Tensor<T, 3> rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token);
+
+  /// Keeps the vectors of `--input` for `known_vectors_of`.
+  void remember(const attn::TokenBatch& tokens, const Tensor<T, 3>& X);
+
+  Tensor<bool, 3> show_mask(attn::About about, const std::string& formula, const Tensor<bool, 3>& mask,
+                            const std::string& remark);
 
   std::map<std::string, std::vector<double>> drawn_;
+  std::map<std::string, std::vector<double>> given_;
 };
 
 }  // namespace lessons

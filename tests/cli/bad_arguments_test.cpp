@@ -353,7 +353,9 @@ TEST_CASE("an output that cannot be written is refused") {
       {"sdpa --output " + as_argument(folder.path().string()), {folder.path().string(), "directory"}},
       {output(std::string(300, 'x')), {"too long"}},
       {"sdpa --output /dev/full", {"/dev/full", "No space"}},
-      {output("trace.npz"), {".npz", ".json"}},
+      {output("trace.html"), {".html", ".json"}},
+      {output("trace.npz") + " --shapes", {"--shapes", "npz"}},
+      {"sdpa --format safetensors --shapes", {"--shapes", "safetensors"}},
   });
   CHECK(folder.names().empty());
 }

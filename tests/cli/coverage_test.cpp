@@ -136,7 +136,7 @@ bool opens_scope(const Strings& header, const std::string& name) {
   return declares_type(header, name) || any_line(header, "^namespace (.*::)?" + name + "\\b");
 }
 
-/// Whether the header declares "attn::softmax", "attn::Tensor", "attn::RandomState::normal" and the like.
+/// Whether the header declares "attn::softmax", "attn::Tensor", "attn::Random::normal" and the like.
 bool declares(const Strings& header, const std::string& qualified_name) {
   auto name = qualified_name;
   for (auto colons = name.find("::"); colons != name.npos; colons = name.find("::")) {
@@ -193,10 +193,10 @@ TEST_CASE("what is not there is found missing") {
                        [&](const auto& header) { return declares(header.second, name); });
   };
   CHECK(is_declared("attn::softmax"));
-  CHECK(is_declared("attn::RandomState::normal"));
+  CHECK(is_declared("attn::Random::normal"));
   CHECK_FALSE(is_declared("attn::softmin"));
   CHECK_FALSE(is_declared("attn::max"));
-  CHECK_FALSE(is_declared("attn::RandomState::softmax"));
+  CHECK_FALSE(is_declared("attn::Random::softmax"));
   CHECK(ids_of("sdpa").count("weights") == 1);
   CHECK(ids_of("sdpa").count("masked") == 0);
   CHECK(ids_of("sdpa --causal").count("masked") == 1);

@@ -2,7 +2,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
@@ -201,4 +203,52 @@ TEST_CASE("a run that is refused leaves an old file as it was and makes no new o
   }
   CHECK(read_file(old) == "old");
   CHECK(folder.names() == Strings{"old.txt"});
+}
+
+TEST_CASE("on a disk that gets full the old file stays and nothing else is left") {
+  const Folder folder;
+  const auto old = folder.write("old.npz", "old");
+  const auto size = output_of("sdpa --format npz").size();
+  for (const std::size_t room : {std::size_t{0}, std::size_t{1}, size / 2, size - 1}) {
+    INFO(room << " of " << size << " bytes");
+    for (const auto& path : {old, folder.file("new.npz")}) {
+      const auto result = run(output_to(path), {.largest_file = room});
+      CHECK(result.status == 2);
+      CHECK(result.out == "");
+      CHECK(result.err.find(path) != std::string::npos);
+      CHECK(result.err.find("; valid: ") != std::string::npos);
+    }
+    CHECK(read_file(old) == "old");
+    CHECK(folder.names() == Strings{"old.npz"});
+  }
+  run(output_to(old), {.largest_file = size});
+  CHECK(read_file(old).size() == size);
+}
+
+TEST_CASE("a run that is killed while it writes leaves the old file or the new one, whole") {
+  const Folder folder;
+  const auto lesson = "sdpa --sentence " + as_argument(sentence_of(300));
+  const auto path = folder.file("trace.npz"), fresh = output_of(lesson + " --format npz"),
+             old = fresh + "old";
+  /// Bytes that are written beside the file by now.
+  const auto written = [&] {
+    std::error_code gone;
+    std::uintmax_t size = 0;
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      if (entry.path() != path) size = std::max(size, fs::file_size(entry.path(), gone) + 1);
+    return gone ? 0 : size;
+  };
+  int killed = 0;
+  for (int moment = 0; moment < 24; ++moment) {
+    folder.write("trace.npz", old);
+    const auto enough = 1 + fresh.size() * static_cast<std::size_t>(moment) / 20;
+    const auto result = run(output_to(path, lesson), {.killed_when = [&] { return written() >= enough; }});
+    INFO("killed at " << enough << " of " << fresh.size() << " bytes, status " << result.status);
+    killed += result.status == 128 + SIGKILL ? 1 : 0;
+    const auto content = read_file(path);
+    CHECK((content == old || content == fresh));
+    for (const auto& name : folder.names())
+      if (name != "trace.npz") fs::remove(folder.file(name));
+  }
+  CHECK(killed > 0);
 }

@@ -11,6 +11,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
@@ -137,6 +138,23 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
+void limit_files(const Surroundings& surroundings) {
+  if (!surroundings.largest_file) return;
+  const rlimit limit{*surroundings.largest_file, *surroundings.largest_file};
+  if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(127);
+  ::signal(SIGXFSZ, SIG_IGN);  // writing gives an error then, as it does on a full disk
+}
+
+void kill_in_time(pid_t child, const std::function<bool()>& is_time) {
+  const auto has_ended = [&] {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+  };
+  while (!has_ended() && !is_time()) continue;
+  ::kill(child, SIGKILL);  // until it is waited for, its number is nobody else's
+}
+
 /// In the child: becomes the program.
 [[noreturn]] void become(char* const* arguments, char* const* environment, int in, int out, int err) {
   ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0);  // only root has it to drop
@@ -162,9 +180,12 @@ Result run(const std::string& arguments, const Surroundings& surroundings) {
 
   const pid_t child = ::fork();
   if (child < 0) fail("fork");
-  if (child == 0)
+  if (child == 0) {
+    limit_files(surroundings);
     become(argument_pointers.data(), environment_pointers.data(), in.number(), out.writing.number(),
            err.number());
+  }
+  if (surroundings.killed_when) kill_in_time(child, surroundings.killed_when);
 
   out.writing.close();
   Result result;

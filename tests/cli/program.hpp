@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,8 @@ enum class Output { pipe, terminal, full_device, closed_pipe };
 struct Surroundings {
   std::map<std::string, std::string> environment{};  ///< on top of the tests' own
   Output output = Output::pipe;
+  std::optional<std::size_t> largest_file{};  ///< bytes that a file may have, as on a disk that gets full
+  std::function<bool()> killed_when{};        ///< asked over and over; once true the run is killed
 };
 
 /// Runs attnlab with these arguments, which are taken apart as a shell does ('…', "…" and \ keep white

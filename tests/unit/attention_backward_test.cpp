@@ -8,6 +8,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/random/random_state.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::AttentionGradientCheck;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "attn/ops/measure.hpp"
+#include "attn/random/random_state.hpp"
 
 using attn::RandomState;
 using attn::Tensor;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "attn/random/random_state.hpp"
 #include "tests/unit/fixture.hpp"
 
 using attn::RandomState;

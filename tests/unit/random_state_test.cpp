@@ -22,7 +22,7 @@ json draw(RandomState& random, const std::string& call, const json& arguments) {
   if (call == "normal") return random.normal(arguments[0], arguments[1]);
   if (call == "binomial") return random.binomial(arguments[0], arguments[1]);
   if (call == "dirichlet") return random.dirichlet(arguments);
-  if (call == "randint") return random.randint(arguments[0], arguments[1]);
+  if (call == "randint") return random.integer(arguments[0], arguments[1]);
   if (call == "permutation") return random.permutation(arguments[0]);
   throw std::logic_error("the fixture has draws of an unknown kind: " + call);
 }
@@ -84,7 +84,7 @@ TEST_CASE("a binomial draw uses up the stream even where its result is certain")
 
 TEST_CASE("an integer from a range of one costs no draw") {
   RandomState random(3), untouched(3);
-  CHECK(random.randint(-4, -3) == -4);
+  CHECK(random.integer(-4, -3) == -4);
   CHECK(random.random_sample() == untouched.random_sample());
 }
 
@@ -92,10 +92,10 @@ TEST_CASE("integers stay within their range and reach both ends") {
   RandomState random(11);
   const auto largest = std::numeric_limits<std::int64_t>::max();
   const auto smallest = std::numeric_limits<std::int64_t>::min();
-  CHECK(random.randint(largest - 1, largest) == largest - 1);
-  CHECK(random.randint(smallest, smallest + 1) == smallest);
+  CHECK(random.integer(largest - 1, largest) == largest - 1);
+  CHECK(random.integer(smallest, smallest + 1) == smallest);
   std::array<int, 5> seen{};
-  for (int i = 0; i < 200; ++i) ++seen.at(static_cast<std::size_t>(random.randint(-2, 3) + 2));
+  for (int i = 0; i < 200; ++i) ++seen.at(static_cast<std::size_t>(random.integer(-2, 3) + 2));
   CHECK(*std::min_element(seen.begin(), seen.end()) > 0);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("arguments out of range are refused with the value and the range") {
   CHECK_THROWS_WITH(random.dirichlet({1.0, 0.0}),
                     "dirichlet alpha 0 is not positive; valid: any number above 0");
   CHECK_THROWS_AS(random.dirichlet({not_a_number}), attn::Error);
-  CHECK_THROWS_WITH(random.randint(3, 3), "there is no integer from 3 to below 3; valid: low less than high");
+  CHECK_THROWS_WITH(random.integer(3, 3), "there is no integer from 3 to below 3; valid: low less than high");
   CHECK_THROWS_AS(random.permutation(-1), attn::Error);
   RandomState untouched(0);
   CHECK(random.random_sample() == untouched.random_sample());

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "attn/ops/statistics.hpp"
+#include "attn/random/random_state.hpp"
 
 using attn::RandomState;
 using attn::Tensor;

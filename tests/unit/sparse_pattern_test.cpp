@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "attn/error.hpp"
+#include "attn/random/random_state.hpp"
 #include "tests/unit/temporary_file.hpp"
 
 using attn::Tensor;

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <regex>
 
 #include "attn/error.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/trace/trace.hpp"
+#include "tests/unit/well_formed.hpp"
 
 using attn::Tensor;
 using Catch::Contains;
@@ -24,28 +24,6 @@ std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
   return found;
-}
-
-/// Whether every element that is opened is closed, in order, and no & or < stands for itself.
-bool is_well_formed(const std::string& document) {
-  static const std::regex tag(
-      R"(<(/?)([a-z]+)((?:\s+[A-Za-z0-9:-]+="[^"<&]*(?:&(?:amp|lt|gt|quot);[^"<&]*)*")*)\s*(/?)>)");
-  std::vector<std::string> open;
-  auto rest = document.cbegin();
-  for (std::sregex_iterator match(document.begin(), document.end(), tag), end; match != end; ++match) {
-    const std::string between(rest, (*match)[0].first);
-    static const std::regex text("(?:[^<&]|&(?:amp|lt|gt|quot);)*");
-    if (!std::regex_match(between, text)) return false;
-    rest = (*match)[0].second;
-    if ((*match)[4].length() > 0) continue;
-    if ((*match)[1].length() == 0) {
-      open.push_back((*match)[2]);
-    } else {
-      if (open.empty() || open.back() != (*match)[2]) return false;
-      open.pop_back();
-    }
-  }
-  return open.empty() && std::string(rest, document.cend()) == "\n";
 }
 
 }  // namespace

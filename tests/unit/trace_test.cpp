@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "attn/error.hpp"
+
 using attn::Event;
 using attn::Tensor;
 
@@ -136,4 +138,92 @@ TEST_CASE("a group ends where something is thrown in it") {
   CHECK_THROWS_AS(trace.within("group", [] { throw std::runtime_error("stop"); }), std::runtime_error);
   trace.note("idea", "title", "text");
   CHECK(recorder.events[0].id == "idea");
+}
+
+namespace {
+
+attn::AnyTensor any(const attn::Tensor<double, 2>& tensor) {
+  return attn::AnyTensor(attn::view_of(tensor));
+}
+
+template <class Run>
+std::string refusal_of(Run run) {
+  try {
+    run();
+  } catch (const attn::Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("an input is the one that is given in its place") {
+  Recorder events;
+  const attn::GivenTensors given = {{"group/x", any({{5.0, 6.0}})}};
+  attn::Trace trace(events, false, &given);
+  const attn::Tensor<float, 2> own = {{1.0F, 2.0F}};
+  const auto x = trace.within("group", [&] {
+    return trace.input({.id = "x", .axes = {"query", "key"}}, own);
+  });
+  CHECK((x == attn::Tensor<float, 2>{{5.0F, 6.0F}}));
+  CHECK((trace.input({.id = "x", .axes = {"query", "key"}}, own) == own));
+  CHECK_NOTHROW(trace.require_all_given_used());
+}
+
+TEST_CASE("a given tensor may have the batch axis of one sample or not") {
+  for (const auto& tensor : {attn::AnyTensor(attn::view_of(attn::Tensor<double, 2>{{5.0, 6.0}})),
+                             attn::AnyTensor(attn::view_of(attn::Tensor<double, 3>{{{5.0, 6.0}}}))}) {
+    Recorder events;
+    const attn::GivenTensors given = {{"x", tensor}};
+    attn::Trace trace(events, false, &given);
+    const attn::Tensor<double, 3> own = {{{1.0, 2.0}}};
+    CHECK((trace.input({.id = "x", .axes = {"query", "key"}}, own) == attn::Tensor<double, 3>{{{5.0, 6.0}}}));
+  }
+}
+
+TEST_CASE("given tensors that cannot stand for an input are refused") {
+  const auto use = [](const attn::AnyTensor& tensor, const auto& own) {
+    return refusal_of([&] {
+      Recorder events;
+      const attn::GivenTensors given = {{"x", tensor}};
+      attn::Trace trace(events, false, &given);
+      trace.input({.id = "x", .axes = {"query", "key"}}, own);
+    });
+  };
+  const attn::Tensor<double, 2> numbers = {{1.0, 2.0}};
+  const attn::Tensor<bool, 2> mask = {{true, false}};
+  CHECK(use(any({{1.0}}), numbers) ==
+        "x in --input has the shape (1×1); valid for this run: (1 query × 2 key)");
+  CHECK(use(any({{1.0, std::nan("")}}), numbers) == "x in --input has nan at (0, 1); valid: finite numbers");
+  CHECK(use(any({{1.0, 0.5}}), mask) ==
+        "x in --input has 0.5 at (0, 1); valid: 0 or 1, where 1 means may be seen");
+  CHECK(use(any({{1.0, 0.0}}), mask) == "none");
+}
+
+TEST_CASE("a given tensor that no input asks for is refused") {
+  Recorder events;
+  const attn::GivenTensors given = {{"y", any({{1.0}})}};
+  attn::Trace trace(events, false, &given);
+  trace.input({.id = "x"}, 1.0);
+  CHECK(refusal_of([&] { trace.require_all_given_used(); }) ==
+        "y in --input is no input of this run; valid: x");
+}
+
+TEST_CASE("an input that follows from others can only be given as it is") {
+  const attn::Tensor<std::int64_t, 1> own = {3, 1};
+  const auto use = [&](double second) {
+    return refusal_of([&] {
+      Recorder events;
+      const attn::GivenTensors given = {
+          {"lengths", attn::AnyTensor(attn::view_of(attn::Tensor<double, 1>{3.0, second}))}};
+      attn::Trace trace(events, false, &given);
+      trace.settled_input({.id = "lengths", .axes = {"batch"}}, own);
+    });
+  };
+  CHECK(use(1.0) == "none");
+  CHECK(use(2.0) ==
+        "lengths in --input has 2 where this run has 1; it follows from the other inputs and the options; "
+        "valid: leave it "
+        "out");
 }

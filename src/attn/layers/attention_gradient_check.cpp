@@ -36,7 +36,7 @@ double multiply_adds(const AttentionInputs<double>& in) {
   return static_cast<double>(in.Q.size() * in.K.shape(1)) + static_cast<double>(in.V.size() * in.Q.shape(1));
 }
 
-Matrices random_signs(RandomState& random, const std::array<std::size_t, 3>& shape) {
+Matrices random_signs(Random& random, const std::array<std::size_t, 3>& shape) {
   Matrices signs(shape);
   for (double& sign : signs) sign = random.normal() < 0.0 ? -1.0 : 1.0;
   return signs;
@@ -62,8 +62,7 @@ double sum_of_largest(const Matrices& x) {
 template <class T>
 AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& inputs, double temperature,
                                                  const Tensor<T, 3>& d_output,
-                                                 const AttentionGradients<T, 3>& gradients,
-                                                 RandomState& random) {
+                                                 const AttentionGradients<T, 3>& gradients, Random& random) {
   const auto in = in_float64(inputs);
   const auto d_out = as_float64(d_output);
   const double divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
@@ -125,10 +124,9 @@ AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& input
   return result;
 }
 
-#define INSTANTIATE(T)                                                                         \
-  template AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>&, double, \
-                                                            const Tensor<T, 3>&,               \
-                                                            const AttentionGradients<T, 3>&, RandomState&);
+#define INSTANTIATE(T)                                       \
+  template AttentionGradientCheck check_attention_gradients( \
+      const AttentionInputs<T>&, double, const Tensor<T, 3>&, const AttentionGradients<T, 3>&, Random&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attn/layers/attention.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -29,7 +29,6 @@ struct AttentionGradientCheck {
 template <class T>
 AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& inputs, double temperature,
                                                  const Tensor<T, 3>& d_output,
-                                                 const AttentionGradients<T, 3>& gradients,
-                                                 RandomState& random);
+                                                 const AttentionGradients<T, 3>& gradients, Random& random);
 
 }  // namespace attn

@@ -18,7 +18,7 @@ void require_probability(const char* op, double p) {
 }  // namespace
 
 template <std::size_t N>
-Tensor<std::int64_t, N> dropout_mask(RandomState& random, double p, const std::array<std::size_t, N>& shape) {
+Tensor<std::int64_t, N> dropout_mask(Random& random, double p, const std::array<std::size_t, N>& shape) {
   require_probability("dropout_mask", p);
   Tensor<std::int64_t, N> mask(shape);
   for (auto& kept : mask) kept = random.binomial(1, 1.0 - p);
@@ -38,8 +38,8 @@ Tensor<T, N> dropout(const Tensor<T, N>& weights, const Tensor<std::int64_t, N>&
   return dropped;
 }
 
-template Tensor<std::int64_t, 3> dropout_mask(RandomState&, double, const std::array<std::size_t, 3>&);
-template Tensor<std::int64_t, 4> dropout_mask(RandomState&, double, const std::array<std::size_t, 4>&);
+template Tensor<std::int64_t, 3> dropout_mask(Random&, double, const std::array<std::size_t, 3>&);
+template Tensor<std::int64_t, 4> dropout_mask(Random&, double, const std::array<std::size_t, 4>&);
 
 template Tensor<float, 3> dropout(const Tensor<float, 3>&, const Tensor<std::int64_t, 3>&, double);
 template Tensor<float, 4> dropout(const Tensor<float, 4>&, const Tensor<std::int64_t, 4>&, double);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -9,7 +9,7 @@ namespace attn {
 /// `np.random.binomial(1, 1 - p, shape)` draws it. Ranks 3 and 4.
 /// Throws std::invalid_argument unless 0 <= p < 1.
 template <std::size_t N>
-Tensor<std::int64_t, N> dropout_mask(RandomState& random, double p, const std::array<std::size_t, N>& shape);
+Tensor<std::int64_t, N> dropout_mask(Random& random, double p, const std::array<std::size_t, N>& shape);
 
 /// weights · mask / (1 − p): inverted dropout (Srivastava et al. 2014), which keeps the expected value.
 /// Throws std::invalid_argument unless 0 <= p < 1 and the shapes are equal.

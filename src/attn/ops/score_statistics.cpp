@@ -11,7 +11,7 @@
 namespace attn {
 
 template <class T>
-Tensor<T, 1> random_scores(RandomState& random, std::size_t samples, std::size_t d_k) {
+Tensor<T, 1> random_scores(Random& random, std::size_t samples, std::size_t d_k) {
   const auto queries = random.normal<2>(0.0, 1.0, {samples, d_k});
   auto scores = Tensor<T, 1>::from_shape({samples});
   for (std::size_t i = 0; i < samples; ++i) {
@@ -50,8 +50,8 @@ double standard_error_of_variance(double d_k, double samples) {
   return std::sqrt((2.0 * d_k * d_k + 6.0 * d_k) / samples);
 }
 
-#define INSTANTIATE(T)                                                         \
-  template Tensor<T, 1> random_scores(RandomState&, std::size_t, std::size_t); \
+#define INSTANTIATE(T)                                                    \
+  template Tensor<T, 1> random_scores(Random&, std::size_t, std::size_t); \
   template ScoreStatistics score_statistics(const Tensor<T, 1>&, std::size_t, std::size_t);
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -18,7 +18,7 @@ struct ScoreStatistics {
 /// The dot products of `samples` random queries with as many random keys, all numbers normal(0, 1): all
 /// queries are drawn before the first key. Products are summed in float64 and rounded once to T.
 template <class T>
-Tensor<T, 1> random_scores(RandomState& random, std::size_t samples, std::size_t d_k);
+Tensor<T, 1> random_scores(Random& random, std::size_t samples, std::size_t d_k);
 
 /// The scores are taken as they are for the moments, and in rows of `keys` of them, as if each row were one
 /// query's, for softmax; a rest that fills no row is left out there. Instantiated for float and double.

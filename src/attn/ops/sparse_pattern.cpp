@@ -102,7 +102,7 @@ Tensor<bool, 2> fixed_pattern(std::size_t n, std::size_t block) {
   return mask;
 }
 
-Tensor<bool, 2> random_pattern(RandomState& random, std::size_t n, std::size_t count) {
+Tensor<bool, 2> random_pattern(Random& random, std::size_t n, std::size_t count) {
   Tensor<bool, 2> mask({n, n}, false);
   for (std::size_t i = 0; i < n; ++i) {
     const auto keys = random.permutation(static_cast<std::int64_t>(n));

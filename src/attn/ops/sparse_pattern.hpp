@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -18,7 +18,7 @@ Tensor<bool, 2> strided_pattern(std::size_t n, std::size_t stride);
 Tensor<bool, 2> fixed_pattern(std::size_t n, std::size_t block);
 
 /// The query's own key, and for each query the first `count` of a permutation(n), as NumPy draws it.
-Tensor<bool, 2> random_pattern(RandomState& random, std::size_t n, std::size_t count);
+Tensor<bool, 2> random_pattern(Random& random, std::size_t n, std::size_t count);
 
 /// A file of n lines with n digits 0 or 1 each, with or without spaces between them; line i is what query i
 /// attends to. Empty lines are skipped. Throws Error, with the line, for a file that is anything else.

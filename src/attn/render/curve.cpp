@@ -39,6 +39,11 @@ double Scale::place(double value) const {
   return (value - low) / (high - low);
 }
 
+double Scale::value_at(double place) const {
+  if (is_logarithmic) return low * std::pow(high / low, place);
+  return low + place * (high - low);
+}
+
 Scale scale_of(const std::vector<double>& values) {
   std::vector<double> finite;
   std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
@@ -46,6 +51,20 @@ Scale scale_of(const std::vector<double>& values) {
   if (finite.empty()) return {};
   const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
   return {*low, *high, *low > 0.0 && *high > 100.0 * *low};
+}
+
+std::vector<double> ticks_of(const Scale& scale) {
+  std::vector<double> ticks;
+  if (scale.is_logarithmic) {
+    const double rounding = 1e-9;  // of the logarithm of an end that is a power of ten
+    const double last = std::floor(std::log10(scale.high) + rounding);
+    for (double power = std::ceil(std::log10(scale.low) - rounding); power <= last; ++power)
+      ticks.push_back(std::pow(10.0, power));
+  }
+  if (ticks.size() >= 3) return ticks;
+  ticks.clear();
+  for (const double place : {0.0, 0.25, 0.5, 0.75, 1.0}) ticks.push_back(scale.value_at(place));
+  return ticks;
 }
 
 std::string tick(double value) {

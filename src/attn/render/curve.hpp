@@ -16,10 +16,17 @@ struct Scale {
 
   /// Where a value lies between low and high, from 0 to 1; 0.5 on a scale of one value.
   double place(double value) const;
+
+  /// The value at such a place.
+  double value_at(double place) const;
 };
 
 /// The scale of these values; those that are not finite are left out.
 Scale scale_of(const std::vector<double>& values);
+
+/// Values to write beside a scale: its powers of ten where it is logarithmic and has three at least, else
+/// both ends and three between them.
+std::vector<double> ticks_of(const Scale& scale);
 
 /// A tensor whose last axis holds the points of a line: one line for each entry of the axes before it.
 struct Curves {

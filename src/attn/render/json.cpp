@@ -1,74 +1,12 @@
 #include "attn/render/json.hpp"
 
-#include <charconv>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <string_view>
-#include <type_traits>
 #include <utility>
+
+#include "attn/render/json_values.hpp"
 
 namespace attn {
 
 namespace {
-
-using nlohmann::json;
-
-/// Bytes that are no UTF-8 become U+FFFD, so that the document always is.
-std::string quoted(const std::string& text) {
-  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-/// The shortest text that reads back as the same number of that type.
-template <class T>
-void append_number(std::string& text, T number) {
-  char buffer[32];
-  const auto end = std::to_chars(std::begin(buffer), std::end(buffer), number).ptr;
-  text.append(buffer, end);
-}
-
-template <class T>
-void append_value(std::string& text, T value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    text += value ? "true" : "false";
-  } else if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(value)) {
-      text += R"("NaN")";
-    } else if (std::isinf(value)) {
-      text += value < 0 ? R"("-Infinity")" : R"("Infinity")";
-    } else if (value == 0 && std::signbit(value)) {
-      text += "-0.0";  // many readers take -0 for an integer and lose the sign
-    } else {
-      append_number(text, value);
-    }
-  } else {
-    append_number(text, value);
-  }
-}
-
-void append_value(std::string& text, std::monostate) {
-  text += "null";
-}
-
-void append_value(std::string& text, const std::string& value) {
-  text += quoted(value);
-}
-
-template <class T>
-void append_value(std::string& text, const std::vector<T>& values) {
-  text += '[';
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) text += ',';
-    append_value(text, values[i]);
-  }
-  text += ']';
-}
-
-template <class T>
-void append_member(std::string& text, std::string_view name, const T& value) {
-  if (text.back() != '{') text += ',';
-  text.append("\"").append(name).append("\":");
-  append_value(text, value);
-}
 
 /// The elements as nested row-major lists; `element` moves on to the first one that is not written yet.
 template <class T>
@@ -104,26 +42,10 @@ void append_data(std::string& text, const TensorView& tensor) {
   }
 }
 
-/// For each axis null, its labels, or one list of labels for each sample.
-void append_labels(std::string& text, const std::vector<AxisLabels>& labels) {
-  text += ",\"labels\":[";
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (i > 0) text += ',';
-    if (labels[i].empty()) {
-      append_value(text, std::monostate{});
-    } else if (labels[i].per_sample()) {
-      append_value(text, labels[i].lists);
-    } else {
-      append_value(text, labels[i].lists[0]);
-    }
-  }
-  text += ']';
-}
-
 void append_tensor(std::string& text, const Event& event) {
   append_member(text, "shape", event.tensor->shape);
   append_member(text, "axes", event.axes);
-  append_labels(text, event.labels);
+  append_member(text, "labels", event.labels);
   append_member(text, "dtype", std::string(name_of(event.tensor->dtype)));
   if (event.tensor->data == nullptr) return;
   text += ",\"data\":";
@@ -141,13 +63,10 @@ void append_measurement(std::string& text, const Measurement& measurement) {
 
 JsonRenderer::JsonRenderer(const Header& header) {
   document_ = "{";
-  append_member(document_, "schema", std::string("attnlab.trace/1"));
+  append_member(document_, "schema", std::string(trace_schema));
   append_member(document_, "lesson", header.lesson);
   append_member(document_, "title", header.title);
-  document_ += ",\n\"config\":{";
-  for (const auto& [name, value] : header.config)
-    std::visit([&, &key = name](const auto& set) { append_member(document_, key, set); }, value);
-  document_ += "},\n\"events\":[";
+  document_ += ",\n\"config\":" + config_as_json(header) + ",\n\"events\":[";
 }
 
 void JsonRenderer::receive(const Event& event) {

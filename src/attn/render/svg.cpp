@@ -61,10 +61,14 @@ void SvgRenderer::receive(const Event& event) {
   if (!event.distribution && !is_curve(event)) return;
   const auto drawing = event.distribution ? svg::heatmaps(event) : svg::line_plot(event);
   const auto formula = event.id + (event.formula.empty() ? "" : " = " + first_line(event.formula));
-  auto figure = svg::text(0.0, 14.0, event.title, svg::Anchor::start, "heading");
-  figure += svg::text(0.0, 32.0, formula, svg::Anchor::start, "formula");
+  draw(event.title, formula, drawing);
+}
+
+void SvgRenderer::draw(const std::string& heading, const std::string& line, const svg::Drawing& drawing) {
+  auto figure = svg::text(0.0, 14.0, heading, svg::Anchor::start, "heading");
+  figure += svg::text(0.0, 32.0, line, svg::Anchor::start, "formula");
   figure += svg::at(0.0, 46.0, drawing.elements);
-  place(figure, std::max(drawing.width, svg::text_width(formula, 12.0)), drawing.height + 46.0);
+  place(figure, std::max(drawing.width, svg::text_width(line, 12.0)), drawing.height + 46.0);
 }
 
 void SvgRenderer::place(const std::string& figure, double width, double height) {

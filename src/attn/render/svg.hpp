@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "attn/render/svg_shapes.hpp"
 #include "attn/trace/event.hpp"
 
 namespace attn {
@@ -13,6 +14,9 @@ class SvgRenderer : public Sink {
  public:
   explicit SvgRenderer(const Header& header);
   void receive(const Event& event) override;
+
+  /// Another figure, below the others, with a heading and a line under it.
+  void draw(const std::string& heading, const std::string& line, const svg::Drawing& drawing);
 
   /// The document. Throws Error where the trace had neither weights nor a curve. Leaves the renderer empty.
   std::string finish();

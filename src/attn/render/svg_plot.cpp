@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-
-#include "attn/render/curve.hpp"
+#include <vector>
 
 namespace attn::svg {
 
@@ -17,46 +16,56 @@ constexpr double left = 76.0, top = 12.0;
 constexpr std::array<const char*, 8> colours = {"#2171b5", "#d94801", "#238b45", "#6a51a3",
                                                 "#cb181d", "#0f8a8a", "#8c6d31", "#737373"};
 
-double value_at(const Scale& scale, double place) {
-  if (scale.is_logarithmic) return scale.low * std::pow(scale.high / scale.low, place);
-  return scale.low + place * (scale.high - scale.low);
+/// A colour for each line; from the ninth on the same ones dashed.
+std::string stroke(std::size_t line) {
+  const char* dashes = line < colours.size() ? "" : " stroke-dasharray=\"7 4\"";
+  return fmt::format("stroke=\"{}\"{} class=\"line\"", colours[line % colours.size()], dashes);
 }
 
-double x_of(const Curves& curves, std::size_t i) {
-  return left + curves.horizontal.place(curves.positions[i]) * plot_width;
+double x_of(const Curves& curves, double position) {
+  return left + curves.horizontal.place(position) * plot_width;
 }
 
 double y_of(const Curves& curves, double value) {
   return top + (1.0 - curves.vertical.place(value)) * plot_height;
 }
 
+/// A few positions that stand apart are written themselves.
+std::vector<double> horizontal_ticks(const Curves& curves) {
+  constexpr std::size_t most_positions = 10;
+  const bool stand_apart = curves.horizontal.is_logarithmic && curves.positions.size() <= most_positions;
+  return stand_apart ? curves.positions : ticks_of(curves.horizontal);
+}
+
 std::string frame_and_ticks(const Curves& curves) {
   auto elements =
       fmt::format("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" class=\"frame\"/>\n", left, top,
                   plot_width, plot_height);
-  for (const double place : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-    const double y = top + (1.0 - place) * plot_height, x = left + place * plot_width;
+  for (const double value : ticks_of(curves.vertical)) {
+    const double y = y_of(curves, value);
     elements += fmt::format("<line x1=\"{:g}\" y1=\"{:.1f}\" x2=\"{:g}\" y2=\"{:.1f}\" class=\"grid\"/>\n",
                             left, y, left + plot_width, y);
-    elements += text(left - 6.0, y + 4.0, tick(value_at(curves.vertical, place)), Anchor::end, "label");
-    elements +=
-        text(x, top + plot_height + 18.0, tick(value_at(curves.horizontal, place)), Anchor::middle, "label");
+    elements += text(left - 6.0, y + 4.0, tick(value), Anchor::end, "label");
   }
+  for (const double position : horizontal_ticks(curves))
+    elements +=
+        text(x_of(curves, position), top + plot_height + 18.0, tick(position), Anchor::middle, "label");
   return elements;
 }
 
 /// The line with a gap wherever a value is not finite.
-std::string path_of(const Curves& curves, const Curves::Line& line, const char* colour) {
+std::string path_of(const Curves& curves, std::size_t index) {
+  const auto& line = curves.lines[index];
   std::string path;
   bool is_drawing = false;
   for (std::size_t i = 0; i < line.values.size(); ++i) {
     const bool is_finite = std::isfinite(line.values[i]);
     if (is_finite)
-      path += fmt::format("{}{:.1f} {:.1f} ", is_drawing ? 'L' : 'M', x_of(curves, i),
+      path += fmt::format("{}{:.1f} {:.1f} ", is_drawing ? 'L' : 'M', x_of(curves, curves.positions[i]),
                           y_of(curves, line.values[i]));
     is_drawing = is_finite;
   }
-  return fmt::format("<path d=\"{}\" stroke=\"{}\" class=\"line\"/>\n", path, colour);
+  return fmt::format("<path d=\"{}\" {}/>\n", path, stroke(index));
 }
 
 std::string axis_name(const Curves& curves) {
@@ -68,17 +77,15 @@ std::string axis_name(const Curves& curves) {
 
 }  // namespace
 
-Drawing line_plot(const Event& event) {
-  const auto curves = curves_of(event);
+Drawing line_plot(const Curves& curves) {
   Drawing plot{frame_and_ticks(curves), left + plot_width + 30.0, top + plot_height + 46.0};
   for (std::size_t i = 0; i < curves.lines.size(); ++i) {
     const auto& line = curves.lines[i];
-    const char* colour = colours[i % colours.size()];
-    plot.elements += path_of(curves, line, colour);
+    plot.elements += path_of(curves, i);
     if (line.name.empty()) continue;
     const double y = top + 14.0 + 18.0 * static_cast<double>(i);
-    plot.elements += fmt::format("<rect x=\"{:g}\" y=\"{:g}\" width=\"18\" height=\"4\" fill=\"{}\"/>\n",
-                                 left + plot_width + 14.0, y - 6.0, colour);
+    plot.elements += fmt::format("<line x1=\"{0:g}\" y1=\"{2:g}\" x2=\"{1:g}\" y2=\"{2:g}\" {3}/>\n",
+                                 left + plot_width + 14.0, left + plot_width + 32.0, y - 4.0, stroke(i));
     plot.elements += text(left + plot_width + 38.0, y, line.name, Anchor::start, "label");
     plot.width = std::max(plot.width, left + plot_width + 44.0 + text_width(line.name, 12.0));
     plot.height = std::max(plot.height, y + 12.0);
@@ -86,6 +93,10 @@ Drawing line_plot(const Event& event) {
   plot.elements +=
       text(left + plot_width / 2, top + plot_height + 38.0, axis_name(curves), Anchor::middle, "label");
   return plot;
+}
+
+Drawing line_plot(const Event& event) {
+  return line_plot(curves_of(event));
 }
 
 }  // namespace attn::svg

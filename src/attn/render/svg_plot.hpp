@@ -1,12 +1,16 @@
 #pragma once
 
+#include "attn/render/curve.hpp"
 #include "attn/render/svg_shapes.hpp"
 #include "attn/trace/event.hpp"
 
 namespace attn::svg {
 
-/// The curves of a step as lines over their last axis, with ticks and, for several lines, their names. A
-/// scale whose values span a factor of more than a hundred is logarithmic, and says so.
+/// Curves as lines, with ticks and, for several lines, their names.
+Drawing line_plot(const Curves& curves);
+
+/// The curves of a step over its last axis. A scale whose values span a factor of more than a hundred is
+/// logarithmic, and says so.
 Drawing line_plot(const Event& event);
 
 }  // namespace attn::svg

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -20,6 +19,11 @@ bool selects(std::string_view selection, std::string_view id) {
 
 }  // namespace
 
+bool is_selected(std::string_view id, const std::vector<std::string>& wanted) {
+  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                       [&](const auto& selection) { return selects(selection, id); });
+}
+
 Filter::Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only)
     : next_(next), wanted_(std::move(wanted)), shapes_only_(shapes_only) {}
 
@@ -27,16 +31,11 @@ void Filter::receive(const Event& event) {
   if (wanted_.empty() && !shapes_only_) return next_.receive(event);
   if (!event.tensor) return;
   seen_.push_back(event.id);
-  if (!is_wanted(event.id)) return;
+  if (!is_selected(event.id, wanted_)) return;
   if (!shapes_only_) return next_.receive(event);
   Event outline = event;
   outline.tensor->data = nullptr;
   next_.receive(outline);
-}
-
-bool Filter::is_wanted(const std::string& id) const {
-  return wanted_.empty() || std::any_of(wanted_.begin(), wanted_.end(),
-                                        [&](const auto& selection) { return selects(selection, id); });
 }
 
 void Filter::require_all_seen() const {

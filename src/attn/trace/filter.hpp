@@ -1,11 +1,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attn/trace/event.hpp"
 
 namespace attn {
+
+/// Whether an id is among the wanted ones or belongs to one of the wanted groups, such as "encoder/"; every
+/// id where nothing in particular is wanted.
+bool is_selected(std::string_view id, const std::vector<std::string>& wanted);
 
 /// Passes on part of a trace: only the wanted tensors, or tensors without their numbers, or both.
 class Filter : public Sink {
@@ -20,8 +25,6 @@ class Filter : public Sink {
   void require_all_seen() const;
 
  private:
-  bool is_wanted(const std::string& id) const;
-
   Sink& next_;
   std::vector<std::string> wanted_;
   bool shapes_only_;

@@ -1,24 +1,16 @@
 #include "attn/trace/trace.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
+#include "attn/error.hpp"
+#include "attn/trace/id.hpp"
+
 namespace attn {
-
-namespace {
-
-bool is_valid_id(const std::string& id) {
-  const auto allowed = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           std::string_view("_./=-").find(c) != std::string_view::npos;
-  };
-  return !id.empty() && std::all_of(id.begin(), id.end(), allowed);
-}
-
-}  // namespace
 
 bool Limit::holds(double value) const {
   switch (comparison) {
@@ -80,7 +72,43 @@ std::string Trace::find(const std::string& name) const {
   return name;
 }
 
+void Trace::require_all_given_used() const {
+  if (given_ == nullptr) return;
+  for (const auto& [id, tensor] : *given_)
+    if (std::find(input_ids_.begin(), input_ids_.end(), id) == input_ids_.end())
+      throw Error(
+          fmt::format("{} in --input is no input of this run; valid: {}", id, fmt::join(input_ids_, ", ")));
+}
+
+void Trace::replace(const About& about, TensorView tensor, void* elements) const {
+  if (!is_given(about.id)) return;
+  const auto id = prefix_ + about.id;
+  const auto& given = given_->at(id);
+  auto axes = about.axes;
+  const bool has_batch = tensor.shape.size() == axes.size() + 1;
+  if (has_batch) axes.insert(axes.begin(), "batch");
+  const bool shows_batch = has_batch && (batched_ || given.shape().size() == tensor.shape.size());
+  if (has_batch && !shows_batch) {
+    axes.erase(axes.begin());
+    tensor.shape.erase(tensor.shape.begin());
+  }
+  if (given.shape() != tensor.shape)
+    throw Error(fmt::format("{} in --input has the shape ({}); valid for this run: {}", id,
+                            to_string(given.shape()), shape_with_axes(tensor.shape, axes)));
+  copy_elements(id, given, tensor.dtype, elements);
+}
+
+void Trace::require_equal(const About& about, const TensorView& expected, const TensorView& given) const {
+  for (std::size_t i = 0; i < element_count(expected.shape); ++i)
+    if (expected.at(i) != given.at(i))
+      throw Error(
+          fmt::format("{}{} in --input has {} where this run has {}; it follows from the other inputs and "
+                      "the options; valid: leave it out",
+                      prefix_, about.id, given.at(i), expected.at(i)));
+}
+
 void Trace::emit(Kind kind, const About& about, TensorView tensor) {
+  if (kind == Kind::input) input_ids_.push_back(prefix_ + about.id);
   Event event{.kind = kind,
               .id = about.id,
               .title = about.title,

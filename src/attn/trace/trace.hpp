@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attn/trace/event.hpp"
+#include "attn/trace/given.hpp"
 
 namespace attn {
 
@@ -32,12 +33,14 @@ struct Claim {
   std::string note{};
 };
 
-/// The tap between a lesson and whoever watches it. Watching changes nothing: `input` and `step` return the
-/// tensor that they were given.
+/// The tap between a lesson and whoever watches it. Watching changes nothing: `step` returns the tensor that
+/// it was given, and so does `input`, unless the person who runs the lesson has put another in its place.
 class Trace {
  public:
-  /// Lessons compute with a batch axis throughout; `batched` says whether it is shown.
-  Trace(Sink& sink, bool batched) : sink_(sink), batched_(batched) {}
+  /// Lessons compute with a batch axis throughout; `batched` says whether it is shown. Inputs that `given`
+  /// has are taken from there.
+  Trace(Sink& sink, bool batched, const GivenTensors* given = nullptr)
+      : sink_(sink), batched_(batched), given_(given) {}
 
   /// Calls `show` with every event of it in the group `group`: the id `scores` becomes `group/scores`, and so
   /// do the ids that a step was computed from, where the group has them. Groups nest. Returns what `show`
@@ -55,19 +58,43 @@ class Trace {
   void note(const std::string& id, const std::string& title, const std::string& text,
             const std::string& formula = "");
 
-  /// A tensor [(batch×)axes…] that the lesson starts from. Returns it.
+  /// A tensor [(batch×)axes…] that the lesson starts from. Returns it, or the one that is given in its place.
+  /// Throws Error where that one has another shape, or elements that this one could not have.
   template <class T, std::size_t N>
   Tensor<T, N> input(const About& about, Tensor<T, N> tensor) {
+    tensor = given_or(about, std::move(tensor));
     emit(Kind::input, about, view_of(tensor));
     return tensor;
   }
 
-  /// A number that the lesson starts from. Returns it.
+  /// A number that the lesson starts from, likewise.
   template <class T>
   T input(const About& about, T scalar) {
+    replace(about, view_of(scalar), &scalar);
     emit(Kind::input, about, view_of(scalar));
     return scalar;
   }
+
+  /// An input that follows from other inputs and from the options: it is shown like them, but the one that is
+  /// given in its place must be equal. Throws Error where it is not.
+  template <class T, std::size_t N>
+  void settled_input(const About& about, const Tensor<T, N>& tensor) {
+    require_equal(about, view_of(tensor), view_of(given_or(about, tensor)));
+    emit(Kind::input, about, view_of(tensor));
+  }
+
+  /// The tensor that is given in the place of this input, or this one, without showing it.
+  template <class T, std::size_t N>
+  Tensor<T, N> given_or(const About& about, Tensor<T, N> tensor) {
+    replace(about, view_of(tensor), tensor.data());
+    return tensor;
+  }
+
+  /// Whether a tensor is given in the place of the input `id` of this group.
+  bool is_given(const std::string& id) const { return given_ != nullptr && given_->count(prefix_ + id) > 0; }
+
+  /// Throws Error for the first given tensor that no input of the run was, with the ids of all inputs.
+  void require_all_given_used() const;
 
   /// A tensor [(batch×)axes…] that the lesson computed. Returns it.
   template <class T, std::size_t N>
@@ -99,15 +126,20 @@ class Trace {
   /// where there is none.
   std::string find(const std::string& name) const;
 
+  /// Overwrites the elements of the input `about` with those that are given for it, where there are any.
+  void replace(const About& about, TensorView tensor, void* elements) const;
+  void require_equal(const About& about, const TensorView& expected, const TensorView& given) const;
   void emit(Kind kind, const About& about, TensorView tensor);
   void send(Event event);
 
   Sink& sink_;
   bool batched_;
+  const GivenTensors* given_;
   bool all_claims_hold_ = true;
   std::string prefix_;
   std::map<std::string, AxisLabels> labels_;
   std::set<std::string> ids_;
+  std::vector<std::string> input_ids_;
 };
 
 }  // namespace attn

@@ -32,7 +32,7 @@ Tensor<T, 1> as_vector(const Tensor<T, 3>& row) {
 /// Mean and variance are updated mask by mask (Welford 1962), so that a weight that is never dropped keeps
 /// its value exactly and has variance 0.
 template <class T>
-DropoutMoments<T> dropout_moments(RandomState& random, const Tensor<T, 1>& weights, double p,
+DropoutMoments<T> dropout_moments(Random& random, const Tensor<T, 1>& weights, double p,
                                   std::size_t samples) {
   if (samples == 0) throw std::invalid_argument("[dropout_moments] samples is 0: it must be at least 1");
   const auto row = as_row(weights);
@@ -70,8 +70,8 @@ double error_of_mean(const DropoutMoments<T>& moments, const Tensor<T, 1>& weigh
   return largest;
 }
 
-#define INSTANTIATE(T)                                                                                \
-  template DropoutMoments<T> dropout_moments(RandomState&, const Tensor<T, 1>&, double, std::size_t); \
+#define INSTANTIATE(T)                                                                           \
+  template DropoutMoments<T> dropout_moments(Random&, const Tensor<T, 1>&, double, std::size_t); \
   template double error_of_mean(const DropoutMoments<T>&, const Tensor<T, 1>&, double, double);
 INSTANTIATE(float)
 INSTANTIATE(double)

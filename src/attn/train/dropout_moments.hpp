@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -18,8 +18,7 @@ struct DropoutMoments {
 /// (samples, keys)) does. Instantiated for float and double. Throws std::invalid_argument unless 0 <= p < 1
 /// and there is a sample.
 template <class T>
-DropoutMoments<T> dropout_moments(RandomState& random, const Tensor<T, 1>& weights, double p,
-                                  std::size_t samples);
+DropoutMoments<T> dropout_moments(Random& random, const Tensor<T, 1>& weights, double p, std::size_t samples);
 
 /// How far the mean is from the weights, in standard errors weight · √(p / (1 − p) / samples): the largest
 /// over the keys; NaN where one is NaN or nothing is dropped.

@@ -1,0 +1,95 @@
+#include "lab/command_line.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
+#include "attn/text/width.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Error;
+
+constexpr std::size_t help_column = 32;
+constexpr std::size_t help_width = 80;
+
+std::string wrapped(std::string_view text, std::size_t width) {
+  return fmt::format("{}", fmt::join(attn::wrap(text, width), "\n"));
+}
+
+}  // namespace
+
+std::string help_paragraph(std::string_view text) {
+  return wrapped(text, help_width);
+}
+
+std::string help_of_option(std::string_view text) {
+  return wrapped(text, help_width - help_column);
+}
+
+std::string help_examples(const std::vector<std::string_view>& examples) {
+  std::string text = "Examples:\n";
+  for (const auto example : examples) text += fmt::format("  attnlab {}\n", example);
+  return text;
+}
+
+void prepare(CLI::App& app, const std::string& footer) {
+  app.get_formatter()->column_width(help_column);
+  app.set_help_flag();
+  app.allow_extras();
+  app.footer(footer);
+}
+
+CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
+                             const std::string& help, std::function<void(const std::string&)> assign_text) {
+  const auto name = fmt::format("--{}", flag);
+  const bool is_list = values == Values::list;
+  auto* option = app.add_option(
+      name,
+      [name, value = std::string(value), is_list, assign_text](const CLI::results_t& texts) {
+        if (texts.size() > 1 && !is_list)
+          throw Error(fmt::format("{} is given {} times: {}; valid: once", name, texts.size(),
+                                  fmt::join(texts, ", ")));
+        if (texts.front().empty() && !is_list)
+          throw Error(fmt::format("{} \"\" has no value; valid: {} {}", name, name, value));
+        for (const auto& text : texts) assign_text(text);
+        return true;
+      },
+      help);
+  option->type_name(std::string(value))->type_size(1)->expected(1)->allow_extra_args(false);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return option;
+}
+
+std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return PrintText{app.help()};
+  } catch (const CLI::ParseError& error) {
+    throw Error(fmt::format("{}: {}; valid: see attnlab {} --help", command, error.what(), command));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options()) names.push_back(option->get_name());
+  return names;
+}
+
+void refuse_option(const CLI::App& app, std::string_view command, const std::string& name) {
+  throw Error(fmt::format("{} has no option {}; did you mean {}?", command, name,
+                          attn::nearest(name, option_names(app))));
+}
+
+void refuse_choice(std::string_view flag, std::string_view text, const std::vector<std::string>& valid) {
+  throw Error(fmt::format("--{} {} is unknown; valid: {}", flag, text, fmt::join(valid, ", ")));
+}
+
+}  // namespace lab

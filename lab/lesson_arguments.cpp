@@ -1,0 +1,220 @@
+#include "lab/lesson_arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "attn/error.hpp"
+#include "lab/command_line.hpp"
+#include "lab/diff_arguments.hpp"
+#include "lab/option_values.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Error;
+using lessons::Lesson;
+using lessons::OptionInfo;
+using lessons::Options;
+
+constexpr std::size_t longest_value = 48;
+const char* const computed = "What is computed";
+const char* const shown = "How it is shown";
+const char* const compared = "Compared with a stored trace";
+
+/// How the value of an option is called beside its flag: its alternatives, unless they are too many for that.
+std::string value_name(const OptionInfo& info) {
+  return info.value.size() <= longest_value ? std::string(info.value) : "NAME";
+}
+
+std::string option_help(const OptionInfo& info, bool repeatable, const std::string& default_value) {
+  std::string text(info.help);
+  if (value_name(info) != info.value) text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
+  if (repeatable) text += "; repeat it for a batch, shorter ones are padded";
+  const auto otherwise = default_value.empty() ? std::string(info.otherwise) : default_value;
+  if (!otherwise.empty()) text += "; default " + otherwise;
+  return help_of_option(text);
+}
+
+template <class Field>
+constexpr bool is_list = false;
+template <class Item>
+constexpr bool is_list<std::vector<Item>> = true;
+
+/// Adds the options of the lesson; parsing fills `options`, which starts as the lesson's defaults.
+void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
+  options = lesson.defaults;
+  lessons::visit_options(options, [&](const OptionInfo& info, auto& field) {
+    if (!lesson.uses(info.key)) return;
+    using Field = std::decay_t<decltype(field)>;
+    constexpr bool is_text_list = std::is_same_v<Field, std::vector<std::string>>;
+    const auto help = option_help(info, is_text_list && lesson.takes_batches, text_of(field));
+    if constexpr (std::is_same_v<Field, bool>) {
+      app.add_flag_callback(
+             fmt::format("--{}", info.flag),
+             [&field, &options, info] {
+               field = true;
+               options.typed.insert(info.key);
+             },
+             help)
+          ->group(computed);
+    } else {
+      auto is_first = std::make_shared<bool>(true);
+      add_text_option(app, info.flag, value_name(info), is_text_list ? Values::list : Values::one, help,
+                      [info, &field, &options, is_first](const std::string& text) {
+                        options.typed.insert(info.key);
+                        if constexpr (is_list<Field>)
+                          if (std::exchange(*is_first, false)) field.clear();
+                        assign(info, field, text);
+                      })
+          ->group(computed);
+    }
+  });
+  options.sentence.clear();
+  options.source.clear();
+  options.target.clear();
+  add_text_option(
+      app, "input", "FILE", Values::one,
+      help_of_option("tensors by id, from an .npz, .safetensors or JSON file, in the place of inputs; "
+                     "dimensions follow, and the rest is drawn"),
+      [&options](const std::string& text) { options.input = text; })
+      ->group(computed);
+}
+
+const std::vector<std::pair<std::string, Format>> formats = {
+    {"text", Format::text},
+    {"json", Format::json},
+    {"npz", Format::npz},
+    {"safetensors", Format::safetensors},
+    {"svg", Format::svg}};
+
+void add_presentation_options(CLI::App& app, Presentation& presentation) {
+  const auto add = [&](std::string_view flag, std::string_view value, std::string_view help,
+                       auto assign_text) {
+    add_text_option(app, flag, value, Values::one, help_of_option(help), assign_text)->group(shown);
+  };
+  add("format", "text|json|npz|safetensors|svg", "default text, or what the ending of --output says",
+      [&](const std::string& text) { presentation.format = parse_choice("format", text, formats); });
+  add("output", "FILE", "write to a file, whole or not at all; default standard output",
+      [&](const std::string& text) { presentation.output = text; });
+  add("steps", "ID,ID,...", "show only these inputs and steps; an ID that ends in / stands for its group",
+      [&](const std::string& text) { presentation.steps = split(text, ','); });
+  app.add_flag_callback(
+         "--shapes", [&] { presentation.shapes = true; }, "show shapes only, no numbers")
+      ->group(shown);
+  add("precision", "N", "digits after the decimal point, 0 to 17; default 4",
+      [&](const std::string& text) { presentation.precision = parse_whole("precision", text, 0, 17); });
+  app.add_flag_callback(
+         "--full", [&] { presentation.full = true; }, "show every number of a large tensor")
+      ->group(shown);
+  add("color", "auto|always|never", "shade the weights; default auto: on a terminal, unless NO_COLOR is set",
+      [&](const std::string& text) {
+        presentation.color = parse_choice<Color>(
+            "color", text, {{"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}});
+      });
+}
+
+void add_expectation_options(CLI::App& app, RunLesson& run) {
+  add_text_option(
+      app, "expect", "FILE", Values::one,
+      help_of_option("show only what differs from a stored trace: text, JSON, npz or safetensors; "
+                     "--format text|json is the report's; exit status as of attnlab diff"),
+      [&run](const std::string& text) { run.expected = text; })
+      ->group(compared);
+  add_tolerance_options(app, run.comparison, compared);
+}
+
+/// With --expect it is the report that has a format.
+void settle_expectation(RunLesson& run) {
+  auto& comparison = run.comparison;
+  const auto& [format, output] = std::tie(run.presentation.format, run.presentation.output);
+  if (!run.expected && (comparison.absolute || comparison.relative))
+    throw Error(fmt::format("--{} is the tolerance of a comparison; valid: with --expect FILE",
+                            comparison.absolute ? "atol" : "rtol"));
+  if (!run.expected) return;
+  if (output)
+    throw Error(fmt::format("--output {} beside --expect, which shows only what differs; valid: one of them",
+                            *output));
+  comparison.format = format.value_or(Format::text);
+  if (comparison.format != Format::text && comparison.format != Format::json)
+    throw Error("--expect reports what differs, which is no trace; valid: --format text or json");
+}
+
+bool is_option_of_some_lesson(const std::string& name) {
+  Options options;
+  bool found = false;
+  lessons::visit_options(options, [&](const OptionInfo& info, auto&) {
+    found = found || name == "--" + std::string(info.flag);
+  });
+  return found;
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app, const Lesson& lesson, const std::string& argument) {
+  if (argument.rfind("--", 0) != 0)
+    throw Error(
+        fmt::format("{}: \"{}\" belongs to no option; valid: options only, texts of several words in quotes",
+                    lesson.name, argument));
+  const auto name = argument.substr(0, argument.find('='));
+  if (is_option_of_some_lesson(name))
+    throw Error(
+        fmt::format("{} does not use {}; valid: {}", lesson.name, name, fmt::join(option_names(app), ", ")));
+  refuse_option(app, lesson.name, name);
+}
+
+const Lesson& tour() {
+  static const Lesson tour = {
+      .name = "tour",
+      .title = "all lessons in order, on one sentence",
+      .teaches =
+          "The curriculum from the first lesson to the last, each with its defaults, on a sentence of yours. "
+          "Lessons on two sentences take it as the source and --target beside it. On a terminal the tour "
+          "waits after each lesson: a key goes on, q quits.",
+      .options = {"sentence", "target", "seed", "rng", "dtype"},
+      .takes_batches = false,
+      .defaults = {.sentence = {"I love cats"}, .target = {"J'aime les chats"}},
+      .examples = {"tour", "tour --sentence \"The cat sat on the mat\" --target \"Le chat est assis\""},
+      .element_count = nullptr,
+      .run_float64 = nullptr,
+      .run_float32 = nullptr,
+  };
+  return tour;
+}
+
+Command parse_run(const Lesson& lesson, bool may_expect, int argc, char** argv) {
+  CLI::App app(help_paragraph(fmt::format("{}: {}\n\n{}", lesson.name, lesson.title, lesson.teaches)) + "\n",
+               fmt::format("attnlab {}", lesson.name));
+  prepare(app, help_examples(lesson.examples));
+  RunLesson run{.lesson = &lesson, .options = {}, .presentation = {}};
+  add_lesson_options(app, lesson, run.options);
+  add_presentation_options(app, run.presentation);
+  if (may_expect) add_expectation_options(app, run);
+  app.set_help_flag("--help,-h", "this page")->group(shown);
+  if (const auto help = read_arguments(app, lesson.name, argc, argv)) return *help;
+  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, lesson, extras.front());
+  settle_expectation(run);
+  return run;
+}
+
+}  // namespace
+
+Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
+  return parse_run(lesson, true, argc, argv);
+}
+
+Command parse_tour(int argc, char** argv) {
+  auto command = parse_run(tour(), false, argc, argv);
+  auto* run = std::get_if<RunLesson>(&command);
+  if (run == nullptr) return command;
+  if (run->presentation.format.value_or(Format::text) != Format::text || !run->presentation.steps.empty())
+    throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  if (run->options.sentence.empty()) run->options.sentence = tour().defaults.sentence;
+  if (run->options.target.empty()) run->options.target = tour().defaults.target;
+  return TakeTour{run->options, run->presentation};
+}
+
+}  // namespace lab

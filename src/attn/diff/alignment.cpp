@@ -1,0 +1,72 @@
+#include "attn/diff/alignment.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace attn {
+
+namespace {
+
+struct Match {
+  std::size_t a, b;
+};
+
+/// The items that are in both lists, in the order of `a`.
+std::vector<Match> matches_of(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  std::map<std::pair<std::string_view, std::size_t>, std::size_t>
+      places;  // of an item's n-th occurrence in b
+  std::map<std::string_view, std::size_t> count_a, count_b;
+  for (std::size_t i = 0; i < b.size(); ++i) places[{b[i], count_b[b[i]]++}] = i;
+  std::vector<Match> matches;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (const auto place = places.find({a[i], count_a[a[i]]++}); place != places.end())
+      matches.push_back({i, place->second});
+  return matches;
+}
+
+/// As many of the matches as stand in the same order in both lists.
+std::vector<Match> longest_in_order(const std::vector<Match>& matches) {
+  std::vector<std::size_t> ends;                                   // of the best sequence of each length
+  std::vector<std::optional<std::size_t>> before(matches.size());  // a match in its sequence
+  for (std::size_t i = 0; i < matches.size(); ++i) {
+    const auto end = std::lower_bound(ends.begin(), ends.end(), matches[i].b,
+                                      [&](std::size_t k, std::size_t b) { return matches[k].b < b; });
+    if (end != ends.begin()) before[i] = *std::prev(end);
+    if (end == ends.end()) {
+      ends.push_back(i);
+    } else {
+      *end = i;
+    }
+  }
+  std::vector<Match> sequence;
+  for (auto i = ends.empty() ? std::nullopt : std::optional(ends.back()); i; i = before[*i])
+    sequence.push_back(matches[*i]);
+  std::reverse(sequence.begin(), sequence.end());
+  return sequence;
+}
+
+/// Goes on to the given ends of both lists.
+void append_unequal(std::vector<Pair>& pairs, Match& next, Match end, Unequal unequal) {
+  while (unequal == Unequal::paired && next.a < end.a && next.b < end.b)
+    pairs.push_back({next.a++, next.b++});
+  while (next.a < end.a) pairs.push_back({next.a++, std::nullopt});
+  while (next.b < end.b) pairs.push_back({std::nullopt, next.b++});
+}
+
+}  // namespace
+
+std::vector<Pair> align(const std::vector<std::string>& a, const std::vector<std::string>& b,
+                        Unequal unequal) {
+  std::vector<Pair> pairs;
+  Match next{0, 0};
+  for (const auto& match : longest_in_order(matches_of(a, b))) {
+    append_unequal(pairs, next, match, unequal);
+    pairs.push_back({next.a++, next.b++});
+  }
+  append_unequal(pairs, next, {a.size(), b.size()}, unequal);
+  return pairs;
+}
+
+}  // namespace attn

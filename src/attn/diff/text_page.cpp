@@ -1,0 +1,134 @@
+#include "attn/diff/text_page.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "attn/diff/printed_options.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr std::string_view digits = "0123456789";
+constexpr std::string_view rule_sign = "─";
+
+std::string without_colors(std::string_view line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line.substr(i, 2) == "\x1b[") {
+      const auto end = line.find_first_not_of("0123456789;", i + 2);
+      if (end == std::string_view::npos) break;
+      i = end;
+    } else if (line[i] != '\r') {
+      text += line[i];
+    }
+  }
+  return text;
+}
+
+std::size_t indent_of(const std::string& line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+bool is_rule(const std::string& line) {
+  std::string_view rest = line;
+  while (rest.starts_with(rule_sign)) rest.remove_prefix(rule_sign.size());
+  return !line.empty() && rest.empty();
+}
+
+/// Everything else is indented by two; lines below the first of a heading have no blank line before them.
+bool starts_section(const std::string& line, bool is_after_blank) {
+  return is_after_blank && indent_of(line) < 2;
+}
+
+std::vector<TextSection> sections_of(std::string_view text) {
+  std::vector<TextSection> sections;
+  bool is_after_blank = true;
+  for (std::size_t start = 0, number = 1; start < text.size(); ++number) {
+    const auto end = std::min(text.find('\n', start), text.size());
+    auto line = without_colors(text.substr(start, end - start));
+    start = end + 1;
+    const bool is_blank = line.find_first_not_of(" \t") == std::string::npos;
+    if (!is_blank) {
+      if (sections.empty() || starts_section(line, is_after_blank)) sections.emplace_back();
+      sections.back().lines.push_back({number, std::move(line)});
+    }
+    is_after_blank = is_blank;
+  }
+  return sections;
+}
+
+/// Takes the lines of the options, which stand directly below the rule, out of the section.
+void read_header(TextSection& section, std::size_t rule) {
+  const bool shows_command = section.lines.front().text.starts_with("$ ") && rule > 1;
+  const auto& title = section.lines[shows_command ? 1 : 0].text;
+  section.is_header = true;
+  section.lesson = title.substr(0, title.find(':'));
+  std::string options;
+  auto last = section.lines[rule].number;
+  const auto first = section.lines.begin() + static_cast<std::ptrdiff_t>(rule) + 1;
+  auto end = first;
+  for (; end != section.lines.end() && end->number == last + 1; ++end, ++last)
+    options += '\n' + end->text.substr(indent_of(end->text));
+  section.options = parse_printed_options(options);
+  section.lines.erase(first, end);
+}
+
+/// The number that a heading "6  Each row becomes shares" begins with.
+std::optional<std::size_t> number_of(const std::string& heading) {
+  const auto start = indent_of(heading), end = heading.find_first_not_of(digits, start);
+  if (end == start || heading.compare(std::min(end, heading.size()), 2, "  ") != 0) return std::nullopt;
+  std::size_t number = 0;
+  std::from_chars(heading.data() + start, heading.data() + end, number);
+  return number;
+}
+
+/// The first word of the line that defines the tensor, `scores = Q Kᵀ   [query 3 × key 3]`.
+std::string id_of(const TextSection& section) {
+  for (std::size_t i = 1; i < section.lines.size(); ++i)
+    if (indent_of(section.lines[i].text) == 2) return std::string(words_of(section.lines[i].text).front());
+  return "";
+}
+
+}  // namespace
+
+std::vector<TextSection> parse_text_page(std::string_view text) {
+  auto sections = sections_of(text);
+  std::string lesson;
+  std::size_t steps = 0;
+  for (auto& section : sections) {
+    const auto rule = std::find_if(section.lines.begin(), section.lines.end(),
+                                   [](const auto& line) { return is_rule(line.text); });
+    if (rule != section.lines.end()) {
+      read_header(section, static_cast<std::size_t>(rule - section.lines.begin()));
+      lesson = section.lesson;
+      steps = 0;
+    }
+    section.lesson = lesson;
+    const auto number = number_of(section.lines.front().text);
+    if (number) section.id = id_of(section);
+    if (!section.id.empty()) section.is_numbered_in_order = *number == ++steps;
+    section.name = section.id.empty() ? section.lines.front().text : section.id;
+  }
+  return sections;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t start = line.find_first_not_of(" \t"); start != std::string_view::npos;) {
+    const auto end = std::min(line.find_first_of(" \t", start), line.size());
+    words.push_back(line.substr(start, end - start));
+    start = line.find_first_not_of(" \t", end);
+  }
+  return words;
+}
+
+std::optional<double> number_in(std::string_view word) {
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (end != word.data() + word.size() || error != std::errc()) return std::nullopt;
+  return number;
+}
+
+}  // namespace attn

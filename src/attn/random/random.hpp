@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// A stream of random numbers that NumPy can draw, too: see RandomState and Generator.
+class Random {
+ public:
+  virtual ~Random() = default;
+
+  /// Uniform on [0, 1) with 53 random bits.
+  virtual double random_sample() = 0;
+
+  /// Normal with mean 0 and variance 1.
+  virtual double standard_normal() = 0;
+
+  double normal(double mean = 0.0, double standard_deviation = 1.0) {
+    return mean + standard_deviation * standard_normal();
+  }
+
+  /// A tensor of that shape, filled in C order.
+  template <std::size_t N>
+  Tensor<double, N> normal(double mean, double standard_deviation, const std::array<std::size_t, N>& shape) {
+    Tensor<double, N> values(shape);
+    for (double& value : values) value = normal(mean, standard_deviation);
+    return values;
+  }
+
+  /// Number of successes in `trials` trials of probability `probability`. Throws Error unless
+  /// 0 <= probability <= 1 and 0 <= trials <= 2^53, up to which float64 counts exactly.
+  std::int64_t binomial(std::int64_t trials, double probability);
+
+  /// Uniform on low, …, high − 1. Throws Error unless low < high.
+  std::int64_t integer(std::int64_t low, std::int64_t high);
+
+  /// 0, …, count − 1 shuffled from the end (Fisher & Yates). Throws Error for a negative count.
+  std::vector<std::int64_t> permutation(std::int64_t count);
+
+ private:
+  virtual std::int64_t draw_binomial(std::int64_t trials, double probability) = 0;
+
+  /// Uniform on 0, …, largest; no draw where that is 0.
+  virtual std::uint64_t draw_integer(std::uint64_t largest) { return masked(largest); }
+
+  virtual std::uint32_t next_uint32() = 0;
+  virtual std::uint64_t next_uint64() = 0;
+
+  /// As draw_integer: the lowest bits of 32 or 64, drawn again until they are small enough.
+  std::uint64_t masked(std::uint64_t largest);
+};
+
+}  // namespace attn

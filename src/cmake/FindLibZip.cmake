@@ -1,0 +1,14 @@
+# LibZip::LibZip. Debian's own package configuration asks for the programs zipcmp, zipmerge and ziptool, which
+# come in other packages.
+find_library(LibZip_LIBRARY zip)
+find_path(LibZip_INCLUDE_DIR zip.h)
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(LibZip REQUIRED_VARS LibZip_LIBRARY LibZip_INCLUDE_DIR)
+
+if(LibZip_FOUND AND NOT TARGET LibZip::LibZip)
+  add_library(LibZip::LibZip UNKNOWN IMPORTED)
+  set_target_properties(LibZip::LibZip PROPERTIES
+    IMPORTED_LOCATION ${LibZip_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES ${LibZip_INCLUDE_DIR})
+endif()

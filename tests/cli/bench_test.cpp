@@ -1,0 +1,207 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "attn/text/width.hpp"
+#include "tests/cli/folder.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/unit/well_formed.hpp"
+
+namespace {
+
+using Json = nlohmann::json;
+using Strings = std::vector<std::string>;
+
+const std::string quick = "bench --rounds 1 --d-k 4 --heads 2 --seconds 600 ";
+const std::string tiny = quick + "--lengths 8,16 ";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+/// Status 2, nothing on stdout and one line on stderr that says all of this.
+void check_refused(const std::string& arguments, const Strings& said) {
+  const auto result = run("bench " + arguments);
+  INFO(arguments << '\n' << result.err);
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK(lines_of(result.err).size() == 1);
+  CHECK((contains(result.err, "; valid: ") || contains(result.err, "; did you mean ")));
+  CHECK_FALSE(contains(result.err, "a fault of the program"));
+  for (const auto& part : said) {
+    INFO(part);
+    CHECK(contains(result.err, part));
+  }
+}
+
+Strings cells_of(const std::string& line) {
+  Strings cells;
+  std::size_t begin = 0;
+  for (auto comma = line.find(','); comma != line.npos; comma = line.find(',', begin)) {
+    cells.push_back(line.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  cells.push_back(line.substr(begin));
+  return cells;
+}
+
+void check_kernel(const Json& kernel) {
+  INFO(kernel);
+  for (const char* positive : {"operations", "median_seconds", "lower_quartile_seconds",
+                               "upper_quartile_seconds", "gflops", "share_of_gemm", "share_of_peak"})
+    CHECK(kernel[positive].get<double>() > 0.0);
+  CHECK(kernel["lower_quartile_seconds"] <= kernel["median_seconds"]);
+  CHECK(kernel["median_seconds"] <= kernel["upper_quartile_seconds"]);
+  CHECK(kernel["max_error"].get<double>() < 1e-4);
+  CHECK(kernel["extra_bytes"].get<double>() >= 0.0);
+  CHECK(kernel["seconds"].size() == 1);
+  CHECK((kernel["pass"] == "forward" || kernel["pass"] == "backward"));
+}
+
+std::set<std::string> kernels_in(const Json& length) {
+  std::set<std::string> names;
+  for (const auto& kernel : length["kernels"]) names.insert(kernel["kernel"].get<std::string>());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("bench prints a table for each length, growth, a chart and what its words mean") {
+  const auto text = output_of(tiny);
+  for (const char* part : {"bench: ", "n = 8, forward", "n = 16, forward", "kernel", "quartiles", "GFLOP/s",
+                           "of gemm", "of peak", "memory", "error", "Time grows as a power of n", "┤",
+                           "both scales logarithmic", "threads=1", "4 n² d"})
+    CHECK(contains(text, part));
+  for (const char* kernel : {"xtensor", "plain", "blas", "tiled", "simd", "sparse-simd", "linear-simd"})
+    CHECK(contains(text, std::string("\n  ") + kernel + " "));
+  for (const auto& line : lines_of(text)) {
+    INFO(line);
+    CHECK(attn::display_width(line) <= 80);
+  }
+}
+
+TEST_CASE("bench hands all that it measured to programs") {
+  const auto document = Json::parse(output_of(tiny + "--backward --causal --format json"));
+  CHECK(document["schema"] == "attnlab.bench/1");
+  CHECK(document["config"]["lengths"] == Json({8, 16}));
+  CHECK(document["config"]["causal"] == true);
+  CHECK(document["config"]["window"].is_null());
+  CHECK(document["config"]["dtype"] == "float32");
+  REQUIRE(document["lengths"].size() == 2);
+  for (const auto& length : document["lengths"]) {
+    CHECK(length["gemm_rates"].size() == 1);
+    CHECK(length["peak_rates"].size() == 1);
+    for (const auto& kernel : length["kernels"]) check_kernel(kernel);
+    const auto names = kernels_in(length);
+    for (const char* name : {"xtensor", "plain", "blas", "tiled", "simd", "simd-full", "linear-simd-full"})
+      CHECK(names.count(name) == 1);
+  }
+  CHECK(document["omitted"].empty());
+}
+
+TEST_CASE("bench's ratios are those of the passes that they name") {
+  const auto document =
+      Json::parse(output_of(tiny + "--backward --causal --format json --kernels xtensor,simd,simd-full"));
+  for (const auto& kernel : document["lengths"][0]["kernels"]) {
+    INFO(kernel);
+    CHECK(kernel["of_forward"].is_null() == (kernel["pass"] == "forward"));
+    CHECK(kernel["of_full"].is_null() == (kernel["kernel"] != "simd"));
+    CHECK_FALSE(kernel["times_xtensor"].is_null());
+  }
+  std::set<std::string> grown;
+  for (const auto& growth : document["exponents"]) {
+    grown.insert(growth["kernel"].get<std::string>() + " " + growth["pass"].get<std::string>());
+    CHECK(growth["lengths"] == Json({8.0, 16.0}));
+  }
+  CHECK(grown.size() == 6);
+}
+
+TEST_CASE("bench's operations count the pairs that are visible") {
+  const auto document = Json::parse(
+      output_of(quick + "--lengths 8 --causal --window 1 --kernels simd,simd-full --format json"));
+  const auto& kernels = document["lengths"][0]["kernels"];
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0]["operations"] == 2 * 2.0 * 8 * (8 + 7));
+  CHECK(kernels[1]["operations"] == 2 * 2.0 * 8 * 8 * 8);
+}
+
+TEST_CASE("bench writes a line of names and one for each kernel and length as csv") {
+  const auto lines = lines_of(output_of(tiny + "--kernels plain,simd --format csv"));
+  REQUIRE(lines.size() == 5);
+  const auto names = cells_of(lines[0]);
+  CHECK(names[0] == "n");
+  CHECK(names[1] == "kernel");
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const auto cells = cells_of(lines[i]);
+    CHECK(cells.size() == names.size());
+    CHECK(cells[0] == (i < 3 ? "8" : "16"));
+    CHECK(cells[1] == (i % 2 == 1 ? "plain" : "simd"));
+  }
+}
+
+TEST_CASE("bench draws its curves") {
+  const Folder folder;
+  const auto path = folder.file("times.svg");
+  CHECK(output_of(tiny + "--kernels plain,simd --output " + as_argument(path)) == "");
+  const auto document = read_file(path);
+  CHECK(is_well_formed(document));
+  for (const char* part : {"<svg", "Seconds of a run, forward", "Useful GFLOP/s, forward", ">plain<",
+                           ">simd<", ">gemm<", "<path"})
+    CHECK(contains(document, part));
+}
+
+TEST_CASE("bench takes every option") {
+  output_of(quick +
+            "--lengths 9 --dtype float64 --threads 2 --kv-heads 1 --d-v 3 --window 2 --scores rising");
+  output_of(quick + "--lengths 1 --isa generic --kernels simd");
+  const auto forced =
+      Json::parse(output_of(quick + "--lengths 8 --isa generic --kernels simd --format json"));
+  CHECK(forced["config"]["isa"] == "generic");
+}
+
+TEST_CASE("bench leaves out what takes too long, and says so") {
+  const auto document =
+      Json::parse(output_of("bench --lengths 64,2048 --rounds 1 --d-k 64 --heads 8 --seconds 0.2 --kernels "
+                            "plain,simd --format json"));
+  REQUIRE_FALSE(document["omitted"].empty());
+  for (const auto& omission : document["omitted"]) {
+    CHECK((omission["kernel"] == "plain" || omission["kernel"] == "simd"));
+    CHECK(contains(omission["reason"].get<std::string>(), "0.2 s"));
+  }
+}
+
+TEST_CASE("bench refuses values that it cannot use") {
+  for (const char* option :
+       {"--lengths", "--d-k", "--d-v", "--heads", "--kv-heads", "--threads", "--rounds", "--seconds"})
+    for (const char* value : {"0", "-1", "x", "1e3x", "''"})
+      check_refused(std::string(option) + " " + value, {option});
+  check_refused("--lengths ,", {"--lengths"});
+  check_refused("--lengths 8,,16", {"--lengths"});
+  check_refused("--heads 6 --kv-heads 4", {"--kv-heads 4", "--heads 6", "1, 2, 3, 6"});
+  check_refused("--window -1", {"--window -1"});
+  check_refused("--seconds inf", {"--seconds inf"});
+  check_refused("--dtype half", {"--dtype half", "float32, float64"});
+  check_refused("--isa sse9", {"--isa sse9", "generic"});
+  check_refused("--scores falling", {"--scores falling", "rising"});
+  check_refused("--format png", {"--format png", "csv"});
+  check_refused("--kernels smid", {"\"smid\"", "did you mean simd?", "tiled"});
+  check_refused("--kernels simd-full", {"\"simd-full\"", "--causal"});
+  check_refused("--lengths 8 --format svg", {"svg", "two lengths"});
+  check_refused("--output /nowhere/at/all.json", {"/nowhere/at/all.json", "No such file"});
+  check_refused("--length 8", {"--length", "did you mean --lengths?"});
+  check_refused("now", {"\"now\""});
+}
+
+TEST_CASE("bench checks memory before it takes any") {
+  for (const char* option : {"--lengths", "--d-k", "--d-v", "--heads"}) {
+    const auto arguments = std::string(option) + " 1000000000000";
+    check_refused(arguments, {"need about ", "iB", "are free"});
+    CHECK(run("bench " + arguments).peak_memory < std::size_t{1} << 28);
+  }
+}
+
+TEST_CASE("bench shows how far it is on a terminal only") {
+  const auto result = run(quick + "--lengths 8 --kernels simd");
+  CHECK(result.status == 0);
+  CHECK(result.err == "");
+}

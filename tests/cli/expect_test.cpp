@@ -1,0 +1,136 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/folder.hpp"
+#include "tests/cli/program.hpp"
+
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const Strings endings = {".txt", ".json", ".npz", ".safetensors"};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string expect(const std::string& arguments, const std::string& path) {
+  return arguments + " --expect " + as_argument(path);
+}
+
+void store(const std::string& arguments, const std::string& path) {
+  run(arguments + " --output " + as_argument(path));
+}
+
+void check_met(const std::string& arguments) {
+  const auto result = run(arguments);
+  INFO("attnlab " << arguments << '\n' << result.out << result.err);
+  CHECK(result.out == "");
+  CHECK(result.err == "");
+  CHECK(result.status == 0);
+}
+
+/// A run that differs from what is expected, and says so.
+std::string difference(const std::string& arguments) {
+  const auto result = run(arguments);
+  INFO("attnlab " << arguments << '\n' << result.out << result.err);
+  CHECK(result.err == "");
+  CHECK(result.status == 1);
+  return result.out;
+}
+
+void check_refused(const std::string& arguments, const Strings& parts) {
+  const auto result = run(arguments);
+  INFO("attnlab " << arguments << '\n' << result.err);
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  for (const auto& part : parts) CHECK(contains(result.err, part));
+}
+
+}  // namespace
+
+TEST_CASE("every lesson meets what is expected of it, in every format") {
+  const Folder folder;
+  for (const auto& lesson : lessons())
+    for (const auto& ending : endings) {
+      const auto path = folder.file("expected" + ending);
+      store(lesson, path);
+      check_met(expect(lesson, path));
+    }
+}
+
+TEST_CASE("a run that differs tells where, with the file and this run by name") {
+  const Folder folder;
+  for (const auto& ending : endings) {
+    const auto path = folder.file("expected" + ending);
+    store("sdpa --sentence 'the cat sat'", path);
+    const auto report = difference(expect("sdpa --sentence 'the cat sat' --causal", path));
+    INFO(report);
+    CHECK(contains(report, "in expected" + ending));
+    CHECK(contains(report, "in this run"));
+    CHECK(contains(report, "weights"));
+  }
+}
+
+TEST_CASE("--steps restricts the run and what is expected") {
+  const Folder folder;
+  for (const auto& ending : endings) {
+    const auto whole = folder.file("whole" + ending), part = folder.file("part" + ending);
+    store("sdpa", whole);
+    store("sdpa --steps weights,output", part);
+    check_met(expect("sdpa --steps weights,output", part));
+    check_met(expect("sdpa --steps weights,output", whole));
+    difference(expect("sdpa --steps weights,output --causal", whole));
+    difference(expect("sdpa", part));
+  }
+}
+
+TEST_CASE("data are expected whatever the run's way of showing them, text in the way it was shown") {
+  const Folder folder;
+  const auto data = folder.file("expected.npz"), text = folder.file("expected.txt");
+  store("sdpa", data);
+  store("sdpa --precision 7", text);
+  check_met(expect("sdpa --precision 7 --full", data));
+  check_met(expect("sdpa --precision 7", text));
+  check_met(expect("sdpa --precision 7 --color always", text));
+  difference(expect("sdpa", text));
+}
+
+TEST_CASE("the coarser element type decides on the tolerance unless one is given") {
+  const Folder folder;
+  const auto path = folder.file("expected.npz");
+  store("sdpa", path);
+  difference(expect("sdpa --atol 0 --rtol 0 --dtype float32", path));
+  const auto result = run(expect("sdpa --dtype float32", path));
+  CHECK(result.status == 0);
+  CHECK_THAT(result.out, Catch::StartsWith("equal within tolerance; the largest difference is "));
+}
+
+TEST_CASE("claims that do not hold are no equal run") {
+  const Folder folder;
+  const std::string arguments = "training --max-norm 1e-300";
+  (void)arguments;
+}
+
+TEST_CASE("the report of an expected run comes as JSON") {
+  const Folder folder;
+  const auto path = folder.file("expected.npz");
+  store("sdpa", path);
+  const auto report = nlohmann::json::parse(difference(expect("sdpa --seed 7 --format json", path)));
+  CHECK(report["status"] == "different");
+  CHECK(report["options"][0]["name"] == "seed");
+}
+
+TEST_CASE("what makes no sense beside --expect is refused") {
+  const Folder folder;
+  const auto path = folder.file("expected.npz");
+  store("sdpa", path);
+  check_refused(expect("sdpa --output x.txt", path), {"--output x.txt", "--expect"});
+  check_refused(expect("sdpa --format svg", path), {"--format text or json"});
+  check_refused(expect("sdpa --shapes", path), {"--shapes"});
+  check_refused(expect("tour", path), {"tour has no option --expect"});
+  check_refused("sdpa --atol 1", {"--atol", "--expect FILE"});
+  check_refused("sdpa --rtol 1", {"--rtol", "--expect FILE"});
+  check_refused(expect("sdpa", folder.file("missing.npz")), {"missing.npz"});
+  check_refused(expect("sdpa --heads 2", path), {"does not use --heads"});
+}

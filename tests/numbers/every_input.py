@@ -1,0 +1,221 @@
+"""tests/numbers/every_input.py PROGRAM: compares the inputs of many runs, bit for bit, with those that the page of
+`PROGRAM --help numbers` draws.
+
+Every value below runs alone with every lesson that has its option, with both generators, and then together with
+others, chosen at random by a fixed seed. Combinations that a lesson refuses are left out.
+"""
+
+import importlib.util
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VECTORS = str(ROOT / "data/tutorial/cat_sat.vectors.txt")
+PATTERN = str(ROOT / "tests/oracle/pattern.txt")
+
+# Of each option the values to try. A value is what stands behind the option, or all arguments where it is a list.
+VALUES = {
+    "sentence": [
+        ["--sentence", "one"],
+        ["--sentence", "a b a c"],
+        ["--sentence", "The cat sat. The cat slept!"],
+        ["--sentence", "the cat", "--sentence", "The cat sat on the mat", "--sentence", "a"],
+        ["--sentence", " ".join(f"word{i}" for i in range(25))],
+        ["--sentence", "she runs", "--sentence", "he walks"],
+    ],
+    "source": [
+        ["--source", "I love cats", "--target", "I love J'aime les chats"],
+        ["--source", "a b c d", "--target", "e"],
+        ["--source", "a b", "--target", "c d e", "--source", "f g h i", "--target", "j"],
+        ["--source", "a b c"],
+        ["--source", "a b c", "--source", "d"],
+    ],
+    "d-model": ["2", "6", "7", "20"],
+    "d-k": ["3", "6", "4,16,64"],
+    "d-v": ["5", "6"],
+    "d-a": ["3"],
+    "heads": ["1", "2", "4"],
+    "kv-heads": ["1", "2"],
+    "samples": ["50", "99"],
+    "causal": [["--causal"]],
+    "window": ["0", "1"],
+    "dropout": ["0", "0.1", "0.5", "0.9"],
+    "temperature": ["0.5"],
+    "residual": [["--residual"]],
+    "norm": [["--norm"], "pre", "post"],
+    "seed": ["0", "7", "4294967295"],
+    "weight-scale": ["xavier", "he", "0.02", "3", "0"],
+    "embeddings": [
+        ["--embeddings", VECTORS, "--sentence", "the cat sat"],
+        ["--embeddings", VECTORS, "--sentence", "sat The", "--sentence", "cat sat the"],
+        ["--embeddings", VECTORS, "--source", "the cat", "--target", "cat sat the"],
+    ],
+    "encoding": ["sinusoidal", "learned", "relative", "t5", "alibi", "rope"],
+    "pairing": ["halves"],
+    "attention": ["bahdanau", "luong-dot", "luong-general", "luong-concat", "multihead"],
+    "bidirectional": [["--bidirectional"]],
+    "hidden": ["3", "4"],
+    "d-ff": ["5"],
+    "activation": ["gelu"],
+    "memory": ["a b c", "the mat"],
+    "classes": ["1", "5"],
+    "new-tokens": ["1", "6"],
+    "variant": ["local", "sparse", "linear", "linformer", "performer", "gqa"],
+    "pattern": ["fixed", "random", PATTERN],
+    "block": ["1", "3"],
+    "rank": ["1", "4"],
+    "features": ["3"],
+    "layers": ["1", "3"],
+    "warmup": ["1", "2", "10"],
+    "max-norm": ["0.5"],
+    "lengths": ["3,5", "8"],
+    "dtype": ["float32"],
+}
+
+# Options that change how a run is shown, or take inputs from elsewhere.
+DRAW_NOTHING = {"rng", "target", "input", "format", "output", "expect", "all", "atol", "rtol", "steps", "shapes",
+                "precision", "full", "color", "help"}
+
+COMBINATIONS = 30  # of each lesson
+
+
+def run(program, arguments):
+    return subprocess.run([program, *arguments], capture_output=True, check=False)
+
+
+def page_of(program):
+    """The page as a module."""
+    text = run(program, ["--help", "numbers"]).stdout.decode()
+    assert text == (ROOT / "lessons/attnlab_numbers.py").read_text("utf-8"), "the program prints another page"
+    assert max(map(len, text.splitlines())) <= 80, "the page is wider than 80 columns"
+    path = pathlib.Path(tempfile.mkdtemp()) / "attnlab_numbers.py"
+    path.write_text(text, "utf-8")
+    spec = importlib.util.spec_from_file_location("attnlab_numbers", path)
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    return page
+
+
+def lessons_of(program):
+    return [line.split()[0] for line in run(program, ["list"]).stdout.decode().splitlines()]
+
+
+def options_of(program, lesson):
+    """The options in a lesson's help that change what it draws."""
+    text = run(program, [lesson, "--help"]).stdout.decode()
+    options = re.findall(r"^  (?:-h,)?--([a-z-]+)", text, re.MULTILINE)
+    unknown = set(options) - set(VALUES) - DRAW_NOTHING
+    assert not unknown, f"{lesson}: no values to try are known for {sorted(unknown)}"
+    return [option for option in options if option in VALUES]
+
+
+def arguments_of(option, value):
+    return value if isinstance(value, list) else [f"--{option}", value]
+
+
+def command_lines(program, lesson):
+    options = options_of(program, lesson)
+    yield []
+    for option in options:
+        for value in VALUES[option]:
+            yield arguments_of(option, value)
+    choose = random.Random(lesson)
+    for _ in range(COMBINATIONS):
+        chosen = choose.sample(options, min(len(options), choose.randint(2, 5)))
+        yield [argument for option in chosen for argument in arguments_of(option, choose.choice(VALUES[option]))]
+
+
+def inputs_in(trace):
+    return {event["id"]: np.array(event["data"], dtype=event["dtype"])
+            for event in trace["events"] if event["kind"] == "input"}
+
+
+def differences(page, trace):
+    """The ids of inputs that differ, or that only one of the two has."""
+    drawn, inputs = page.inputs_of(trace["lesson"], trace["config"]), inputs_in(trace)
+    written = inputs.get("mask")
+    if trace["lesson"] == "seq2seq" and written is not None and "mask" in drawn:
+        drawn["mask"] = np.broadcast_to(drawn["mask"], written.shape)
+    ids = set(drawn) | set(inputs)
+    return sorted(id for id in ids
+                  if id not in drawn or id not in inputs or not page.is_same(drawn[id], inputs[id]))
+
+
+def check_example(page, program):
+    """The few lines at the top of the page."""
+    lines = re.search(r"((?:    .*\n)+)", page.__doc__).group(1)
+    variables = {"np": np}
+    exec(re.sub(r"^    ", "", lines, flags=re.MULTILINE), variables)
+    arguments = ["self-attention", "--sentence", "a b c d e f", "--format", "json"]
+    for id, array in inputs_in(json.loads(run(program, arguments).stdout)).items():
+        assert page.is_same(variables[id], array), f"the example at the top of the page draws another {id}"
+
+
+def check_itself(page, program):
+    """The comparison must find what differs."""
+    trace = json.loads(run(program, ["self-attention", "--format", "json"]).stdout)
+    assert differences(page, trace) == []
+    trace["config"]["seed"] += 1
+    assert differences(page, trace) == ["W_K", "W_Q", "W_V", "X"]
+
+
+def check_npz(page, program, lesson):
+    """An archive has the same inputs, and the same config."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.npz"
+        run(program, [lesson, "--output", str(path)])
+        with np.load(path) as arrays:
+            config = json.loads(arrays["config"].tobytes())
+            wrong = [id for id, drawn in page.inputs_of(lesson, config).items() if not page.is_same(drawn, arrays[id])]
+        return f"differs in npz: {wrong}" if wrong else ""
+
+
+def check_replaced(page, program):
+    """What --input replaces is drawn all the same: the other inputs stay."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(pathlib.Path(folder) / "given.npz")
+        np.savez(path, X=np.zeros((2, 8)), W_K=np.zeros((8, 8)))
+        arguments = ["self-attention", "--sentence", "a b", "--input", path, "--format", "json"]
+        assert differences(page, json.loads(run(program, arguments).stdout)) == ["W_K", "X"]
+
+
+def main():
+    program = sys.argv[1]
+    page = page_of(program)
+    check_itself(page, program)
+    check_example(page, program)
+    check_replaced(page, program)
+    failures, runs, refused, accepted = 0, 0, 0, set()
+    for lesson in lessons_of(program):
+        for arguments in command_lines(program, lesson):
+            for rng in ("legacy", "pcg64"):
+                command = [lesson, *arguments, "--rng", rng, "--format", "json"]
+                done = run(program, command)
+                if done.returncode == 2:
+                    refused += 1
+                    continue
+                runs += 1
+                accepted.update(arguments)
+                wrong = differences(page, json.loads(done.stdout))
+                if wrong:
+                    failures += 1
+                    print("attnlab", *command, "differs in:", *wrong)
+        wrong = check_npz(page, program, lesson)
+        if wrong:
+            failures += 1
+            print(lesson, wrong)
+    print(f"{runs} runs compared, {refused} refused, {failures} differ")
+    tried = {argument for option in VALUES for value in VALUES[option] for argument in arguments_of(option, value)}
+    assert tried <= accepted, f"every lesson refused {sorted(tried - accepted)}"
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+#include "attn/random/generator.hpp"
+
+#include <bit>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "attn/error.hpp"
+
+using attn::Generator;
+using nlohmann::json;
+
+namespace {
+
+json draw(Generator& random, const std::string& call, const json& arguments) {
+  if (call == "random") return random.random_sample();
+  if (call == "normal") return random.normal(arguments[0], arguments[1]);
+  if (call == "binomial") return random.binomial(arguments[0], arguments[1]);
+  if (call == "integers") return random.integer(arguments[0], arguments[1]);
+  if (call == "permutation") return random.permutation(arguments[0]);
+  throw std::logic_error("the fixture has draws of an unknown kind: " + call);
+}
+
+const json& fixture() {
+  static const auto recorded = json::parse(std::ifstream(ATTN_FIXTURES "/generator.json"));
+  return recorded;
+}
+
+}  // namespace
+
+TEST_CASE("every draw of default_rng has the bits that NumPy gives it") {
+  REQUIRE(fixture()["streams"].size() > 5);
+  for (const auto& stream : fixture()["streams"]) {
+    Generator random(stream["seed"]);
+    for (const auto& recorded : stream["draws"]) {
+      INFO("seed " << stream["seed"] << ": " << recorded["call"] << recorded["arguments"]);
+      for (int skipped = 0; skipped < recorded["skip"]; ++skipped)
+        draw(random, recorded["call"], recorded["arguments"]);
+      for (const auto& value : recorded["values"])
+        REQUIRE(draw(random, recorded["call"], recorded["arguments"]) == value);
+    }
+  }
+}
+
+TEST_CASE("a million normal numbers of default_rng have NumPy's bits, those of the tail as well") {
+  REQUIRE(fixture()["checksums"].size() > 5);
+  for (const auto& recorded : fixture()["checksums"]) {
+    INFO("seed " << recorded["seed"] << ": " << recorded["call"]);
+    Generator random(recorded["seed"]);
+    const bool is_normal = recorded["call"] == "normal";
+    std::uint64_t bits = 0;
+    for (int i = 0; i < recorded["count"]; ++i)
+      bits ^= std::bit_cast<std::uint64_t>(is_normal ? random.standard_normal() : random.random_sample());
+    CHECK(bits == recorded["xor"]);
+  }
+}
+
+TEST_CASE("the first numbers of default_rng(42) are the ones that every tutorial prints") {
+  Generator random(42), uniform(42);
+  CHECK(random.normal() == 0.30471707975443135);
+  CHECK(random.normal() == -1.0399841062404955);
+  CHECK(random.normal() == 0.7504511958064572);
+  CHECK(uniform.random_sample() == 0.7739560485559633);
+}
+
+TEST_CASE("a seed becomes the 256 bits of SeedSequence") {
+  CHECK(attn::seed_state(0) == std::array<std::uint64_t, 4>{15793235383387715774u, 12390638538380655177u,
+                                                            2361836109651742017u, 3188717715514472916u});
+}
+
+TEST_CASE("a draw of 32 bits leaves the other half for the next one, and 64 bits do not touch it") {
+  attn::Pcg64 bits(1), same(1);
+  const auto both = same.next_uint64();
+  CHECK(bits.next_uint32() == static_cast<std::uint32_t>(both));
+  CHECK(bits.next_uint64() == same.next_uint64());
+  CHECK(bits.next_uint32() == both >> 32);
+  CHECK(bits.next_uint64() == same.next_uint64());
+}
+
+TEST_CASE("a binomial draw of default_rng costs nothing without trials or with probability 0") {
+  Generator random(3), untouched(3);
+  CHECK(random.binomial(0, 0.5) == 0);
+  CHECK(random.binomial(9, 0.0) == 0);
+  CHECK(random.random_sample() == untouched.random_sample());
+  CHECK(random.binomial(9, 1.0) == 9);
+  CHECK(random.random_sample() != untouched.random_sample());
+}
+
+TEST_CASE("default_rng refuses what is out of range as RandomState does") {
+  Generator random(0);
+  CHECK_THROWS_AS(random.binomial(0, 1.5), attn::Error);
+  CHECK_THROWS_AS(random.binomial(-1, 0.0), attn::Error);
+  CHECK_THROWS_AS(random.integer(3, 3), attn::Error);
+  CHECK_THROWS_AS(random.permutation(-1), attn::Error);
+}
