@@ -45,10 +45,13 @@ std::string isa_names() {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
-/// A whole number, 1 or more (0 for the window).
 std::size_t count_of(std::string_view flag, const std::string& text) {
+  const lessons::OptionInfo info = {.key = flag, .flag = flag, .value = "N", .help = ""};
   std::optional<std::size_t> count;
-  assign({.key = flag, .flag = flag, .value = "N", .help = ""}, count, text);
+  assign(info, count, text);
+  if (const auto smallest = lessons::smallest_count(info); *count < smallest)
+    throw Error(
+        fmt::format("--{} {} is out of range; valid: a whole number, {} or more", flag, text, smallest));
   return *count;
 }
 
@@ -134,7 +137,7 @@ void add_how(CLI::App& app, RunBench& run) {
   group.add("rounds", "N", "rounds at each length; default 7",
             [&](const std::string& text) { run.effort.rounds = parse_whole("rounds", text, 1, 1000000); });
   group.add("seconds", "X",
-            "time for everything; the slowest kernels are left out where they would take longer; default 60",
+            "time for all rounds; the slowest kernels are left out where they would take longer; default 60",
             [&](const std::string& text) { run.effort.seconds = seconds_of(text); });
 }
 

@@ -36,10 +36,10 @@ Unit unit_for(double seconds) {
   return {"s", 1.0};
 }
 
-/// Three digits, without an exponent.
+/// Three digits, but no more than two after the point.
 std::string digits(double value) {
   const int before_point = value > 0.0 ? static_cast<int>(std::floor(std::log10(value))) + 1 : 1;
-  return fmt::format("{:.{}f}", value, std::clamp(3 - before_point, 0, 3));
+  return fmt::format("{:.{}f}", value, std::clamp(3 - before_point, 0, 2));
 }
 
 std::string tick_text(double seconds) {
@@ -102,8 +102,9 @@ std::string heading(const BenchReport& report) {
   return "bench: attention kernels timed against each other as n grows\n" + line + "\n" + wrapped(options, 2);
 }
 
-const Row names = {"kernel",  "median",    "quartiles", "GFLOP/s", "of gemm",
-                   "of peak", "× xtensor", "memory",    "error"};
+const std::vector<Row> names = {
+    {"", "", "", "GFLOP", "of", "of", "speed-", "", ""},
+    {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "error"}};
 
 Row row_of(const Figures& figures) {
   return {figures.kernel,
@@ -128,10 +129,10 @@ std::string ratio_line(const std::string& name, const std::vector<Figures>& all,
 }
 
 std::string table(const Heat& heat, const std::vector<Figures>& all, Pass pass) {
-  std::vector<Row> rows = {names};
+  std::vector<Row> rows = names;
   for (const auto& figures : all)
     if (figures.pass == pass) rows.push_back(row_of(figures));
-  if (rows.size() == 1) return "";
+  if (rows.size() == names.size()) return "";
   return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}\n\n", heat.setting.n, name_of(pass),
                      gflops(attn::bench::median(heat.product_rates)),
                      gflops(attn::bench::median(heat.peak_rates))) +
@@ -172,18 +173,24 @@ std::string omissions(const BenchReport& report) {
 
 std::string legend() {
   const std::size_t size = attn::bench::SquareProduct<float>::size;
-  const auto text = fmt::format(
-      "GFLOP/s: thousand millions of useful multiplications and additions a second, 4 n² d for a head "
-      "forward "
-      "and 10 n² d backward, of which only the pairs that are visible count; linear kernels 4 n d². of gemm: "
-      "in the rate of BLAS on a {0} × {0} product; of peak: in that of multiply-adds in registers; × "
-      "xtensor: "
-      "how many times as fast as the lessons' own attention; each the median of the ratios within a round. "
-      "memory: addresses mapped at one time besides inputs and outputs, by a single run in a process of its "
-      "own, without the threads' stacks and BLAS's own buffers; backward includes forward. error: against "
-      "plain loops in float64, in units of the largest number of the tensor.",
-      size);
-  return "\n" + wrapped(text, 0);
+  const std::vector<std::pair<std::string, std::string>> words = {
+      {"GFLOP/s",
+       "thousand millions of useful multiplications and additions a second: 4 n² d for a head forward and 10 "
+       "n² d backward, of which the pairs that are visible count, and 4 n d² in linear kernels"},
+      {"of gemm", fmt::format("in the rate of BLAS on a product of two {0} × {0} matrices", size)},
+      {"of peak", "in that of multiply-adds on numbers in registers"},
+      {"speed-up", "over xtensor, the lessons' own attention"},
+      {"memory",
+       "mapped at one time besides inputs and outputs, by a single run in a process of its own; stacks of "
+       "threads and BLAS's own buffers do not count; backward with forward before it"},
+      {"error", "against plain loops in float64, in units of the largest number there"},
+      {"ratios", "are medians of the ratios within a round"}};
+  std::string text = "\nWhat the words mean\n\n";
+  for (const auto& [word, meaning] : words) {
+    const auto lines = wrapped(meaning, 12);
+    text += attn::pad_right("  " + word, 12) + lines.substr(12);
+  }
+  return text;
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ DiffReport report_of(const Diff& diff, const DiffNames& names, const Comparison&
 
 /// Whether a printed trace shows only some steps.
 bool is_of_some_steps(const std::string& text) {
-  for (const auto& section : attn::parse_text_page(text))
+  std::string storage;
+  for (const auto& section : attn::parse_text_page(attn::without_decoration(text, storage)))
     for (const auto& option : section.options)
       if (option.first == "steps") return true;
   return false;
@@ -72,6 +73,13 @@ DiffReport compare_with_data(const RunLesson& run, const attn::StoredTrace& expe
   return report_of(diff, names, run.comparison);
 }
 
+/// JSON may have more digits than a number has. Archives have no words, which tells them from JSON.
+std::string note_on_spelling(const attn::StoredTrace& a, const attn::StoredTrace& b, const DiffTraces& diff) {
+  const bool are_json = !a.words().empty() && !b.words().empty();
+  const auto line = are_json ? first_different_line(diff.a, diff.b) : 0;
+  return line == 0 ? "" : fmt::format("equal as numbers, but not written the same: first in line {}\n", line);
+}
+
 }  // namespace
 
 DiffReport compare_files(const DiffTraces& diff) {
@@ -84,7 +92,10 @@ DiffReport compare_files(const DiffTraces& diff) {
   const auto settings = settings_of(diff.comparison);
   if (const auto* text = std::get_if<std::string>(&a))
     return report_of(attn::compare_texts(*text, std::get<std::string>(b), settings), {}, diff.comparison);
-  return report_of(attn::compare_traces(*std::get<1>(a), *std::get<1>(b), settings), {}, diff.comparison);
+  auto report =
+      report_of(attn::compare_traces(*std::get<1>(a), *std::get<1>(b), settings), {}, diff.comparison);
+  if (report.text.empty()) report.text = note_on_spelling(*std::get<1>(a), *std::get<1>(b), diff);
+  return report;
 }
 
 DiffReport compare_with_expected(const RunLesson& run) {

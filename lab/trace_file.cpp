@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
@@ -15,6 +17,8 @@
 namespace lab {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 using attn::Error;
 
@@ -47,15 +51,35 @@ std::string checked_text(std::string text, const std::string& path) {
 }  // namespace
 
 TraceFile open_trace_file(const std::string& path) {
-  if (std::filesystem::is_directory(path)) refuse(path, "it is a directory");
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::exists(status)) refuse(path, error ? error.message() : "No such file or directory");
+  if (fs::is_directory(status)) refuse(path, "it is a directory");
+  if (!fs::is_regular_file(status) && !fs::is_fifo(status)) refuse(path, "it is neither a file nor a pipe");
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse(path, std::strerror(errno));
   std::string start(64, '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   start.resize(static_cast<std::size_t>(file.gcount()));
   if (!is_data(start)) return checked_text(read_rest(file, std::move(start)), path);
-  if (!std::filesystem::is_regular_file(path)) refuse(path, "it is data from a pipe");
+  if (fs::is_fifo(status)) refuse(path, "it is data from a pipe");
   return attn::open_trace(path);
+}
+
+std::size_t first_different_line(const std::string& path_a, const std::string& path_b) {
+  std::error_code error;
+  if (fs::file_size(path_a, error) != fs::file_size(path_b, error) || error) return 0;
+  std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
+  std::vector<char> chunk_a(1 << 16), chunk_b(1 << 16);
+  for (std::size_t line = 1; a && b;) {
+    a.read(chunk_a.data(), static_cast<std::streamsize>(chunk_a.size()));
+    b.read(chunk_b.data(), static_cast<std::streamsize>(chunk_b.size()));
+    const auto end = chunk_a.begin() + std::min(a.gcount(), b.gcount());
+    const auto same = std::mismatch(chunk_a.begin(), end, chunk_b.begin()).first;
+    line += static_cast<std::size_t>(std::count(chunk_a.begin(), same, '\n'));
+    if (same != end) return line;
+  }
+  return 0;
 }
 
 }  // namespace lab

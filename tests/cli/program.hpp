@@ -22,7 +22,7 @@ enum class Output { pipe, terminal, full_device, closed_pipe };
 struct Surroundings {
   std::map<std::string, std::string> environment{};  ///< on top of the tests' own
   Output output = Output::pipe;
-  std::optional<std::size_t> largest_file{};  ///< bytes that a file may have, as on a disk that gets full
+  std::optional<std::size_t> largest_file{};  ///< bytes that a file, and stderr, may have: a disk gets full
   std::function<bool()> killed_when{};        ///< asked over and over; once true the run is killed
 };
 

@@ -126,7 +126,7 @@ TEST_CASE("words are no numbers, whatever the tolerance") {
          Verdict::different));
 }
 
-TEST_CASE("-inf and nan equal themselves and nothing else, whatever the tolerance") {
+TEST_CASE("infinities and nan equal themselves and nothing else, whatever the tolerance") {
   const DiffSettings generous{.absolute = 1e9};
   CHECK((verdict(page, replaced(page, "-inf", "-9.9"), generous) == Verdict::different));
   CHECK((verdict(page, replaced(page, "-inf", "inf"), generous) == Verdict::different));

@@ -2,19 +2,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "attn/diff/trace_report.hpp"
 #include "attn/text/width.hpp"
+#include "tests/unit/compared_traces.hpp"
 #include "tests/unit/memory_trace.hpp"
 
-using attn::compare_traces;
-using attn::DiffSettings;
 using attn::Verdict;
 
 namespace {
-
-using Config = std::vector<std::pair<std::string, attn::ConfigValue>>;
-
-const Config usual = {{"seed", std::int64_t{42}}, {"causal", false}, {"precision", std::int64_t{4}}};
 
 void add_weights(MemoryTrace& trace, const std::vector<double>& weights = {0.25, 0.75, 0.5, 0.5},
                  const std::vector<std::string>& tokens = {"the", "cat"}) {
@@ -22,16 +16,10 @@ void add_weights(MemoryTrace& trace, const std::vector<double>& weights = {0.25,
 }
 
 MemoryTrace trace_of(const std::vector<double>& weights, const std::vector<double>& output = {1.0, 2.0}) {
-  MemoryTrace trace("sdpa", usual);
+  MemoryTrace trace("sdpa");
   add_weights(trace, weights);
   trace.add<double>("output", {2}, output, {"query"});
   trace.add<double>("loss", {}, {0.5});
-  return trace;
-}
-
-MemoryTrace trace_with_config(const Config& config) {
-  MemoryTrace trace("sdpa", config);
-  add_weights(trace);
   return trace;
 }
 
@@ -41,15 +29,6 @@ MemoryTrace trace_of_one(const attn::Shape& shape, const std::vector<T>& element
   MemoryTrace trace;
   trace.add<T>("x", shape, elements);
   return trace;
-}
-
-std::string report(const attn::StoredTrace& a, const attn::StoredTrace& b, const DiffSettings& settings = {},
-                   bool all = false) {
-  return format_diff(compare_traces(a, b, settings), {}, all);
-}
-
-Verdict verdict(const attn::StoredTrace& a, const attn::StoredTrace& b, const DiffSettings& settings = {}) {
-  return compare_traces(a, b, settings).verdict();
 }
 
 const auto plain = trace_of({0.25, 0.75, 0.5, 0.5});
@@ -212,60 +191,6 @@ TEST_CASE("labels that only one of them has are no difference") {
   CHECK((verdict(a, b) == Verdict::equal));
 }
 
-TEST_CASE("configurations that differ are told first and are a difference") {
-  auto other = usual;
-  other[0].second = std::int64_t{43};
-  other[1].second = true;
-  other.emplace_back("weight_scale", "xavier");
-  CHECK(report(trace_with_config(usual), trace_with_config(other)) == R"(Configurations differ
-  seed: 42 in A, 43 in B
-  causal: false in A, true in B
-  weight_scale: unset in A, "xavier" in B
-
-All 1 inputs and steps agree.
-)");
-}
-
-TEST_CASE("options that only say how tensors come and go are told and are no difference") {
-  auto other = usual;
-  other[2].second = std::int64_t{8};
-  other.emplace_back("input", "inputs.npz");
-  const auto a = trace_with_config(usual), b = trace_with_config(other);
-  CHECK((verdict(a, b) == Verdict::equal));
-  CHECK(report(a, b) ==
-        "Configurations differ\n  precision: 4 in A, 8 in B\n  input: unset in A, \"inputs.npz\" in B\n");
-}
-
-TEST_CASE("options are the same however their numbers are written and whether unset or not there") {
-  CHECK((verdict(trace_with_config({{"dropout", 0.0}, {"window", std::monostate{}}}),
-                 trace_with_config({{"dropout", std::int64_t{0}}})) == Verdict::equal));
-}
-
-TEST_CASE("a file without a configuration is compared without it") {
-  MemoryTrace dump;
-  add_weights(dump);
-  CHECK((verdict(trace_with_config(usual), dump) == Verdict::equal));
-}
-
-TEST_CASE("of a run and what is expected only the decisive options that were known are compared") {
-  auto newer = usual;
-  newer[2].second = std::int64_t{8};
-  newer.emplace_back("rng", "legacy");
-  const DiffSettings settings{.a_is_expected = true};
-  const auto expected = trace_with_config(usual);
-  CHECK(report(expected, trace_with_config(newer), settings) == "");
-  newer[0].second = std::int64_t{43};
-  CHECK((verdict(expected, trace_with_config(newer), settings) == Verdict::different));
-}
-
-TEST_CASE("lessons that differ are told first") {
-  MemoryTrace a("sdpa"), b("multihead");
-  add_weights(a);
-  add_weights(b);
-  CHECK(report(a, b) == "Lessons differ: sdpa in A, multihead in B\n\nAll 1 inputs and steps agree.\n");
-  CHECK((verdict(a, b) == Verdict::different));
-}
-
 TEST_CASE("what is not selected is not compared") {
   MemoryTrace a, b;
   a.add<double>("encoder/h", {1}, {1.0});
@@ -275,54 +200,6 @@ TEST_CASE("what is not selected is not compared") {
   CHECK((verdict(a, b, {.only = {"encoder/"}}) == Verdict::equal));
   CHECK((verdict(a, b, {.only = {"encoder/", "output"}}) == Verdict::different));
   CHECK((verdict(a, b, {.only = {"decoder/h"}}) == Verdict::different));
-}
-
-TEST_CASE("claims of the run that do not hold are a difference") {
-  auto diff = compare_traces(plain, plain);
-  diff.claims_of_b_hold = false;
-  CHECK((diff.verdict() == Verdict::different));
-  CHECK_THAT(format_diff(diff, {.a = "expected.npz", .b = "this run"}, false),
-             Catch::EndsWith("Not all claims hold on this run.\n"));
-}
-
-TEST_CASE("words are compared where both traces have some") {
-  const auto told = [](const std::string& note, const std::string& value) {
-    auto trace = trace_of({0.25, 0.75, 0.5, 0.5});
-    trace.tell("weights", {{"kind", "step"}, {"note", note}});
-    trace.tell("rows", {{"kind", "claim"}, {"value", value}});
-    return trace;
-  };
-  const auto a = told("Each row is 1.", "1e-16");
-  CHECK((verdict(a, a) == Verdict::equal));
-  CHECK((verdict(a, plain) == Verdict::equal));
-  CHECK(report(a, told("Each row is 2.", "1e-16")) ==
-        "Words differ\n  weights, note: `Each row is 1.` in A, `Each row is 2.` in B\n\n"
-        "All 3 inputs and steps agree.\n");
-  CHECK((verdict(a, told("Each row is 1.", "2e-16")) == Verdict::within_tolerance));
-  CHECK(report(a, told("Each row is 1.", "2e-16")) ==
-        "equal within tolerance; rows, value: `1e-16` in A, `2e-16` in B\n");
-  CHECK((verdict(a, told("Each row is 1.", "2e-16"), {.absolute = 0.0, .relative = 0.0}) ==
-         Verdict::different));
-  CHECK((verdict(a, told("Each row is 1.", "1e-3")) == Verdict::different));
-}
-
-TEST_CASE("a note or a claim that only one has is a difference of words") {
-  auto a = plain, b = plain;
-  a.tell("idea", {{"kind", "note"}});
-  a.tell("rows", {{"kind", "claim"}});
-  b.tell("rows", {{"kind", "claim"}});
-  CHECK_THAT(report(a, b), Catch::StartsWith("Words differ\n  idea: a note only in A\n"));
-  CHECK_THAT(report(b, a), Catch::StartsWith("Words differ\n  idea: a note only in B\n"));
-}
-
-TEST_CASE("a difference within the tolerance is not called equal where something else differs") {
-  MemoryTrace other("multihead");
-  add_weights(other, {0.25 + 1e-13, 0.75, 0.5, 0.5});
-  MemoryTrace here("sdpa");
-  add_weights(here);
-  CHECK(report(here, other) ==
-        "Lessons differ: sdpa in A, multihead in B\n\n"
-        "All 1 inputs and steps agree, 1 only within tolerance.\n");
 }
 
 TEST_CASE("a table stays within 80 columns where ids allow") {

@@ -50,7 +50,7 @@ std::vector<double> read_all(int descriptor) {
     bytes.insert(bytes.end(), buffer.begin(), buffer.begin() + count);
   }
   std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
   return numbers;
 }
 

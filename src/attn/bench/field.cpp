@@ -56,7 +56,7 @@ class Qualification {
  private:
   std::string reason_for(Ending ending, double operations) {
     if (ending == Ending::out_of_memory) return "it runs out of memory";
-    if (ending == Ending::failed) return "it does not come to an end";
+    if (ending == Ending::failed) return "it fails";
     seconds_per_operation_ = longest_run(effort_) / operations;
     return too_slow(effort_);
   }

@@ -63,6 +63,7 @@ class Race {
     const int threads = settings_.front().threads;
     use_blas_threads(threads);
     Yardsticks<T> yardsticks(threads);
+    watch_ = {};
     seconds_of_yardsticks_ =
         seconds_of([&] { yardsticks.product.run(); }) + seconds_of([&] { yardsticks.loop.run(); });
     leave_out_slowest(field_, settings_, effort_,
@@ -117,7 +118,7 @@ class Race {
   const std::vector<Setting>& settings_;
   const Effort& effort_;
   const Progress& progress_;
-  const Stopwatch watch_;
+  Stopwatch watch_;  ///< since the trials are over
   std::vector<Operands<T>> operands_;
   Field<T> field_;
   double seconds_of_yardsticks_ = 0.0;  ///< a round of them

@@ -12,7 +12,7 @@ namespace attn::bench {
 /// How long and how carefully is measured.
 struct Effort {
   int rounds = 7;
-  double seconds = 60.0;  ///< for everything together; the slowest kernels are left out where they do not fit
+  double seconds = 60.0;   ///< for all rounds; the slowest kernels are left out where they do not fit
   double shortest = 0.02;  ///< seconds of a measurement; quicker runs are repeated within it
 };
 

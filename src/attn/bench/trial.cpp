@@ -40,6 +40,14 @@ void warm_up(const Contestant<T>& contestant, Setting setting) {
   if (passes.backward) passes.backward();
 }
 
+/// The first run is the one whose memory counts. A quick one is run again, so that what happened to disturb
+/// it is not taken for its time.
+double quicker_of_two(const std::function<void()>& run) {
+  constexpr double quick = 0.5;
+  const double first = seconds_of(run);
+  return first < quick ? std::min(first, seconds_of(run)) : first;
+}
+
 /// Seconds, bytes and error of each pass, one after the other.
 template <class T>
 std::vector<double> measure(const Contestant<T>& contestant, Operands<T>& operands, const Setting& setting,
@@ -55,7 +63,7 @@ std::vector<double> measure(const Contestant<T>& contestant, Operands<T>& operan
   for (const auto* run : {&passes.forward, &passes.backward}) {
     if (!*run) continue;
     const TimeLimit limit(seconds);
-    const double taken = seconds_of(*run);
+    const double taken = quicker_of_two(*run);
     numbers.insert(numbers.end(), {taken, memory.growth().value_or(unknown), 0.0});
   }
   const Judge<T> judge(task, operands);

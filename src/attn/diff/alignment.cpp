@@ -1,9 +1,8 @@
 #include "attn/diff/alignment.hpp"
 
 #include <algorithm>
-#include <map>
 #include <string_view>
-#include <utility>
+#include <unordered_map>
 
 namespace attn {
 
@@ -15,14 +14,17 @@ struct Match {
 
 /// The items that are in both lists, in the order of `a`.
 std::vector<Match> matches_of(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  std::map<std::pair<std::string_view, std::size_t>, std::size_t>
-      places;  // of an item's n-th occurrence in b
-  std::map<std::string_view, std::size_t> count_a, count_b;
-  for (std::size_t i = 0; i < b.size(); ++i) places[{b[i], count_b[b[i]]++}] = i;
+  struct Places {
+    std::vector<std::size_t> in_b;
+    std::size_t matched = 0;
+  };
+  std::unordered_map<std::string_view, Places> places;
+  for (std::size_t i = 0; i < b.size(); ++i) places[b[i]].in_b.push_back(i);
   std::vector<Match> matches;
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (const auto place = places.find({a[i], count_a[a[i]]++}); place != places.end())
-      matches.push_back({i, place->second});
+    if (const auto found = places.find(a[i]); found != places.end())
+      if (auto& [in_b, matched] = found->second; matched < in_b.size())
+        matches.push_back({i, in_b[matched++]});
   return matches;
 }
 

@@ -10,7 +10,7 @@ namespace attn {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> indecisive = {"input",  "embeddings", "steps",
+constexpr std::array<std::string_view, 7> indecisive = {"input",  "embeddings", "dtype", "steps",
                                                         "shapes", "precision",  "full"};
 
 ConfigValue find(const Config& config, const std::string& name) {

@@ -73,8 +73,4 @@ std::string format_options(const std::vector<OptionDiff>& options, const DiffNam
   return text;
 }
 
-std::string format_claims(bool all_hold, const DiffNames& names) {
-  return all_hold ? "" : format_paragraph(fmt::format("Not all claims hold on {}.", names.b));
-}
-
 }  // namespace attn

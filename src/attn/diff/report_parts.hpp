@@ -32,7 +32,4 @@ std::string format_columns(const std::vector<std::vector<std::string>>& rows);
 /// A heading and a line for each option with both values; nothing where there are none.
 std::string format_options(const std::vector<OptionDiff>& options, const DiffNames& names);
 
-/// That not all claims hold, where that is so.
-std::string format_claims(bool all_hold, const DiffNames& names);
-
 }  // namespace attn

@@ -32,7 +32,7 @@ class SectionComparison {
   }
 
   TextSectionDiff run() {
-    for (const auto& [in_a, in_b] : align(keys_of(a_), keys_of(b_), Unequal::paired)) {
+    for (const auto& [in_a, in_b] : pairs()) {
       if (in_a && in_b) {
         compare_lines(*in_a, *in_b);
       } else {
@@ -43,6 +43,14 @@ class SectionComparison {
   }
 
  private:
+  /// Lines beside lines: in order where there are as many of them, which is the usual thing.
+  std::vector<Pair> pairs() const {
+    if (a_.lines.size() != b_.lines.size()) return align(keys_of(a_), keys_of(b_), Unequal::paired);
+    std::vector<Pair> pairs;
+    for (std::size_t i = 0; i < a_.lines.size(); ++i) pairs.push_back({i, i});
+    return pairs;
+  }
+
   /// The lines word for word.
   static std::vector<std::string> keys_of(const TextSection& section) {
     std::vector<std::string> keys;
@@ -78,7 +86,7 @@ class SectionComparison {
     if (diff_.first) return;
     diff_.first = TextPlace{};
     (in_a ? diff_.first->line_a : diff_.first->line_b) = line.number;
-    (in_a ? diff_.first->text_a : diff_.first->text_b) = line.text;
+    (in_a ? diff_.first->text_a : diff_.first->text_b) = std::string(line.text);
   }
 
   template <class Place>
@@ -104,8 +112,8 @@ class SectionComparison {
     const auto& line_b = b_.lines[in_b];
     TextPlace place{.line_a = line_a.number,
                     .line_b = line_b.number,
-                    .text_a = line_a.text,
-                    .text_b = line_b.text,
+                    .text_a = std::string(line_a.text),
+                    .text_b = std::string(line_b.text),
                     .word_a = std::string(word_a),
                     .word_b = std::string(word_b)};
     if (!number_in(word_a) || !number_in(word_b)) return place;
@@ -174,7 +182,9 @@ const TextSectionDiff* TextDiff::first() const {
 }
 
 TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings) {
-  const auto from_a = selected_sections(a, settings.only), from_b = selected_sections(b, settings.only);
+  std::string storage_a, storage_b;
+  const auto from_a = selected_sections(without_decoration(a, storage_a), settings.only);
+  const auto from_b = selected_sections(without_decoration(b, storage_b), settings.only);
   TextDiff diff;
   for (const auto& [in_a, in_b] : align(keys_of(from_a), keys_of(from_b), Unequal::apart)) {
     if (!in_a || !in_b) {

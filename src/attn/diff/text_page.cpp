@@ -13,32 +13,18 @@ namespace {
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view rule_sign = "─";
 
-std::string without_colors(std::string_view line) {
-  std::string text;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line.substr(i, 2) == "\x1b[") {
-      const auto end = line.find_first_not_of("0123456789;", i + 2);
-      if (end == std::string_view::npos) break;
-      i = end;
-    } else if (line[i] != '\r') {
-      text += line[i];
-    }
-  }
-  return text;
-}
-
-std::size_t indent_of(const std::string& line) {
+std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-bool is_rule(const std::string& line) {
-  std::string_view rest = line;
-  while (rest.starts_with(rule_sign)) rest.remove_prefix(rule_sign.size());
-  return !line.empty() && rest.empty();
+bool is_rule(std::string_view line) {
+  if (line.empty()) return false;
+  while (line.starts_with(rule_sign)) line.remove_prefix(rule_sign.size());
+  return line.empty();
 }
 
 /// Everything else is indented by two; lines below the first of a heading have no blank line before them.
-bool starts_section(const std::string& line, bool is_after_blank) {
+bool starts_section(std::string_view line, bool is_after_blank) {
   return is_after_blank && indent_of(line) < 2;
 }
 
@@ -47,12 +33,12 @@ std::vector<TextSection> sections_of(std::string_view text) {
   bool is_after_blank = true;
   for (std::size_t start = 0, number = 1; start < text.size(); ++number) {
     const auto end = std::min(text.find('\n', start), text.size());
-    auto line = without_colors(text.substr(start, end - start));
+    const auto line = text.substr(start, end - start);
     start = end + 1;
-    const bool is_blank = line.find_first_not_of(" \t") == std::string::npos;
+    const bool is_blank = line.find_first_not_of(" \t") == std::string_view::npos;
     if (!is_blank) {
       if (sections.empty() || starts_section(line, is_after_blank)) sections.emplace_back();
-      sections.back().lines.push_back({number, std::move(line)});
+      sections.back().lines.push_back({number, line});
     }
     is_after_blank = is_blank;
   }
@@ -62,7 +48,7 @@ std::vector<TextSection> sections_of(std::string_view text) {
 /// Takes the lines of the options, which stand directly below the rule, out of the section.
 void read_header(TextSection& section, std::size_t rule) {
   const bool shows_command = section.lines.front().text.starts_with("$ ") && rule > 1;
-  const auto& title = section.lines[shows_command ? 1 : 0].text;
+  const auto title = section.lines[shows_command ? 1 : 0].text;
   section.is_header = true;
   section.lesson = title.substr(0, title.find(':'));
   std::string options;
@@ -70,13 +56,13 @@ void read_header(TextSection& section, std::size_t rule) {
   const auto first = section.lines.begin() + static_cast<std::ptrdiff_t>(rule) + 1;
   auto end = first;
   for (; end != section.lines.end() && end->number == last + 1; ++end, ++last)
-    options += '\n' + end->text.substr(indent_of(end->text));
+    options.append("\n").append(end->text.substr(indent_of(end->text)));
   section.options = parse_printed_options(options);
   section.lines.erase(first, end);
 }
 
 /// The number that a heading "6  Each row becomes shares" begins with.
-std::optional<std::size_t> number_of(const std::string& heading) {
+std::optional<std::size_t> number_of(std::string_view heading) {
   const auto start = indent_of(heading), end = heading.find_first_not_of(digits, start);
   if (end == start || heading.compare(std::min(end, heading.size()), 2, "  ") != 0) return std::nullopt;
   std::size_t number = 0;
@@ -92,6 +78,19 @@ std::string id_of(const TextSection& section) {
 }
 
 }  // namespace
+
+std::string_view without_decoration(std::string_view text, std::string& storage) {
+  if (text.find_first_of("\x1b\r") == std::string_view::npos) return text;
+  storage.clear();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 2) == "\x1b[") {
+      i = std::min(text.find_first_not_of("0123456789;", i + 2), text.size());
+    } else if (text[i] != '\r') {
+      storage += text[i];
+    }
+  }
+  return storage;
+}
 
 std::vector<TextSection> parse_text_page(std::string_view text) {
   auto sections = sections_of(text);

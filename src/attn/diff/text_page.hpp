@@ -11,10 +11,10 @@
 
 namespace attn {
 
-/// A line of a printed trace, without colours.
+/// A line of a printed trace.
 struct TextLine {
   std::size_t number = 0;  ///< from 1 on
-  std::string text{};
+  std::string_view text{};
 };
 
 /// What stands under one heading of a printed trace: an input or a step, a note, the claims.
@@ -31,8 +31,12 @@ struct TextSection {
   std::string key() const { return lesson + '\n' + name; }
 };
 
-/// Takes a printed trace (or several, as a tour is) apart. Colours and the carriage returns of other systems'
-/// line ends are dropped.
+/// The text without colours and without the carriage returns of other systems' line ends: itself, or what is
+/// put into `storage`.
+std::string_view without_decoration(std::string_view text, std::string& storage);
+
+/// Takes a printed trace (or several, as a tour is) without decoration apart. The lines are parts of the
+/// text.
 std::vector<TextSection> parse_text_page(std::string_view text);
 
 /// The words of a line, numbers among them, without the blanks between them.

@@ -166,9 +166,10 @@ std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all)
   parts.push_back(format_table(diff, names, all));
   parts.push_back(format_words(diff, names, all));
   if (all) parts.push_back(format_types(diff, names));
-  if (all || diff.verdict() == Verdict::different) parts.push_back(format_count(diff));
-  parts.push_back(format_claims(diff.claims_of_b_hold, names));
   std::erase(parts, "");
+  const bool has_difference = !parts.empty() && diff.verdict() == Verdict::different;
+  if (all || has_difference) parts.push_back(format_count(diff));
+  if (!diff.claims_of_b_hold) parts.push_back(fmt::format("Not all claims hold on {}.\n", names.b));
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace attn {
 
@@ -26,7 +29,10 @@ bool is_json_number(const char* next, const char* end) {
     ++next;
   else if (!pass_digits())
     return false;
-  if (next < end && *next == '.' && (++next, !pass_digits())) return false;
+  if (next < end && *next == '.') {
+    ++next;
+    if (!pass_digits()) return false;
+  }
   return next == end || *next == 'e' || *next == 'E';
 }
 
@@ -41,17 +47,28 @@ T parse_number(JsonText& text) {
   return number;
 }
 
+/// One of the strings that stand for what is not finite; none where something else follows.
+template <class T>
+std::optional<T> parse_non_finite(JsonText& text) {
+  using Limits = std::numeric_limits<T>;
+  static constexpr std::array<std::pair<std::string_view, T>, 3> words = {
+      {{R"("-Infinity")", -Limits::infinity()},
+       {R"("Infinity")", Limits::infinity()},
+       {R"("NaN")", Limits::quiet_NaN()}}};
+  const auto ahead = text.look_ahead();
+  for (const auto& [word, value] : words)
+    if (ahead.starts_with(word)) {
+      text.advance(word.size());
+      return value;
+    }
+  return std::nullopt;
+}
+
 template <class T>
 T parse_element(JsonText& text) {
   if constexpr (std::is_floating_point_v<T>)
-    if (text.peek() == '"') {
-      const auto word = text.look_ahead();
-      constexpr T infinity = std::numeric_limits<T>::infinity();
-      for (const auto& [name, value] : {std::pair{std::string_view(R"("-Infinity")"), -infinity},
-                                        {std::string_view(R"("Infinity")"), infinity},
-                                        {std::string_view(R"("NaN")"), std::numeric_limits<T>::quiet_NaN()}})
-        if (word.starts_with(name)) return text.advance(name.size()), value;
-    }
+    if (text.peek() == '"')
+      if (const auto value = parse_non_finite<T>(text)) return *value;
   return parse_number<T>(text);
 }
 

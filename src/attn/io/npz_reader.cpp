@@ -33,6 +33,15 @@ std::optional<json> own_comment(const ZipArchive& archive) {
   return std::nullopt;
 }
 
+/// The id in ID.npy.
+std::string id_from(std::string_view name, std::string_view place) {
+  if (!name.ends_with(ending)) refuse(place, "it is no array", "members called ID.npy");
+  name.remove_suffix(ending.size());
+  if (!is_valid_id(name))
+    refuse(place, fmt::format("{} is no id", in_message(name)), "letters, digits and _ . / = -");
+  return std::string(name);
+}
+
 class NpzReader : public StoredTrace {
  public:
   explicit NpzReader(File file) : archive_(std::move(file)) {
@@ -43,35 +52,26 @@ class NpzReader : public StoredTrace {
 
   AnyTensor read(std::size_t index) const override {
     const auto& array = arrays_.at(index);
-    return decode(array.npy.layout, elements_of(array), place_of(array.member));
+    return decode(array.npy.layout, elements_of(array), array.place);
   }
 
  private:
   struct Array {
-    std::uint64_t index;
-    ZipMember member;
+    std::uint64_t index;  ///< in the archive
+    std::string place;
+    std::uint64_t size;  ///< of its header and its elements
+    bool is_packed;
     Npy npy;
   };
 
-  std::string place_of(const ZipMember& member) const {
-    return fmt::format("{}: member {}", archive_.path(), in_message(member.name));
-  }
-
-  std::string id_of(const ZipMember& member) const {
-    const auto& name = member.name;
-    if (!name.ends_with(ending)) refuse(place_of(member), "it is no array", "members called ID.npy");
-    auto id = name.substr(0, name.size() - ending.size());
-    if (!is_valid_id(id))
-      refuse(place_of(member), fmt::format("{} is no id", in_message(id)), "letters, digits and _ . / = -");
-    return id;
-  }
-
   void add_member(std::uint64_t index, bool is_own) {
     const auto member = archive_.member(index);
-    const auto id = id_of(member);
-    if (!ids_.insert(id).second) refuse(place_of(member), "it is there twice", "each id once");
-    ZipArchive::Stream stream(archive_, index, place_of(member));
-    const Array array{index, member, read_npy_header(stream, member.size, place_of(member))};
+    const auto place = fmt::format("{}: member {}", archive_.path(), in_message(member.name));
+    const auto id = id_from(member.name, place);
+    if (!ids_.insert(id).second) refuse(place, "it is there twice", "each id once");
+    ZipArchive::Stream stream(archive_, index, place);
+    const Array array{index, place, member.size, member.is_packed,
+                      read_npy_header(stream, member.size, place)};
     refuse_bomb(array);
     if (id == "config") return read_config_of(array, is_own);
     const auto& layout = array.npy.layout;
@@ -80,15 +80,15 @@ class NpzReader : public StoredTrace {
                         .stored_dtype = std::string(name_of(layout.type)),
                         .shape = layout.shape});
     if (is_own && !member.comment.empty())
-      read_description(parse_json<json>(member.comment, place_of(member)), tensors_.back(), place_of(member));
+      read_description(parse_json<json>(member.comment, place), tensors_.back(), place);
     arrays_.push_back(array);
   }
 
   /// Numbers are packed a few times, a mask some tens of times.
   void refuse_bomb(const Array& array) {
     const auto& layout = array.npy.layout;
-    unpacked_ += std::max<std::uint64_t>(array.member.size,
-                                         element_count(layout.shape) * size_of(dtype_for(layout.type)));
+    unpacked_ +=
+        std::max<std::uint64_t>(array.size, element_count(layout.shape) * size_of(dtype_for(layout.type)));
     if (unpacked_ > small && unpacked_ / densest_archive > archive_.file_size())
       refuse(archive_.path(),
              fmt::format("its {} bytes unpack to {} or more", archive_.file_size(), unpacked_),
@@ -97,15 +97,15 @@ class NpzReader : public StoredTrace {
 
   /// The bytes after the header. Memory for a packed array is taken as its elements come.
   std::vector<std::byte> elements_of(const Array& array) const {
-    ZipArchive::Stream stream(archive_, array.index, place_of(array.member));
+    ZipArchive::Stream stream(archive_, array.index, array.place);
     std::string header(array.npy.header_size, '\0');
     stream.read(header.data(), header.size());
     constexpr std::size_t first_step = std::size_t{1} << 20;
-    const auto size = static_cast<std::size_t>(array.member.size - array.npy.header_size);
+    const auto size = static_cast<std::size_t>(array.size - array.npy.header_size);
     std::vector<std::byte> bytes;
     while (bytes.size() < size) {
       const auto done = bytes.size();
-      const auto step = array.member.is_packed ? std::max(done, first_step) : size;
+      const auto step = array.is_packed ? std::max(done, first_step) : size;
       bytes.resize(done + std::min(step, size - done));
       stream.read(bytes.data() + done, bytes.size() - done);
     }
@@ -114,7 +114,7 @@ class NpzReader : public StoredTrace {
   }
 
   void read_config_of(const Array& array, bool is_own) {
-    const auto place = place_of(array.member);
+    const auto& place = array.place;
     try {
       if (array.npy.layout.type != ElementType::uint8) refuse(place, "it is no text", "uint8");
       const auto bytes = elements_of(array);

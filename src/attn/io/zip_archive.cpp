@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view valid_archive = "a ZIP archive as numpy.savez writes it";
 
-/// Deflate packs at most 258 bytes into 2 bits; the slack is for its ends.
-constexpr std::uint64_t densest = 1032, slack = 1024;
+/// Deflate packs no more than 258 bytes into 2 bits.
+constexpr std::uint64_t densest = 1032;
 
 std::string message_of(zip_error_t* error) {
   std::string message = zip_error_strerror(error);
@@ -55,7 +55,7 @@ zip_stat_t directory_entry(const File& file, zip_t* archive, std::uint64_t index
   if (!is_stored && entry.comp_method != ZIP_CM_DEFLATE)
     refuse(place, fmt::format("it is packed by method {}", entry.comp_method), "stored or deflated");
   const bool is_possible =
-      is_stored ? entry.size == entry.comp_size : entry.size / densest <= entry.comp_size + slack / densest;
+      is_stored ? entry.size == entry.comp_size : entry.size / densest <= entry.comp_size;
   if (entry.comp_size > file.size() || !is_possible)
     refuse(place, fmt::format("it claims {} bytes packed into {}", entry.size, entry.comp_size),
            "sizes that are true");

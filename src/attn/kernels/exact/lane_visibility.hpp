@@ -48,6 +48,9 @@ class LaneVisibility {
 
   std::size_t used_vectors() const { return used_vectors_; }
 
+  /// The begin is beyond the end where there are none.
+  const Range& seen_by_all(std::size_t vector) const { return all_[vector]; }
+
   /// The longest run of keys, from the first of a tile on. It may have no registers.
   PanelRun run_from(const Range& tile) const {
     if (all_[used_vectors_ - 1].begin <= tile.begin && tile.end <= all_[0].end)

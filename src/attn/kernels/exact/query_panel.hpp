@@ -36,6 +36,7 @@ class QueryPanel {
     std::fill_n(output_, width * block.d_v, T{0});
     softmax_.reset();
     visibility_.load(block.visible + first, queries_);
+    for (std::size_t v = 0; v < visibility_.used_vectors(); ++v) prime(v);
   }
 
   /// Attends to those keys of a tile that the queries see.
@@ -54,6 +55,19 @@ class QueryPanel {
   }
 
  private:
+  /// Makes the score of a key that all lanes of a register see the first maximum. Hardly ever is one raised
+  /// then.
+  void prime(std::size_t vector) {
+    for (std::size_t r = 0; r < block_->run_count; ++r) {
+      const Range keys = common(visibility_.seen_by_all(vector), block_->runs[r]);
+      if (keys.empty()) continue;
+      Vector scores[1][1];
+      score<false>(scores, {keys, vector, 1, false}, keys.end - 1);
+      softmax_.raise(scores[0][0], vector);
+      return;
+    }
+  }
+
   void attend(const PanelRun& run) {
     simd::with_constant<vectors>(run.vectors, [&](auto count) {
       if (run.masked)

@@ -25,20 +25,18 @@ class Parts {
   explicit Parts(const Forward<T>& problem)
       : problem_(problem.exact), pattern_(*problem.pattern), sizes_(problem.exact.sizes) {
     const std::size_t wanted = blocks(std::min(pattern_.block, sizes_.n_q), kernel_.panel_queries);
-    const std::size_t panels = std::min(wanted, exact::max_panels);
+    const std::size_t panels = std::clamp<std::size_t>(wanted, 1, exact::max_panels);
     scratch_size_ = kernel_.tile_scratch + panels * kernel_.panel_scratch * (sizes_.d_k + sizes_.d_v);
     queries_ = panels * kernel_.panel_queries;
     per_block_ = blocks(std::min(pattern_.block, sizes_.n_q), queries_);
   }
 
-  std::size_t count() const {
-    return sizes_.samples * sizes_.heads * pattern_.key_blocks.size() * per_block_;
-  }
+  std::size_t count() const { return sizes_.samples * sizes_.heads * per_head(); }
 
-  /// Under a causal mask the last queries take longest, so they come first.
+  /// Head after head, so that keys and values stay in a cache. Under a causal mask the last queries take
+  /// longest, so they come first.
   void attend(std::size_t task) const {
-    const std::size_t heads = sizes_.samples * sizes_.heads, index = task % heads;
-    const std::size_t part = count() / heads - 1 - task / heads;
+    const std::size_t index = task / per_head(), part = per_head() - 1 - task % per_head();
     const std::size_t query_block = part / per_block_;
     const std::size_t block_end = std::min((query_block + 1) * pattern_.block, sizes_.n_q);
     const std::size_t first = query_block * pattern_.block + part % per_block_ * queries_;
@@ -48,6 +46,8 @@ class Parts {
   }
 
  private:
+  std::size_t per_head() const { return pattern_.key_blocks.size() * per_block_; }
+
   void attend(const exact::Head<T>& head, std::size_t query_block, const Range& queries) const {
     const auto keys =
         runs(pattern_, query_block, exact::visible_keys(sizes_, problem_.visible, head.sample, queries));
