@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -37,9 +36,15 @@ bool is_data(std::string_view start) {
          start.find('\0') != std::string_view::npos;
 }
 
-std::string read_rest(std::istream& stream, std::string start) {
-  start.append(std::istreambuf_iterator<char>(stream), {});
-  return start;
+/// What follows the start, of a pipe too, whose length nobody knows.
+std::string read_rest(std::istream& stream, std::string text, std::size_t expected_size) {
+  text.reserve(expected_size);
+  std::vector<char> chunk(1 << 16);
+  while (stream) {
+    stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  return text;
 }
 
 std::string checked_text(std::string text, const std::string& path) {
@@ -61,7 +66,8 @@ TraceFile open_trace_file(const std::string& path) {
   std::string start(64, '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   start.resize(static_cast<std::size_t>(file.gcount()));
-  if (!is_data(start)) return checked_text(read_rest(file, std::move(start)), path);
+  const auto size = fs::is_regular_file(status) ? fs::file_size(path) : 0;
+  if (!is_data(start)) return checked_text(read_rest(file, std::move(start), size), path);
   if (fs::is_fifo(status)) refuse(path, "it is data from a pipe");
   return attn::open_trace(path);
 }

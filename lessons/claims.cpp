@@ -13,7 +13,7 @@ namespace lessons {
 
 template <class T>
 attn::Limit rounding(double magnitude) {
-  const int exponent = static_cast<int>(std::ceil(std::log10(std::max(1.0, magnitude))));
+  const double exponent = std::ceil(std::log10(std::max(1.0, magnitude)));
   return attn::at_most(std::pow(10.0, exponent - (std::is_same_v<T, double> ? 12 : 5)));
 }
 

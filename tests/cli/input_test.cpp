@@ -3,6 +3,7 @@
 
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/unit/schema.hpp"
 
 using nlohmann::json;
 
@@ -155,4 +156,14 @@ TEST_CASE("inputs that cannot be used are refused and named") {
         "attnlab: W_vocabulary in --input has the shape (8×9); valid for this run: (8 d_model × 3 "
         "vocabulary)\n");
   CHECK(refusal("sdpa --input nowhere.npz").find("nowhere.npz") != std::string::npos);
+}
+
+TEST_CASE(
+    "inputs so large that the scores overflow break the claims, and the trace stays valid by the schema") {
+  const Folder folder;
+  const auto huge = json::array({json::array({1e200})});
+  const auto result = run("sdpa --sentence a --format json" +
+                          input_of(folder, {tensor("Q", {1, 1}, huge), tensor("K", {1, 1}, huge)}));
+  CHECK(result.status == 1);
+  CHECK(schema_errors(result.out) == std::vector<std::string>{});
 }

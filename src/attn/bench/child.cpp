@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -120,10 +121,11 @@ std::variant<std::vector<double>, Ending> run_in_child(const std::function<std::
 }
 
 TimeLimit::TimeLimit(double seconds) {
-  const double whole = std::floor(seconds);
+  constexpr double shortest = 1e-6, longest = 1e8;
+  const double limit = std::clamp(seconds, shortest, longest), whole = std::floor(limit);
   const ::itimerval timer = {
       .it_interval = {},
-      .it_value = {static_cast<time_t>(whole), static_cast<suseconds_t>((seconds - whole) * 1e6) + 1}};
+      .it_value = {static_cast<time_t>(whole), static_cast<suseconds_t>((limit - whole) * 1e6)}};
   ::setitimer(ITIMER_REAL, &timer, nullptr);
 }
 

@@ -32,6 +32,7 @@ class SectionComparison {
   }
 
   TextSectionDiff run() {
+    if (are_same_lines()) return std::move(diff_);
     for (const auto& [in_a, in_b] : pairs()) {
       if (in_a && in_b) {
         compare_lines(*in_a, *in_b);
@@ -43,6 +44,12 @@ class SectionComparison {
   }
 
  private:
+  /// Whether both print the same, at no great cost: most sections do.
+  bool are_same_lines() const {
+    return std::equal(a_.lines.begin(), a_.lines.end(), b_.lines.begin(), b_.lines.end(),
+                      [](const auto& a, const auto& b) { return a.text == b.text; });
+  }
+
   /// Lines beside lines: in order where there are as many of them, which is the usual thing.
   std::vector<Pair> pairs() const {
     if (a_.lines.size() != b_.lines.size()) return align(keys_of(a_), keys_of(b_), Unequal::paired);

@@ -29,7 +29,7 @@ struct TextSectionDiff {
   bool is_step = false;    ///< whether it is an input or step
   std::size_t line_a = 0;  ///< of the heading, from 1 on; 0 where A lacks the section
   std::size_t line_b = 0;
-  std::size_t numbers = 0;  ///< pairs of numbers that were compared
+  std::size_t numbers = 0;  ///< pairs of numbers; 0 where both print the same
   std::size_t unequal = 0;  ///< those of them that are not printed the same
   std::size_t beyond = 0;   ///< those of them that the tolerance does not accept
   std::size_t words = 0;    ///< words that differ, or that only one has

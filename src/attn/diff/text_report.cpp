@@ -77,22 +77,24 @@ std::string within_tolerance_sentence(const TextDiff& diff, const DiffNames& nam
                      name_of(*farthest->farthest, names));
 }
 
+std::vector<std::string> row_of(const TextSectionDiff& section, const DiffNames& names) {
+  const auto [a, b] = std::pair(section.line_a, section.line_b);
+  if (!section.is_in_both()) return {short_name(section), lines_text(a, b, names)};
+  const auto lines = a == b ? fmt::format("{}", a) : fmt::format("{}, {}", a, b);
+  if (section.verdict() == Verdict::equal) return {short_name(section), lines, "equal"};
+  return {short_name(section),
+          lines,
+          format_share(section.beyond, section.numbers),
+          fmt::format("{}", section.words),
+          format_error(section.max_absolute),
+          format_error(section.max_relative)};
+}
+
 std::string format_table(const TextDiff& diff, const DiffNames& names, bool all) {
   std::vector<std::vector<std::string>> rows = {
       {"id or heading", "lines", "numbers", "words", "max abs", "max rel"}};
-  for (const auto& section : diff.sections) {
-    if (!all && section.verdict() != Verdict::different) continue;
-    if (!section.is_in_both()) {
-      rows.push_back({short_name(section), lines_text(section.line_a, section.line_b, names)});
-      continue;
-    }
-    const auto& [a, b] = std::pair(section.line_a, section.line_b);
-    rows.push_back({short_name(section), a == b ? fmt::format("{}", a) : fmt::format("{}, {}", a, b)});
-    rows.back().push_back(format_share(section.beyond, section.numbers));
-    rows.back().push_back(fmt::format("{}", section.words));
-    rows.back().push_back(format_error(section.max_absolute));
-    rows.back().push_back(format_error(section.max_relative));
-  }
+  for (const auto& section : diff.sections)
+    if (all || section.verdict() == Verdict::different) rows.push_back(row_of(section, names));
   return rows.size() == 1 ? "" : format_columns(rows);
 }
 
