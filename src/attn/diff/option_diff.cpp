@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <unordered_map>
 
 #include "attn/render/json_values.hpp"
 
@@ -13,10 +14,17 @@ namespace {
 constexpr std::array<std::string_view, 7> indecisive = {"input",  "embeddings", "dtype", "steps",
                                                         "shapes", "precision",  "full"};
 
-ConfigValue find(const Config& config, const std::string& name) {
-  for (const auto& [option, value] : config)
-    if (option == name) return value;
-  return {};
+using Values = std::unordered_map<std::string_view, const ConfigValue*>;
+
+Values values_of(const Config& config) {
+  Values values;
+  for (const auto& [name, value] : config) values.emplace(name, &value);
+  return values;
+}
+
+ConfigValue find(const Values& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? ConfigValue() : *found->second;
 }
 
 }  // namespace
@@ -32,11 +40,11 @@ std::string to_string(const ConfigValue& value) {
 }
 
 std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
+  const auto in_a = values_of(a), in_b = values_of(b);
   std::vector<OptionDiff> options;
-  for (const auto& [name, value] : a) options.push_back({name, value, find(b, name)});
+  for (const auto& [name, value] : a) options.push_back({name, value, find(in_b, name)});
   for (const auto& [name, value] : b)
-    if (std::none_of(options.begin(), options.end(), [&](const auto& option) { return option.name == name; }))
-      options.push_back({name, {}, value});
+    if (in_a.count(name) == 0) options.push_back({name, {}, value});
   std::erase_if(options, [](const auto& option) { return to_string(option.a) == to_string(option.b); });
   return options;
 }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <unordered_map>
 
 namespace attn {
 
@@ -81,13 +82,11 @@ Option take_option(std::string_view& text) {
 
 std::vector<Option> parse_printed_options(std::string_view text) {
   std::vector<Option> options;
+  std::unordered_map<std::string, std::size_t> seen;
   for (skip_blanks(text); !text.empty(); skip_blanks(text)) {
-    auto option = take_option(text);
-    for (std::size_t n = 2; std::any_of(options.begin(), options.end(),
-                                        [&](const auto& other) { return other.first == option.first; });
-         ++n)
-      option.first = fmt::format("{} ({})", option.first, n);
-    options.push_back(std::move(option));
+    options.push_back(take_option(text));
+    auto& name = options.back().first;
+    if (const auto count = ++seen[name]; count > 1) name += fmt::format(" ({})", count);
   }
   return options;
 }

@@ -192,8 +192,10 @@ TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSetting
   std::string storage_a, storage_b;
   const auto from_a = selected_sections(without_decoration(a, storage_a), settings.only);
   const auto from_b = selected_sections(without_decoration(b, storage_b), settings.only);
+  const auto pairs = align(keys_of(from_a), keys_of(from_b), Unequal::apart);
   TextDiff diff;
-  for (const auto& [in_a, in_b] : align(keys_of(from_a), keys_of(from_b), Unequal::apart)) {
+  diff.sections.reserve(pairs.size());
+  for (const auto& [in_a, in_b] : pairs) {
     if (!in_a || !in_b) {
       diff.sections.push_back(in_one(in_a ? from_a[*in_a] : from_b[*in_b], in_a.has_value()));
       continue;

@@ -13,6 +13,10 @@ namespace {
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view rule_sign = "─";
 
+bool is_blank(char character) {
+  return character == ' ' || character == '\t';
+}
+
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
@@ -35,12 +39,12 @@ std::vector<TextSection> sections_of(std::string_view text) {
     const auto end = std::min(text.find('\n', start), text.size());
     const auto line = text.substr(start, end - start);
     start = end + 1;
-    const bool is_blank = line.find_first_not_of(" \t") == std::string_view::npos;
-    if (!is_blank) {
+    const bool is_blank_line = std::all_of(line.begin(), line.end(), is_blank);
+    if (!is_blank_line) {
       if (sections.empty() || starts_section(line, is_after_blank)) sections.emplace_back();
       sections.back().lines.push_back({number, line});
     }
-    is_after_blank = is_blank;
+    is_after_blank = is_blank_line;
   }
   return sections;
 }
@@ -80,7 +84,7 @@ std::string id_of(const TextSection& section) {
 }  // namespace
 
 std::string_view without_decoration(std::string_view text, std::string& storage) {
-  if (text.find_first_of("\x1b\r") == std::string_view::npos) return text;
+  if (text.find('\x1b') == std::string_view::npos && text.find('\r') == std::string_view::npos) return text;
   storage.clear();
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text.substr(i, 2) == "\x1b[") {
@@ -115,10 +119,11 @@ std::vector<TextSection> parse_text_page(std::string_view text) {
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  for (std::size_t start = line.find_first_not_of(" \t"); start != std::string_view::npos;) {
-    const auto end = std::min(line.find_first_of(" \t", start), line.size());
-    words.push_back(line.substr(start, end - start));
-    start = line.find_first_not_of(" \t", end);
+  const auto end = line.end();
+  for (auto first = std::find_if_not(line.begin(), end, is_blank); first != end;) {
+    const auto last = std::find_if(first, end, is_blank);
+    words.emplace_back(first, last);
+    first = std::find_if_not(last, end, is_blank);
   }
   return words;
 }

@@ -1,5 +1,7 @@
 #include "attn/render/json.hpp"
 
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "attn/render/json_values.hpp"
@@ -52,7 +54,18 @@ void append_tensor(std::string& text, const Event& event) {
   append_data(text, *event.tensor);
 }
 
-void append_measurement(std::string& text, const Measurement& measurement) {
+/// The schema has finite numbers only: a limit that overflowed is the largest one, and what could not be
+/// measured is as far beyond the limit as a number can be.
+Measurement made_finite(Measurement measurement) {
+  constexpr double largest_bound = 1e308, farthest = std::numeric_limits<double>::max();
+  auto& [claim, value, limit] = measurement;
+  if (!(limit.bound <= largest_bound)) limit.bound = largest_bound;
+  if (!std::isfinite(value)) value = limit.comparison == Limit::Comparison::at_least ? -farthest : farthest;
+  return measurement;
+}
+
+void append_measurement(std::string& text, const Measurement& measured) {
+  const auto measurement = made_finite(measured);
   append_member(text, "claim", measurement.claim);
   append_member(text, "value", measurement.value);
   append_member(text, "limit", to_string(measurement.limit));
