@@ -30,7 +30,6 @@ class GradientPanel {
   using Vector = simd::Vector<T, Arch>;
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
   static constexpr std::size_t vectors = simd::Block<Arch>::vectors;
-  static constexpr std::size_t block_rows = simd::Block<Arch>::rows;
 
  public:
   static constexpr std::size_t width = vectors * lanes;  ///< queries
@@ -131,10 +130,9 @@ class GradientPanel {
 
   template <std::size_t Vectors, bool Masked>
   [[gnu::noinline]] void weigh_run(const GradientTile<T>& tile, const PanelRun& run) {
-    std::size_t key = run.keys.begin;
-    for (; key + block_rows <= run.keys.end; key += block_rows)
-      weigh<block_rows, Vectors, Masked>(tile, run, key);
-    for (; key < run.keys.end; ++key) weigh<1, Vectors, Masked>(tile, run, key);
+    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
+        run.keys.begin, run.keys.end,
+        [&](std::size_t key, auto keys) { weigh<keys(), Vectors, Masked>(tile, run, key); });
   }
 
   template <std::size_t Keys, std::size_t Vectors, bool Masked>
@@ -157,10 +155,9 @@ class GradientPanel {
 
   template <std::size_t Vectors>
   [[gnu::noinline]] void differentiate_run(const GradientTile<T>& tile, const PanelRun& run) {
-    std::size_t key = run.keys.begin;
-    for (; key + block_rows <= run.keys.end; key += block_rows)
-      differentiate<block_rows, Vectors>(tile, run, key);
-    for (; key < run.keys.end; ++key) differentiate<1, Vectors>(tile, run, key);
+    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
+        run.keys.begin, run.keys.end,
+        [&](std::size_t key, auto keys) { differentiate<keys(), Vectors>(tile, run, key); });
   }
 
   /// ds = w (dw − do·o)

@@ -15,7 +15,7 @@ template <class T, class Arch>
 class GradientSweep {
   using Panel = GradientPanel<T, Arch>;
   static constexpr std::size_t rows = simd::Block<Arch>::rows;
-  static constexpr std::size_t tile_keys = 16 * rows;
+  static constexpr std::size_t tile_keys = simd::Block<Arch>::tile;
   static constexpr std::size_t max_panels = std::max(1024 / sizeof(T) / Panel::width, std::size_t{1});
 
  public:
@@ -56,7 +56,7 @@ class GradientSweep {
     load();
     normalise();
     for_each_tile([&](const GradientTile<T>& tile) {
-      if (!all_see(tile.keys)) std::fill_n(d_scores_, tile_keys * stride_, T{0});
+      if (!all_see(tile.keys)) hide_all();
       for (std::size_t p = 0; p < panel_count_; ++p) panels_[p].visit(tile);
       add_to_keys_and_values(tile.keys);
       add_to_queries(tile.keys);
@@ -101,6 +101,11 @@ class GradientSweep {
 
   bool all_see(const Range& keys) const {
     return block_.visible[block_.queries - 1].begin <= keys.begin && keys.end <= block_.visible[0].end;
+  }
+
+  void hide_all() {
+    std::fill_n(weights_, tile_keys * stride_, T{0});
+    std::fill_n(d_scores_, tile_keys * stride_, T{0});
   }
 
   void add_to_keys_and_values(const Range& tile) {

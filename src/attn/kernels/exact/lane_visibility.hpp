@@ -14,10 +14,6 @@ struct PanelRun {
   std::size_t first_vector;
   std::size_t vectors;
   bool masked;
-
-  bool continues(const PanelRun& before) const {
-    return first_vector == before.first_vector && vectors == before.vectors && masked == before.masked;
-  }
 };
 
 /// Which keys the queries in the lanes of a panel see. What no lane sees is left out, register by register.
@@ -26,7 +22,6 @@ class LaneVisibility {
   using Vector = simd::Vector<T, Arch>;
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
   static constexpr std::size_t vectors = simd::Block<Arch>::vectors;
-  static constexpr std::size_t block_keys = simd::Block<Arch>::rows;
 
  public:
   /// visible [queries], at least one. The lanes beyond them see what the last query sees.
@@ -51,16 +46,19 @@ class LaneVisibility {
   /// The begin is beyond the end where there are none.
   const Range& seen_by_all(std::size_t vector) const { return all_[vector]; }
 
-  /// The longest run of keys, from the first of a tile on. It may have no registers.
+  /// A run of keys from the first of a tile on, as long as the same registers see some of them, and all lanes
+  /// of these registers or not. It may have no registers.
   PanelRun run_from(const Range& tile) const {
-    if (all_[used_vectors_ - 1].begin <= tile.begin && tile.end <= all_[0].end)
-      return {tile, 0, used_vectors_, false};
-    PanelRun run = run_of(block_from(tile));
-    while (run.keys.end < tile.end) {
-      const PanelRun next = run_of(block_from({run.keys.end, tile.end}));
-      if (!next.continues(run)) break;
-      run.keys.end = next.keys.end;
-    }
+    std::size_t first = 0, end = used_vectors_;
+    while (first < end && some_[first].end <= tile.begin) ++first;
+    while (first < end && some_[end - 1].begin > tile.begin) --end;
+    PanelRun run = {tile, first, end - first, false};
+    if (end < used_vectors_) run.keys.end = std::min(run.keys.end, some_[end].begin);
+    if (first == end) return run;
+    run.keys.end = std::min(run.keys.end, some_[first].end);
+    const Range unmasked = whole_steps({all_[end - 1].begin, all_[first].end}, run.keys);
+    run.masked = unmasked.begin > tile.begin || unmasked.empty();
+    if (!unmasked.empty()) run.keys.end = run.masked ? unmasked.begin : unmasked.end;
     return run;
   }
 
@@ -82,21 +80,16 @@ class LaneVisibility {
   }
 
  private:
-  static Range block_from(const Range& keys) {
-    return {keys.begin, std::min(keys.begin + block_keys, keys.end)};
+  /// What is in both, in steps of as many keys as a register has lanes, lest many runs are short.
+  static Range whole_steps(const Range& seen, const Range& keys) {
+    const std::size_t before = seen.begin > keys.begin ? seen.begin - keys.begin : 0;
+    const std::size_t begin = keys.begin + (before + lanes - 1) / lanes * lanes;
+    if (begin >= std::min(seen.end, keys.end)) return {};
+    return {begin, seen.end >= keys.end ? keys.end : begin + (seen.end - begin) / lanes * lanes};
   }
 
   static T distance(std::size_t from, std::size_t to) {
     return static_cast<T>(static_cast<std::ptrdiff_t>(to - from));
-  }
-
-  PanelRun run_of(const Range& keys) const {
-    std::size_t first = 0, end = used_vectors_;
-    while (first < end && some_[first].end <= keys.begin) ++first;
-    while (first < end && some_[end - 1].begin >= keys.end) --end;
-    bool masked = false;
-    for (std::size_t v = first; v < end; ++v) masked |= keys.begin < all_[v].begin || keys.end > all_[v].end;
-    return {keys, first, end - first, masked};
   }
 
   std::size_t used_vectors_ = 0;

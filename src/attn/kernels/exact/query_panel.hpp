@@ -15,11 +15,10 @@ class QueryPanel {
   using Vector = simd::Vector<T, Arch>;
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
   static constexpr std::size_t vectors = simd::Block<Arch>::vectors;
-  static constexpr std::size_t block_rows = simd::Block<Arch>::rows;
 
  public:
   static constexpr std::size_t width = vectors * lanes;  ///< queries
-  static constexpr std::size_t tile_keys = 16 * block_rows;
+  static constexpr std::size_t tile_keys = simd::Block<Arch>::tile;
 
   /// The queries of a block from `first` on. `matrices` has room for width · (d_k + d_v) numbers, `weights`,
   /// which panels share, for width · tile_keys.
@@ -80,9 +79,9 @@ class QueryPanel {
 
   template <std::size_t Vectors, bool Masked>
   [[gnu::noinline]] void weigh_run(const PanelRun& run) {
-    std::size_t key = run.keys.begin;
-    for (; key + block_rows <= run.keys.end; key += block_rows) weigh<block_rows, Vectors, Masked>(run, key);
-    for (; key < run.keys.end; ++key) weigh<1, Vectors, Masked>(run, key);
+    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
+        run.keys.begin, run.keys.end,
+        [&](std::size_t key, auto keys) { weigh<keys(), Vectors, Masked>(run, key); });
   }
 
   /// weight = 2^(q·k − m), from the product to the exponential in registers.
@@ -189,10 +188,9 @@ class QueryPanel {
 
   template <std::size_t Vectors>
   [[gnu::noinline]] void add_values(const PanelRun& run) {
-    std::size_t column = 0;
-    for (; column + block_rows <= block_->d_v; column += block_rows)
-      add_columns<block_rows, Vectors>(run, column);
-    for (; column < block_->d_v; ++column) add_columns<1, Vectors>(run, column);
+    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
+        0, block_->d_v,
+        [&](std::size_t column, auto columns) { add_columns<columns(), Vectors>(run, column); });
   }
 
   /// output += Σ weight · value, in some of its columns.

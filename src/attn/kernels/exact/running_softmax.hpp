@@ -39,18 +39,16 @@ class RunningSoftmax {
     (load(sum_, vector) + weights).store_aligned(sum_ + vector * lanes);
   }
 
-  /// By how much each m is to be raised.
-  Vector rise(Vector greatest_score, std::size_t vector) const {
-    return xsimd::select(passes(greatest_score, vector), greatest_score, Vector(T{0}));
-  }
-
-  /// Raises m and returns the factor for all that was summed up relative to it. A query's first keys lower m,
-  /// or raise it, from 0, when there is nothing to rescale.
+  /// Raises m, in all lanes at once, and returns the factor for all that was summed up relative to it. A
+  /// query's first keys lower m, or raise it, from 0, when there is nothing to rescale.
   Vector raise(Vector greatest_score, std::size_t vector) {
-    const Vector by = rise(greatest_score, vector), factor = simd::power_of_2(xsimd::min(-by, Vector(T{0})));
-    const auto passed = passes(greatest_score, vector);
-    xsimd::select(passed, Vector(slack), load(limit_, vector)).store_aligned(limit_ + vector * lanes);
-    (start(vector) - by).store_aligned(start_ + vector * lanes);
+    const Vector zero(T{0}), limit = load(limit_, vector), old_start = start(vector);
+    const auto rises = greatest_score > xsimd::min(limit, zero);
+    const Vector new_start = old_start - xsimd::select(rises, greatest_score, zero);
+    const Vector rise = old_start - new_start;  // as it was rounded
+    const Vector factor = simd::power_of_2(xsimd::min(-rise, zero));
+    new_start.store_aligned(start_ + vector * lanes);
+    xsimd::select(rises, Vector(slack), limit).store_aligned(limit_ + vector * lanes);
     (load(sum_, vector) * factor).store_aligned(sum_ + vector * lanes);
     return factor;
   }

@@ -33,11 +33,11 @@ class Blocks {
 
   std::size_t count() const { return problem_.sizes.samples * problem_.sizes.heads * per_head_; }
 
-  /// Under a causal mask the last queries take longest, so they come first.
+  /// One head after the other, so that its keys and values stay in the cache. Under a causal mask the last
+  /// queries take longest, so they come first.
   void attend(std::size_t task) const {
     const Sizes& sizes = problem_.sizes;
-    const std::size_t heads = sizes.samples * sizes.heads, index = task % heads;
-    const std::size_t first = (per_head_ - 1 - task / heads) * queries_;
+    const std::size_t index = task / per_head_, first = (per_head_ - 1 - task % per_head_) * queries_;
     const Head<T> head = head_of(problem_, index / sizes.heads, index % sizes.heads);
     attend(head, {first, std::min(first + queries_, sizes.n_q)});
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "attn/kernels/exact/kernels.hpp"
 #include "attn/kernels/simd/vector.hpp"
 
@@ -33,11 +35,16 @@ template <exact::Isa isa>
 using Architecture = typename ArchitectureOf<isa>::type;
 
 /// How many rows of how many registers of sums `accumulate` keeps: as many as leave room for a row of the
-/// panel and a scalar.
+/// panel and a scalar, and for the addresses of the scalars.
 template <class Arch>
 struct Block {
   static constexpr std::size_t vectors = 4;
-  static constexpr std::size_t rows = registers<Arch> == 32 ? 4 : 3;
+  static constexpr std::size_t sums = registers<Arch> == 32 ? 24 : 12;
+  static constexpr std::size_t most_rows = 8;
+
+  static constexpr std::size_t rows_of(std::size_t vectors) { return std::min(sums / vectors, most_rows); }
+  static constexpr std::size_t rows = rows_of(vectors);
+  static constexpr std::size_t tile = 48;  ///< rows in a tile: whole blocks, whatever their shape
 };
 
 }  // namespace attn::simd

@@ -56,8 +56,8 @@ ATTN_INLINE Vector<T, Arch> exp2_polynomial(Vector<T, Arch> f) {
 }
 
 /// 2^x to 2.5 units in the last place in float32 and 1.5 in float64, for x ≤ 127 and 1023. Exactly 1 at 0 and
-/// exactly 0 at −∞. What would be denormal is 0 once denormals are flushed (see FlushDenormals), and a denormal
-/// of some value if not.
+/// exactly 0 at −∞. What would be denormal is 0 once denormals are flushed (see FlushDenormals), and a
+/// denormal of some value if not.
 template <class T, class Arch>
 ATTN_INLINE Vector<T, Arch> power_of_2(Vector<T, Arch> x) {
   using Integers = Vector<std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>, Arch>;
