@@ -146,7 +146,7 @@ class QueryPanel {
     for (std::size_t k = 0; k < Keys; ++k)
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < Vectors; ++v)
-        scores[k][v] = Vector::load_aligned(stored + k * width + v * lanes);
+        scores[k][v] = softmax_.capped(Vector::load_aligned(stored + k * width + v * lanes));
   }
 
   /// A large score has lost digits that the one relative to the new maximum keeps: equal keys shall have

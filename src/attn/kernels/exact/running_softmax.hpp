@@ -32,6 +32,10 @@ class RunningSoftmax {
   /// −m, at which the sum of products begins that is to be a score relative to m.
   ATTN_INLINE Vector start(std::size_t vector) const { return load(start_, vector); }
 
+  /// A score, relative to m, that no rounding lifts above the limit: scores beyond 10⁸ have no digits left
+  /// for that. A NaN stays one.
+  ATTN_INLINE static Vector capped(Vector score) { return xsimd::min(Vector(slack), score); }
+
   /// Where a score, relative to m, passes the limit.
   ATTN_INLINE auto passes(Vector score, std::size_t vector) const { return score > load(limit_, vector); }
 
