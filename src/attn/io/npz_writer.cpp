@@ -1,13 +1,13 @@
 #include "attn/io/npz_writer.hpp"
 
 #include <fmt/format.h>
-#include <zip.h>
 
 #include <deque>
 #include <stdexcept>
 #include <utility>
 
 #include "attn/io/any_tensor.hpp"
+#include "attn/io/libzip.hpp"
 #include "attn/io/npy.hpp"
 #include "attn/render/json_values.hpp"
 
@@ -23,7 +23,7 @@ void require(bool done, const char* action) {
 }
 
 zip_source_t* new_source() {
-  zip_source_t* source = zip_source_buffer_create(nullptr, 0, 0, nullptr);
+  zip_source_t* source = libzip().source_buffer_create(nullptr, 0, 0, nullptr);
   require(source != nullptr, "no memory for the archive");
   return source;
 }
@@ -31,12 +31,13 @@ zip_source_t* new_source() {
 /// All bytes of a source, which is freed.
 std::string take_bytes(zip_source_t* source) {
   zip_stat_t status;
-  zip_stat_init(&status);
-  require(zip_source_stat(source, &status) == 0 && zip_source_open(source) == 0, "the archive is not there");
+  libzip().stat_init(&status);
+  require(libzip().source_stat(source, &status) == 0 && libzip().source_open(source) == 0,
+          "the archive is not there");
   std::string bytes(status.size, '\0');
-  const auto count = zip_source_read(source, bytes.data(), bytes.size());
-  zip_source_close(source);
-  zip_source_free(source);
+  const auto count = libzip().source_read(source, bytes.data(), bytes.size());
+  libzip().source_close(source);
+  libzip().source_free(source);
   require(count == static_cast<zip_int64_t>(bytes.size()), "the archive cannot be read back");
   return bytes;
 }
@@ -46,35 +47,35 @@ std::string take_bytes(zip_source_t* source) {
 /// libzip reads the members at the end, so that they have to stay until then.
 struct NpzWriter::Archive {
   Archive() : source(new_source()) {
-    zip_source_keep(source);
-    zip = zip_open_from_source(source, ZIP_TRUNCATE, nullptr);
+    libzip().source_keep(source);
+    zip = libzip().open_from_source(source, ZIP_TRUNCATE, nullptr);
     require(zip != nullptr, "the archive cannot be opened");
   }
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
   ~Archive() {
     if (zip == nullptr) return;
-    zip_discard(zip);
-    zip_source_free(source);
+    libzip().discard(zip);
+    libzip().source_free(source);
   }
 
   void add(const std::string& id, std::string bytes, const std::string& comment) {
     members.push_back(std::move(bytes));
-    zip_source_t* member = zip_source_buffer(zip, members.back().data(), members.back().size(), 0);
+    zip_source_t* member = libzip().source_buffer(zip, members.back().data(), members.back().size(), 0);
     require(member != nullptr, "no memory for a member");
-    const auto added = zip_file_add(zip, (id + ".npy").c_str(), member, ZIP_FL_ENC_UTF_8);
-    require(added >= 0, zip_strerror(zip));
+    const auto added = libzip().file_add(zip, (id + ".npy").c_str(), member, ZIP_FL_ENC_UTF_8);
+    require(added >= 0, libzip().strerror(zip));
     const auto index = static_cast<zip_uint64_t>(added);
-    require(zip_set_file_compression(zip, index, ZIP_CM_STORE, 0) == 0, zip_strerror(zip));
-    require(zip_file_set_dostime(zip, index, midnight, first_of_1980, 0) == 0, zip_strerror(zip));
+    require(libzip().set_file_compression(zip, index, ZIP_CM_STORE, 0) == 0, libzip().strerror(zip));
+    require(libzip().file_set_dostime(zip, index, midnight, first_of_1980, 0) == 0, libzip().strerror(zip));
     if (comment.empty() || comment.size() > longest_comment) return;
-    require(zip_file_set_comment(zip, index, comment.data(), static_cast<zip_uint16_t>(comment.size()),
-                                 ZIP_FL_ENC_UTF_8) == 0,
-            zip_strerror(zip));
+    require(libzip().file_set_comment(zip, index, comment.data(), static_cast<zip_uint16_t>(comment.size()),
+                                      ZIP_FL_ENC_UTF_8) == 0,
+            libzip().strerror(zip));
   }
 
   std::string close() {
-    require(zip_close(zip) == 0, zip_strerror(zip));
+    require(libzip().close(zip) == 0, libzip().strerror(zip));
     zip = nullptr;
     members.clear();
     return take_bytes(source);
@@ -91,9 +92,9 @@ NpzWriter::NpzWriter(const Header& header) : archive_(std::make_unique<Archive>(
   append_member(comment, "lesson", header.lesson);
   append_member(comment, "title", header.title);
   comment += '}';
-  require(
-      zip_set_archive_comment(archive_->zip, comment.data(), static_cast<zip_uint16_t>(comment.size())) == 0,
-      zip_strerror(archive_->zip));
+  require(libzip().set_archive_comment(archive_->zip, comment.data(),
+                                       static_cast<zip_uint16_t>(comment.size())) == 0,
+          libzip().strerror(archive_->zip));
   archive_->add("config", npy_bytes(config_as_json(header)), "");
 }
 
