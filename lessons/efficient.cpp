@@ -9,8 +9,6 @@
 
 #include "attn/error.hpp"
 #include "attn/kernels/sparse_attention.hpp"
-#include "attn/ops/matmul.hpp"
-#include "attn/ops/measure.hpp"
 #include "attn/ops/sparse_pattern.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/efficient_variants.hpp"
@@ -96,8 +94,7 @@ VariantBench<T> show_inputs(Workbench<T>& bench, std::optional<Tensor<bool, 2>> 
   auto V = bench.normal({.id = "V", .title = "What each token has to give", .axes = {"key", "d_v"}},
                         std::array{n, bench.d_v()});
   auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n);
-  const double magnitude = attn::max_abs(attn::matmul(Q, attn::transpose(K))) /
-                           std::sqrt(static_cast<double>(bench.d_k())) * attn::max_abs(V);
+  const double magnitude = magnitude_of_output(Q, K, V, std::sqrt(static_cast<double>(bench.d_k())));
   return {bench,        std::move(Q),       std::move(K),
           std::move(V), std::move(visible), {},
           magnitude,    std::move(pattern), {}};
@@ -196,7 +193,7 @@ double element_count(const Plan& plan) {
              d_v = static_cast<double>(*options.d_v), heads = static_cast<double>(*options.heads),
              rank = static_cast<double>(*options.rank), features = static_cast<double>(*options.features);
   const double blocks = std::ceil(n / static_cast<double>(*options.block));
-  const double pairs = n * n * (24.0 + 4.0 * heads);
+  const double pairs = n * n * (26.0 + 4.0 * heads);
   const double summaries = d_k * d_v + features * (d_k + d_v + 4.0 * n) + rank * (4.0 * n + d_k + d_v);
   return pairs + summaries + n * 16.0 * (d_k + d_v) + blocks * (3.0 * n + d_v);
 }

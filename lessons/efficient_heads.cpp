@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "attn/kernels/grouped_attention.hpp"
 #include "attn/layers/attention.hpp"
 #include "attn/ops/heads.hpp"
@@ -92,6 +94,7 @@ void show_gqa(VariantBench<T>& on) {
               .axes = {"head", "query", "key"},
               .distribution = true},
              attention.weights);
+  const auto output = side_by_side(attention.output);
   show_result(on, "gqa",
               {.output = {.title = "What the heads found, side by side",
                           .formula = "gqa/weights V_grouped",
@@ -100,7 +103,7 @@ void show_gqa(VariantBench<T>& on) {
                .multiply_adds = fmt::format("{} · {} pairs · (d_k + d_v) / {}", counted(h, "head"), pairs, h),
                .score_bytes = bytes_of<T>(h * pairs, "scores"),
                .reference = "gqa/full"},
-              side_by_side(attention.output), meter.work(), all);
+              output, meter.work(), all);
   const auto cache = [](const Tensor<T, 4>& K, const Tensor<T, 4>& V) {
     return static_cast<std::int64_t>((K.size() + V.size()) * sizeof(T));
   };
@@ -119,6 +122,12 @@ void show_gqa(VariantBench<T>& on) {
                .formula = "max |heads − multihead(K and V repeated)|",
                .value = attn::max_abs_difference(attention.output, repeated.output),
                .limit = rounding<T>(on.magnitude)});
+  const auto fast = attn::fastest_attention(heads.Q, heads.K_grouped, heads.V_grouped,
+                                            std::sqrt(static_cast<double>(heads.Q.shape(3))),
+                                            {attn::repeat_mask(on.visible_mask(), 1)});
+  claim_equals_kernel(on, "gqa",
+                      "the fast kernel, whose heads read what they share in place, gives the same output",
+                      output, {fast.kernel, side_by_side(fast.output)}, rounding<T>(on.magnitude));
 }
 
 template void show_gqa(VariantBench<float>&);

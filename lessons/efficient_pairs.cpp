@@ -8,9 +8,11 @@
 
 #include <algorithm>
 
+#include "attn/kernels/known_masks.hpp"
 #include "attn/kernels/sparse_attention.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/sparse_pattern.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/efficient_variants.hpp"
 
 namespace lessons {
@@ -27,9 +29,10 @@ struct Choice {
 };
 
 /// The kernel goes by the lists of keys; it is judged by the mask, which says the same in its own way.
+/// Returns the output.
 template <class T>
-void show_choice(VariantBench<T>& on, const Choice& choice, const attn::KeyLists& keys,
-                 const Tensor<bool, 2>& mask) {
+Tensor<T, 2> show_choice(VariantBench<T>& on, const Choice& choice, const attn::KeyLists& keys,
+                         const Tensor<bool, 2>& mask) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), pairs = attn::pair_count(keys), all = attn::pair_count(on.visible);
   auto note = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
@@ -61,6 +64,27 @@ void show_choice(VariantBench<T>& on, const Choice& choice, const attn::KeyLists
                .score_bytes = bytes_of<T>(pairs, "scores")},
               attention.output, meter.work(), on.full);
   claim_equals_masked(on, choice.claim_id, choice.claim, attention.output, mask);
+  return attention.output;
+}
+
+/// Of a variant whose mask is a window.
+template <class T>
+void claim_equals_window_kernel(VariantBench<T>& on, const std::string& variant, const Tensor<T, 2>& output,
+                                const Tensor<bool, 2>& mask) {
+  claim_equals_exact_kernel(
+      on, variant, "the fast kernel, which skips the tiles outside the window, gives the same output", output,
+      mask);
+}
+
+template <class T>
+void claim_equals_block_kernel(VariantBench<T>& on, const Tensor<T, 2>& output, const Tensor<bool, 2>& mask) {
+  const auto pattern = attn::coarsest_pattern(mask, on.causal());
+  claim_equals_kernel(
+      on, "sparse",
+      fmt::format("the fast kernel, given the pattern in blocks of {0} × {0}, gives the same output",
+                  pattern.block),
+      output, attn::fastest_block_sparse_attention(on.Q, on.K, on.V, pattern, on.causal()),
+      rounding<T>(on.magnitude));
 }
 
 /// How many tokens lie in each of the windows of `size` tokens that begin every size / 2 tokens.
@@ -138,13 +162,16 @@ void show_local(VariantBench<T>& on) {
                       "1 it sees nothing, not even itself. And the scores are not divided by √d_k.",
                       "keys[i − W//2 : i + W//2],  W = 4:    i−2  i−1  i  i+1\n"
                       "|i − j| ≤ 2:                          i−2  i−1  i  i+1  i+2");
-  show_choice(on,
-              {.variant = "local",
-               .mask_title = "A band of pairs",
-               .rule = on.causal() ? fmt::format("0 ≤ i − j ≤ {}", w) : fmt::format("|i − j| ≤ {}", w),
-               .claim_id = "local-equals-band-mask",
-               .claim = "local attention equals full attention under the band mask"},
-              attn::window_keys(n, w, after), attn::both(attn::window_mask(n, n, w), on.visible_mask()));
+  const auto mask = attn::both(attn::window_mask(n, n, w), on.visible_mask());
+  const auto output =
+      show_choice(on,
+                  {.variant = "local",
+                   .mask_title = "A band of pairs",
+                   .rule = on.causal() ? fmt::format("0 ≤ i − j ≤ {}", w) : fmt::format("|i − j| ≤ {}", w),
+                   .claim_id = "local-equals-band-mask",
+                   .claim = "local attention equals full attention under the band mask"},
+                  attn::window_keys(n, w, after), mask);
+  claim_equals_window_kernel(on, "local", output, mask);
 }
 
 template <class T>
@@ -168,13 +195,16 @@ void show_sliding(VariantBench<T>& on) {
       "attends across the samples of the batch; and for a sequence of at most W tokens it hands back a pair, "
       "not a tensor.",
       rows_of_overlapping_windows(n));
-  show_choice(on,
-              {.variant = "sliding",
-               .mask_title = "A band that ends at the query",
-               .rule = fmt::format("0 ≤ i − j ≤ {}", w),
-               .claim_id = "sliding-equals-band-mask",
-               .claim = "sliding windows equal full attention under the mask of the windows"},
-              attn::window_keys(n, w, 0), attn::both(attn::window_mask(n, n, w), attn::causal_mask(n, n)));
+  const auto mask = attn::both(attn::window_mask(n, n, w), attn::causal_mask(n, n));
+  const auto output =
+      show_choice(on,
+                  {.variant = "sliding",
+                   .mask_title = "A band that ends at the query",
+                   .rule = fmt::format("0 ≤ i − j ≤ {}", w),
+                   .claim_id = "sliding-equals-band-mask",
+                   .claim = "sliding windows equal full attention under the mask of the windows"},
+                  attn::window_keys(n, w, 0), mask);
+  claim_equals_window_kernel(on, "sliding", output, mask);
 }
 
 template <class T>
@@ -189,13 +219,15 @@ void show_sparse(VariantBench<T>& on) {
       "the same output, but takes all the multiply-adds and all the memory of full attention: a mask alone "
       "saves nothing. The kernel here goes through the chosen pairs and never sees the others.",
       "softmax(masked_fill(Q Kᵀ, ~pattern, −∞)):  n² scores, whatever the pattern");
-  show_choice(on,
-              {.variant = "sparse",
-               .mask_title = "The pattern",
-               .rule = on.causal() ? "(" + rule + ") and j ≤ i" : rule,
-               .claim_id = "sparse-equals-pattern-mask",
-               .claim = "sparse attention equals full attention under the pattern as a mask"},
-              attn::keys_of(mask), mask);
+  const auto output =
+      show_choice(on,
+                  {.variant = "sparse",
+                   .mask_title = "The pattern",
+                   .rule = on.causal() ? "(" + rule + ") and j ≤ i" : rule,
+                   .claim_id = "sparse-equals-pattern-mask",
+                   .claim = "sparse attention equals full attention under the pattern as a mask"},
+                  attn::keys_of(mask), mask);
+  claim_equals_block_kernel(on, output, mask);
 }
 
 #define INSTANTIATE(T)                          \

@@ -49,10 +49,10 @@ attn::PlainLinearAttention<T> show_implied_weights(VariantBench<T>& on, const Fe
   return plain;
 }
 
-/// The output by way of S and z, with the claim that it is the one of all those weights.
+/// The output by way of S and z, with the claim that it is the one of all those weights. Returns the output.
 template <class T>
-void show_by_summary(VariantBench<T>& on, const Features<T>& features, attn::Meter& meter,
-                     const std::string& for_features) {
+Tensor<T, 2> show_by_summary(VariantBench<T>& on, const Features<T>& features, attn::Meter& meter,
+                             const std::string& for_features) {
   auto& trace = on.bench.trace;
   const auto& [variant, phi_Q, phi_K] = features;
   const auto n = on.n(), f = phi_K.shape(1), d_v = on.V.shape(1);
@@ -91,6 +91,17 @@ void show_by_summary(VariantBench<T>& on, const Features<T>& features, attn::Met
                .formula = "max |φ(Q) (φ(K)ᵀ V) / z − weights V|",
                .value = attn::max_abs_difference(attention.output, plain.output),
                .limit = rounding_of_sums(on)});
+  return attention.output;
+}
+
+template <class T>
+void claim_equals_linear_kernel(VariantBench<T>& on, const std::string& variant, const Tensor<T, 2>& output,
+                                bool causal) {
+  claim_equals_kernel(
+      on, variant,
+      fmt::format("the fast kernel, which takes the tokens in chunks{}, gives the same output",
+                  causal ? " and keeps the state between them" : ""),
+      output, attn::fastest_linear_attention(on.Q, on.K, on.V, causal), rounding_of_sums(on));
 }
 
 /// Linear attention as a recurrence over the tokens.
@@ -142,6 +153,7 @@ void show_recurrence(VariantBench<T>& on, const Features<T>& features) {
                .formula = "max |recurrence − (weights under the causal mask) V|",
                .value = attn::max_abs_difference(causal.output, plain.output),
                .limit = rounding_of_sums(on)});
+  claim_equals_linear_kernel(on, "linear/causal", causal.output, true);
 }
 
 }  // namespace
@@ -175,7 +187,8 @@ void show_linear(VariantBench<T>& on) {
                                .axes = {"key", "feature"}},
                               attn::elu_plus_one(on.K));
   attn::Meter meter;
-  show_by_summary(on, features, meter, "");
+  const auto output = show_by_summary(on, features, meter, "");
+  claim_equals_linear_kernel(on, "linear", output, on.causal());
   show_recurrence(on, features);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "attn/layers/attention.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
@@ -61,13 +63,39 @@ void claim_equals_masked(VariantBench<T>& on, const std::string& id, const std::
                         .limit = rounding<T>(on.magnitude)});
 }
 
+template <class T>
+void claim_equals_kernel(VariantBench<T>& on, const std::string& variant, const std::string& claim,
+                         const Tensor<T, 2>& output, const attn::KernelOutput<T, 2>& fast,
+                         const attn::Limit& limit) {
+  on.bench.trace.claim({.id = variant + "-equals-kernel",
+                        .claim = claim,
+                        .formula = fmt::format("max |{}/output − kernel {}(Q, K, V)|", variant, fast.kernel),
+                        .value = attn::max_abs_difference(output, fast.output),
+                        .limit = limit});
+}
+
+template <class T>
+void claim_equals_exact_kernel(VariantBench<T>& on, const std::string& variant, const std::string& claim,
+                               const Tensor<T, 2>& output, const Tensor<bool, 2>& mask) {
+  const double divisor = std::sqrt(static_cast<double>(on.K.shape(1)));
+  const auto fast = attn::fastest_attention(attn::as_batch(on.Q), attn::as_batch(on.K), attn::as_batch(on.V),
+                                            divisor, {attn::repeat_mask(mask, 1)});
+  claim_equals_kernel(on, variant, claim, output, {fast.kernel, attn::sample(fast.output, 0)},
+                      rounding<T>(on.magnitude));
+}
+
 #define INSTANTIATE(T)                                                                                     \
   template double error_beyond(double, const Tensor<T, 2>&, const Tensor<T, 2>&);                          \
   template std::string bytes_of<T>(std::size_t, const std::string&);                                       \
   template void show_result(VariantBench<T>&, const std::string&, const ResultWords&, const Tensor<T, 2>&, \
                             const attn::Work&, const Tensor<T, 2>&);                                       \
   template void claim_equals_masked(VariantBench<T>&, const std::string&, const std::string&,              \
-                                    const Tensor<T, 2>&, const Tensor<bool, 2>&);
+                                    const Tensor<T, 2>&, const Tensor<bool, 2>&);                          \
+  template void claim_equals_kernel(VariantBench<T>&, const std::string&, const std::string&,              \
+                                    const Tensor<T, 2>&, const attn::KernelOutput<T, 2>&,                  \
+                                    const attn::Limit&);                                                   \
+  template void claim_equals_exact_kernel(VariantBench<T>&, const std::string&, const std::string&,        \
+                                          const Tensor<T, 2>&, const Tensor<bool, 2>&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 

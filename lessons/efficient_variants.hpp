@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/kernels/fastest_attention.hpp"
 #include "attn/kernels/key_lists.hpp"
 #include "attn/kernels/meter.hpp"
 #include "lessons/workbench.hpp"
@@ -57,6 +58,17 @@ double error_beyond(double negligible, const Tensor<T, 2>& x, const Tensor<T, 2>
 template <class T>
 void claim_equals_masked(VariantBench<T>& on, const std::string& id, const std::string& claim,
                          const Tensor<T, 2>& output, const Tensor<bool, 2>& mask);
+
+/// Claims, in these words, that a kernel of `attnlab bench` gives `VARIANT/output`, too.
+template <class T>
+void claim_equals_kernel(VariantBench<T>& on, const std::string& variant, const std::string& claim,
+                         const Tensor<T, 2>& output, const attn::KernelOutput<T, 2>& fast,
+                         const attn::Limit& limit);
+
+/// The same of the fastest kernel of exact attention, under a mask [query×key].
+template <class T>
+void claim_equals_exact_kernel(VariantBench<T>& on, const std::string& variant, const std::string& claim,
+                               const Tensor<T, 2>& output, const Tensor<bool, 2>& mask);
 
 /// "34 scores · 8 bytes".
 template <class T>

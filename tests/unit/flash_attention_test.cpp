@@ -132,6 +132,34 @@ TEST_CASE("a query that does not see a block keeps its state", "[flash_attention
   CHECK(history.rescaling(1, 0) == 1.0);
 }
 
+TEST_CASE("the history of flash attention counts its tiles, rescalings and what it skips",
+          "[flash_attention]") {
+  const Tensor<double, 2> Q = {{1}, {1}, {1}, {1}, {1}}, K = {{0}, {1}, {3}, {2}, {4}};
+  Meter meter;
+  const auto all = attn::flash_history(Q, K, K, 2, false, meter);
+  CHECK(all.tile == Tensor<std::int64_t, 2>{
+                        {1, 1, 2, 2, 3}, {1, 1, 2, 2, 3}, {4, 4, 5, 5, 6}, {4, 4, 5, 5, 6}, {7, 7, 8, 8, 9}});
+  CHECK(all.scores(4, 2) == 3.0);
+  CHECK(all.tiles == 9);
+  CHECK(all.beginnings == 5);
+  CHECK(all.rescalings == 10);
+  CHECK(all.unchanged == 0);
+
+  const auto causal = attn::flash_history(Q, K, K, 2, true, meter);
+  CHECK(causal.tile ==
+        Tensor<std::int64_t, 2>{
+            {1, 0, 0, 0, 0}, {1, 1, 0, 0, 0}, {2, 2, 3, 0, 0}, {2, 2, 3, 3, 0}, {4, 4, 5, 5, 6}});
+  CHECK(causal.scores(2, 3) == -std::numeric_limits<double>::infinity());
+  CHECK(causal.tiles == 6);
+  CHECK(causal.beginnings == 5);
+  CHECK(causal.rescalings == 4);
+
+  const auto falling = attn::flash_history(Q, Tensor<double, 2>(-K), K, 1, true, meter);
+  CHECK(falling.tiles == 15);
+  CHECK(falling.rescalings == 0);
+  CHECK(falling.unchanged == 10);
+}
+
 TEST_CASE("a query that sees nothing gets zeros from tiles", "[flash_attention]") {
   const auto Q = random_tensor<double, 2>({3, 2}, 1), K = random_tensor<double, 2>({1, 2}, 2);
   attn::Wiring wiring(3);

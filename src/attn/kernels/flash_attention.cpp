@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "attn/kernels/attend.hpp"
@@ -34,7 +35,7 @@ class RunningQuery {
   RunningQuery(std::size_t number, std::size_t d_v, Meter& meter)
       : number_(number), accumulated_(d_v), meter_(meter) {}
 
-  /// Goes on with the scores of the keys of one block, which become exp(score − maximum).
+  /// Goes on with the scores of the keys of one block.
   template <class T>
   void add(std::span<T> scores, const T* values) {
     const auto largest = static_cast<double>(*std::max_element(scores.begin(), scores.end()));
@@ -55,7 +56,11 @@ class RunningQuery {
   }
 
   std::size_t number() const { return number_; }
-  FlashState state() const { return {maximum_, rescaling_, sum_, accumulated_}; }
+
+  template <class T>
+  FlashState<T> state(std::span<const T> scores) const {
+    return {scores, maximum_, rescaling_, sum_, accumulated_};
+  }
 
   /// Every block is an operation that reads the one before it.
   Wiring::Node next_operation() {
@@ -95,7 +100,8 @@ std::size_t visible_keys(const Block& keys, std::size_t i, std::size_t n_q, std:
 
 template <class T>
 Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
-                             std::size_t block, bool causal, Meter& meter, const FlashWatcher& watch) {
+                             std::size_t block, bool causal, Meter& meter,
+                             const std::type_identity_t<FlashWatcher<T>>& watch) {
   require_fitting("flash_attention", Q, K, V);
   if (block == 0) throw std::invalid_argument("[flash_attention] blocks of 0 have no end");
   const std::size_t n_q = Q.shape(0), n_k = K.shape(0), d_k = Q.shape(1), d_v = V.shape(1);
@@ -120,7 +126,7 @@ Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const
           meter.read_token(operation, j);
         }
         query.add(scores, V.data() + keys.begin * d_v);
-        if (watch) watch(keys.number, i, query.state());
+        if (watch) watch(keys.number, i, query.state(std::span<const T>(scores)));
       }
     }
 
@@ -132,34 +138,72 @@ Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const
   return output;
 }
 
+namespace {
+
+/// Writes down what flash attention goes through.
+template <class T>
+class FlashRecorder {
+ public:
+  FlashRecorder(std::size_t n_q, std::size_t n_k, std::size_t d_v, std::size_t block) : block_(block) {
+    const std::size_t blocks = blocks_of(n_k, block).size();
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    history.scores = Tensor<T, 2>({n_q, n_k}, lowest);
+    history.tile = Tensor<std::int64_t, 2>({n_q, n_k}, 0);
+    history.maximum = Tensor<T, 2>({blocks, n_q}, lowest);
+    history.rescaling = Tensor<T, 2>({blocks, n_q}, T{1});
+    history.sum = Tensor<T, 2>({blocks, n_q}, T{0});
+    history.accumulated = Tensor<T, 2>({blocks, d_v}, T{0});
+  }
+
+  void record(std::size_t key_block, std::size_t query, const FlashState<T>& state) {
+    count(key_block, query, state);
+    for (std::size_t k = 0; k < state.scores.size(); ++k) {
+      history.scores(query, key_block * block_ + k) = state.scores[k];
+      history.tile(query, key_block * block_ + k) = history.tiles;
+    }
+    history.rescaling(key_block, query) = static_cast<T>(state.rescaling);
+    for (std::size_t later = key_block; later < history.maximum.shape(0); ++later) {
+      history.maximum(later, query) = static_cast<T>(state.maximum);
+      history.sum(later, query) = static_cast<T>(state.sum);
+    }
+    if (query + 1 == history.maximum.shape(1))
+      std::transform(state.accumulated.begin(), state.accumulated.end(), &history.accumulated(key_block, 0),
+                     [](double element) { return static_cast<T>(element); });
+  }
+
+  FlashHistory<T> history;
+
+ private:
+  void count(std::size_t key_block, std::size_t query, const FlashState<T>& state) {
+    const std::pair place = {query / block_, key_block};
+    if (place != place_) ++history.tiles;
+    place_ = place;
+    const bool is_first = key_block == 0;
+    ++(is_first ? history.beginnings : state.rescaling == 1.0 ? history.unchanged : history.rescalings);
+  }
+
+  std::size_t block_;
+  std::optional<std::pair<std::size_t, std::size_t>> place_;  ///< of the tile: query block, key block
+};
+
+}  // namespace
+
 template <class T>
 FlashHistory<T> flash_history(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
                               std::size_t block, bool causal, Meter& meter) {
-  const std::size_t n_q = Q.shape(0), blocks = blocks_of(K.shape(0), block).size(), d_v = V.shape(1);
-  FlashHistory<T> history;
-  history.maximum = Tensor<T, 2>({blocks, n_q}, -std::numeric_limits<T>::infinity());
-  history.rescaling = Tensor<T, 2>({blocks, n_q}, T{1});
-  history.sum = Tensor<T, 2>({blocks, n_q}, T{0});
-  history.accumulated = Tensor<T, 2>({blocks, d_v}, T{0});
-
-  history.output = flash_attention(Q, K, V, block, causal, meter,
-                                   [&](std::size_t key_block, std::size_t i, const FlashState& state) {
-                                     history.rescaling(key_block, i) = static_cast<T>(state.rescaling);
-                                     for (std::size_t later = key_block; later < blocks; ++later) {
-                                       history.maximum(later, i) = static_cast<T>(state.maximum);
-                                       history.sum(later, i) = static_cast<T>(state.sum);
-                                     }
-                                     if (i + 1 == n_q)
-                                       std::transform(state.accumulated.begin(), state.accumulated.end(),
-                                                      &history.accumulated(key_block, 0),
-                                                      [](double element) { return static_cast<T>(element); });
-                                   });
-  return history;
+  FlashRecorder<T> recorder(Q.shape(0), K.shape(0), V.shape(1), block);
+  recorder.history.output =
+      flash_attention(Q, K, V, block, causal, meter,
+                      [&](std::size_t key_block, std::size_t query, const FlashState<T>& state) {
+                        recorder.record(key_block, query, state);
+                      });
+  return recorder.history;
 }
 
 #define INSTANTIATE(T)                                                                                  \
   template Tensor<T, 2> flash_attention(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&,  \
-                                        std::size_t, bool, Meter&, const FlashWatcher&);                \
+                                        std::size_t, bool, Meter&,                                      \
+                                        const std::type_identity_t<FlashWatcher<T>>&);                  \
   template FlashHistory<T> flash_history(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&, \
                                          std::size_t, bool, Meter&);
 INSTANTIATE(float)

@@ -114,11 +114,15 @@ class Run:
         n, block = self.n, min(self.block, self.n)
         scores = (self.Q @ self.K.T / math.sqrt(self.d_k)).masked_fill(~self.visible, -math.inf)
         begins = range(0, n, block)
+        computed = F.max_pool2d(self.visible[None].double(), block, ceil_mode=True)[0]
+        number = computed.flatten().cumsum(dim=0).reshape(computed.shape)
+        tile = number.repeat_interleave(block, dim=0).repeat_interleave(block, dim=1)[:n, :n] * self.visible
         ends = [min(begin + block, n) for begin in begins]
         maximum = torch.stack([scores[:, :end].max(dim=1).values for end in ends])
         before = torch.cat([torch.full((1, n), -math.inf), maximum[:-1]])
         total = torch.stack([torch.exp(scores[:, :end] - m[:, None]).sum(dim=1) for end, m in zip(ends, maximum)])
         last = torch.stack([torch.exp(scores[-1, :end] - m[-1]) @ self.V[:end] for end, m in zip(ends, maximum)])
+        self.t.update({"flash/scores": scores, "flash/tile": tile.long()})
         self.t.update({"flash/maximum": maximum, "flash/rescaling": torch.exp(before - maximum), "flash/sum": total,
                        "flash/accumulated": last})
         blocks_seen = sum(int(self.visible[i, begin]) for i in range(n) for begin in begins)
