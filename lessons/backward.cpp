@@ -8,6 +8,7 @@
 #include <cmath>
 #include <string>
 
+#include "attn/kernels/fastest_attention.hpp"
 #include "attn/layers/attention.hpp"
 #include "attn/layers/attention_gradient_check.hpp"
 #include "attn/ops/arithmetic.hpp"
@@ -240,6 +241,29 @@ void claim_softmax(attn::Trace& trace, const std::optional<Tensor<bool, 3>>& mas
                .limit = attn::exactly(0.0)});
 }
 
+/// Not where rounding may change a gradient by a tenth or more: that would claim nothing.
+template <class T>
+void claim_equals_kernel(Workbench<T>& bench, const attn::AttentionInputs<T>& in,
+                         const Tensor<T, 3>& d_output, const attn::AttentionGradients<T, 3>& gradients) {
+  const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
+  const auto fast = attn::fastest_attention_gradients(in.Q, in.K, in.V, divisor, in.mask, d_output);
+  if (!fast) return;
+  const auto queries = static_cast<double>(in.Q.shape(1));
+  const double d_score = 2.0 * magnitude_of_scores(d_output, in.V, 1.0) / divisor;
+  const double largest = attn::maximum({queries * attn::max_abs(d_output), d_score * attn::max_abs(in.K),
+                                        queries * d_score * attn::max_abs(in.Q)});
+  const auto limit = rounding<T>(magnitude_of_scores(in.Q, in.K, divisor) * largest);
+  if (!(limit.bound < 0.1)) return;
+  bench.trace.claim(
+      {.id = "gradients-equal-kernel",
+       .claim = "the fast kernel, which keeps no weights and computes them again, gives the same gradients",
+       .formula = fmt::format("max |d_Q, d_K, d_V − those of kernel {}|", fast->kernel),
+       .value = attn::maximum({attn::max_abs_difference(fast->d_Q, gradients.d_Q),
+                               attn::max_abs_difference(fast->d_K, gradients.d_K),
+                               attn::max_abs_difference(fast->d_V, gradients.d_V)}),
+       .limit = limit});
+}
+
 template <class T>
 void run(Workbench<T>& bench) {
   auto& trace = bench.trace;
@@ -270,6 +294,7 @@ void run(Workbench<T>& bench) {
   show_cost(trace, bench.plan);
   claim_gradients(bench, in, d_output, gradients);
   claim_softmax(trace, in.mask, gradients);
+  claim_equals_kernel(bench, in, d_output, gradients);
 }
 
 double element_count(const Plan& plan) {

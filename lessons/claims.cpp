@@ -35,10 +35,8 @@ attn::Limit roughly_at_most(double bound) {
 }
 
 template <class T, std::size_t N>
-double magnitude_of_output(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V,
-                           double divisor) {
-  const double products = attn::max_abs(attn::matmul(absolute(Q), attn::transpose(absolute(K))));
-  return std::max(1.0, products / divisor) * attn::max_abs(V);
+double magnitude_of_scores(const Tensor<T, N>& Q, const Tensor<T, N>& K, double divisor) {
+  return std::max(1.0, attn::max_abs(attn::matmul(absolute(Q), attn::transpose(absolute(K)))) / divisor);
 }
 
 template <class T, std::size_t N>
@@ -66,14 +64,14 @@ void claim_attention(Workbench<T>& bench, const attn::Attention<T, N>& attention
                      .claim = "the fused kernel, which never holds the whole scores, gives the same output",
                      .formula = fmt::format("max |output − kernel {}(Q, K, V)|", fused.kernel),
                      .value = attn::max_abs_difference(fused.output, attention.output),
-                     .limit = rounding<T>(magnitude_of_output(Q, K, V, divisor))});
+                     .limit = rounding<T>(magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))});
 }
 
 template attn::Limit rounding<float>(double);
 template attn::Limit rounding<double>(double);
 
 #define INSTANTIATE_RANK(T, N) \
-  template double magnitude_of_output(const Tensor<T, N>&, const Tensor<T, N>&, const Tensor<T, N>&, double);
+  template double magnitude_of_scores(const Tensor<T, N>&, const Tensor<T, N>&, double);
 #define INSTANTIATE(T, N)                                                                         \
   INSTANTIATE_RANK(T, N)                                                                          \
   template void claim_attention(Workbench<T>&, const attn::Attention<T, N>&, const Tensor<T, N>&, \

@@ -15,11 +15,10 @@ attn::Limit rounding(double magnitude = 1.0);
 /// At most the power of ten next above a bound: for an error that is bounded only roughly.
 attn::Limit roughly_at_most(double bound);
 
-/// What the rounding of softmax(Q Kᵀ / divisor) V is relative to: the largest |v| times the largest
-/// Σ |q| |k| / divisor, since terms of a score may cancel, or times 1. Ranks 2 to 4.
+/// What rounding does to the weights softmax(Q Kᵀ / divisor) is relative to: the largest Σ |q| |k| / divisor,
+/// since terms of a score may cancel, or 1. Ranks 2 to 4.
 template <class T, std::size_t N>
-double magnitude_of_output(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V,
-                           double divisor);
+double magnitude_of_scores(const Tensor<T, N>& Q, const Tensor<T, N>& K, double divisor);
 
 /// The claims of scaled dot-product attention: rows of weights sum to 1, a shift of all scores of a row
 /// changes nothing, and the fastest kernel that fits gives the same output. `attention` is without dropout; K

@@ -9,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "attn/kernels/sparse_attention.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/sparse_pattern.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/efficient_variants.hpp"
@@ -94,7 +95,8 @@ VariantBench<T> show_inputs(Workbench<T>& bench, std::optional<Tensor<bool, 2>> 
   auto V = bench.normal({.id = "V", .title = "What each token has to give", .axes = {"key", "d_v"}},
                         std::array{n, bench.d_v()});
   auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n);
-  const double magnitude = magnitude_of_output(Q, K, V, std::sqrt(static_cast<double>(bench.d_k())));
+  const double magnitude =
+      magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(bench.d_k()))) * attn::max_abs(V);
   return {bench,        std::move(Q),       std::move(K),
           std::move(V), std::move(visible), {},
           magnitude,    std::move(pattern), {}};

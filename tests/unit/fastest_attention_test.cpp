@@ -94,6 +94,33 @@ TEST_CASE("query heads share key and value heads in the fastest kernel, whatever
   }
 }
 
+TEMPLATE_TEST_CASE("the fastest kernel goes back as plain attention does, under every mask that it knows",
+                   "[fastest]", float, double) {
+  const auto Q = random_tensor<TestType, 3>({2, 5, 4}, 1), K = random_tensor<TestType, 3>({2, 7, 4}, 2),
+             V = random_tensor<TestType, 3>({2, 7, 3}, 3),
+             d_output = random_tensor<TestType, 3>({2, 5, 3}, 4);
+  for (const auto& mask : known_masks(5, 7)) {
+    const auto fast = attn::fastest_attention_gradients(Q, K, V, 2.0, mask, d_output);
+    REQUIRE(fast.has_value());
+    CHECK(fast->kernel == "simd");
+    const auto plain = attn::scaled_dot_product_attention_backward(
+        d_output, attn::scaled_dot_product_attention(Q, K, V, mask), Q, K, V);
+    CHECK(attn::max_abs_difference(fast->d_Q, plain.d_Q) <= rounding<TestType>);
+    CHECK(attn::max_abs_difference(fast->d_K, plain.d_K) <= rounding<TestType>);
+    CHECK(attn::max_abs_difference(fast->d_V, plain.d_V) <= rounding<TestType>);
+  }
+}
+
+TEST_CASE("the fastest kernel does not go back where it cannot, and refuses what does not fit", "[fastest]") {
+  const auto Q = random_tensor<double, 3>({2, 5, 4}, 1), K = random_tensor<double, 3>({2, 7, 4}, 2);
+  auto d_output = random_tensor<double, 3>({2, 5, 4}, 3);
+  CHECK_FALSE(attn::fastest_attention_gradients(Q, K, K, 2.0, unknown_mask(5, 7), d_output).has_value());
+  CHECK_THROWS_WITH(attn::fastest_attention_gradients(Q, K, K, 2.0, {}, K),
+                    Contains("2×7×4") && Contains("2×5×4"));
+  d_output(0, 0, 0) = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(attn::fastest_attention_gradients(Q, K, K, 2.0, {}, d_output).has_value());
+}
+
 TEST_CASE("rows too long for registers go to the tiles, and repeated mask axes to the loops", "[fastest]") {
   const auto Q = random_tensor<double, 3>({2, 3, 257}, 1), K = random_tensor<double, 3>({2, 4, 257}, 2),
              V = random_tensor<double, 3>({2, 4, 2}, 3);

@@ -24,7 +24,8 @@ std::string page_of(const lessons::Lesson& lesson, const Options& options) {
 }  // namespace
 
 TEST_CASE("the lessons that run fast kernels print the same with all instructions that there are") {
-  const auto& shown = lesson(GENERATE("sdpa", "self-attention", "cross-attention", "multihead", "efficient"));
+  const auto& shown =
+      lesson(GENERATE("sdpa", "self-attention", "cross-attention", "multihead", "efficient", "backward"));
   auto options = shown.defaults;
   options.dtype = GENERATE("float64", "float32");
   if (shown.uses("causal")) options.causal = GENERATE(false, true);

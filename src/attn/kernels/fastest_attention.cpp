@@ -105,6 +105,30 @@ KernelOutput<T, N> fastest_attention(const Tensor<T, N>& Q, const Tensor<T, N>& 
 }
 
 template <class T>
+std::optional<KernelGradients<T>> fastest_attention_gradients(const Tensor<T, 3>& Q, const Tensor<T, 3>& K,
+                                                              const Tensor<T, 3>& V, double divisor,
+                                                              const std::optional<Tensor<bool, 3>>& mask,
+                                                              const Tensor<T, 3>& d_output) {
+  require_fitting("fastest_attention_gradients", Q, K, V);
+  const auto visible = known_visibility(mask, Q, K);
+  const bool has_moderate_gradients = are_moderate(d_output, V, V, 1.0);  // of the weights, d_output Vᵀ
+  if (!visible || !are_moderate(Q, K, V, divisor) || !has_moderate_gradients) return std::nullopt;
+  Operands<T, 3> operands(Q, K, V);
+  if (d_output.shape() != operands.output.shape())
+    throw shape_mismatch("fastest_attention_gradients", "d_output", d_output, "the output", operands.output,
+                         "all axes must match");
+  Tensor<double, 2> log_sum_exp({Q.shape(0), Q.shape(1)});
+  auto forward = operands.call(divisor, *visible);
+  forward.log_sum_exp = log_sum_exp.data();
+  const auto& kernel = exact::fastest(operands.sizes);
+  kernel.forward64(forward);
+  const auto d_output64 = as_float64(d_output);
+  Tensor<double, 3> d_Q(Q.shape()), d_K(K.shape()), d_V(V.shape());
+  kernel.backward64({forward, d_output64.data(), d_Q.data(), d_K.data(), d_V.data()});
+  return KernelGradients<T>{std::string(kernel.name), cast<T>(d_Q), cast<T>(d_K), cast<T>(d_V)};
+}
+
+template <class T>
 KernelOutput<T, 2> fastest_block_sparse_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K,
                                                   const Tensor<T, 2>& V, const block_sparse::Pattern& pattern,
                                                   bool causal) {
@@ -142,6 +166,9 @@ KernelOutput<T, 2> fastest_linear_attention(const Tensor<T, 2>& Q, const Tensor<
 #define INSTANTIATE(T)                                                                                    \
   INSTANTIATE_RANK(T, 3)                                                                                  \
   INSTANTIATE_RANK(T, 4)                                                                                  \
+  template std::optional<KernelGradients<T>> fastest_attention_gradients(                                 \
+      const Tensor<T, 3>&, const Tensor<T, 3>&, const Tensor<T, 3>&, double,                              \
+      const std::optional<Tensor<bool, 3>>&, const Tensor<T, 3>&);                                        \
   template KernelOutput<T, 2> fastest_block_sparse_attention(                                             \
       const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&, const block_sparse::Pattern&, bool); \
   template KernelOutput<T, 2> fastest_linear_attention(const Tensor<T, 2>&, const Tensor<T, 2>&,          \

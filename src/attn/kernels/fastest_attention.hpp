@@ -30,6 +30,23 @@ KernelOutput<T, N> fastest_attention(const Tensor<T, N>& Q, const Tensor<T, N>& 
                                      double divisor,
                                      const std::optional<Tensor<bool, 3>>& mask = std::nullopt);
 
+/// The gradients of a loss by that kernel, which keeps no weights and computes them a second time.
+template <class T>
+struct KernelGradients {
+  std::string kernel;
+  Tensor<T, 3> d_Q;  ///< [batch×query×d_k]
+  Tensor<T, 3> d_K;  ///< [batch×key×d_k]
+  Tensor<T, 3> d_V;  ///< [batch×key×d_v]
+};
+
+/// Back through `fastest_attention`, from d_output [batch×query×d_v]. Nothing where the fast kernels cannot.
+/// Throws std::invalid_argument where shapes do not match.
+template <class T>
+std::optional<KernelGradients<T>> fastest_attention_gradients(const Tensor<T, 3>& Q, const Tensor<T, 3>& K,
+                                                              const Tensor<T, 3>& V, double divisor,
+                                                              const std::optional<Tensor<bool, 3>>& mask,
+                                                              const Tensor<T, 3>& d_output);
+
 /// softmax(Q Kᵀ / √d_k) V over the pairs of a pattern, by the plain one of `block_sparse::kernels` where
 /// scores may be beyond 1e15. Q [query×d_k], K [key×d_k], V [key×d_v]. Throws std::invalid_argument where
 /// they do not match.
