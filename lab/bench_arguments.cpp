@@ -29,8 +29,8 @@ const char* const about =
     "and a loop of multiply-adds in registers, from another one on each time. What is shown are medians over "
     "the rounds, and medians of ratios within a round: a machine that is disturbed disturbs both sides of a "
     "ratio. Kernels: xtensor (the lessons' own attention), plain, blas, tiled, simd (exact attention, each "
-    "faster than the one before), sparse-… (some blocks of keys only), linear-… (features in place of the "
-    "softmax). With --causal or --window, simd-full and linear-simd-full see all keys all the same.\n\n"
+    "one step on from the one before), sparse-… (some blocks of keys only), linear-… (features in place of "
+    "the softmax). With --causal or --window, simd-full and linear-simd-full see all keys all the same.\n\n"
     "The exit status is 0 whatever the times are.";
 
 std::vector<std::pair<std::string, Isa>> isas() {
