@@ -17,6 +17,7 @@ namespace lab {
 
 namespace {
 
+using attn::bench::Effort;
 using attn::bench::Figures;
 using attn::bench::Heat;
 using attn::bench::Pass;
@@ -128,21 +129,28 @@ std::string ratio_line(const std::string& name, const std::vector<Figures>& all,
   return items.empty() ? "" : wrapped(fmt::format("{}: {}", name, fmt::join(items, ", ")), 2);
 }
 
-std::string table(const Heat& heat, const std::vector<Figures>& all, Pass pass) {
+/// Where time ran out.
+std::string rounds_run(const Heat& heat, const Effort& effort) {
+  const auto rounds = heat.product_rates.size();
+  return static_cast<int>(rounds) < effort.rounds ? fmt::format("; {} of {} rounds", rounds, effort.rounds)
+                                                  : "";
+}
+
+std::string table(const Heat& heat, const Effort& effort, const std::vector<Figures>& all, Pass pass) {
   std::vector<Row> rows = names;
   for (const auto& figures : all)
     if (figures.pass == pass) rows.push_back(row_of(figures));
   if (rows.size() == names.size()) return "";
-  return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}\n\n", heat.setting.n, name_of(pass),
+  return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}{}\n\n", heat.setting.n, name_of(pass),
                      gflops(attn::bench::median(heat.product_rates)),
-                     gflops(attn::bench::median(heat.peak_rates))) +
+                     gflops(attn::bench::median(heat.peak_rates)), rounds_run(heat, effort)) +
          aligned(rows) + ratio_line("time / time with all keys visible", all, pass, &Figures::of_full) +
          ratio_line("time / time of forward", all, pass, &Figures::of_forward);
 }
 
-std::string tables(const Heat& heat) {
+std::string tables(const Heat& heat, const Effort& effort) {
   const auto all = attn::bench::figures_of(heat);
-  return table(heat, all, Pass::forward) + table(heat, all, Pass::backward);
+  return table(heat, effort, all, Pass::forward) + table(heat, effort, all, Pass::backward);
 }
 
 std::string growth(const BenchReport& report) {
@@ -197,7 +205,7 @@ std::string legend() {
 
 std::string bench_text(const BenchReport& report) {
   std::string text = heading(report);
-  for (const auto& heat : report.result.heats) text += tables(heat);
+  for (const auto& heat : report.result.heats) text += tables(heat, report.run.effort);
   return text + growth(report) + chart(report, Pass::forward) + chart(report, Pass::backward) +
          omissions(report) + legend();
 }

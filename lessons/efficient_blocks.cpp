@@ -127,7 +127,8 @@ void count_savings(VariantBench<T>& on, const attn::FlashHistory<T>& history, st
           "{}Where a block brings no larger score, c is 1 and there is nothing to rescale. The kernel here "
           "multiplies all the same; the fast ones of attnlab bench do not. Kernel simd even lets the maximum "
           "fall behind until a score passes it by far: weights above 1 change no quotient.",
-          on.causal()
+          blocks == 1 ? "Here one tile holds the whole table, which saves nothing: try a smaller --block. "
+          : on.causal()
               ? "A tile in which nothing may be seen is skipped: nearly half of them, once n is large. "
               : ""),
       fmt::format("tiles        {} computed, {} skipped\n"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "attn/memory.hpp"
 
@@ -100,8 +101,9 @@ void leave_out_slowest(Field<T>& field, const std::vector<Setting>& settings, co
   std::vector<std::size_t> by_time(entrants.size());
   std::iota(by_time.begin(), by_time.end(), std::size_t{0});
   const auto expected = [&](std::size_t i) { return expected_seconds(entrants[i].trials, effort); };
+  const auto time = [&](std::size_t i) { return std::pair(expected(i), entrants[i].trials.seconds()); };
   std::stable_sort(by_time.begin(), by_time.end(),
-                   [&](std::size_t a, std::size_t b) { return expected(a) < expected(b); });
+                   [&](std::size_t a, std::size_t b) { return time(a) < time(b); });
   std::set<std::size_t> kept, settings_seen;
   for (const std::size_t i : by_time) {
     seconds -= expected(i);
@@ -113,9 +115,11 @@ void leave_out_slowest(Field<T>& field, const std::vector<Setting>& settings, co
     if (kept.count(i) == 1)
       remaining.push_back(entrants[i]);
     else
-      field.omissions.push_back({entrants[i].contestant->name, settings[entrants[i].setting].n,
-                                 fmt::format("{} would take {:.2g} s, more than is left of {:g} s",
-                                             rounds_of(effort), expected(i), effort.seconds)});
+      field.omissions.push_back(
+          {entrants[i].contestant->name, settings[entrants[i].setting].n,
+           fmt::format("{}, none shorter than {:g} ms, would take {:.2g} s, more than is "
+                       "left of {:g} s",
+                       rounds_of(effort), 1e3 * effort.shortest, expected(i), effort.seconds)});
   }
   entrants = std::move(remaining);
 }

@@ -13,8 +13,7 @@ namespace {
 void* library() {
   static void* const opened = dlopen(ATTN_LIBZIP, RTLD_LAZY | RTLD_LOCAL);
   if (opened == nullptr)
-    throw Error(fmt::format(
-        "{} cannot be loaded, which reads and writes archives; valid: with libzip installed", ATTN_LIBZIP));
+    throw Error(fmt::format("libzip, which reads and writes archives, cannot be loaded: {}", dlerror()));
   return opened;
 }
 

@@ -42,7 +42,7 @@ template <class T, std::size_t N>
 bool are_moderate(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V, double divisor) {
   constexpr double largest_score = 1e15, largest = 1e280;
   const auto d_k = static_cast<double>(Q.shape(N - 1)), n_k = static_cast<double>(K.shape(N - 2));
-  const double query = max_abs(Q) / divisor, key = max_abs(K);
+  const double query = max_abs(Q) / std::abs(divisor), key = max_abs(K);
   return query * key * d_k <= largest_score &&
          maximum({1.0 / divisor, query, key, max_abs(V) * n_k}) <= largest;
 }

@@ -9,8 +9,8 @@
 namespace attn {
 
 /// What the fastest kernel that fits makes of tensors: one of those that `attnlab bench` times, on one
-/// thread. It computes in float64, whatever T is, and rounds once. So what another instruction set changes is
-/// in the last digits of a float64. Instantiated for float and double.
+/// thread, or `fused_attention`. It computes in float64, whatever T is, and rounds once. So what another
+/// instruction set changes is in the last digits of a float64. Instantiated for float and double.
 template <class T, std::size_t N>
 struct KernelOutput {
   std::string kernel;   ///< its name in the race: "simd"

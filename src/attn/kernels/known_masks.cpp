@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <vector>
 
 #include "attn/kernels/exact/visible.hpp"
 

@@ -8,11 +8,9 @@
 
 namespace attn {
 
-/// Masks, true = may be seen, in the terms of the fast kernels, which read no masks.
-
-/// The visibility that a mask [batch×query×key] is: a causal one, a window, hidden padding, any of them
-/// together, or nothing hidden. It is the narrowest one: it rules out whatever no query sees anyway. Nothing
-/// where the mask is of no such kind.
+/// The visibility, in which the fast kernels put it, that a mask [batch×query×key], true = may be seen, is: a
+/// causal one, a window, hidden padding, any of them together, or nothing hidden. It is the narrowest one: it
+/// rules out whatever no query sees anyway. Nothing where the mask is of no such kind.
 std::optional<exact::Visibility> visibility_of(const Tensor<bool, 3>& mask);
 
 /// The pattern of the largest blocks that keeps just the pairs where a mask [query×key] is true. Blocks of 1

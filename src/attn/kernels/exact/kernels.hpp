@@ -19,7 +19,7 @@ struct Kernel {
   void (*backward64)(const Backward<double>&);
 };
 
-/// All kernels, in the order of their numbers, on which the later ones are faster.
+/// All kernels, in the order of their numbers: each takes one more step towards speed.
 const std::vector<Kernel>& kernels();
 
 /// The fastest kernel that fits.

@@ -8,7 +8,7 @@
 
 namespace attn::exact {
 
-/// Keys that are seen from the same registers of a panel: by all their lanes or, if masked, by some.
+/// Keys that are seen from the same registers of a panel: by all their lanes unless masked.
 struct PanelRun {
   Range keys;
   std::size_t first_vector;
@@ -46,8 +46,8 @@ class LaneVisibility {
   /// The begin is beyond the end where there are none.
   const Range& seen_by_all(std::size_t vector) const { return all_[vector]; }
 
-  /// A run of keys from the first of a tile on, as long as the same registers see some of them, and all lanes
-  /// of these registers or not. It may have no registers.
+  /// A run of keys from the first of a tile on: as far as the same registers see some of them, but no further
+  /// than to where masks begin or cease to be needed. It may have no registers.
   PanelRun run_from(const Range& tile) const {
     std::size_t first = 0, end = used_vectors_;
     while (first < end && some_[first].end <= tile.begin) ++first;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-/// Exact attention, softmax(Q Kᵀ · scale) V, as a row of numbered kernels: each does the same sums faster.
+/// Exact attention, softmax(Q Kᵀ · scale) V, as a row of numbered kernels that do the same sums.
 namespace attn::exact {
 
 /// Lengths of the axes of one call. Query head i reads the keys and values of head ⌊i · kv_heads / heads⌋.
@@ -25,7 +25,8 @@ struct Visibility {
   std::vector<std::size_t> key_lengths{};  ///< [sample] keys that are no padding; all are real where empty
 };
 
-/// The inputs of a call, each contiguous and row-major. A query that may see no key gets the output 0.
+/// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output 0.
+/// Scores are to stay below 10⁷ in float32 and 10¹⁵ in float64, where they lose all digits behind the point.
 template <class T>
 struct Forward {
   Sizes sizes;

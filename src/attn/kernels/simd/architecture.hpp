@@ -42,7 +42,7 @@ struct Block {
   static constexpr std::size_t sums = registers<Arch> == 32 ? 24 : 12;
   static constexpr std::size_t most_rows = 8;
 
-  static constexpr std::size_t rows_of(std::size_t vectors) { return std::min(sums / vectors, most_rows); }
+  static constexpr std::size_t rows_of(std::size_t width) { return std::min(sums / width, most_rows); }
   static constexpr std::size_t rows = rows_of(vectors);
   static constexpr std::size_t tile = 48;  ///< rows in a tile: whole blocks, whatever their shape
 };
