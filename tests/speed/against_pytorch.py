@@ -101,11 +101,34 @@ def way_in_place(torch, n, causal):
     return in_place
 
 
-def linear(torch, q, k, v):
-    """φ(Q) (φ(K)ᵀ V), divided by the sums of the weights, φ = elu + 1."""
-    phi_q, phi_k = (torch.nn.functional.elu(x).add_(1) for x in (q, k))
-    weighted = torch.bmm(phi_q, torch.bmm(phi_k.transpose(1, 2), v))
-    return weighted.div_(torch.bmm(phi_q, phi_k.sum(dim=1)[:, :, None]))
+def ways_of_linear(torch):
+    """Functions of query, key and value, each φ(Q) (φ(K)ᵀ V) divided by the sums of the weights, φ = elu + 1."""
+    elu = torch.nn.functional.elu
+
+    def products(q, k, v):
+        phi_q, phi_k = elu(q) + 1, elu(k) + 1
+        return phi_q @ (phi_k.transpose(1, 2) @ v) / (phi_q @ phi_k.sum(dim=1)[:, :, None])
+
+    def sums_by_name(q, k, v):
+        phi_q, phi_k = elu(q) + 1, elu(k) + 1
+        inverse = 1 / torch.einsum("hnd,hd->hn", phi_q, phi_k.sum(dim=1))
+        return torch.einsum("hnd,hdm,hn->hnm", phi_q, torch.einsum("hnd,hnm->hdm", phi_k, v), inverse)
+
+    return [products, sums_by_name]
+
+
+def linear_in_place(torch, n):
+    """The same with nothing allocated that has a row for each token."""
+    phi_q, phi_k, output = (torch.empty(HEADS, n, WIDTH) for _ in range(3))
+    sums = torch.empty(HEADS, n, 1)
+
+    def in_place(q, k, v):
+        for phi, x in ((phi_q, q), (phi_k, k)):
+            torch.nn.functional.elu(phi.copy_(x), inplace=True).add_(1)
+        torch.bmm(phi_q, torch.bmm(phi_k.transpose(1, 2), v), out=output)
+        return output.div_(torch.bmm(phi_q, phi_k.sum(dim=1)[:, :, None], out=sums))
+
+    return in_place
 
 
 def pytorch_calls(torch, case, n):
@@ -113,7 +136,7 @@ def pytorch_calls(torch, case, n):
     torch.manual_seed(42)
     query, key, value, d_output = (torch.randn(HEADS, n, WIDTH) for _ in range(4))
     causal = case.startswith("causal")
-    ways = [functools.partial(linear, torch)] if case == "linear" else ways_with_gradients(torch, n, causal)
+    ways = ways_of_linear(torch) if case == "linear" else ways_with_gradients(torch, n, causal)
 
     def forward(way):
         with torch.no_grad():
@@ -125,8 +148,8 @@ def pytorch_calls(torch, case, n):
 
     if case.endswith("backward"):
         return [functools.partial(forward_and_backward, way) for way in ways], None
-    in_place = None if case == "linear" else functools.partial(forward, way_in_place(torch, n, causal))
-    return [functools.partial(forward, way) for way in ways], in_place
+    in_place = linear_in_place(torch, n) if case == "linear" else way_in_place(torch, n, causal)
+    return [functools.partial(forward, way) for way in ways], functools.partial(forward, in_place)
 
 
 def compare(torch, arguments, case, n):
