@@ -61,10 +61,10 @@ bool one_in(std::mt19937& random, std::size_t count) {
   return pick(random, 1, count) == 1;
 }
 
-/// Any number of tokens, now and then next to the end of a chunk of 32.
+/// Any number of tokens, now and then next to the end of a chunk of 48.
 std::size_t random_length(std::mt19937& random) {
   if (one_in(random, 6)) return 1;
-  if (one_in(random, 3)) return 32 * pick(random, 1, 4) + pick(random, 0, 2) - 1;
+  if (one_in(random, 3)) return 48 * pick(random, 1, 3) + pick(random, 0, 2) - 1;
   return one_in(random, 2) ? pick(random, 2, 9) : pick(random, 2, 150);
 }
 

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
+
 #include "attn/kernels/linear/rows.hpp"
 #include "attn/kernels/linear/segment.hpp"
 #include "attn/kernels/linear/sums.hpp"
+#include "attn/kernels/simd/architecture.hpp"
+#include "attn/kernels/simd/constant.hpp"
 
 namespace attn::linear_time {
 
@@ -12,16 +16,17 @@ namespace attn::linear_time {
 template <class T, class Arch>
 class Chunk {
   using Vector = simd::Vector<T, Arch>;
+  using Block = simd::Block<Arch>;
   using Range = exact::Range;
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
-  static constexpr std::size_t rows = 4;
-  static constexpr std::size_t vectors = simd::registers<Arch> == 32 ? 4 : 2;
-  static_assert(chunk_size % lanes == 0 && chunk_size % rows == 0 && Layout<T>::padded(1) % rows == 0);
+  static constexpr std::size_t weight_vectors =
+      2;  ///< so few that a chunk's first rows are not mostly hidden
+  static_assert(chunk_size % lanes == 0);
+  alignas(64) static constexpr T lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
  public:
   static std::size_t scratch_size(const Layout<T>& layout) {
-    return (3 * chunk_size + 1) * layout.feature_width() +
-           chunk_size * (layout.value_width() + chunk_size + 1);
+    return 3 * chunk_size * layout.feature_width() + chunk_size * (layout.value_width() + chunk_size + 1);
   }
 
   Chunk(const Layout<T>& layout, T* scratch)
@@ -29,9 +34,8 @@ class Chunk {
         query_(scratch),
         key_(query_ + chunk_size * layout.feature_width()),
         transposed_key_(key_ + chunk_size * layout.feature_width()),
-        z_(transposed_key_ + chunk_size * layout.feature_width()),
-        value_(z_ + layout.feature_width()),
-        weights_(value_ + chunk_size * layout.value_width()),
+        padded_value_(transposed_key_ + chunk_size * layout.feature_width()),
+        weights_(padded_value_ + chunk_size * layout.value_width()),
         inverse_(weights_ + chunk_size * chunk_size) {}
 
   /// At most chunk_size keys with their values; key j stands in row j.
@@ -44,17 +48,15 @@ class Chunk {
   void load_queries(const T* query, Range queries);
 
   /// S += φ(K)ᵀ V, z += Σ φ(k). The sums over the chunk are complete before they are added.
-  void add_keys_to(T* summary) const;
+  void add_keys_to(T* summary, Ahead<T> ahead) const;
 
   /// Outputs φ(q)ᵀ S / φ(q)ᵀ z. If causal, each query reads the keys up to its own row too.
   template <bool causal>
-  void read(const T* summary, T* output) const;
+  void read(const T* summary, T* output, Ahead<T> ahead) const;
 
  private:
-  /// How many keys the query rows `row`, …, `row` + rows − 1 see, all together.
-  std::size_t keys_seen(std::size_t row) const { return row + rows < keys_ ? row + rows : keys_; }
-
-  std::size_t first_row() const { return queries_.begin / rows * rows; }
+  /// How many keys the query rows before `end` see, all together.
+  std::size_t keys_seen(std::size_t end) const { return std::min(end, keys_); }
 
   static simd::Rows<const T> rows_of(const T* data, std::size_t count, std::size_t columns) {
     return {data, columns, count, columns};
@@ -64,29 +66,38 @@ class Chunk {
     return {query_ + row * layout_.feature_width(), layout_.feature_width(), 1};
   }
 
+  template <std::size_t Rows>
+  void weigh(std::size_t row) const;
+  template <std::size_t Rows, std::size_t Vectors>
+  void hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row, std::size_t column) const;
   template <bool causal>
   void sum_weights(const T* z) const;
-  void weigh(std::size_t row) const;
-  template <std::size_t Vectors>
-  void store(const Sums<rows, Vectors, T, Arch>& sums, std::size_t row, std::size_t column, T* output) const;
+  template <bool causal>
+  Vector weight_addends(std::size_t row, const T* z) const;
+  template <std::size_t Rows, std::size_t Vectors>
+  void store(const Sums<Rows, Vectors, T, Arch>& sums, std::size_t row, std::size_t column, T* output) const;
 
   Layout<T> layout_;
   std::size_t keys_ = 0;
   Range queries_{};
-  T* query_;           ///< [row×feature] φ(Q)
-  T* key_;             ///< [row×feature] φ(K)
-  T* transposed_key_;  ///< [feature×row]
-  T* z_;               ///< [feature] Σ φ(k) over what the query at hand sees
-  T* value_;           ///< [row×d_v]
-  T* weights_;         ///< [query row×key row] φ(q)ᵀφ(k), 0 for a later key among those `keys_seen`
-  T* inverse_;         ///< [query row] 1 / Σ weights, or 0 for a sum of 0
+  T* query_;                  ///< [row×feature] φ(Q)
+  T* key_;                    ///< [row×feature] φ(K)
+  T* transposed_key_;         ///< [feature×row]
+  const T* value_ = nullptr;  ///< [row×d_v] where they stand, or padded
+  T* padded_value_;           ///< [row×d_v]
+  T* weights_;                ///< [query row×key row] φ(q)ᵀφ(k), 0 for a later key
+  T* inverse_;                ///< [query row] 1 / Σ weights, or 0 for a sum of 0
 };
 
 template <class T, class Arch>
 void Chunk<T, Arch>::load_keys(const Keys<T>& keys) {
   keys_ = keys.count;
+  value_ = keys.value;
   map_rows<T, Arch>(EluPlusOne(), rows_of(keys.key, keys_, layout_.d_k), key_, layout_.feature_width());
-  map_rows<T, Arch>(Identity(), rows_of(keys.value, keys_, layout_.d_v), value_, layout_.value_width());
+  if (layout_.d_v == layout_.value_width()) return;
+  map_rows<T, Arch>(Identity(), rows_of(keys.value, keys_, layout_.d_v), padded_value_,
+                    layout_.value_width());
+  value_ = padded_value_;
 }
 
 template <class T, class Arch>
@@ -109,99 +120,124 @@ void Chunk<T, Arch>::transpose_keys() const {
 }
 
 template <class T, class Arch>
-void Chunk<T, Arch>::add_keys_to(T* summary) const {
+void Chunk<T, Arch>::add_keys_to(T* summary, Ahead<T> ahead) const {
   const std::size_t features = layout_.feature_width(), width = layout_.value_width();
-  for_each_panel<rows, vectors, T, Arch>(layout_.d_v, [&](auto sums, std::size_t column) {
-    for (std::size_t f = 0; f < layout_.d_k; f += rows) {
+  for_each_panel<Block::vectors, T, Arch>(layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINED {
+    simd::in_blocks<Block::rows_of(vectors())>(0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINED {
+      Sums<rows(), vectors(), T, Arch> sums;
       sums.clear();
-      simd::accumulate(sums.registers, value_ + column, width, simd::Scalars<T>{key_ + f, 1, features},
-                       keys_);
+      accumulate(sums, value_ + column, width, simd::Scalars<T>{key_ + f, 1, features}, keys_, ahead);
       sums.add_to(summary + f * width + column, width);
-    }
+    });
   });
   T* z = summary + layout_.z_offset();
-  for (std::size_t f = 0; f < features; f += lanes) {
-    Vector sum(T{0});
-    for (std::size_t j = 0; j < keys_; ++j) sum += Vector::load_aligned(key_ + j * features + f);
-    (Vector::load_aligned(z + f) + sum).store_aligned(z + f);
-  }
+  for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINED {
+    Sums<1, vectors(), T, Arch> sums;
+    sums.clear();
+    for (std::size_t j = 0; j < keys_; ++j) sums.add_row(key_ + j * features + f);
+    sums.add_to(z + f, features);
+  });
 }
 
 template <class T, class Arch>
 template <bool causal>
-void Chunk<T, Arch>::read(const T* summary, T* output) const {
-  sum_weights<causal>(summary + layout_.z_offset());
+void Chunk<T, Arch>::read(const T* summary, T* output, Ahead<T> ahead) const {
   if constexpr (causal)
-    for (std::size_t row = first_row(); row < queries_.end; row += rows) weigh(row);
+    simd::in_blocks<Block::rows_of(weight_vectors)>(
+        queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINED { weigh<rows()>(row); });
+  sum_weights<causal>(summary + layout_.z_offset());
   const std::size_t width = layout_.value_width();
-  for_each_panel<rows, vectors, T, Arch>(layout_.d_v, [&](auto sums, std::size_t column) {
-    for (std::size_t row = first_row(); row < queries_.end; row += rows) {
-      sums.clear();
-      simd::accumulate(sums.registers, summary + column, width, query_features(row), layout_.d_k);
-      if constexpr (causal)
-        simd::accumulate(sums.registers, value_ + column, width,
-                         simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row));
-      store(sums, row, column, output);
-    }
+  for_each_panel<Block::vectors, T, Arch>(layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINED {
+    simd::in_blocks<Block::rows_of(vectors())>(
+        queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINED {
+          Sums<rows(), vectors(), T, Arch> sums;
+          sums.clear();
+          accumulate(sums, summary + column, width, query_features(row), layout_.d_k, ahead);
+          if constexpr (causal)
+            simd::accumulate<xsimd::unaligned_mode>(
+                sums.registers, value_ + column, width,
+                simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
+          store(sums, row, column, output);
+        });
   });
 }
 
-/// φ(q)ᵀ z, where z grows by the key of each row if causal.
+/// Of a few neighbouring query rows, with all keys that the last of them sees.
+template <class T, class Arch>
+template <std::size_t Rows>
+void Chunk<T, Arch>::weigh(std::size_t row) const {
+  T* weights = weights_ + row * chunk_size;
+  std::fill_n(weights, Rows * chunk_size, T{0});
+  for_each_panel<weight_vectors, T, Arch>(keys_seen(row + Rows), [&](auto vectors,
+                                                                     std::size_t column) ATTN_INLINED {
+    Sums<Rows, vectors(), T, Arch> sums;
+    sums.clear();
+    simd::accumulate(sums.registers, transposed_key_ + column, chunk_size, query_features(row), layout_.d_k);
+    hide_later(sums, row, column);
+    sums.store(weights + column, chunk_size);
+  });
+}
+
+/// Makes 0 the weights of keys after each row's own, and of those that there are not.
+template <class T, class Arch>
+template <std::size_t Rows, std::size_t Vectors>
+ATTN_INLINE void Chunk<T, Arch>::hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row,
+                                            std::size_t column) const {
+  const Vector lane = Vector::load_aligned(lane_numbers);
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r) {
+    const Vector end(static_cast<T>(keys_seen(row + r + 1)));
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      const Vector key = lane + Vector(static_cast<T>(column + v * lanes));
+      weights.registers[r][v] = xsimd::select(key < end, weights.registers[r][v], Vector(T{0}));
+    }
+  }
+}
+
+/// As many rows at a time as a register has lanes. Those without a query give numbers that nothing reads.
 template <class T, class Arch>
 template <bool causal>
 void Chunk<T, Arch>::sum_weights(const T* z) const {
+  for (std::size_t row = queries_.begin / lanes * lanes; row < queries_.end; row += lanes) {
+    simd::Square<T, Arch> addends;
+    for (std::size_t r = 0; r < lanes; ++r) addends.rows[r] = weight_addends<causal>(row + r, z);
+    addends.transpose();
+    Vector sums(T{0});
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < lanes; ++r) sums += addends.rows[r];
+    const auto inverse = xsimd::select(sums == Vector(T{0}), Vector(T{0}), Vector(T{1}) / sums);
+    inverse.store_aligned(inverse_ + row);
+  }
+}
+
+/// A register whose lanes add up to φ(q)ᵀ z, and the weights of the chunk's keys if causal.
+template <class T, class Arch>
+template <bool causal>
+ATTN_INLINE auto Chunk<T, Arch>::weight_addends(std::size_t row, const T* z) const -> Vector {
   const std::size_t features = layout_.feature_width();
-  for (std::size_t f = 0; f < features; f += lanes) Vector::load_aligned(z + f).store_aligned(z_ + f);
-  for (std::size_t row = causal ? 0 : queries_.begin; row < queries_.end; ++row) {
-    Vector products(T{0});
-    for (std::size_t f = 0; f < features; f += lanes) {
-      Vector sum = Vector::load_aligned(z_ + f);
-      if (causal && row < keys_) {
-        sum += Vector::load_aligned(key_ + row * features + f);
-        sum.store_aligned(z_ + f);
-      }
-      products = simd::multiply_add(Vector::load_aligned(query_ + row * features + f), sum, products);
-    }
-    const T sum = xsimd::hadd(products);
-    inverse_[row] = sum == T{0} ? T{0} : T{1} / sum;
-  }
+  Vector sums(T{0});
+  for (std::size_t f = 0; f < features; f += lanes)
+    sums = simd::multiply_add(Vector::load_aligned(query_ + row * features + f), Vector::load_aligned(z + f),
+                              sums);
+  if constexpr (causal)
+    for (std::size_t j = 0; j < chunk_size; j += lanes)
+      sums += Vector::load_aligned(weights_ + row * chunk_size + j);
+  return sums;
 }
 
+/// Divides, and writes as many columns as there are.
 template <class T, class Arch>
-void Chunk<T, Arch>::weigh(std::size_t row) const {
-  T* weights = weights_ + row * chunk_size;
-  for_each_panel<rows, vectors, T, Arch>(keys_seen(row), [&](auto sums, std::size_t column) {
-    sums.clear();
-    simd::accumulate(sums.registers, transposed_key_ + column, chunk_size, query_features(row), layout_.d_k);
-    sums.store(weights + column, chunk_size);
-  });
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t later = row + r + 1; later < row + rows; ++later) weights[r * chunk_size + later] = T{0};
-}
-
-/// Divides, and writes as much as there are queries and columns.
-template <class T, class Arch>
-template <std::size_t Vectors>
-void Chunk<T, Arch>::store(const Sums<rows, Vectors, T, Arch>& sums, std::size_t row, std::size_t column,
-                           T* output) const {
-  const bool whole = column + Vectors * lanes <= layout_.d_v;
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < rows; ++r) {
-    if (row + r < queries_.begin || row + r >= queries_.end) continue;
-    T* to = output + (row + r - queries_.begin) * layout_.d_v + column;
-    alignas(64) T part[Vectors * lanes];
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v) {
-      __builtin_prefetch(to + chunk_size * layout_.d_v + v * lanes, 1, 2);
-      const Vector quotient = sums.registers[r][v] * Vector(inverse_[row + r]);
-      if (whole)
-        quotient.store_unaligned(to + v * lanes);
-      else
-        quotient.store_aligned(part + v * lanes);
-    }
-    if (whole) continue;
-    for (std::size_t c = 0; column + c < layout_.d_v; ++c) to[c] = part[c];
-  }
+template <std::size_t Rows, std::size_t Vectors>
+ATTN_INLINE void Chunk<T, Arch>::store(const Sums<Rows, Vectors, T, Arch>& sums, std::size_t row,
+                                       std::size_t column, T* output) const {
+  constexpr std::size_t most = Vectors * lanes;
+  const std::size_t columns = std::min(layout_.d_v - column, most), width = layout_.d_v;
+  T* to = output + (row - queries_.begin) * width + column;
+  if (columns == most) return sums.store_scaled(inverse_ + row, to, width);
+  alignas(64) T part[Rows * most];
+  sums.store_scaled(inverse_ + row, part, most);
+  for (std::size_t r = 0; r < Rows; ++r, to += width) std::copy_n(part + r * most, columns, to);
 }
 
 }  // namespace attn::linear_time

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "attn/kernels/linear/segment.hpp"
+#include <algorithm>
+
+#include "attn/kernels/linear/sums.hpp"
+#include "attn/kernels/simd/architecture.hpp"
 #include "attn/kernels/simd/exp2.hpp"
 #include "attn/kernels/simd/square.hpp"
 
@@ -22,24 +25,43 @@ struct Identity {
   }
 };
 
-/// Writes `map` of the rows into aligned rows of `width` numbers, of which the last ones are 0. Meanwhile the
-/// numbers of the next chunk are on their way from memory into the second cache.
+/// Writes `map` of columns that fill registers.
+template <std::size_t Vectors, class T, class Arch, class Map>
+ATTN_INLINE void map_columns(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
+  using Vector = simd::Vector<T, Arch>;
+  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v)
+      map(Vector::load_unaligned(from.data + v * Vector::size)).store_aligned(to + v * Vector::size);
+}
+
+/// Writes `map` of the columns that are left, fewer than fill a register, and zeros up to the end of a row.
+template <class T, class Arch, class Map>
+ATTN_INLINE void map_last_columns(const Map& map, simd::Rows<const T> from, T* to, std::size_t width,
+                                  std::size_t padded) {
+  using Vector = simd::Vector<T, Arch>;
+  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width) {
+    alignas(64) T numbers[Vector::size] = {};
+    std::copy_n(from.data, from.columns, numbers);
+    map(Vector::load_aligned(numbers)).store_aligned(numbers);
+    std::copy_n(numbers, from.columns, to);
+    std::fill(to + from.columns, to + padded, T{0});
+  }
+}
+
+/// Writes `map` of the rows into aligned rows of `width` numbers, of which the last ones are 0.
 template <class T, class Arch, class Map>
 ATTN_INLINE void map_rows(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
-  using Vector = simd::Vector<T, Arch>;
   constexpr std::size_t lanes = simd::lanes<T, Arch>;
-  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width) {
-    std::size_t c = 0;
-    for (; c + lanes <= from.columns; c += lanes) {
-      __builtin_prefetch(from.data + chunk_size * from.stride + c, 0, 2);
-      map(Vector::load_unaligned(from.data + c)).store_aligned(to + c);
-    }
-    if (c == width) continue;
-    alignas(64) T rest[lanes] = {};
-    for (std::size_t i = c; i < from.columns; ++i) rest[i - c] = from.data[i];
-    map(Vector::load_aligned(rest)).store_aligned(to + c);
-    for (std::size_t i = from.columns; i < width; ++i) to[i] = 0;
-  }
+  const std::size_t whole = from.columns / lanes * lanes;
+  for_each_panel<simd::Block<Arch>::vectors, T, Arch>(
+      whole, [&](auto vectors, std::size_t column) ATTN_INLINED {
+        map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
+                                        to + column, width);
+      });
+  if (whole < width)
+    map_last_columns<T, Arch>(map, {from.data + whole, from.stride, from.rows, from.columns - whole},
+                              to + whole, width, width - whole);
 }
 
 }  // namespace attn::linear_time

@@ -56,6 +56,6 @@ template <exact::Isa, class T>
 SegmentKernel<T> segment_kernel();
 
 /// Positions to a chunk.
-inline constexpr std::size_t chunk_size = 32;
+inline constexpr std::size_t chunk_size = 48;
 
 }  // namespace attn::linear_time

@@ -8,6 +8,12 @@
 
 namespace attn::linear_time {
 
+/// The chunk after these rows, of keys and values or of queries and outputs.
+template <class T>
+ATTN_INLINE Ahead<T> next_chunk(const Layout<T>& layout, const T* d_k_wide, const T* d_v_wide) {
+  return {d_k_wide + chunk_size * layout.d_k, d_v_wide + chunk_size * layout.d_v};
+}
+
 /// The keys of the chunk that begins at a position.
 template <class T>
 ATTN_INLINE Keys<T> chunk_of(const Layout<T>& layout, const Keys<T>& keys, std::size_t position) {
@@ -22,8 +28,9 @@ void summarise(const Layout<T>& layout, const Keys<T>& keys, T* summary, T* scra
   Chunk<T, Arch> chunk(layout, scratch);
   std::fill_n(summary, layout.summary_size(), T{0});
   for (std::size_t position = 0; position < keys.count; position += chunk_size) {
-    chunk.load_keys(chunk_of(layout, keys, position));
-    chunk.add_keys_to(summary);
+    const Keys<T> here = chunk_of(layout, keys, position);
+    chunk.load_keys(here);
+    chunk.add_keys_to(summary, next_chunk(layout, here.key, here.value));
   }
 }
 
@@ -33,8 +40,10 @@ void read(const Layout<T>& layout, const T* summary, const Queries<T>& queries, 
   const simd::FlushDenormals flush;
   Chunk<T, Arch> chunk(layout, scratch);
   for (std::size_t i = 0; i < count; i += chunk_size) {
-    chunk.load_queries(queries.query + i * layout.d_k, {0, std::min(count - i, chunk_size)});
-    chunk.template read<false>(summary, queries.output + i * layout.d_v);
+    const T* query = queries.query + i * layout.d_k;
+    T* output = queries.output + i * layout.d_v;
+    chunk.load_queries(query, {0, std::min(count - i, chunk_size)});
+    chunk.template read<false>(summary, output, next_chunk<T>(layout, query, output));
   }
 }
 
@@ -54,19 +63,21 @@ void attend(const Layout<T>& layout, const CausalSegment<T>& segment, T* summary
   std::fill_n(summary, layout.summary_size(), T{0});
   const std::size_t end = std::max(segment.keys.count, segment.queries.end);
   for (std::size_t position = 0; position < end; position += chunk_size) {
-    chunk.load_keys(chunk_of(layout, segment.keys, position));
+    const Keys<T> here = chunk_of(layout, segment.keys, position);
+    chunk.load_keys(here);
     const auto queries = exact::common(segment.queries, {position, position + chunk_size});
     if (!queries.empty()) {
       chunk.transpose_keys();
       add<T, Arch>(layout, segment.before, summary, seen);
       for (std::size_t head = 0; head < segment.heads; ++head) {
         const std::size_t first = queries.begin - segment.queries.begin;
-        chunk.load_queries(segment.readers[head].query + first * layout.d_k,
-                           {queries.begin - position, queries.end - position});
-        chunk.template read<true>(seen, segment.readers[head].output + first * layout.d_v);
+        const T* query = segment.readers[head].query + first * layout.d_k;
+        T* output = segment.readers[head].output + first * layout.d_v;
+        chunk.load_queries(query, {queries.begin - position, queries.end - position});
+        chunk.template read<true>(seen, output, next_chunk<T>(layout, query, output));
       }
     }
-    chunk.add_keys_to(summary);
+    chunk.add_keys_to(summary, next_chunk(layout, here.key, here.value));
   }
 }
 

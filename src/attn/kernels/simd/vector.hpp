@@ -12,6 +12,9 @@ namespace attn::simd {
 
 #define ATTN_INLINE [[gnu::always_inline]] inline
 
+/// The same after the parameters of a lambda.
+#define ATTN_INLINED __attribute__((always_inline))
+
 template <class T, class Arch>
 using Vector = xsimd::batch<T, Arch>;
 
