@@ -8,15 +8,19 @@
 
 #include "attn/kernels/feature_maps.hpp"
 #include "attn/kernels/linear/kernels.hpp"
+#include "attn/kernels/linear/segment.hpp"
 #include "attn/kernels/linear_attention.hpp"
 #include "tests/unit/exact_result.hpp"
 #include "tests/unit/plain_attention.hpp"
 
 using attn::exact::available_isas;
 using attn::exact::Isa;
+using attn::linear_time::chunk_size;
 using attn::linear_time::Forward;
 using attn::linear_time::Kernel;
 using attn::linear_time::kernels;
+using attn::linear_time::most_segments;
+using attn::linear_time::segment_size;
 using attn::linear_time::Sizes;
 
 namespace {
@@ -61,10 +65,10 @@ bool one_in(std::mt19937& random, std::size_t count) {
   return pick(random, 1, count) == 1;
 }
 
-/// Any number of tokens, now and then next to the end of a chunk of 48.
+/// Any number of tokens, now and then next to the end of a chunk.
 std::size_t random_length(std::mt19937& random) {
   if (one_in(random, 6)) return 1;
-  if (one_in(random, 3)) return 48 * pick(random, 1, 3) + pick(random, 0, 2) - 1;
+  if (one_in(random, 3)) return chunk_size * pick(random, 1, 3) + pick(random, 0, 2) - 1;
   return one_in(random, 2) ? pick(random, 2, 9) : pick(random, 2, 150);
 }
 
@@ -202,7 +206,8 @@ TEMPLATE_TEST_CASE("linear attention in chunks equals kernel 1 over 600 random s
 
 TEMPLATE_TEST_CASE("segments of a long sequence add up, whatever the number of threads", "[linear_kernels]",
                    float, double) {
-  const std::size_t n = GENERATE(2047, 2048, 2049, 4129, 33000);
+  const std::size_t n = GENERATE(segment_size - 1, segment_size, segment_size + 1, 2 * segment_size + 49,
+                                 most_segments * segment_size + 300);
   const bool causal = GENERATE(false, true), shared = GENERATE(false, true);
   Problem problem = {.sizes = {.heads = shared ? 2U : 1U, .n_q = n, .n_k = n, .d_k = 3, .d_v = 2},
                      .causal = causal};
@@ -221,11 +226,16 @@ TEMPLATE_TEST_CASE("segments of a long sequence add up, whatever the number of t
 TEMPLATE_TEST_CASE("linear attention of several heads has the same digits on 1, 2 and 3 threads",
                    "[linear_kernels]", float, double) {
   const bool causal = GENERATE(false, true);
-  const auto problem = filled(
-      {.sizes = {.samples = 2, .heads = 4, .kv_heads = 2, .n_q = 3000, .n_k = 5000, .d_k = 9, .d_v = 5},
-       .causal = causal,
-       .key_lengths = {5000, 2500}},
-      1);
+  const auto problem = filled({.sizes = {.samples = 2,
+                                         .heads = 4,
+                                         .kv_heads = 2,
+                                         .n_q = segment_size + 500,
+                                         .n_k = 5000,
+                                         .d_k = 9,
+                                         .d_v = 5},
+                               .causal = causal,
+                               .key_lengths = {5000, 2500}},
+                              1);
   const auto one = run<TestType>(simd(), problem, 1);
   CHECK(error(one, run<double>(plain(), problem)) <= rounding<TestType>);
   CHECK(same_bits(run<TestType>(simd(), problem, 2), one));

@@ -10,7 +10,7 @@
 
 namespace attn::linear_time {
 
-/// Neighbouring positions, so few that all about them stays in the first cache. What is done with them are
+/// Neighbouring positions, so few that all about them stays in the nearest caches. What is done with them are
 /// the matrix products φ(K)ᵀ V, φ(Q) S, φ(Q) φ(K)ᵀ and weights · V, each in blocks of rows × vectors sums
 /// that stay in registers.
 template <class T, class Arch>
@@ -19,9 +19,7 @@ class Chunk {
   using Block = simd::Block<Arch>;
   using Range = exact::Range;
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
-  static constexpr std::size_t weight_vectors =
-      2;  ///< so few that a chunk's first rows are not mostly hidden
-  static_assert(chunk_size % lanes == 0);
+  static_assert(chunk_size % lanes == 0 && lanes <= 16);
   alignas(64) static constexpr T lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
  public:
@@ -83,7 +81,7 @@ class Chunk {
   T* query_;                  ///< [row×feature] φ(Q)
   T* key_;                    ///< [row×feature] φ(K)
   T* transposed_key_;         ///< [feature×row]
-  const T* value_ = nullptr;  ///< [row×d_v] where they stand, or padded
+  const T* value_ = nullptr;  ///< [row×d_v] the caller's, or padded_value_ where rows are no whole lines
   T* padded_value_;           ///< [row×d_v]
   T* weights_;                ///< [query row×key row] φ(q)ᵀφ(k), 0 for a later key
   T* inverse_;                ///< [query row] 1 / Σ weights, or 0 for a sum of 0
@@ -122,19 +120,22 @@ void Chunk<T, Arch>::transpose_keys() const {
 template <class T, class Arch>
 void Chunk<T, Arch>::add_keys_to(T* summary, Ahead<T> ahead) const {
   const std::size_t features = layout_.feature_width(), width = layout_.value_width();
-  for_each_panel<Block::vectors, T, Arch>(layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINED {
-    simd::in_blocks<Block::rows_of(vectors())>(0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINED {
-      Sums<rows(), vectors(), T, Arch> sums;
-      sums.clear();
-      accumulate(sums, value_ + column, width, simd::Scalars<T>{key_ + f, 1, features}, keys_, ahead);
-      sums.add_to(summary + f * width + column, width);
-    });
-  });
+  for_each_panel<Block::vectors, T, Arch>(
+      layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+        simd::in_blocks<Block::rows_of(vectors())>(
+            0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
+              Sums<rows(), vectors(), T, Arch> sums;
+              sums.clear();
+              accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
+                                                simd::Scalars<T>{key_ + f, 1, features}, keys_, ahead);
+              sums.add_to(summary + f * width + column, width);
+            });
+      });
   T* z = summary + layout_.z_offset();
-  for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINED {
+  for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
     Sums<1, vectors(), T, Arch> sums;
     sums.clear();
-    for (std::size_t j = 0; j < keys_; ++j) sums.add_row(key_ + j * features + f);
+    for (std::size_t j = 0; j < keys_; ++j) sums.load_and_add(key_ + j * features + f);
     sums.add_to(z + f, features);
   });
 }
@@ -143,23 +144,24 @@ template <class T, class Arch>
 template <bool causal>
 void Chunk<T, Arch>::read(const T* summary, T* output, Ahead<T> ahead) const {
   if constexpr (causal)
-    simd::in_blocks<Block::rows_of(weight_vectors)>(
-        queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINED { weigh<rows()>(row); });
+    simd::in_blocks<Block::rows>(queries_.begin, queries_.end,
+                                 [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA { weigh<rows()>(row); });
   sum_weights<causal>(summary + layout_.z_offset());
   const std::size_t width = layout_.value_width();
-  for_each_panel<Block::vectors, T, Arch>(layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINED {
-    simd::in_blocks<Block::rows_of(vectors())>(
-        queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINED {
-          Sums<rows(), vectors(), T, Arch> sums;
-          sums.clear();
-          accumulate(sums, summary + column, width, query_features(row), layout_.d_k, ahead);
-          if constexpr (causal)
-            simd::accumulate<xsimd::unaligned_mode>(
-                sums.registers, value_ + column, width,
-                simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
-          store(sums, row, column, output);
-        });
-  });
+  for_each_panel<Block::vectors, T, Arch>(
+      layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+        simd::in_blocks<Block::rows_of(vectors())>(
+            queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
+              Sums<rows(), vectors(), T, Arch> sums;
+              sums.clear();
+              accumulate(sums, summary + column, width, query_features(row), layout_.d_k, ahead);
+              if constexpr (causal)
+                simd::accumulate<xsimd::unaligned_mode>(
+                    sums.registers, value_ + column, width,
+                    simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
+              store(sums, row, column, output);
+            });
+      });
 }
 
 /// Of a few neighbouring query rows, with all keys that the last of them sees.
@@ -168,8 +170,8 @@ template <std::size_t Rows>
 void Chunk<T, Arch>::weigh(std::size_t row) const {
   T* weights = weights_ + row * chunk_size;
   std::fill_n(weights, Rows * chunk_size, T{0});
-  for_each_panel<weight_vectors, T, Arch>(keys_seen(row + Rows), [&](auto vectors,
-                                                                     std::size_t column) ATTN_INLINED {
+  for_each_panel<Block::vectors, T, Arch>(keys_seen(row + Rows), [&](auto vectors,
+                                                                     std::size_t column) ATTN_INLINE_LAMBDA {
     Sums<Rows, vectors(), T, Arch> sums;
     sums.clear();
     simd::accumulate(sums.registers, transposed_key_ + column, chunk_size, query_features(row), layout_.d_k);

@@ -9,7 +9,7 @@ const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> table = {
       {1, "plain", "the formula as loops, one token after the other", plain_forward, plain_forward},
       {2, "simd",
-       "chunks of tokens as products of small matrices, which stay in SIMD registers and the first cache",
+       "chunks of tokens as products of small matrices, which stay in SIMD registers and the nearest caches",
        simd_forward, simd_forward},
   };
   return table;

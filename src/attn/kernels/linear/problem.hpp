@@ -12,7 +12,8 @@ namespace attn::linear_time {
 
 using exact::Sizes;
 
-/// The inputs of a call, each contiguous and row-major. A query that may see no key gets the output 0.
+/// The inputs of a call, each contiguous and row-major. A query that may see no key gets the output 0. A
+/// value that is no finite number may reach a few queries before it even if causal: 0 · ∞ is no number.
 template <class T>
 struct Forward {
   Sizes sizes;

@@ -55,7 +55,7 @@ ATTN_INLINE void map_rows(const Map& map, simd::Rows<const T> from, T* to, std::
   constexpr std::size_t lanes = simd::lanes<T, Arch>;
   const std::size_t whole = from.columns / lanes * lanes;
   for_each_panel<simd::Block<Arch>::vectors, T, Arch>(
-      whole, [&](auto vectors, std::size_t column) ATTN_INLINED {
+      whole, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
         map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
                                         to + column, width);
       });

@@ -55,7 +55,11 @@ struct SegmentKernel {
 template <exact::Isa, class T>
 SegmentKernel<T> segment_kernel();
 
-/// Positions to a chunk.
+/// Positions to a chunk: whole blocks of rows, however many registers wide (see simd::Block).
 inline constexpr std::size_t chunk_size = 48;
+
+/// A sequence is cut into segments of this length; into longer ones where there would be too many.
+inline constexpr std::size_t segment_size = 64 * chunk_size;
+inline constexpr std::size_t most_segments = 16;
 
 }  // namespace attn::linear_time

@@ -8,18 +8,18 @@
 
 namespace attn::linear_time {
 
-/// The chunk after these rows, of keys and values or of queries and outputs.
-template <class T>
-ATTN_INLINE Ahead<T> next_chunk(const Layout<T>& layout, const T* d_k_wide, const T* d_v_wide) {
-  return {d_k_wide + chunk_size * layout.d_k, d_v_wide + chunk_size * layout.d_v};
-}
-
-/// The keys of the chunk that begins at a position.
+/// The keys of the chunk that begins at a position; none beyond the last.
 template <class T>
 ATTN_INLINE Keys<T> chunk_of(const Layout<T>& layout, const Keys<T>& keys, std::size_t position) {
   const std::size_t begin = std::min(position, keys.count);
   return {keys.key + begin * layout.d_k, keys.value + begin * layout.d_v,
           std::min(keys.count - begin, chunk_size)};
+}
+
+/// A head's queries from one of them on.
+template <class T>
+ATTN_INLINE Queries<T> queries_from(const Layout<T>& layout, const Queries<T>& queries, std::size_t first) {
+  return {queries.query + first * layout.d_k, queries.output + first * layout.d_v};
 }
 
 template <class T, class Arch>
@@ -28,9 +28,9 @@ void summarise(const Layout<T>& layout, const Keys<T>& keys, T* summary, T* scra
   Chunk<T, Arch> chunk(layout, scratch);
   std::fill_n(summary, layout.summary_size(), T{0});
   for (std::size_t position = 0; position < keys.count; position += chunk_size) {
-    const Keys<T> here = chunk_of(layout, keys, position);
-    chunk.load_keys(here);
-    chunk.add_keys_to(summary, next_chunk(layout, here.key, here.value));
+    chunk.load_keys(chunk_of(layout, keys, position));
+    const Keys<T> next = chunk_of(layout, keys, position + chunk_size);
+    chunk.add_keys_to(summary, {next.key, next.value});
   }
 }
 
@@ -40,10 +40,10 @@ void read(const Layout<T>& layout, const T* summary, const Queries<T>& queries, 
   const simd::FlushDenormals flush;
   Chunk<T, Arch> chunk(layout, scratch);
   for (std::size_t i = 0; i < count; i += chunk_size) {
-    const T* query = queries.query + i * layout.d_k;
-    T* output = queries.output + i * layout.d_v;
-    chunk.load_queries(query, {0, std::min(count - i, chunk_size)});
-    chunk.template read<false>(summary, output, next_chunk<T>(layout, query, output));
+    const Queries<T> here = queries_from(layout, queries, i);
+    const Queries<T> next = queries_from(layout, queries, i + chunk_size);
+    chunk.load_queries(here.query, {0, std::min(count - i, chunk_size)});
+    chunk.template read<false>(summary, here.output, {next.query, next.output});
   }
 }
 
@@ -63,21 +63,21 @@ void attend(const Layout<T>& layout, const CausalSegment<T>& segment, T* summary
   std::fill_n(summary, layout.summary_size(), T{0});
   const std::size_t end = std::max(segment.keys.count, segment.queries.end);
   for (std::size_t position = 0; position < end; position += chunk_size) {
-    const Keys<T> here = chunk_of(layout, segment.keys, position);
-    chunk.load_keys(here);
+    chunk.load_keys(chunk_of(layout, segment.keys, position));
     const auto queries = exact::common(segment.queries, {position, position + chunk_size});
     if (!queries.empty()) {
       chunk.transpose_keys();
       add<T, Arch>(layout, segment.before, summary, seen);
+      const std::size_t first = queries.begin - segment.queries.begin;
       for (std::size_t head = 0; head < segment.heads; ++head) {
-        const std::size_t first = queries.begin - segment.queries.begin;
-        const T* query = segment.readers[head].query + first * layout.d_k;
-        T* output = segment.readers[head].output + first * layout.d_v;
-        chunk.load_queries(query, {queries.begin - position, queries.end - position});
-        chunk.template read<true>(seen, output, next_chunk<T>(layout, query, output));
+        const Queries<T> here = queries_from(layout, segment.readers[head], first);
+        const Queries<T> next = queries_from(layout, segment.readers[head], first + queries.size());
+        chunk.load_queries(here.query, {queries.begin - position, queries.end - position});
+        chunk.template read<true>(seen, here.output, {next.query, next.output});
       }
     }
-    chunk.add_keys_to(summary, next_chunk(layout, here.key, here.value));
+    const Keys<T> next = chunk_of(layout, segment.keys, position + chunk_size);
+    chunk.add_keys_to(summary, {next.key, next.value});
   }
 }
 

@@ -27,10 +27,8 @@ class Segments {
  public:
   explicit Segments(std::size_t length) : length_(length) {
     const std::size_t chunks = (length + chunk_size - 1) / chunk_size;
-    step_ = std::max(shortest, (chunks + most - 1) / most * chunk_size);
+    step_ = std::max(segment_size, (chunks + most_segments - 1) / most_segments * chunk_size);
   }
-
-  static constexpr std::size_t most = 16;
 
   std::size_t count() const { return (length_ + step_ - 1) / step_; }
   Range operator[](std::size_t index) const {
@@ -38,8 +36,6 @@ class Segments {
   }
 
  private:
-  static constexpr std::size_t shortest = 64 * chunk_size;
-
   std::size_t length_;
   std::size_t step_;
 };
@@ -61,7 +57,7 @@ class Call {
     if (problem_.causal) clear_queries_before_first_key();
     if (problem_.causal && pairs >= static_cast<std::size_t>(std::max(problem_.threads, 1)))
       return for_each_task(pairs, problem_.threads, [&](std::size_t pair) { attend_causally(pair); });
-    const std::size_t together = std::max<std::size_t>(1, Segments::most / (key_segments_.count() + 1));
+    const std::size_t together = std::max<std::size_t>(1, most_segments / (key_segments_.count() + 1));
     for (std::size_t pair = 0; pair < pairs; pair += together)
       attend_in_parts({pair, std::min(pair + together, pairs)});
   }

@@ -19,7 +19,7 @@ struct Sums {
       for (std::size_t v = 0; v < Vectors; ++v) registers[r][v] = Vector(T{0});
   }
 
-  ATTN_INLINE void add_row(const T* row) requires(Rows == 1) {
+  ATTN_INLINE void load_and_add(const T* row) requires(Rows == 1) {
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < Vectors; ++v) registers[0][v] += Vector::load_aligned(row + v * lanes);
   }
@@ -55,46 +55,41 @@ struct Sums {
   Vector registers[Rows][Vectors];
 };
 
-/// Two runs of memory that will be wanted soon. They are fetched while something is computed, a few lines at
-/// a time: no more than a dozen lines can be on their way to a core, and one that asks for another has to
-/// wait.
+/// Two runs of numbers that will be wanted soon. They are fetched while something else is computed, a few
+/// lines at a time: only about a dozen can be on their way to a core, and who asks for another has to wait.
+/// To ask beyond a run's end is useless, but harmless and cheaper than to look where it is.
 template <class T>
-class Ahead {
- public:
-  Ahead(const T* one, const T* other) : one_(one), other_(other) {}
+struct Ahead {
+  const T* one;
+  const T* other;
 
   /// Has the next `count` numbers of both brought into the second cache.
   template <std::size_t count>
   ATTN_INLINE void fetch() {
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < count; i += 64 / sizeof(T)) {
-      __builtin_prefetch(one_ + i, 0, 2);
-      __builtin_prefetch(other_ + i, 0, 2);
+      __builtin_prefetch(one + i, 0, 2);
+      __builtin_prefetch(other + i, 0, 2);
     }
-    one_ += count;
-    other_ += count;
+    one += count;
+    other += count;
   }
-
- private:
-  const T* one_;
-  const T* other_;
 };
 
-/// As simd::accumulate, with a panel at any address. Meanwhile as many numbers are fetched from either run as
-/// there are scalars.
-template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+/// As simd::accumulate, fetching as many numbers of either run ahead as it takes scalars.
+template <class Alignment = xsimd::aligned_mode, std::size_t Rows, std::size_t Vectors, class T, class Arch>
 ATTN_INLINE void accumulate(Sums<Rows, Vectors, T, Arch>& sums, const T* panel, std::size_t width,
                             simd::Scalars<T> scalars, std::size_t count, Ahead<T>& ahead) {
   constexpr std::size_t steps = 8;
   for (; count >= steps; count -= steps, panel += steps * width, scalars.data += steps * scalars.step) {
     ahead.template fetch<Rows * steps>();
-    simd::accumulate<xsimd::unaligned_mode>(sums.registers, panel, width, scalars, steps);
+    simd::accumulate<Alignment>(sums.registers, panel, width, scalars, steps);
   }
-  simd::accumulate<xsimd::unaligned_mode>(sums.registers, panel, width, scalars, count);
+  simd::accumulate<Alignment>(sums.registers, panel, width, scalars, count);
 }
 
-/// Calls `work(vectors, column)` for runs of a matrix's columns, `vectors` registers wide, a constant: `most`
-/// as long as there are so many columns, and then fewer. The last run may reach beyond the last column.
+/// Calls `work(vectors, column)` for runs of columns. `vectors`, a constant, is a run's width in registers:
+/// `most` while so many columns are left, then fewer. The last run may reach beyond the last column.
 template <std::size_t most, class T, class Arch, class Work>
 ATTN_INLINE void for_each_panel(std::size_t columns, const Work& work, std::size_t column = 0) {
   constexpr std::size_t lanes = simd::lanes<T, Arch>;

@@ -14,7 +14,8 @@ struct Scalars {
 
 /// sums[r][v] += Σ_i panel[i][v] · scalars(r, i) for the steps i = 0, …, count − 1: the one loop in which the
 /// kernels spend their time. The panel holds `width` numbers a step, of which the first `Vectors` registers
-/// are read; each scalar is broadcast. Nothing is packed.
+/// are read; each scalar is broadcast. Nothing is packed. Rows of the panel begin anywhere if `Alignment`
+/// says so. The loop is not unrolled: GCC would copy sums from register to register.
 template <class Alignment = xsimd::aligned_mode, std::size_t Rows, std::size_t Vectors, class T, class Arch>
 ATTN_INLINE void accumulate(Vector<T, Arch> (&sums)[Rows][Vectors], const T* panel, std::size_t width,
                             Scalars<T> scalars, std::size_t count) {

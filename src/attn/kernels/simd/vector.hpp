@@ -12,8 +12,8 @@ namespace attn::simd {
 
 #define ATTN_INLINE [[gnu::always_inline]] inline
 
-/// The same after the parameters of a lambda.
-#define ATTN_INLINED __attribute__((always_inline))
+/// The same after a lambda's parameters, where a standard attribute would belong to its type.
+#define ATTN_INLINE_LAMBDA __attribute__((always_inline))
 
 template <class T, class Arch>
 using Vector = xsimd::batch<T, Arch>;
