@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/kernels/linear/ahead.hpp"
 #include "attn/kernels/linear/rows.hpp"
 #include "attn/kernels/linear/segment.hpp"
 #include "attn/kernels/linear/sums.hpp"
@@ -135,7 +136,7 @@ void Chunk<T, Arch>::add_keys_to(T* summary, Ahead<T> ahead) const {
   for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
     Sums<1, vectors(), T, Arch> sums;
     sums.clear();
-    for (std::size_t j = 0; j < keys_; ++j) sums.load_and_add(key_ + j * features + f);
+    for (std::size_t j = 0; j < keys_; ++j) sums.load_and_add(key_ + j * features + f, features);
     sums.add_to(z + f, features);
   });
 }
@@ -164,7 +165,8 @@ void Chunk<T, Arch>::read(const T* summary, T* output, Ahead<T> ahead) const {
       });
 }
 
-/// Of a few neighbouring query rows, with all keys that the last of them sees.
+/// Of a few neighbouring query rows, with all keys that the last of them sees; 0 for the others, since `read`
+/// takes blocks of other heights.
 template <class T, class Arch>
 template <std::size_t Rows>
 void Chunk<T, Arch>::weigh(std::size_t row) const {

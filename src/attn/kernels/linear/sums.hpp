@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "attn/kernels/simd/accumulate.hpp"
+#include "attn/kernels/simd/vector.hpp"
 
 namespace attn::linear_time {
 
@@ -19,9 +19,13 @@ struct Sums {
       for (std::size_t v = 0; v < Vectors; ++v) registers[r][v] = Vector(T{0});
   }
 
-  ATTN_INLINE void load_and_add(const T* row) requires(Rows == 1) {
+  /// Adds a part of a matrix to them, as `add_to` adds them to it.
+  ATTN_INLINE void load_and_add(const T* matrix, std::size_t width) {
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v) registers[0][v] += Vector::load_aligned(row + v * lanes);
+    for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v)
+        registers[r][v] += Vector::load_aligned(matrix + r * width + v * lanes);
   }
 
   ATTN_INLINE void store(T* matrix, std::size_t width) const {
@@ -54,39 +58,6 @@ struct Sums {
 
   Vector registers[Rows][Vectors];
 };
-
-/// Two runs of numbers that will be wanted soon. They are fetched while something else is computed, a few
-/// lines at a time: only about a dozen can be on their way to a core, and who asks for another has to wait.
-/// To ask beyond a run's end is useless, but harmless and cheaper than to look where it is.
-template <class T>
-struct Ahead {
-  const T* one;
-  const T* other;
-
-  /// Has the next `count` numbers of both brought into the second cache.
-  template <std::size_t count>
-  ATTN_INLINE void fetch() {
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < count; i += 64 / sizeof(T)) {
-      __builtin_prefetch(one + i, 0, 2);
-      __builtin_prefetch(other + i, 0, 2);
-    }
-    one += count;
-    other += count;
-  }
-};
-
-/// As simd::accumulate, fetching as many numbers of either run ahead as it takes scalars.
-template <class Alignment = xsimd::aligned_mode, std::size_t Rows, std::size_t Vectors, class T, class Arch>
-ATTN_INLINE void accumulate(Sums<Rows, Vectors, T, Arch>& sums, const T* panel, std::size_t width,
-                            simd::Scalars<T> scalars, std::size_t count, Ahead<T>& ahead) {
-  constexpr std::size_t steps = 8;
-  for (; count >= steps; count -= steps, panel += steps * width, scalars.data += steps * scalars.step) {
-    ahead.template fetch<Rows * steps>();
-    simd::accumulate<Alignment>(sums.registers, panel, width, scalars, steps);
-  }
-  simd::accumulate<Alignment>(sums.registers, panel, width, scalars, count);
-}
 
 /// Calls `work(vectors, column)` for runs of columns. `vectors`, a constant, is a run's width in registers:
 /// `most` while so many columns are left, then fewer. The last run may reach beyond the last column.
