@@ -1,5 +1,5 @@
 // {fmt} itself for char, as its src/format.cc compiles it: Debian has it as a shared library only, which
-// would bring the shared library of C++ with it, and to load both takes longer than to run a short lesson.
+// would bring the shared library of C++ with it, and every start would have to load both.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
