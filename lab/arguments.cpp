@@ -6,10 +6,10 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
-#include "lab/bench_arguments.hpp"
-#include "lab/diff_arguments.hpp"
+#include "lab/bench/arguments.hpp"
+#include "lab/diff/arguments.hpp"
 #include "lab/lesson_arguments.hpp"
-#include "lessons/numbers_page.hpp"
+#include "lessons/numbers/page.hpp"
 
 namespace lab {
 

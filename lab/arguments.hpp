@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "lab/bench.hpp"
+#include "lab/bench/bench.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lab {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lab/diff.hpp"
+#include "lab/diff/diff.hpp"
 #include "lab/output.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/tour.hpp"

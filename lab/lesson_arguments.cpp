@@ -10,7 +10,7 @@
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
-#include "lab/diff_arguments.hpp"
+#include "lab/diff/arguments.hpp"
 #include "lab/option_values.hpp"
 
 namespace lab {
@@ -86,12 +86,11 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
       ->group(computed);
 }
 
-const std::vector<std::pair<std::string, Format>> formats = {
-    {"text", Format::text},
-    {"json", Format::json},
-    {"npz", Format::npz},
-    {"safetensors", Format::safetensors},
-    {"svg", Format::svg}};
+const std::vector<std::pair<std::string, Format>> formats = {{"text", Format::text},
+                                                             {"json", Format::json},
+                                                             {"npz", Format::npz},
+                                                             {"safetensors", Format::safetensors},
+                                                             {"svg", Format::svg}};
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
   const auto add = [&](std::string_view flag, std::string_view value, std::string_view help,

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lessons/options.hpp"
+#include "lessons/workbench/options.hpp"
 
 /// How the text of an option becomes its field, and how a field reads in the help. One pair of functions for
 /// each type of field; all throw attn::Error, with the option, the text and what would be valid.

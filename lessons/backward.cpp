@@ -16,10 +16,10 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/attention_inputs.hpp"
-#include "lessons/attention_steps.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/shared/attention_inputs.hpp"
+#include "lessons/shared/attention_steps.hpp"
+#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 

@@ -15,11 +15,11 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead_steps.hpp"
-#include "lessons/position_pairs.hpp"
-#include "lessons/sublayer_steps.hpp"
+#include "lessons/shared/claims.hpp"
+#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/shared/position_pairs.hpp"
+#include "lessons/shared/sublayer_steps.hpp"
 
 namespace lessons {
 

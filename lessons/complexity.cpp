@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "attn/error.hpp"
-#include "lessons/complexity_claims.hpp"
-#include "lessons/complexity_layers.hpp"
+#include "lessons/complexity/claims.hpp"
+#include "lessons/complexity/layers.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {

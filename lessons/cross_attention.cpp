@@ -3,11 +3,11 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/attention_steps.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead_steps.hpp"
-#include "lessons/projections.hpp"
+#include "lessons/shared/attention_steps.hpp"
+#include "lessons/shared/claims.hpp"
+#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/shared/projections.hpp"
 
 namespace lessons {
 

@@ -11,9 +11,9 @@
 #include "attn/kernels/sparse_attention.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/sparse_pattern.hpp"
-#include "lessons/claims.hpp"
-#include "lessons/efficient_variants.hpp"
+#include "lessons/efficient/variants.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 

@@ -15,13 +15,13 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/steps.hpp"
-#include "lessons/cache_steps.hpp"
-#include "lessons/claims.hpp"
-#include "lessons/decoding_steps.hpp"
+#include "lessons/generate/cache_steps.hpp"
+#include "lessons/generate/decoding_steps.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead_steps.hpp"
-#include "lessons/position_pairs.hpp"
-#include "lessons/weight_scale.hpp"
+#include "lessons/shared/claims.hpp"
+#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/shared/position_pairs.hpp"
+#include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
 

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lessons/plan.hpp"
-#include "lessons/workbench.hpp"
+#include "lessons/workbench/plan.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 

@@ -14,8 +14,8 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 

@@ -12,11 +12,11 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/attention_steps.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/masking_steps.hpp"
-#include "lessons/projections.hpp"
+#include "lessons/masking/steps.hpp"
+#include "lessons/shared/attention_steps.hpp"
+#include "lessons/shared/claims.hpp"
+#include "lessons/shared/projections.hpp"
 
 namespace lessons {
 

@@ -3,8 +3,8 @@
 /// Ainslie et al. 2023 (grouped-query).
 
 #include "lessons/lesson.hpp"
-#include "lessons/multihead_steps.hpp"
-#include "lessons/sublayer_steps.hpp"
+#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/shared/sublayer_steps.hpp"
 
 namespace lessons {
 

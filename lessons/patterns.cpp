@@ -19,9 +19,9 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/optional_heads.hpp"
+#include "lessons/patterns/optional_heads.hpp"
+#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 

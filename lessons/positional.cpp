@@ -8,8 +8,8 @@
 #include "attn/ops/permute.hpp"
 #include "attn/ops/positional_bias.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/position_pairs.hpp"
-#include "lessons/positional_claims.hpp"
+#include "lessons/positional/claims.hpp"
+#include "lessons/shared/position_pairs.hpp"
 
 namespace lessons {
 

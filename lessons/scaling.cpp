@@ -12,7 +12,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/score_statistics.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/scaling_derivation.hpp"
+#include "lessons/scaling/derivation.hpp"
 
 namespace lessons {
 

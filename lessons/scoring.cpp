@@ -12,9 +12,9 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/scoring_steps.hpp"
+#include "lessons/scoring/steps.hpp"
+#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 

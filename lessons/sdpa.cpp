@@ -1,10 +1,10 @@
 /// Scaled dot-product attention on its own: no words, no weight matrices, only Q, K and V.
 /// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1, equation 1.
 
-#include "lessons/attention_inputs.hpp"
-#include "lessons/attention_steps.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/shared/attention_inputs.hpp"
+#include "lessons/shared/attention_steps.hpp"
+#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 

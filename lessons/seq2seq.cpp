@@ -10,10 +10,10 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/steps.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq_claims.hpp"
-#include "lessons/seq2seq_steps.hpp"
-#include "lessons/seq2seq_weights.hpp"
-#include "lessons/seq2seq_writing.hpp"
+#include "lessons/seq2seq/claims.hpp"
+#include "lessons/seq2seq/steps.hpp"
+#include "lessons/seq2seq/weights.hpp"
+#include "lessons/seq2seq/writing.hpp"
 
 namespace lessons {
 

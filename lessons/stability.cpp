@@ -13,10 +13,10 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/stability_steps.hpp"
-#include "lessons/temperature_steps.hpp"
+#include "lessons/shared/claims.hpp"
+#include "lessons/stability/steps.hpp"
+#include "lessons/stability/temperature_steps.hpp"
 
 namespace lessons {
 

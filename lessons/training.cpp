@@ -10,10 +10,10 @@
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/train/schedule.hpp"
-#include "lessons/claims.hpp"
-#include "lessons/initialisation_steps.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/training_steps.hpp"
+#include "lessons/shared/claims.hpp"
+#include "lessons/training/initialisation_steps.hpp"
+#include "lessons/training/steps.hpp"
 
 namespace lessons {
 

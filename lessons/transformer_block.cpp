@@ -9,11 +9,11 @@
 
 #include "attn/layers/transformer_block_measure.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/claims.hpp"
-#include "lessons/feed_forward_steps.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead_steps.hpp"
-#include "lessons/sublayer_steps.hpp"
+#include "lessons/shared/claims.hpp"
+#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/shared/sublayer_steps.hpp"
+#include "lessons/transformer_block/feed_forward_steps.hpp"
 
 namespace lessons {
 

@@ -30,7 +30,7 @@ json data_of(const json& trace, const std::string& id) {
 
 TEST_CASE("the page of NumPy code is printed as it is, and fits the terminal") {
   const auto page = output_of("--help numbers");
-  CHECK(page == content_of(ATTNLAB_ROOT "/lessons/attnlab_numbers.py"));
+  CHECK(page == content_of(ATTNLAB_ROOT "/lessons/numbers/attnlab_numbers.py"));
   const auto lines = lines_of(page);
   CHECK(std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.size() <= 80; }));
   CHECK(output_of("--help").find("attnlab --help numbers") != std::string::npos);

@@ -2,10 +2,10 @@
 #include <fstream>
 
 #include "tests/hostile/handmade_zip.hpp"
-#include "tests/unit/safetensors_file.hpp"
-#include "tests/unit/stored_files.hpp"
+#include "tests/unit/io/safetensors_file.hpp"
+#include "tests/unit/io/stored_files.hpp"
+#include "tests/unit/io/zip_file.hpp"
 #include "tests/unit/temporary_file.hpp"
-#include "tests/unit/zip_file.hpp"
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;

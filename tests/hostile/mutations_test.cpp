@@ -8,8 +8,8 @@
 #include "attn/io/stored_trace.hpp"
 #include "attn/text/word_vectors.hpp"
 #include "tests/hostile/mutator.hpp"
+#include "tests/unit/io/zip_file.hpp"
 #include "tests/unit/temporary_file.hpp"
-#include "tests/unit/zip_file.hpp"
 
 namespace {
 

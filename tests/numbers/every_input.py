@@ -93,7 +93,7 @@ def run(program, arguments):
 def page_of(program):
     """The page as a module."""
     text = run(program, ["--help", "numbers"]).stdout.decode()
-    assert text == (ROOT / "lessons/attnlab_numbers.py").read_text("utf-8"), "the program prints another page"
+    assert text == (ROOT / "lessons/numbers/attnlab_numbers.py").read_text("utf-8"), "the program prints another page"
     assert max(map(len, text.splitlines())) <= 80, "the page is wider than 80 columns"
     path = pathlib.Path(tempfile.mkdtemp()) / "attnlab_numbers.py"
     path.write_text(text, "utf-8")

@@ -1,6 +1,5 @@
-#include <cstdio>
-
 #include <attn/ops/softmax.hpp>
+#include <cstdio>
 
 int main() {
   const attn::Tensor<double, 1> scores = {1.0, 2.0, 3.0};

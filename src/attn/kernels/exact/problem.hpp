@@ -25,8 +25,9 @@ struct Visibility {
   std::vector<std::size_t> key_lengths{};  ///< [sample] keys that are no padding; all are real where empty
 };
 
-/// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output 0.
-/// Scores are to stay below 10⁷ in float32 and 10¹⁵ in float64, where they lose all digits behind the point.
+/// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output
+/// 0. Scores are to stay below 10⁷ in float32 and 10¹⁵ in float64, where they lose all digits behind the
+/// point.
 template <class T>
 struct Forward {
   Sizes sizes;

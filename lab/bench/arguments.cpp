@@ -1,0 +1,193 @@
+#include "lab/bench/arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+
+#include "attn/error.hpp"
+#include "lab/command_line.hpp"
+#include "lab/option_values.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Error;
+using attn::bench::Scores;
+using attn::exact::Isa;
+
+const char* const measured = "What is measured";
+const char* const how = "How it is measured";
+const char* const shown = "How it is shown";
+
+const char* const about =
+    "bench: attention kernels timed against each other as n grows\n\n"
+    "In every round each kernel runs once, and beside it a product of two 2048 × 2048 matrices through BLAS "
+    "and a loop of multiply-adds in registers, from another one on each time. What is shown are medians over "
+    "the rounds, and medians of ratios within a round: a machine that is disturbed disturbs both sides of a "
+    "ratio. Kernels: xtensor (the lessons' own attention), plain, blas, tiled, simd (exact attention, each "
+    "one step on from the one before), sparse-… (some blocks of keys only), linear-… (features in place of "
+    "the softmax). With --causal or --window, simd-full and linear-simd-full see all keys all the same.\n\n"
+    "The exit status is 0 whatever the times are.";
+
+std::vector<std::pair<std::string, Isa>> isas() {
+  std::vector<std::pair<std::string, Isa>> choices;
+  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512})
+    choices.emplace_back(attn::exact::name_of(isa), isa);
+  return choices;
+}
+
+std::string isa_names() {
+  std::vector<std::string_view> names;
+  for (const Isa isa : attn::exact::available_isas()) names.push_back(attn::exact::name_of(isa));
+  return fmt::format("{}", fmt::join(names, "|"));
+}
+
+std::size_t count_of(std::string_view flag, const std::string& text) {
+  const lessons::OptionInfo info = {.key = flag, .flag = flag, .value = "N", .help = ""};
+  std::optional<std::size_t> count;
+  assign(info, count, text);
+  if (const auto smallest = lessons::smallest_count(info); *count < smallest)
+    throw Error(
+        fmt::format("--{} {} is out of range; valid: a whole number, {} or more", flag, text, smallest));
+  return *count;
+}
+
+std::vector<std::size_t> lengths_of(const std::string& text) {
+  std::vector<std::size_t> lengths;
+  for (const auto& item : split(text, ',')) lengths.push_back(count_of("lengths", item));
+  if (lengths.empty())
+    throw Error(fmt::format("--lengths {} names no length; valid: whole numbers with commas between", text));
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+double seconds_of(const std::string& text) {
+  double seconds = 0.0;
+  assign({.key = "seconds", .flag = "seconds", .value = "X", .help = ""}, seconds, text);
+  if (!std::isfinite(seconds) || seconds <= 0.0)
+    throw Error(fmt::format("--seconds {} is out of range; valid: a number above 0", text));
+  return seconds;
+}
+
+/// Adds options of one group.
+class Group {
+ public:
+  Group(CLI::App& app, const char* name) : app_(app), name_(name) {}
+
+  void add(std::string_view flag, std::string_view value, std::string_view help,
+           std::function<void(const std::string&)> assign_text) {
+    add_text_option(app_, flag, value, Values::one, help_of_option(help), std::move(assign_text))
+        ->group(name_);
+  }
+
+  void add_count(std::string_view flag, std::string_view help, std::size_t& field) {
+    add(flag, "N", help, [flag, &field](const std::string& text) { field = count_of(flag, text); });
+  }
+
+  void add_flag(std::string_view flag, std::string_view help, bool& field) {
+    app_.add_flag_callback(
+            fmt::format("--{}", flag), [&field] { field = true; }, help_of_option(help))
+        ->group(name_);
+  }
+
+ private:
+  CLI::App& app_;
+  const char* name_;
+};
+
+void add_measured(CLI::App& app, RunBench& run) {
+  auto& setting = run.setting;
+  Group group(app, measured);
+  group.add("lengths", "N,N,...", "numbers of tokens n; default 128,256,512,1024,2048",
+            [&](const std::string& text) { run.lengths = lengths_of(text); });
+  group.add_count("d-k", "numbers in a query and in a key; default 64", setting.d_k);
+  group.add("d-v", "N", "numbers in a value; default d_k",
+            [&](const std::string& text) { setting.d_v = count_of("d-v", text); });
+  group.add_count("heads", "attention heads; default 8", setting.heads);
+  group.add("kv-heads", "N", "key and value heads, each shared by heads / N query heads; default heads",
+            [&](const std::string& text) { setting.kv_heads = count_of("kv-heads", text); });
+  group.add_flag("causal", "hide every later token", setting.causal);
+  group.add("window", "N", "hide every token more than N positions away",
+            [&](const std::string& text) { setting.window = count_of("window", text); });
+  group.add("dtype", "float32|float64", "element type; default float32", [&](const std::string& text) {
+    run.dtype = parse_choice<std::string>("dtype", text, {{"float32", "float32"}, {"float64", "float64"}});
+  });
+  group.add("scores", "normal|rising",
+            "rising: each key scores more than the one before, on which running maxima are rescaled all the "
+            "time; default normal",
+            [&](const std::string& text) {
+              setting.scores = parse_choice<Scores>("scores", text,
+                                                    {{"normal", Scores::normal}, {"rising", Scores::rising}});
+            });
+  group.add_flag("backward", "measure the gradients, too, of the kernels that have them", setting.backward);
+  group.add("kernels", "NAME,NAME,...", "only these; default all",
+            [&](const std::string& text) { run.kernels = split(text, ','); });
+}
+
+void add_how(CLI::App& app, RunBench& run) {
+  Group group(app, how);
+  group.add("threads", "N", "threads, for BLAS as well; default 1",
+            [&](const std::string& text) { run.setting.threads = parse_whole("threads", text, 1, 1024); });
+  group.add("isa", isa_names(), "instruction set of the kernels and of BLAS; default the best that there is",
+            [&](const std::string& text) { run.isa = parse_choice<Isa>("isa", text, isas()); });
+  group.add("rounds", "N", "rounds at each length; default 7",
+            [&](const std::string& text) { run.effort.rounds = parse_whole("rounds", text, 1, 1000000); });
+  group.add("seconds", "X",
+            "time for all rounds; the slowest kernels are left out where they would take longer; default 60",
+            [&](const std::string& text) { run.effort.seconds = seconds_of(text); });
+}
+
+void add_shown(CLI::App& app, RunBench& run) {
+  Group group(app, shown);
+  group.add("format", "text|json|csv|svg", "default text, or what the ending of --output says",
+            [&](const std::string& text) {
+              run.format = parse_choice<BenchFormat>("format", text,
+                                                     {{"text", BenchFormat::text},
+                                                      {"json", BenchFormat::json},
+                                                      {"csv", BenchFormat::csv},
+                                                      {"svg", BenchFormat::svg}});
+            });
+  group.add("output", "FILE", "write to a file, whole or not at all; default standard output",
+            [&](const std::string& text) { run.output = text; });
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app, const std::string& argument) {
+  if (argument.starts_with("--")) refuse_option(app, "bench", argument.substr(0, argument.find('=')));
+  throw Error(fmt::format("bench: \"{}\" belongs to no option; valid: options only", argument));
+}
+
+void check_heads(const attn::bench::Setting& setting) {
+  if (setting.heads % setting.kv_heads == 0) return;
+  constexpr std::size_t most = 1000;
+  std::vector<std::size_t> divisors;
+  for (std::size_t count = 1; count <= std::min(setting.heads, most); ++count)
+    if (setting.heads % count == 0) divisors.push_back(count);
+  throw Error(fmt::format("--kv-heads {} does not divide --heads {}; valid: --kv-heads {}", setting.kv_heads,
+                          setting.heads, fmt::join(divisors, ", ")));
+}
+
+}  // namespace
+
+Command parse_bench(int argc, char** argv) {
+  CLI::App app(help_paragraph(about) + "\n", "attnlab bench");
+  prepare(app, help_examples({"bench --kernels xtensor,blas,simd --backward",
+                              "bench --lengths 1024,4096 --causal --window 256 --output window.svg"}));
+  RunBench run;
+  add_measured(app, run);
+  add_how(app, run);
+  add_shown(app, run);
+  app.set_help_flag("--help,-h", "this page")->group(shown);
+  if (const auto help = read_arguments(app, "bench", argc, argv)) return *help;
+  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, extras.front());
+  if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;
+  if (app.count("--kv-heads") == 0) run.setting.kv_heads = run.setting.heads;
+  check_heads(run.setting);
+  return run;
+}
+
+}  // namespace lab

@@ -1,0 +1,49 @@
+#include "attn/render/svg.hpp"
+
+#include <fmt/format.h>
+
+#include "attn/error.hpp"
+#include "attn/render/svg_plot.hpp"
+#include "lab/bench/curves.hpp"
+#include "lab/bench/report.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::bench::Pass;
+
+std::string conditions(const BenchReport& report) {
+  const auto& setting = report.run.setting;
+  return fmt::format("{} heads, d_k = {}, d_v = {}{}{}, {}, {} {}, {}, OpenBLAS {}", setting.heads,
+                     setting.d_k, setting.d_v, setting.causal ? ", causal" : "",
+                     setting.window ? fmt::format(", window {}", *setting.window) : "", report.run.dtype,
+                     setting.threads, setting.threads == 1 ? "thread" : "threads", report.isa,
+                     report.blas_core);
+}
+
+void draw(attn::SvgRenderer& renderer, const std::string& heading, const std::string& line,
+          const attn::Curves& curves) {
+  if (!curves.lines.empty()) renderer.draw(heading, line, attn::svg::line_plot(curves));
+}
+
+}  // namespace
+
+std::string bench_svg(const BenchReport& report) {
+  if (time_curves(report.result, Pass::forward).lines.empty())
+    throw attn::Error(
+        "--format svg draws times over n, and no kernel was timed at two lengths; valid: shorter --lengths "
+        "or "
+        "more --seconds");
+  attn::SvgRenderer renderer({.lesson = "bench", .title = "attention kernels as n grows", .config = {}});
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    const auto name = name_of(pass);
+    draw(renderer, fmt::format("Seconds of a run, {}", name), conditions(report),
+         time_curves(report.result, pass));
+    draw(renderer, fmt::format("Useful GFLOP/s, {}", name), conditions(report),
+         rate_curves(report.result, pass));
+  }
+  return renderer.finish();
+}
+
+}  // namespace lab

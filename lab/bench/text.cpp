@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "attn/bench/figures.hpp"
+#include "attn/bench/yardstick.hpp"
+#include "attn/memory.hpp"
+#include "attn/render/chart.hpp"
+#include "attn/text/width.hpp"
+#include "lab/bench/curves.hpp"
+#include "lab/bench/report.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::bench::Effort;
+using attn::bench::Figures;
+using attn::bench::Heat;
+using attn::bench::Pass;
+
+constexpr std::size_t width = 80;
+using Row = std::vector<std::string>;
+
+/// A unit for times, with how many there are in a second.
+struct Unit {
+  const char* name;
+  double per_second;
+};
+
+Unit unit_for(double seconds) {
+  if (seconds < 1e-3) return {"µs", 1e6};
+  if (seconds < 1.0) return {"ms", 1e3};
+  return {"s", 1.0};
+}
+
+/// Three digits, but no more than two after the point.
+std::string digits(double value) {
+  const int before_point = value > 0.0 ? static_cast<int>(std::floor(std::log10(value))) + 1 : 1;
+  return fmt::format("{:.{}f}", value, std::clamp(3 - before_point, 0, 2));
+}
+
+std::string tick_text(double seconds) {
+  const auto unit = unit_for(seconds);
+  return fmt::format("{:.3g} {}", seconds * unit.per_second, unit.name);
+}
+
+std::string in_time(double seconds) {
+  const auto unit = unit_for(seconds);
+  return fmt::format("{} {}", digits(seconds * unit.per_second), unit.name);
+}
+
+std::string in_quartiles(const attn::bench::Quartiles& seconds) {
+  const double per_second = unit_for(seconds.median).per_second;
+  return digits(seconds.lower * per_second) + "–" + digits(seconds.upper * per_second);
+}
+
+std::string gflops(double rate) {
+  return digits(rate / 1e9);
+}
+
+/// Rows of the same number of columns, the first one to the left and the others to the right, as far apart as
+/// a line allows.
+std::string aligned(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], attn::display_width(row[i]));
+  std::size_t all = 2;
+  for (const std::size_t column : widths) all += column;
+  const std::size_t gap = all + 2 * (widths.size() - 1) <= width ? 2 : 1;
+
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line = "  " + attn::pad_right(row.front(), widths.front());
+    for (std::size_t i = 1; i < row.size(); ++i)
+      line += std::string(gap, ' ') + attn::pad_left(row[i], widths[i]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::string lines;
+  for (const auto& line : attn::wrap(text, width - indent)) lines += std::string(indent, ' ') + line + '\n';
+  return lines;
+}
+
+std::string heading(const BenchReport& report) {
+  const auto& run = report.run;
+  const auto& setting = run.setting;
+  std::string line;
+  for (int i = 0; i < static_cast<int>(width); ++i) line += "─";
+  const auto masks = (setting.causal ? "  causal" : "") +
+                     (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
+  const auto options = fmt::format(
+      "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}  scores={}  dtype={}  threads={}  isa={}  OpenBLAS={}  "
+      "rounds={}",
+      fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads, masks,
+      name_of(setting.scores), run.dtype, setting.threads, report.isa, report.blas_core, run.effort.rounds);
+  return "bench: attention kernels timed against each other as n grows\n" + line + "\n" + wrapped(options, 2);
+}
+
+const std::vector<Row> names = {
+    {"", "", "", "GFLOP", "of", "of", "speed-", "", ""},
+    {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "error"}};
+
+Row row_of(const Figures& figures) {
+  return {figures.kernel,
+          in_time(figures.seconds.median),
+          in_quartiles(figures.seconds),
+          gflops(figures.rate),
+          fmt::format("{:.2f}", figures.share_of_product),
+          fmt::format("{:.2f}", figures.share_of_peak),
+          figures.times_faster ? digits(*figures.times_faster) : "",
+          figures.extra_bytes ? attn::in_bytes(*figures.extra_bytes) : "",
+          figures.error == 0.0 ? "0" : fmt::format("{:.0e}", figures.error)};
+}
+
+/// "  backward / forward: plain 2.1, simd 2.4"; nothing where no kernel has the ratio.
+std::string ratio_line(const std::string& name, const std::vector<Figures>& all, Pass pass,
+                       std::optional<double> Figures::*ratio) {
+  Row items;
+  for (const auto& figures : all)
+    if (figures.pass == pass && figures.*ratio)
+      items.push_back(fmt::format("{} {:.2f}", figures.kernel, *(figures.*ratio)));
+  return items.empty() ? "" : wrapped(fmt::format("{}: {}", name, fmt::join(items, ", ")), 2);
+}
+
+/// Where time ran out.
+std::string rounds_run(const Heat& heat, const Effort& effort) {
+  const auto rounds = heat.product_rates.size();
+  return static_cast<int>(rounds) < effort.rounds ? fmt::format("; {} of {} rounds", rounds, effort.rounds)
+                                                  : "";
+}
+
+std::string table(const Heat& heat, const Effort& effort, const std::vector<Figures>& all, Pass pass) {
+  std::vector<Row> rows = names;
+  for (const auto& figures : all)
+    if (figures.pass == pass) rows.push_back(row_of(figures));
+  if (rows.size() == names.size()) return "";
+  return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}{}\n\n", heat.setting.n, name_of(pass),
+                     gflops(attn::bench::median(heat.product_rates)),
+                     gflops(attn::bench::median(heat.peak_rates)), rounds_run(heat, effort)) +
+         aligned(rows) + ratio_line("time / time with all keys visible", all, pass, &Figures::of_full) +
+         ratio_line("time / time of forward", all, pass, &Figures::of_forward);
+}
+
+std::string tables(const Heat& heat, const Effort& effort) {
+  const auto all = attn::bench::figures_of(heat);
+  return table(heat, effort, all, Pass::forward) + table(heat, effort, all, Pass::backward);
+}
+
+std::string growth(const BenchReport& report) {
+  std::vector<Row> rows = {{"kernel", "pass", "exponent", "fitted over n ="}};
+  for (const auto& growth : attn::bench::growth_of(report.result.heats))
+    rows.push_back({growth.kernel, std::string(name_of(growth.pass)), fmt::format("{:.2f}", growth.exponent),
+                    fmt::format("{}", fmt::join(growth.lengths, ", "))});
+  return rows.size() == 1 ? "" : "\nTime grows as a power of n\n\n" + aligned(rows);
+}
+
+std::string chart(const BenchReport& report, Pass pass) {
+  const auto curves = time_curves(report.result, pass);
+  if (curves.lines.empty()) return "";
+  return fmt::format("\nTime of a run, {}, over n, both scales logarithmic\n\n", name_of(pass)) +
+         attn::format_chart(curves, tick_text, width);
+}
+
+std::string omissions(const BenchReport& report) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> lengths;
+  for (const auto& [kernel, n, reason] : report.result.omissions) lengths[{kernel, reason}].push_back(n);
+  std::string text;
+  for (const auto& [kernel_and_reason, ns] : lengths)
+    text += wrapped(fmt::format("{} at n = {}: {}", kernel_and_reason.first, fmt::join(ns, ", "),
+                                kernel_and_reason.second),
+                    2);
+  return text.empty() ? "" : "\nLeft out\n\n" + text;
+}
+
+std::string legend() {
+  const std::size_t size = attn::bench::SquareProduct<float>::size;
+  const std::vector<std::pair<std::string, std::string>> words = {
+      {"GFLOP/s",
+       "thousand millions of useful multiplications and additions a second: 4 n² d for a head forward and 10 "
+       "n² d backward, of which the pairs that are visible count, and 4 n d² in linear kernels"},
+      {"of gemm", fmt::format("in the rate of BLAS on a product of two {0} × {0} matrices", size)},
+      {"of peak", "in that of multiply-adds on numbers in registers"},
+      {"speed-up", "over xtensor, the lessons' own attention"},
+      {"memory",
+       "mapped at one time besides inputs and outputs, by a single run in a process of its own; stacks of "
+       "threads and BLAS's own buffers do not count; backward with forward before it"},
+      {"error", "against plain loops in float64, in units of the largest number there"},
+      {"ratios", "are medians of the ratios within a round"}};
+  std::string text = "\nWhat the words mean\n\n";
+  for (const auto& [word, meaning] : words) {
+    const auto lines = wrapped(meaning, 12);
+    text += attn::pad_right("  " + word, 12) + lines.substr(12);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string bench_text(const BenchReport& report) {
+  std::string text = heading(report);
+  for (const auto& heat : report.result.heats) text += tables(heat, report.run.effort);
+  return text + growth(report) + chart(report, Pass::forward) + chart(report, Pass::backward) +
+         omissions(report) + legend();
+}
+
+}  // namespace lab

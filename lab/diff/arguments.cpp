@@ -1,0 +1,80 @@
+#include "lab/diff/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "attn/error.hpp"
+#include "lab/command_line.hpp"
+#include "lab/option_values.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Error;
+
+const char* const counted = "What counts as equal";
+const char* const shown = "How it is shown";
+
+const char* const about =
+    "diff: what differs between two traces, and where first\n\n"
+    "A and B are traces as they were printed, or data: JSON, npz or safetensors in any combination, from "
+    "attnlab or from a program of yours. Data are compared tensor by tensor under their ids, in whatever "
+    "order, and two JSON traces word for word as well; options that differ are told first. Printed traces "
+    "are compared word for word and number "
+    "by number, blanks and colours aside.\n\n"
+    "Numbers a and b are equal where |a − b| <= ATOL + RTOL · |b|. By default rounding is allowed for: 1e-12 "
+    "+ 1e-10 · |b| in float64, 1e-6 + 1e-5 · |b| in float32, 1e-3 + 1e-3 · |b| in float16, 1e-2 + 1e-2 · |b| "
+    "in bfloat16, the coarser of two types, and nothing in whole numbers and in printed traces. Infinities "
+    "equal themselves, and so does nan.\n\n"
+    "Exit status: 0 where A and B are equal, 1 where they differ, 2 for trouble.";
+
+void refuse_extra(const CLI::App& app, const std::string& argument) {
+  if (argument.starts_with('-')) refuse_option(app, "diff", argument.substr(0, argument.find('=')));
+  throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
+}
+
+void add_report_options(CLI::App& app, Comparison& comparison) {
+  app.add_flag_callback(
+         "--all", [&] { comparison.all = true; }, help_of_option("list what agrees too"))
+      ->group(shown);
+  add_text_option(app, "format", "text|json", Values::one, help_of_option("default text"),
+                  [&](const std::string& text) {
+                    comparison.format = parse_choice<Format>(
+                        "format", text, {{"text", Format::text}, {"json", Format::json}});
+                  })
+      ->group(shown);
+}
+
+}  // namespace
+
+void add_tolerance_options(CLI::App& app, Comparison& comparison, const std::string& group) {
+  const auto add = [&](std::string_view flag, std::string_view help, std::optional<double>& field) {
+    add_text_option(app, flag, "X", Values::one, help_of_option(help),
+                    [flag, &field](const std::string& text) { field = parse_tolerance(flag, text); })
+        ->group(group);
+  };
+  add("atol", "absolute tolerance; default by element type", comparison.absolute);
+  add("rtol", "relative tolerance; default by element type", comparison.relative);
+}
+
+Command parse_diff(int argc, char** argv) {
+  CLI::App app(help_paragraph(about) + "\n", "attnlab diff");
+  prepare(app,
+          help_examples({"diff expected.txt mine.txt", "diff expected.npz mine.safetensors --atol 1e-6"}));
+  DiffTraces diff;
+  app.add_option("A", diff.a, "a trace, the one that B is held against")->type_name("FILE");
+  app.add_option("B", diff.b, "another")->type_name("FILE");
+  add_tolerance_options(app, diff.comparison, counted);
+  add_report_options(app, diff.comparison);
+  app.set_help_flag("--help,-h", "this page")->group(shown);
+  if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;
+  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, extras.front());
+  if (app.count("B") == 0)
+    throw Error(fmt::format("diff takes two files, but {}; valid: attnlab diff A B",
+                            app.count("A") == 0 ? "none is given" : diff.a + " is the only one"));
+  return diff;
+}
+
+}  // namespace lab

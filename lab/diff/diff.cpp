@@ -1,0 +1,108 @@
+#include "lab/diff/diff.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "attn/diff/diff_json.hpp"
+#include "attn/diff/text_page.hpp"
+#include "attn/diff/text_report.hpp"
+#include "attn/diff/trace_report.hpp"
+#include "attn/error.hpp"
+#include "attn/io/recorder.hpp"
+#include "lab/run_lesson.hpp"
+#include "lab/trace_file.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::DiffNames;
+using attn::DiffSettings;
+using attn::Error;
+
+DiffSettings settings_of(const Comparison& comparison) {
+  return {.absolute = comparison.absolute, .relative = comparison.relative};
+}
+
+/// Of data or of text.
+template <class Diff>
+DiffReport report_of(const Diff& diff, const DiffNames& names, const Comparison& comparison) {
+  return {comparison.format == Format::json ? attn::diff_as_json(diff, comparison.all)
+                                            : attn::format_diff(diff, names, comparison.all),
+          diff.verdict() != attn::Verdict::different};
+}
+
+/// Whether a printed trace shows only some steps.
+bool is_of_some_steps(const std::string& text) {
+  std::string storage;
+  for (const auto& section : attn::parse_text_page(attn::without_decoration(text, storage)))
+    for (const auto& option : section.options)
+      if (option.first == "steps") return true;
+  return false;
+}
+
+/// A trace of some steps does not name the shapes of the others. So where the expected one has all steps, so
+/// has the run, and what is not asked for is left out of both.
+DiffReport compare_with_text(RunLesson run, const std::string& expected, const DiffNames& names) {
+  auto settings = settings_of(run.comparison);
+  if (!is_of_some_steps(expected)) settings.only = std::exchange(run.presentation.steps, {});
+  run.presentation.format = Format::text;
+  run.presentation.color = Color::never;
+  const auto page = run_lesson(run);
+  auto diff = attn::compare_texts(expected, page.text, settings);
+  diff.claims_of_b_hold = page.all_claims_hold;
+  return report_of(diff, names, run.comparison);
+}
+
+DiffReport compare_with_data(const RunLesson& run, const attn::StoredTrace& expected,
+                             const DiffNames& names) {
+  if (run.presentation.shapes)
+    throw Error(fmt::format(
+        "--shapes leaves out the numbers that {} has; valid: --shapes with a printed trace", *run.expected));
+  auto settings = settings_of(run.comparison);
+  settings.only = run.presentation.steps;
+  settings.a_is_expected = true;
+  std::optional<attn::Recorder> recorder;
+  const bool all_claims_hold = run_lesson_into(
+      run, [&](const attn::Header& header) -> attn::Sink& { return recorder.emplace(header); });
+  auto diff = attn::compare_traces(expected, *recorder, settings);
+  diff.claims_of_b_hold = all_claims_hold;
+  return report_of(diff, names, run.comparison);
+}
+
+/// JSON may have more digits than a number has. Archives have no words, which tells them from JSON.
+std::string note_on_spelling(const attn::StoredTrace& a, const attn::StoredTrace& b, const DiffTraces& diff) {
+  const bool are_json = !a.words().empty() && !b.words().empty();
+  const auto line = are_json ? first_different_line(diff.a, diff.b) : 0;
+  return line == 0 ? "" : fmt::format("equal as numbers, but not written the same: first in line {}\n", line);
+}
+
+}  // namespace
+
+DiffReport compare_files(const DiffTraces& diff) {
+  const auto a = open_trace_file(diff.a), b = open_trace_file(diff.b);
+  if (a.index() != b.index())
+    throw Error(
+        fmt::format("{} is a printed trace and {} is data; valid: two printed traces, or any two of "
+                    "JSON, npz and safetensors",
+                    a.index() == 0 ? diff.a : diff.b, a.index() == 0 ? diff.b : diff.a));
+  const auto settings = settings_of(diff.comparison);
+  if (const auto* text = std::get_if<std::string>(&a))
+    return report_of(attn::compare_texts(*text, std::get<std::string>(b), settings), {}, diff.comparison);
+  auto report =
+      report_of(attn::compare_traces(*std::get<1>(a), *std::get<1>(b), settings), {}, diff.comparison);
+  if (report.text.empty()) report.text = note_on_spelling(*std::get<1>(a), *std::get<1>(b), diff);
+  return report;
+}
+
+DiffReport compare_with_expected(const RunLesson& run) {
+  const auto expected = open_trace_file(*run.expected);
+  const DiffNames names{.a = std::filesystem::path(*run.expected).filename(), .b = "this run"};
+  if (const auto* text = std::get_if<std::string>(&expected)) return compare_with_text(run, *text, names);
+  return compare_with_data(run, *std::get<1>(expected), names);
+}
+
+}  // namespace lab

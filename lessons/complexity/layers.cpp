@@ -1,0 +1,256 @@
+#include "lessons/complexity/layers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "attn/kernels/feature_maps.hpp"
+#include "attn/kernels/flash_attention.hpp"
+#include "attn/kernels/grouped_attention.hpp"
+#include "attn/kernels/linear_attention.hpp"
+#include "attn/kernels/low_rank_attention.hpp"
+#include "attn/kernels/recurrence.hpp"
+#include "attn/kernels/sparse_attention.hpp"
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/sparse_pattern.hpp"
+
+namespace lessons {
+
+namespace {
+
+using attn::Tensor;
+
+/// What a layer may use for its run.
+template <class T>
+struct Run {
+  const Size& size;
+  const Options& options;
+  attn::Random& random;
+  attn::Meter& meter;
+
+  template <class... Lengths>
+  auto draw(Lengths... lengths) {
+    return attn::cast<T>(random.normal<sizeof...(Lengths)>(0.0, 1.0 / std::sqrt(static_cast<double>(size.d)),
+                                                           {static_cast<std::size_t>(lengths)...}));
+  }
+  Tensor<T, 2> tokens() { return draw(size.n, size.d); }
+};
+
+template <class T>
+void run_recurrence(Run<T>& run) {
+  const auto d = run.size.d;
+  attn::recurrence(run.tokens(), run.draw(d, d), run.draw(d, d), run.meter);
+}
+
+/// As wide as the window of local attention, and never wider than the sequence.
+template <class T>
+void run_convolution(Run<T>& run) {
+  const auto side = std::min(*run.options.window, run.size.n - 1);
+  attn::convolution(run.tokens(), run.draw(2 * side + 1, run.size.d, run.size.d), run.meter);
+}
+
+/// A convolution of width 1 is a linear layer.
+template <class T>
+void run_projections(Run<T>& run) {
+  for (int i = 0; i < 4; ++i) attn::convolution(run.tokens(), run.draw(1, run.size.d, run.size.d), run.meter);
+}
+
+template <class T>
+void run_pairs(Run<T>& run, const attn::KeyLists& keys) {
+  attn::sparse_attention(run.tokens(), run.tokens(), run.tokens(), keys, run.meter);
+}
+
+template <class T>
+void run_full(Run<T>& run) {
+  run_pairs(run, attn::all_keys(run.size.n));
+}
+
+template <class T>
+void run_local(Run<T>& run) {
+  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, *run.options.window));
+}
+
+template <class T>
+void run_sliding(Run<T>& run) {
+  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, 0));
+}
+
+template <class T>
+void run_sparse(Run<T>& run) {
+  run_pairs(run, attn::keys_of(attn::strided_pattern(run.size.n, *run.options.block)));
+}
+
+template <class T>
+void run_linear(Run<T>& run) {
+  attn::linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()), run.tokens(),
+                         run.meter);
+}
+
+template <class T>
+void run_causal_linear(Run<T>& run) {
+  attn::causal_linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()),
+                                run.tokens(), run.meter);
+}
+
+template <class T>
+void run_chunked(Run<T>& run) {
+  attn::chunked_attention(run.tokens(), run.tokens(), run.tokens(), attn::all_keys(run.size.n),
+                          *run.options.block, run.meter);
+}
+
+template <class T>
+void run_flash(Run<T>& run) {
+  attn::flash_attention(run.tokens(), run.tokens(), run.tokens(), *run.options.block, false, run.meter);
+}
+
+template <class T>
+void run_linformer(Run<T>& run) {
+  const auto r = *run.options.rank, n = run.size.n;
+  attn::low_rank_attention(run.tokens(), run.tokens(), run.tokens(), run.draw(r, n), run.draw(r, n),
+                           run.meter);
+}
+
+template <class T>
+void run_performer(Run<T>& run) {
+  const auto omega = run.draw(run.options.features.value_or(2 * run.size.d), run.size.d);
+  attn::linear_attention(attn::positive_random_features(run.tokens(), omega, run.meter),
+                         attn::positive_random_features(run.tokens(), omega, run.meter), run.tokens(),
+                         run.meter);
+}
+
+template <class T>
+void run_gqa(Run<T>& run) {
+  const auto h = *run.options.heads, h_kv = *run.options.kv_heads, n = run.size.n, d = run.size.d / h;
+  attn::grouped_attention(run.draw(1, h, n, d), run.draw(1, h_kv, n, d), run.draw(1, h_kv, n, d),
+                          attn::all_keys(n), run.meter);
+}
+
+template <class T>
+const std::map<std::string_view, void (*)(Run<T>&)> runs = {
+    {"recurrence", run_recurrence<T>},
+    {"convolution", run_convolution<T>},
+    {"projections", run_projections<T>},
+    {"full", run_full<T>},
+    {"local", run_local<T>},
+    {"sliding", run_sliding<T>},
+    {"sparse", run_sparse<T>},
+    {"linear", run_linear<T>},
+    {"linear/causal", run_causal_linear<T>},
+    {"chunked", run_chunked<T>},
+    {"flash", run_flash<T>},
+    {"linformer", run_linformer<T>},
+    {"performer", run_performer<T>},
+    {"gqa", run_gqa<T>},
+};
+
+}  // namespace
+
+const std::vector<CountedLayer>& counted_layers() {
+  static const std::vector<CountedLayer> layers = {
+      {.id = "recurrence",
+       .title = "Recurrence: one token after the other",
+       .formula = "h_t = tanh(x_t W_x + h_{t−1} W_h)",
+       .note = "Two products of a vector with a d×d matrix for each token: 2 n d², and no token can begin "
+               "before the one before it is done. What the last token knows of the first has been through "
+               "every state between them. (An LSTM does four times as much, see the lesson seq2seq.)"},
+      {.id = "convolution",
+       .title = "Convolution: a window of tokens, mixed with learned weights",
+       .formula = "y_i = Σ_o x_{i+o} W_o,  |o| ≤ w",
+       .note = "A d×d matrix for every place in the window: n (2w + 1) d². All tokens at once, but only w "
+               "positions a layer (the paper also counts dilated convolutions, which need log n layers)."},
+      {.id = "projections",
+       .title = "What an attention layer computes before and after attention",
+       .formula = "X W_Q, X W_K, X W_V and heads W_O",
+       .note = "Four d×d matrices for each token: 4 n d². Comparisons, the one in the paper among them, "
+               "count attention without it.",
+       .connects_tokens = false},
+      {.id = "full",
+       .title = "Full attention: every pair of tokens",
+       .formula = "softmax(Q Kᵀ / √d) V",
+       .note = "A dot product and a weighted value for each pair: 2 n² d. Any token reads any other in a "
+               "single step."},
+      {.id = "local",
+       .title = "Local attention: the w neighbours on both sides",
+       .formula = "softmax over |i − j| ≤ w",
+       .note = "n (2w + 1) pairs, less those beyond the ends. As a convolution, it takes a layer for w "
+               "positions."},
+      {.id = "sliding",
+       .title = "Sliding window: the w tokens before",
+       .formula = "softmax over 0 ≤ i − j ≤ w"},
+      {.id = "sparse",
+       .title = "Sparse attention: the strided pattern",
+       .formula = "softmax over |i − j| < block or block | i − j",
+       .note = "About a 1/block part of n² pairs, and two steps at most between any two tokens. With a block "
+               "of √n that is n √n, which is how Sparse Transformers choose it."},
+      {.id = "linear",
+       .title = "Linear attention: keys and values summed up first",
+       .formula = "φ(Q) (φ(K)ᵀ V)",
+       .note =
+           "O(n), as it is often written, leaves out that S is d×d: 2 n d² multiply-adds and n d for the "
+           "denominator. So it is ahead of full attention from about n = d on, where recurrence is, too."},
+      {.id = "linear/causal",
+       .title = "Causal linear attention: the sums as a recurrent state",
+       .formula = "S_i = S_{i−1} + φ(k_i) v_iᵀ",
+       .note =
+           "The same arithmetic; but run as a recurrence it waits for itself n times, as a recurrence does."},
+      {.id = "chunked",
+       .title = "Chunked attention: some queries at a time",
+       .formula = "softmax(Q[chunk] Kᵀ / √d) V",
+       .note = "All the work of full attention, with the scores of block × n pairs held at a time. The "
+               "chunks do not wait for each other; they only come one by one to save room."},
+      {.id = "flash",
+       .title = "Flash attention: tiles and a running softmax",
+       .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ, block by block",
+       .note = "The work of full attention and the rescaling, with one tile held at a time, whatever n. A "
+               "query takes the blocks of keys in turn, so there are n / block steps; what passes from one "
+               "to the next is only rescaled."},
+      {.id = "linformer",
+       .title = "Linformer: r mixtures of keys",
+       .formula = "softmax(Q (E K)ᵀ / √d) (F V)"},
+      {.id = "performer",
+       .title = "Performer: m random features",
+       .formula = "φ(Q) (φ(K)ᵀ V),  φ(x) = exp(ωᵀx − |x|²/2) / √m",
+       .note = "Linear attention with m features in place of d, which have to be computed first."},
+      {.id = "gqa",
+       .title = "Grouped-query attention: heads that share keys and values",
+       .formula = "softmax(Q_i K_gᵀ / √d_k) V_g for each head i of a group g",
+       .note = "Heads of d / heads numbers: the multiply-adds of one head of d, but scores for every head. "
+               "What it saves is not counted here: the cache of keys and values (see the lesson efficient)."},
+  };
+  return layers;
+}
+
+template <class T>
+const Cost& Costs<T>::of(std::string_view layer, const Size& size) {
+  const auto key = std::tuple(std::string(layer), size.n, size.d);
+  const auto known = known_.find(key);
+  return known != known_.end() ? known->second : known_.emplace(key, run(layer, size)).first->second;
+}
+
+template <class T>
+std::optional<std::size_t> Costs<T>::crossing(std::string_view layer, std::size_t d, std::size_t longest) {
+  const auto takes_less = [&](std::size_t n) {
+    return multiply_adds(layer, {n, d}) < multiply_adds("full", {n, d});
+  };
+  if (!takes_less(longest)) return std::nullopt;
+  std::size_t low = 0, high = longest;  // the layer takes less at high, and not at low
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (takes_less(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+template <class T>
+Cost Costs<T>::run(std::string_view layer, const Size& size) {
+  attn::Wiring wiring(size.n);
+  attn::Meter meter(wiring);
+  Run<T> run{size, options_, random_, meter};
+  runs<T>.at(layer)(run);
+  return {meter.work(), wiring.sequential_steps(), wiring.path_length(0, size.n - 1).value_or(0)};
+}
+
+template class Costs<float>;
+template class Costs<double>;
+
+}  // namespace lessons

@@ -1,0 +1,240 @@
+/// Variants of attention that leave pairs of tokens out. What is left out is never computed.
+/// Sources: local and sliding windows: Luong et al. 2015, section 3.2; Beltagy et al. 2020 (Longformer);
+/// Jiang et al. 2023 (Mistral 7B). Sparse patterns: Child et al. 2019 (Sparse Transformer); Zaheer et al.
+/// 2020 (Big Bird).
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "attn/kernels/known_masks.hpp"
+#include "attn/kernels/sparse_attention.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/sparse_pattern.hpp"
+#include "lessons/efficient/variants.hpp"
+#include "lessons/shared/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// A variant that is nothing but a choice of pairs.
+struct Choice {
+  std::string variant;
+  std::string mask_title;
+  std::string rule;  ///< which keys query i attends to
+  std::string claim_id;
+  std::string claim;
+};
+
+/// The kernel goes by the lists of keys; it is judged by the mask, which says the same in its own way.
+/// Returns the output.
+template <class T>
+Tensor<T, 2> show_choice(VariantBench<T>& on, const Choice& choice, const attn::KeyLists& keys,
+                         const Tensor<bool, 2>& mask) {
+  auto& trace = on.bench.trace;
+  const auto n = on.n(), pairs = attn::pair_count(keys), all = attn::pair_count(on.visible);
+  auto note = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
+  if (std::any_of(keys.begin(), keys.end(), [](const auto& of_query) { return of_query.empty(); }))
+    note += " A query that may look at nothing gets no weights and the output 0.";
+  trace.step({.id = choice.variant + "/mask",
+              .title = choice.mask_title,
+              .formula = choice.rule,
+              .axes = {"query", "key"},
+              .note = note},
+             mask);
+  attn::Meter meter;
+  const auto attention = attn::sparse_attention(on.Q, on.K, on.V, keys, meter);
+  trace.step({.id = choice.variant + "/weights",
+              .title = "Each row becomes shares of the keys that are left",
+              .formula = fmt::format("softmax(qᵢ kⱼ / √d_k) over the j of {}/mask", choice.variant),
+              .from = {"Q", "K", choice.variant + "/mask"},
+              .axes = {"query", "key"},
+              .note = "Laid out as a square to look at. The kernel holds the computed weights only, one "
+                      "after the other; a 0.0000 here may be a weight that does not exist.",
+              .distribution = true},
+             attn::scatter(attention, keys, n));
+  show_result(on, choice.variant,
+              {.output = {.title = "The mixtures",
+                          .formula = choice.variant + "/weights V",
+                          .from = {choice.variant + "/weights", "V"},
+                          .axes = {"query", "d_v"}},
+               .multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
+               .score_bytes = bytes_of<T>(pairs, "scores")},
+              attention.output, meter.work(), on.full);
+  claim_equals_masked(on, choice.claim_id, choice.claim, attention.output, mask);
+  return attention.output;
+}
+
+/// Of a variant whose mask is a window.
+template <class T>
+void claim_equals_window_kernel(VariantBench<T>& on, const std::string& variant, const Tensor<T, 2>& output,
+                                const Tensor<bool, 2>& mask) {
+  claim_equals_exact_kernel(
+      on, variant, "the fast kernel, which skips the tiles outside the window, gives the same output", output,
+      mask);
+}
+
+template <class T>
+void claim_equals_block_kernel(VariantBench<T>& on, const Tensor<T, 2>& output, const Tensor<bool, 2>& mask) {
+  const auto pattern = attn::coarsest_pattern(mask, on.causal());
+  claim_equals_kernel(
+      on, "sparse",
+      fmt::format("the fast kernel, given the pattern in blocks of {0} × {0}, gives the same output",
+                  pattern.block),
+      output, attn::fastest_block_sparse_attention(on.Q, on.K, on.V, pattern, on.causal()),
+      rounding<T>(on.magnitude));
+}
+
+/// How many tokens lie in each of the windows of `size` tokens that begin every size / 2 tokens.
+std::vector<std::size_t> overlapping_windows(std::size_t n, std::size_t size) {
+  std::vector<std::size_t> windows;
+  for (std::size_t begin = 0; begin < n; begin += size / 2) windows.push_back(std::min(size, n - begin));
+  return windows;
+}
+
+/// What comes out of the windows of a tutorial's LongSequenceAttention, for n tokens or, where so few would
+/// fit into one window, for six.
+std::string rows_of_overlapping_windows(std::size_t n) {
+  constexpr std::size_t most_shown = 12;
+  const std::size_t tokens = n > 2 ? n : 6, size = tokens > 4 ? 4 : 2;
+  auto windows = overlapping_windows(tokens, size);
+  std::size_t rows = 0;
+  for (const auto window : windows) rows += window;
+  const bool is_long = windows.size() > most_shown;
+  if (is_long) windows.resize(most_shown);
+  return fmt::format("W = {}, tokens: {}\nrows: {}{} = {}", size, tokens, fmt::join(windows, " + "),
+                     is_long ? " + …" : "", rows);
+}
+
+template <class T>
+Tensor<bool, 2> sparse_mask(const VariantBench<T>& on) {
+  const auto n = on.n(), block = *on.bench.options.block;
+  const auto& pattern = *on.bench.options.pattern;
+  const auto chosen = on.pattern_of_file     ? *on.pattern_of_file
+                      : pattern == "strided" ? attn::strided_pattern(n, block)
+                      : pattern == "fixed"   ? attn::fixed_pattern(n, block)
+                                             : attn::random_pattern(on.bench.random, n, block);
+  return attn::both(chosen, on.visible_mask());
+}
+
+/// What a pattern computes, and how it writes down the keys of query i.
+std::pair<std::string, std::string> describe_pattern(const std::string& pattern, std::size_t block) {
+  if (pattern == "strided")
+    return {
+        fmt::format(
+            "The strided pattern of Sparse Transformers computes the keys fewer than {0} positions away, and "
+            "beyond them the keys at a distance that {0} divides: near ones all, far ones at intervals.",
+            block),
+        fmt::format("|i − j| < {0} or {0} divides i − j", block)};
+  if (pattern == "fixed")
+    return {fmt::format("The fixed pattern of Sparse Transformers cuts the sequence into blocks of {0}. A "
+                        "query attends to its own block, and to the last token of every block, which "
+                        "collects the block for the others.",
+                        block),
+            fmt::format("⌊i / {0}⌋ = ⌊j / {0}⌋ or j mod {0} = {1}", block, block - 1)};
+  if (pattern == "random")
+    return {fmt::format("Each query attends to itself and to the first {} keys of a permutation of all, "
+                        "drawn for it. Big Bird combines such pairs with a window and a few global tokens: "
+                        "random pairs make short ways between any two tokens.",
+                        block),
+            fmt::format("i = j or j among permutation(n)[:{}]", block)};
+  return {"The pattern comes from a file: row i says which keys query i attends to.", "as the file says"};
+}
+
+}  // namespace
+
+template <class T>
+void show_local(VariantBench<T>& on) {
+  const auto n = on.n(), w = *on.bench.options.window;
+  const auto after = on.causal() ? 0 : w;
+  on.bench.trace.note(
+      "local/idea", "Local attention: only the neighbours",
+      fmt::format("A query looks at the keys at most w = {} positions away, on both sides{}; at the ends of "
+                  "the sequence there are fewer. Left out is whatever lies farther away, however well it "
+                  "matches. Stacked layers pass it on, w positions a layer.",
+                  w, on.causal() ? ", of which --causal leaves the one before it" : ""));
+  on.bench.trace.note("local/seen-elsewhere", "How it goes wrong",
+                      "A tutorial's local_attention makes room for its weights with zeros_like(q). That is "
+                      "[n×d_k], while weights are [n×n]: it fails unless n happens to be d_k. Its window "
+                      "ends before i + W/2, so a query sees one key fewer after it than before it; with W = "
+                      "1 it sees nothing, not even itself. And the scores are not divided by √d_k.",
+                      "keys[i − W//2 : i + W//2],  W = 4:    i−2  i−1  i  i+1\n"
+                      "|i − j| ≤ 2:                          i−2  i−1  i  i+1  i+2");
+  const auto mask = attn::both(attn::window_mask(n, n, w), on.visible_mask());
+  const auto output =
+      show_choice(on,
+                  {.variant = "local",
+                   .mask_title = "A band of pairs",
+                   .rule = on.causal() ? fmt::format("0 ≤ i − j ≤ {}", w) : fmt::format("|i − j| ≤ {}", w),
+                   .claim_id = "local-equals-band-mask",
+                   .claim = "local attention equals full attention under the band mask"},
+                  attn::window_keys(n, w, after), mask);
+  claim_equals_window_kernel(on, "local", output, mask);
+}
+
+template <class T>
+void show_sliding(VariantBench<T>& on) {
+  const auto n = on.n(), w = *on.bench.options.window;
+  on.bench.trace.note(
+      "sliding/idea", "Sliding window: a window that ends at the query",
+      fmt::format(
+          "The window of query i holds its own key and the w = {} before it. The next query has the same "
+          "window, moved on by one; so windows overlap, and yet every query is answered once. This is local "
+          "attention for a model that writes from left to right, and all that its cache has to keep is w + 1 "
+          "keys. Left out is all that comes later, and all that is farther back.",
+          w));
+  on.bench.trace.note(
+      "sliding/seen-elsewhere", "How it goes wrong",
+      "A tutorial's LongSequenceAttention cuts the sequence into windows of W tokens that begin every W/2 "
+      "tokens, runs full attention in each and concatenates what comes out, which it calls simplified. But a "
+      "token that lies in two windows is answered twice: more rows come out than tokens went in, and no row "
+      "stands where its token did. A window's first token sees nothing before it, its last nothing after. "
+      "Besides, nn.MultiheadAttention takes axis 1 for the batch unless it is told batch_first=True, so it "
+      "attends across the samples of the batch; and for a sequence of at most W tokens it hands back a pair, "
+      "not a tensor.",
+      rows_of_overlapping_windows(n));
+  const auto mask = attn::both(attn::window_mask(n, n, w), attn::causal_mask(n, n));
+  const auto output =
+      show_choice(on,
+                  {.variant = "sliding",
+                   .mask_title = "A band that ends at the query",
+                   .rule = fmt::format("0 ≤ i − j ≤ {}", w),
+                   .claim_id = "sliding-equals-band-mask",
+                   .claim = "sliding windows equal full attention under the mask of the windows"},
+                  attn::window_keys(n, w, 0), mask);
+  claim_equals_window_kernel(on, "sliding", output, mask);
+}
+
+template <class T>
+void show_sparse(VariantBench<T>& on) {
+  const auto& options = on.bench.options;
+  const auto mask = sparse_mask(on);
+  const auto [idea, rule] = describe_pattern(*options.pattern, *options.block);
+  on.bench.trace.note("sparse/idea", "Sparse attention: any set of pairs", idea);
+  on.bench.trace.note(
+      "sparse/seen-elsewhere", "How it saves nothing",
+      "A tutorial's sparse_attention computes the whole Q Kᵀ and then fills most of it with −∞. That gives "
+      "the same output, but takes all the multiply-adds and all the memory of full attention: a mask alone "
+      "saves nothing. The kernel here goes through the chosen pairs and never sees the others.",
+      "softmax(masked_fill(Q Kᵀ, ~pattern, −∞)):  n² scores, whatever the pattern");
+  const auto output =
+      show_choice(on,
+                  {.variant = "sparse",
+                   .mask_title = "The pattern",
+                   .rule = on.causal() ? "(" + rule + ") and j ≤ i" : rule,
+                   .claim_id = "sparse-equals-pattern-mask",
+                   .claim = "sparse attention equals full attention under the pattern as a mask"},
+                  attn::keys_of(mask), mask);
+  claim_equals_block_kernel(on, output, mask);
+}
+
+#define INSTANTIATE(T)                          \
+  template void show_local(VariantBench<T>&);   \
+  template void show_sliding(VariantBench<T>&); \
+  template void show_sparse(VariantBench<T>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace lessons

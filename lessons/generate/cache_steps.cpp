@@ -1,0 +1,143 @@
+#include "lessons/generate/cache_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace lessons {
+
+namespace {
+
+/// "step 0   cache/K [2×6×4]   cache/V [2×6×4]", for the first steps and the last.
+template <class T>
+std::string shapes_by_step(const Workbench<T>& bench) {
+  constexpr std::size_t shown = 4;
+  const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
+  std::string lines;
+  for (std::size_t step = 0; step < steps; ++step) {
+    const bool is_last = step + 1 == steps;
+    if (step >= shown && !is_last) continue;
+    lines += fmt::format("{}step {}   cache/K [{kv}×{n}×{}]   cache/V [{kv}×{n}×{}]{}",
+                         step > shown ? "…\n" : "", step, bench.d_k(), bench.d_v(), is_last ? "" : "\n",
+                         fmt::arg("kv", bench.kv_heads()), fmt::arg("n", n + step));
+  }
+  return lines;
+}
+
+/// "1 token", "2 tokens".
+std::string counted(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+template <class T>
+void show_growth(Workbench<T>& bench) {
+  const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
+  const auto text =
+      steps == 1
+          ? std::string(
+                "There was one step, the prefill. Every further one would add a row, in each layer and for "
+                "each key and value head.")
+          : fmt::format(
+                "By one row a token, in each layer and for each key and value head. In {} steps {} have gone "
+                "through the model. Had each step read the whole text anew, it would have been {}, and each "
+                "would have scored all pairs of tokens instead of one row of them.",
+                steps, counted(n + steps - 1, "token"), steps * n + steps * (steps - 1) / 2);
+  bench.trace.note("growth", "How the cache has grown", text, shapes_by_step(bench));
+}
+
+template <class T>
+void show_contents(Workbench<T>& bench, std::size_t layer, const attn::KeyValueCache<T>& cache) {
+  const std::string kv_head = bench.kv_heads() == bench.heads() ? "head" : "kv_head";
+  const auto group =
+      fmt::format("step={}/{}cache/", *bench.options.new_tokens - 1, layer_group(bench.options, layer));
+  const auto show = [&](const std::string& name, const std::string& what, const std::string& width,
+                        const std::string& note, const Tensor<T, 4>& kept) {
+    bench.trace.step({.id = "cache/" + name,
+                      .title = fmt::format("The {} that are kept in the end", what),
+                      .formula = group + name,
+                      .from = {group + name},
+                      .axes = {kv_head, "key", width},
+                      .note = note},
+                     kept);
+  };
+  show("K", "keys", "d_k",
+       layer == 0 ? "The token written last is not among them: nothing has read it yet." : "", cache.keys());
+  show("V", "values", "d_v", "", cache.values());
+}
+
+/// The numbers of key and value heads that the query heads can share, from all to one.
+std::vector<std::size_t> sharings(std::size_t heads) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t kv_heads = heads; kv_heads > 0; --kv_heads)
+    if (heads % kv_heads == 0) numbers.push_back(kv_heads);
+  return numbers;
+}
+
+/// What the caches of all layers take up with `kv_heads` heads for `tokens` tokens, counted on one.
+template <class T>
+std::size_t bytes_of_caches(const Workbench<T>& bench, std::size_t kv_heads, std::size_t tokens) {
+  attn::KeyValueCache<T> cache(1, kv_heads, bench.d_k(), bench.d_v());
+  cache.append(Tensor<T, 4>({1, kv_heads, tokens, bench.d_k()}, T{0}),
+               Tensor<T, 4>({1, kv_heads, tokens, bench.d_v()}, T{0}));
+  return *bench.options.layers * cache.bytes();
+}
+
+std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
+  if (heads == 1) return "One head has nobody to share with; try --heads 4 --kv-heads 1.";
+  return fmt::format(
+      "{} is multi-head attention, 1 is multi-query attention{}; this run has {}. The cache of long texts "
+      "can "
+      "outgrow the weights of a large model, and every step reads all of it: fewer heads make it smaller and "
+      "faster, at the price of fewer keys to look for.",
+      heads, heads == 2 ? "" : ", what lies between is grouped-query attention", kv_heads);
+}
+
+template <class T>
+void compare_bytes(Workbench<T>& bench, const Decoding<T>& decoding) {
+  const auto heads = bench.heads(), kv_heads = bench.kv_heads(), tokens = decoding.caches.front().length();
+  const auto numbers = sharings(heads);
+  auto bytes = Tensor<std::int64_t, 1>::from_shape({numbers.size()});
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    bytes(i) = static_cast<std::int64_t>(bytes_of_caches(bench, numbers[i], tokens));
+    names.push_back(fmt::format("{}", numbers[i]));
+  }
+  bench.trace.label("kv_head", {{names}});
+  bench.trace.step({.id = "cache/bytes",
+                    .title = "What the cache takes up, by the number of key and value heads",
+                    .formula = fmt::format("{} · kv_heads · {} · ({} + {}) numbers · {} bytes",
+                                           counted(*bench.options.layers, "layer"), counted(tokens, "token"),
+                                           bench.d_k(), bench.d_v(), sizeof(T)),
+                    .axes = {"kv_head"},
+                    .note = about_sharing(heads, kv_heads)},
+                   bytes);
+
+  std::size_t kept = 0;
+  for (const auto& cache : decoding.caches) kept += cache.bytes();
+  std::int64_t deviation = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    deviation = std::max(deviation, std::abs(bytes(i) * static_cast<std::int64_t>(kv_heads) -
+                                             static_cast<std::int64_t>(kept * numbers[i])));
+  bench.trace.claim(
+      {.id = "cache-in-proportion",
+       .claim = "the cache grows in proportion to its key and value heads, counted from that of this run",
+       .formula = fmt::format("max |cache/bytes[h] · {} − bytes of this cache · h|", kv_heads),
+       .value = static_cast<double>(deviation),
+       .limit = attn::exactly(0.0)});
+}
+
+}  // namespace
+
+template <class T>
+void show_cache(Workbench<T>& bench, const Decoding<T>& decoding) {
+  show_growth(bench);
+  for (std::size_t layer = 0; layer < decoding.caches.size(); ++layer)
+    in_layer(bench, layer, [&] { show_contents(bench, layer, decoding.caches[layer]); });
+  compare_bytes(bench, decoding);
+}
+
+template void show_cache(Workbench<float>&, const Decoding<float>&);
+template void show_cache(Workbench<double>&, const Decoding<double>&);
+
+}  // namespace lessons

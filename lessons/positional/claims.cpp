@@ -1,0 +1,176 @@
+#include "lessons/positional/claims.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "attn/layers/attention.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/positional_measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/shared/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// Fewer words have a single pair, whose score need not change.
+constexpr std::size_t words_for_an_order = 3;
+
+template <class T>
+bool is_same_word(const Tensor<T, 3>& X, std::size_t b, std::size_t i, std::size_t j) {
+  return std::equal(&X(b, i, 0), &X(b, i, 0) + X.shape(2), &X(b, j, 0));
+}
+
+/// Two different words of a sentence of n words to exchange: the second and the last, as in "the dog bites
+/// the man", or the first two that differ; nothing where there is one word only, however often.
+template <class T>
+std::optional<std::pair<std::size_t, std::size_t>> words_to_exchange(const Tensor<T, 3>& X, std::size_t b,
+                                                                     std::size_t n) {
+  if (n > 2 && !is_same_word(X, b, 1, n - 1)) return std::pair(std::size_t{1}, n - 1);
+  for (std::size_t j = 1; j < n; ++j)
+    if (!is_same_word(X, b, 0, j)) return std::pair(std::size_t{0}, j);
+  return std::nullopt;
+}
+
+/// What the comparison and the claims know of one encoding.
+struct Measured {
+  double by_order;                  ///< change of some score when two words change places
+  std::optional<double> by_moving;  ///< change of some score when the sentence begins later
+  double largest_score;
+
+  /// What rounding alone may change. The angles of far positions are less exact.
+  attn::Limit order_limit, moving_limit;
+
+  bool order_is_certain;  ///< whether by_order must be beyond its limit
+};
+
+template <class T>
+Measured measure(const Encoding<T>& encoding, const Tensor<T, 3>& X, const OtherOrder& other) {
+  const auto scores = encoding.scores(X);
+  const auto reordered = encoding.scores(attn::permute_rows(X, other.order));
+  const double largest = attn::max_abs(scores);
+  const auto limit = rounding<T>(largest);
+  return {.by_order = attn::change_by_order(scores, reordered, other.order),
+          .by_moving = encoding.has_more_positions ? std::optional(attn::change_by_moving(
+                                                         scores, encoding.scores(attn::rows_twice(X))))
+                                                   : std::nullopt,
+          .largest_score = largest,
+          .order_limit = limit,
+          .moving_limit = rounding<T>(largest * room_for_angles(X.shape(1))),
+          .order_is_certain =
+              other.most_words >= words_for_an_order && encoding.certain_change >= 2.0 * limit.bound};
+}
+
+/// "0.1234", or "none" for what rounding explains.
+std::string change(double value, const attn::Limit& limit) {
+  if (limit.holds(value)) return "none";
+  return value < 1000.0 ? fmt::format("{:.4f}", value) : fmt::format("{:.4g}", value);
+}
+
+template <class T>
+std::string comparison_row(const Encoding<T>& encoding, const Measured& measured, bool has_other_order) {
+  return fmt::format("\n{:<12}{:<30}{:>8}{:>13}{:>13}", encoding.name, encoding.enters, encoding.parameters,
+                     has_other_order ? change(measured.by_order, measured.order_limit) : "–",
+                     measured.by_moving ? change(*measured.by_moving, measured.moving_limit) : "no row");
+}
+
+std::string explanation(const std::vector<Measured>& measured, const OtherOrder& other) {
+  const std::string text =
+      "How many numbers each learns, and how much the score of some pair of words changes: when two words "
+      "change places, and when the whole sentence begins later, because it is said twice.";
+  if (other.most_words == 0) return text;
+  if (other.most_words < words_for_an_order)
+    return text +
+           " With two words there is only one pair, and its score need not change when they swap: for ALiBi, "
+           "they are as far apart as before. So nothing is claimed about it.";
+  const bool is_certain = std::all_of(measured.begin() + 1, measured.end(),
+                                      [](const Measured& one) { return one.order_is_certain; });
+  return is_certain ? text
+                    : text +
+                          " Vectors or tables may be such that the order is lost in them. Where that is "
+                          "possible, nothing is claimed.";
+}
+
+template <class T>
+void show_comparison(attn::Trace& trace, const std::vector<Encoding<T>>& encodings,
+                     const std::vector<Measured>& measured, const OtherOrder& other) {
+  auto table = fmt::format("{:<12}{:<30}{:>8}{:>13}{:>13}", "", "positions are", "learned", "other order",
+                           "further on");
+  for (std::size_t i = 0; i < encodings.size(); ++i)
+    table += comparison_row(encodings[i], measured[i], other.most_words > 0);
+  trace.note("comparison", "Side by side", explanation(measured, other), table);
+}
+
+template <class T>
+void claim_order_is_lost(Workbench<T>& bench, const PositionalInputs<T>& in, const attn::RowOrder& order,
+                         const Measured& without) {
+  const auto reordered = attn::permute_rows(in.X, order);
+  const auto output = attn::scaled_dot_product_attention(in.X, in.X, in.X, in.mask).output;
+  const auto moved = attn::scaled_dot_product_attention(reordered, reordered, reordered, in.mask).output;
+  bench.trace.claim(
+      {.id = "without/order-is-lost",
+       .claim =
+           "without positions, words in another order have the same scores and the same outputs as before",
+       .formula = "max |scores(X reordered) − scores|, and of outputs",
+       .value = attn::maximum(
+           {without.by_order, attn::max_abs_difference(moved, attn::permute_rows(output, order))}),
+       .limit = rounding<T>(without.largest_score * attn::max_abs(in.X))});
+}
+
+template <class T>
+void claim_encoding(attn::Trace& trace, const Encoding<T>& encoding, const Measured& measured) {
+  encoding.claim_property();
+  if (encoding.is_relative)
+    trace.claim({.id = "distance-only",
+                 .claim = encoding.name + ": where the sentence begins does not matter, scores depend on the "
+                                          "distance of words only",
+                 .formula = "max |scores of X said twice, second time − scores|",
+                 .value = *measured.by_moving,
+                 .limit = measured.moving_limit});
+  if (measured.order_is_certain)
+    trace.claim({.id = "order-is-seen",
+                 .claim = encoding.name + ": words in another order have other scores, by more than rounding",
+                 .formula = "max |scores(X reordered) − scores|, of the same pairs of words",
+                 .value = measured.by_order,
+                 .limit = attn::at_least(measured.order_limit.bound)});
+}
+
+}  // namespace
+
+template <class T>
+OtherOrder other_order(const Tensor<T, 3>& X, const std::vector<std::size_t>& lengths) {
+  OtherOrder other;
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    auto& order = other.order.emplace_back(X.shape(1));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto words = words_to_exchange(X, b, lengths[b]);
+    if (!words) continue;
+    std::swap(order[words->first], order[words->second]);
+    if (other.most_words == 0) other.example = b;
+    other.most_words = std::max(other.most_words, lengths[b]);
+  }
+  return other;
+}
+
+template <class T>
+void compare_encodings(Workbench<T>& bench, const PositionalInputs<T>& in, const OtherOrder& other,
+                       const std::vector<Encoding<T>>& encodings) {
+  std::vector<Measured> measured;
+  for (const auto& encoding : encodings) measured.push_back(measure(encoding, in.X, other));
+  show_comparison(bench.trace, encodings, measured, other);
+
+  claim_order_is_lost(bench, in, other.order, measured.front());
+  for (std::size_t i = 1; i < encodings.size(); ++i)
+    bench.trace.within(encodings[i].name, [&] { claim_encoding(bench.trace, encodings[i], measured[i]); });
+}
+
+#define INSTANTIATE(T)                                                                          \
+  template OtherOrder other_order(const Tensor<T, 3>&, const std::vector<std::size_t>&);        \
+  template void compare_encodings(Workbench<T>&, const PositionalInputs<T>&, const OtherOrder&, \
+                                  const std::vector<Encoding<T>>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace lessons

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "attn/ops/permute.hpp"
+#include "lessons/positional/encodings.hpp"
+
+namespace lessons {
+
+/// The words of each sentence in another order.
+struct OtherOrder {
+  attn::RowOrder order;
+  std::size_t most_words = 0;  ///< of a sentence whose words can be told apart; 0 where there is none
+  std::size_t example = 0;     ///< the first such sentence
+};
+
+/// Exchanges two different words of each sentence: the second and the last, as in "the dog bites the man", or
+/// the first two that differ. X is [batch×n×d_model], of which the first `lengths[b]` rows are real.
+template <class T>
+OtherOrder other_order(const Tensor<T, 3>& X, const std::vector<std::size_t>& lengths);
+
+/// Measures what the encodings know of order and distance, shows it side by side in the note `comparison`,
+/// and claims it. The first encoding is `without`, the one without positions.
+template <class T>
+void compare_encodings(Workbench<T>& bench, const PositionalInputs<T>& in, const OtherOrder& other,
+                       const std::vector<Encoding<T>>& encodings);
+
+}  // namespace lessons

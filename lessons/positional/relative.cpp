@@ -1,0 +1,297 @@
+/// Encodings that put distances into the scores. Sources: Shaw et al. 2018, "Self-Attention with Relative
+/// Position Representations"; Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified
+/// Text-to-Text Transformer", section 2.1; Press et al. 2022, "Train Short, Test Long".
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "attn/ops/heads.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/permute.hpp"
+#include "attn/ops/positional_bias.hpp"
+#include "attn/ops/positional_measure.hpp"
+#include "attn/ops/positional_relative.hpp"
+#include "lessons/positional/encodings.hpp"
+#include "lessons/shared/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr std::size_t clipping_distance = 4;
+constexpr std::size_t heads_for_a_curve = 4;
+
+/// "-4", "0", "+4".
+std::string signed_number(std::int64_t number) {
+  if (number == 0) return "0";
+  return (number < 0 ? "-" : "+") + fmt::format("{}", std::abs(number));
+}
+
+attn::AxisLabels distance_labels() {
+  std::vector<std::string> labels;
+  const auto most = static_cast<std::int64_t>(clipping_distance);
+  for (auto distance = -most; distance <= most; ++distance) labels.push_back(signed_number(distance));
+  return {{labels}};
+}
+
+/// For each of T5's buckets the distances that it holds: "-3", "-8…-11", "-91…", "none".
+attn::AxisLabels bucket_labels() {
+  constexpr std::int64_t farthest = 128;
+  std::vector<std::string> labels(attn::t5_bucket_count, "none");
+  for (const std::int64_t direction : {-1, 1})
+    for (std::int64_t first = 0; first <= farthest;) {
+      const auto bucket = attn::t5_bucket(direction * first);
+      auto last = first;
+      while (last < farthest && attn::t5_bucket(direction * (last + 1)) == bucket) ++last;
+      auto& label = labels[static_cast<std::size_t>(bucket)];
+      label = signed_number(direction * first);
+      if (last == farthest) label += "…";
+      if (last != first && last != farthest) label += "…" + signed_number(direction * last);
+      first = last + 1;
+    }
+  return {{labels}};
+}
+
+/// The distances at which T5 changes the bucket, and two beyond.
+constexpr std::int64_t growing_distances[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91, 128, 256};
+
+template <class T>
+void show_growth_of_buckets(attn::Trace& trace) {
+  std::vector<std::string> distances;
+  auto buckets = Tensor<std::int64_t, 1>::from_shape({std::size(growing_distances)});
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    distances.push_back(fmt::format("{}", growing_distances[i]));
+    buckets(i) = attn::t5_bucket(-growing_distances[i]);
+  }
+  trace.label("position", {{distances}});
+  trace.step(
+      {.id = "growth",
+       .title = "Which bucket a key is in that stands so many words back",
+       .formula = "d < 8: d\nd ≥ 8: 8 + ⌊8 · log(d / 8) / log(128 / 8)⌋, at most 15",
+       .axes = {"position"},
+       .note = "Near words are told apart exactly, far ones only roughly, and whatever is 91 words away or "
+               "more is in the last bucket.",
+       .curve = true},
+      buckets);
+  trace.label("position", {});
+}
+
+/// Turns each sentence back to front, with its padding, and compares the scores of the same pairs of words.
+template <class T>
+void claim_mirror(attn::Trace& trace, const Tensor<T, 3>& X, const attn::RowOrder& backwards,
+                  const std::function<Tensor<T, 4>(const Tensor<T, 3>&)>& scores_of) {
+  const auto scores = scores_of(X);
+  trace.claim({.id = "mirror",
+               .claim =
+                   "a sentence read backwards has the same scores: ALiBi alone knows how far, but not which "
+                   "way; the causal mask that it was made for knows that",
+               .formula = "max |scores(X backwards) − scores|, of the same pairs of words",
+               .value = attn::change_by_order(scores, scores_of(attn::permute_rows(X, backwards)), backwards),
+               .limit = rounding<T>(attn::max_abs(scores))});
+}
+
+std::string note_on_slopes(std::size_t heads) {
+  if (heads == 1) return "The only head has 2⁻⁸ and hardly minds.";
+  const std::string note = "The last head has 2⁻⁸ and hardly minds.";
+  const bool is_power_of_two = (heads & (heads - 1)) == 0;
+  if (is_power_of_two) return note;
+  return note +
+         " Where the number of heads is no power of two, as here, the authors' program takes slopes between "
+         "those of "
+         "the powers next to it instead.";
+}
+
+}  // namespace
+
+template <class T>
+Encoding<T> show_relative(Workbench<T>& bench, const PositionalInputs<T>& in) {
+  const std::size_t n = in.X.shape(1), d = in.X.shape(2), rows = 2 * clipping_distance + 1;
+  auto& trace = bench.trace;
+
+  return trace.within("relative", [&] {
+    trace.note(
+        "idea", "Relative: a vector for each distance",
+        "What matters is rarely where two words stand but how far apart. So each distance has a learned "
+        "vector, which is added to the key when a query looks that far. Beyond 4 words, distances are not "
+        "told apart. Shaw et al. add a second table to the values (their equation 3), which is left out "
+        "here.",
+        "scores(i, j) = xᵢ · (xⱼ + keys[clip(j − i, −4, 4)]) / √d");
+    trace.step({.id = "distances",
+                .title = "How far the key stands after the query",
+                .formula = "clip(j − i, −4, 4)",
+                .axes = {"query", "key"},
+                .note = n > clipping_distance + 1
+                            ? "Positive to the right, negative to the left. Everything beyond 4 counts as 4."
+                            : "Positive to the right, negative to the left. No distance is so large in this "
+                              "sentence, but everything beyond 4 would count as 4."},
+               attn::clipped_distances(n, clipping_distance));
+    trace.label("bucket", distance_labels());
+    const auto keys =
+        bench.weight({.id = "keys",
+                      .title = "A vector for each distance",
+                      .axes = {"bucket", "d_model"},
+                      .note = "Learned; drawn at random here. All that stand in the same distance "
+                              "share one, so a sentence may have any length."},
+                     rows, d);
+    const auto relative = attn::relative_scores(in.X, in.X, keys);
+    trace.step(
+        {.id = "by_distance",
+         .title = "How each word likes each distance",
+         .formula = "X keysᵀ",
+         .from = {"X", "keys"},
+         .axes = {"query", "bucket"},
+         .note = fmt::format("xᵢ · (xⱼ + a) = xᵢ · xⱼ + xᵢ · a, so each query meets each of the {} vectors "
+                             "once (Shaw et al., equation 5). Tutorials call this more efficient for long "
+                             "sentences. It is not: these are {} multiply-adds on top of the {} of X Xᵀ.",
+                             rows, in.X.shape(0) * n * rows * d, in.X.shape(0) * n * n * d)},
+        relative.by_distance);
+    trace.label("bucket", {});
+    const auto scores = trace.step({.id = "scores",
+                                    .title = "Scores of words at their distances",
+                                    .formula = "(xᵢ · xⱼ + by_distance[i, distances[i, j]]) / √d",
+                                    .from = {"X", "by_distance", "distances"},
+                                    .axes = {"query", "key"}},
+                                   relative.scores);
+    show_weights(bench, scores, in.mask, "");
+
+    return Encoding<T>{.name = "relative",
+                       .enters = "added to the keys, by distance",
+                       .parameters = static_cast<double>(rows * d),
+                       .scores =
+                           [keys](const Tensor<T, 3>& X) {
+                             return attn::split_heads(attn::relative_scores(X, X, keys).scores, 1);
+                           },
+                       .is_relative = true,
+                       .certain_change = bench.options.embeddings ? 0.0 : 0.01 * attn::max_abs(keys),
+                       .claim_property = [] {}};
+  });
+}
+
+template <class T>
+Encoding<T> show_t5(Workbench<T>& bench, const PositionalInputs<T>& in) {
+  const std::size_t n = in.X.shape(1), heads = bench.heads();
+  auto& trace = bench.trace;
+
+  return trace.within("t5", [&] {
+    trace.note("idea", "T5: a number for each distance",
+               "Shorter still: one learned number is added to the score, and it depends on the distance and "
+               "the head only. The words have no say in it. Distances share 32 buckets, 16 in each "
+               "direction. Real heads have scores of their own; here all of them start from without/scores, "
+               "so that whatever differs is the bias. T5 does not divide by √d, but draws W_Q that much "
+               "smaller instead.",
+               "scores(h, i, j) = xᵢ · xⱼ / √d + table[bucket(j − i), h]");
+    trace.label("bucket", bucket_labels());
+    const auto table =
+        bench.weight({.id = "table",
+                      .title = "What each distance is worth to each head",
+                      .axes = {"bucket", "head"},
+                      .note = "Learned; drawn at random here. Each row is named after the distances "
+                              "that it is for. No distance leads to bucket 16: it would be the "
+                              "distance 0 to the right, and 0 counts as left."},
+                     attn::t5_bucket_count, heads);
+    trace.label("bucket", {});
+    const auto t5 = attn::t5_bias(table, n);
+    show_growth_of_buckets<T>(trace);
+    trace.step(
+        {.id = "buckets",
+         .title = "The bucket of each pair of words",
+         .formula = "bucket(j − i)",
+         .axes = {"query", "key"},
+         .note = "Row by row: 0 on the diagonal, left of it the words before the query, right of it, from 17 "
+                 "on, the words after it."},
+        t5.buckets);
+    trace.step({.id = "bias",
+                .title = "What is added to the scores",
+                .formula = "table[buckets, h]",
+                .from = {"table", "buckets"},
+                .axes = {"head", "query", "key"}},
+               t5.bias);
+    const auto scores = trace.step({.id = "scores",
+                                    .title = "Scores with the bias",
+                                    .formula = "without/scores + bias",
+                                    .from = {"without/scores", "bias"},
+                                    .axes = {"head", "query", "key"}},
+                                   attn::add_bias(in.scores, t5.bias));
+    show_weights(bench, scores, in.mask, "");
+
+    return Encoding<T>{.name = "t5",
+                       .enters = "added to the scores",
+                       .parameters = static_cast<double>(table.size()),
+                       .scores =
+                           [table](const Tensor<T, 3>& X) {
+                             return attn::add_bias(scores_of_tokens(X),
+                                                   attn::t5_bias(table, X.shape(1)).bias);
+                           },
+                       .is_relative = true,
+                       .certain_change = 0.01 * attn::max_abs(table),
+                       .claim_property = [] {}};
+  });
+}
+
+template <class T>
+Encoding<T> show_alibi(Workbench<T>& bench, const PositionalInputs<T>& in) {
+  const std::size_t n = in.X.shape(1), heads = bench.heads();
+  const auto alibi = attn::alibi_bias<T>(heads, n);
+  auto& trace = bench.trace;
+
+  return trace.within("alibi", [&] {
+    trace.note(
+        "idea", "ALiBi: the farther, the less",
+        "Attention with linear biases: every step from the query to the key costs the same amount. Nothing "
+        "is "
+        "learned. The heads differ in how short-sighted they are. A model that was trained so on short "
+        "texts goes on working on longer ones, which is what Press et al. made it for: a distance that it "
+        "has never seen is just a little farther.",
+        "scores(h, i, j) = xᵢ · xⱼ / √d − slopeₕ · |i − j|");
+    trace.step({.id = "slopes",
+                .title = "What each step away costs",
+                .formula = fmt::format("2^(−8h / heads) = 2^(−8h / {}),  h = 1, …, {}", heads, heads),
+                .axes = {"head"},
+                .note = note_on_slopes(heads),
+                .curve = heads >= heads_for_a_curve},
+               alibi.slopes);
+    trace.step(
+        {.id = "bias",
+         .title = "What is taken from the scores",
+         .formula = "−slopeₕ · |i − j|",
+         .from = {"slopes"},
+         .axes = {"head", "query", "key"},
+         .note =
+             "The paper's models write from left to right, so they have the lower left half only. Without "
+             "a causal mask both sides look the same."},
+        alibi.bias);
+    const auto scores =
+        trace.step({.id = "scores",
+                    .title = "Scores with the bias",
+                    .formula = "without/scores + bias",
+                    .from = {"without/scores", "bias"},
+                    .axes = {"head", "query", "key"},
+                    .note = "Added after the division by √d, so that the slopes mean the same for "
+                            "every d."},
+                   attn::add_bias(in.scores, alibi.bias));
+    show_weights(bench, scores, in.mask, "");
+
+    const std::function<Tensor<T, 4>(const Tensor<T, 3>&)> scores_of = [heads](const Tensor<T, 3>& X) {
+      return attn::add_bias(scores_of_tokens(X), attn::alibi_bias<T>(heads, X.shape(1)).bias);
+    };
+    const auto backwards = attn::reversal(std::vector(in.X.shape(0), n), n);
+    return Encoding<T>{.name = "alibi",
+                       .enters = "taken from the scores",
+                       .scores = scores_of,
+                       .is_relative = true,
+                       .certain_change = static_cast<double>(alibi.slopes(0)),
+                       .claim_property = [&trace, X = in.X, backwards, scores_of] {
+                         claim_mirror(trace, X, backwards, scores_of);
+                       }};
+  });
+}
+
+#define INSTANTIATE(T)                                                           \
+  template Encoding<T> show_relative(Workbench<T>&, const PositionalInputs<T>&); \
+  template Encoding<T> show_t5(Workbench<T>&, const PositionalInputs<T>&);       \
+  template Encoding<T> show_alibi(Workbench<T>&, const PositionalInputs<T>&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+
+}  // namespace lessons

@@ -1,0 +1,113 @@
+/// RoPE: positions as rotations of queries and keys. Source: Su et al. 2021, "RoFormer: Enhanced Transformer
+/// with Rotary Position Embedding", section 3.2.
+
+#include <fmt/format.h>
+
+#include "attn/ops/heads.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/positional_measure.hpp"
+#include "attn/ops/positional_rotary.hpp"
+#include "lessons/positional/encodings.hpp"
+#include "lessons/shared/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+attn::Pairing pairing_of(const Options& options) {
+  return options.pairing == "halves" ? attn::Pairing::halves : attn::Pairing::adjacent;
+}
+
+/// Which columns make up a pair in this run, and where the other convention is used.
+std::string pairs_in_words(attn::Pairing pairing, std::size_t d) {
+  const std::string consequence =
+      " A model that was trained with one gives nonsense with the other, unless the columns of W_Q and W_K "
+      "are put in the other order.";
+  if (pairing == attn::Pairing::adjacent)
+    return "Pair i is columns 2i and 2i + 1, two neighbours, as in the paper. GPT-NeoX and LLaMA pair column "
+           "i of the first half with column i of the second: --pairing halves." +
+           consequence;
+  return fmt::format(
+             "Pair i is columns i and i + {}, one from each half, as in GPT-NeoX and LLaMA. The paper pairs "
+             "neighbours: --pairing adjacent.",
+             d / 2) +
+         consequence;
+}
+
+template <class T>
+void claim_lengths(attn::Trace& trace, const Tensor<T, 3>& X, const attn::RotaryScores<T>& rotary) {
+  trace.claim({.id = "lengths-kept",
+               .claim = "a turned vector is as long as before: positions change directions, not strengths",
+               .formula = "max ||row of Q_rotated| − |row of X||, and of K_rotated",
+               .value = attn::maximum({attn::change_of_length(rotary.Q_rotated, X),
+                                       attn::change_of_length(rotary.K_rotated, X)}),
+               .limit = rounding<T>(attn::max_abs(X) * static_cast<double>(X.shape(2)))});
+}
+
+}  // namespace
+
+template <class T>
+Encoding<T> show_rope(Workbench<T>& bench, const PositionalInputs<T>& in) {
+  const std::size_t d = in.X.shape(2);
+  const auto pairing = pairing_of(bench.options);
+  const auto rotary = attn::rotary_scores(in.X, in.X, pairing);
+  auto& trace = bench.trace;
+
+  return trace.within("rope", [&] {
+    trace.note(
+        "idea", "RoPE: turn queries and keys",
+        "The clock of the sinusoidal encoding once more, but instead of adding the hands, every pair of "
+        "numbers of a query or key is itself turned by the angle of its position. A dot product sees how "
+        "long two vectors are and the angle between them. If both are turned further by the same amount, it "
+        "does not change: what is left is the difference of the positions. Tutorials speak of rotated "
+        "embeddings. It is the queries and keys, in every layer anew; values are not turned.",
+        "scores(m, n) = (R_m q) · (R_n k) / √d = q · R_(n−m) k / √d");
+    trace.step({.id = "angles",
+                .title = "By how much each pair is turned",
+                .formula = fmt::format("p · ωᵢ,  ωᵢ = 10000^(−2i/{})", d),
+                .axes = {"position", "pair"},
+                .note = "In radians. " + pairs_in_words(pairing, d)},
+               rotary.angles);
+    trace.step({.id = "Q_rotated",
+                .title = "Turned queries",
+                .formula = "(x cos φ − y sin φ, x sin φ + y cos φ)  for each pair (x, y) of Q = X",
+                .from = {"X", "angles"},
+                .axes = {"query", "d_model"},
+                .note = "The word at position 0 stays as it is. The farther on a word stands, the farther it "
+                        "is turned."},
+               rotary.Q_rotated);
+    trace.step({.id = "K_rotated",
+                .title = "Turned keys",
+                .formula = "the same for each pair of K = X",
+                .from = {"X", "angles"},
+                .axes = {"key", "d_model"},
+                .note = "The same as the queries only because Q = K = X here."},
+               rotary.K_rotated);
+    const auto scores = trace.step(
+        {.id = "scores",
+         .title = "Scores of turned queries and keys",
+         .formula = fmt::format("Q_rotated K_rotatedᵀ / √{}", d),
+         .from = {"Q_rotated", "K_rotated"},
+         .axes = {"query", "key"},
+         .note = "On the diagonal nothing has changed: query and key have been turned alike. RoPE is often "
+                 "said to carry over to longer texts. Press et al. found that it does so only a little "
+                 "better than sinusoidal encodings do."},
+        rotary.scores);
+    show_weights(bench, scores, in.mask, "");
+
+    return Encoding<T>{.name = "rope",
+                       .enters = "turns queries and keys",
+                       .scores =
+                           [pairing](const Tensor<T, 3>& X) {
+                             return attn::split_heads(attn::rotary_scores(X, X, pairing).scores, 1);
+                           },
+                       .is_relative = true,
+                       .certain_change = bench.options.embeddings ? 0.0 : 0.01,
+                       .claim_property = [&trace, X = in.X, rotary] { claim_lengths(trace, X, rotary); }};
+  });
+}
+
+template Encoding<float> show_rope(Workbench<float>&, const PositionalInputs<float>&);
+template Encoding<double> show_rope(Workbench<double>&, const PositionalInputs<double>&);
+
+}  // namespace lessons

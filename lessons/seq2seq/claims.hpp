@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "attn/layers/recurrent_decoder.hpp"
+#include "attn/layers/recurrent_encoder.hpp"
+#include "lessons/seq2seq/weights.hpp"
+#include "lessons/seq2seq/writing.hpp"
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+/// A run of the lesson seq2seq, from words to probabilities.
+template <class T>
+struct Seq2SeqRun {
+  std::vector<std::size_t> lengths{};  ///< [batch], of the source
+  Tensor<T, 3> X_source{};             ///< [batch×source×d_model]
+  Tensor<T, 3> X_target{};             ///< [batch×target×d_model]
+  attn::RecurrentEncoder<T> encoder{};
+  attn::RecurrentDecoder<T> decoder{};
+  Tensor<T, 3> probabilities{};  ///< [batch×target×vocabulary]
+};
+
+/// The claims of every run: rows sum to 1, the state that asks and what the cell reads are those of the
+/// paper, and the encoder is its cell step by step.
+template <class T>
+void claim_recurrence(Workbench<T>& bench, const Seq2SeqWeights<T>& weights, const Seq2SeqRun<T>& run);
+
+/// With padding: every sentence has the same probabilities without the rest of the batch.
+template <class T>
+void claim_padding_changes_nothing(Workbench<T>& bench, const Seq2SeqWeights<T>& weights,
+                                   const Seq2SeqRun<T>& run, const Writing& writing);
+
+/// Without a target: every word written is the likeliest of its row when all are read again as a target.
+template <class T>
+void claim_greedy(Workbench<T>& bench, const Seq2SeqRun<T>& run, const Writing& writing);
+
+}  // namespace lessons

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "lessons/workbench/options.hpp"
+
+namespace lessons {
+
+/// Refuses an odd d_model for positions that are made of pairs of numbers. Throws attn::Error that says what
+/// needs the pairs and what else would be valid, if anything.
+void require_pairs(const Options& options, const std::string& needed_by, const std::string& otherwise = "");
+
+}  // namespace lessons

@@ -1,0 +1,282 @@
+#include "lessons/workbench/given_inputs.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "attn/error.hpp"
+#include "attn/text/tokens.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/workbench/input_shapes.hpp"
+
+namespace lessons {
+
+namespace {
+
+using attn::Error;
+using attn::StoredTensor;
+
+bool is_input(const StoredTensor& tensor) {
+  return tensor.kind.value_or(attn::Kind::input) == attn::Kind::input;
+}
+
+/// A length and the tensor that says so.
+struct Fact {
+  std::size_t length;
+  std::string tensor;      ///< "X is (6 token × 8 d_model)"
+  std::string short_form;  ///< "X has d_model 8"
+};
+
+/// What the shapes of the given inputs say, by dimension: keys of options, texts, and "batch".
+class Facts {
+ public:
+  Facts(const Lesson& lesson, const attn::StoredTrace& file, const Options& options)
+      : lesson_(lesson), options_(options) {
+    for (const auto& tensor : file.tensors())
+      if (is_input(tensor)) learn_from(tensor);
+  }
+
+  const Fact* find(std::string_view dimension) const {
+    const auto found = facts_.find(std::string(dimension));
+    return found == facts_.end() ? nullptr : &found->second;
+  }
+
+  const std::map<std::string, Fact>& all() const { return facts_; }
+
+ private:
+  void learn_from(const StoredTensor& tensor) {
+    for (const auto length : tensor.shape)
+      if (length == 0)
+        throw Error(fmt::format("{} in --input has the shape ({}); valid: no axis of length 0", tensor.id,
+                                attn::to_string(tensor.shape)));
+    auto extents = input_shape(lesson_, tensor.id, options_);
+    if (!extents) return;
+    if (tensor.shape.size() == extents->size() + 1)
+      extents->insert(extents->begin(), {"batch", 1, 0, "batch"});
+    std::vector<std::string> axes;
+    for (const auto& extent : *extents) axes.push_back(extent.name);
+    if (tensor.shape.size() != extents->size())
+      throw Error(fmt::format("{} in --input has the shape ({}); valid: the axes {}", tensor.id,
+                              attn::to_string(tensor.shape), fmt::join(axes, " × ")));
+    const auto description = fmt::format("{} is {}", tensor.id, attn::shape_with_axes(tensor.shape, axes));
+    for (std::size_t i = 0; i < extents->size(); ++i)
+      learn((*extents)[i], tensor.shape[i], tensor.id, description);
+  }
+
+  void learn(const Extent& extent, std::size_t axis_length, const std::string& id,
+             const std::string& description) {
+    if (extent.dimension.empty()) return;
+    if (axis_length <= extent.offset || (axis_length - extent.offset) % extent.multiplier != 0)
+      throw Error(fmt::format("{} in --input: its axis {} is {} long; valid: {}a multiple of {}", description,
+                              extent.name, axis_length, extent.offset == 0 ? "" : "1 more than ",
+                              extent.multiplier));
+    const auto length = (axis_length - extent.offset) / extent.multiplier;
+    auto name = std::string(extent.dimension);
+    std::replace(name.begin(), name.end(), '-', '_');
+    const Fact fact{length, description,
+                    fmt::format("{} has {} {}", id, name == "sentence" ? "token" : name, length)};
+    const auto [known, is_new] = facts_.emplace(extent.dimension, fact);
+    if (!is_new && known->second.length != length)
+      throw Error(fmt::format("{} but {}, both in --input; valid: the same length in both", description,
+                              known->second.short_form));
+  }
+
+  const Lesson& lesson_;
+  const Options& options_;
+  std::map<std::string, Fact> facts_;
+};
+
+/// "1 2 3", and so on.
+std::string numbered_tokens(std::size_t count) {
+  std::string text;
+  for (std::size_t i = 1; i <= count; ++i) text += fmt::format("{}{}", i == 1 ? "" : " ", i);
+  return text;
+}
+
+std::vector<std::size_t> counts_in(const attn::StoredTrace& file, std::string_view id) {
+  const auto index = static_cast<std::size_t>(file.find(id) - file.tensors().data());
+  const auto tensor = file.read(index);
+  std::vector<std::int64_t> numbers(attn::element_count(tensor.shape()));
+  attn::copy_elements(std::string(id), tensor, attn::Dtype::int64, numbers.data());
+  for (const auto number : numbers)
+    if (number < 1)
+      throw Error(fmt::format("{} in --input has {}; valid: whole numbers of 1 or more", id, number));
+  return {numbers.begin(), numbers.end()};
+}
+
+/// Lets one option that counts something be as a tensor has it.
+void follow(const OptionInfo& info, std::optional<std::size_t>& count, const Fact& fact, bool is_typed) {
+  if (is_typed && count && *count != fact.length)
+    throw Error(fmt::format("--{} {} contradicts --input, where {}; valid: --{} {} or none", info.flag,
+                            *count, fact.tensor, info.flag, fact.length));
+  count = fact.length;
+}
+
+void follow_dimensions(const Lesson& lesson, const Facts& facts, Options& options) {
+  visit_options(options, [&](const OptionInfo& info, auto& field) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<std::size_t>>) {
+      const auto* fact = facts.find(info.key);
+      if (fact != nullptr && lesson.uses(info.key))
+        follow(info, field, *fact, options.typed.count(info.key) > 0);
+    }
+  });
+}
+
+void follow_values(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
+  for (const auto& tensor : file.tensors()) {
+    const auto key = option_of_input(lesson, tensor.id);
+    if (!key || !is_input(tensor)) continue;
+    const auto counts = counts_in(file, tensor.id);
+    visit_options(options, [&](const OptionInfo& info, auto& field) {
+      if (info.key != *key) return;
+      using Field = std::decay_t<decltype(field)>;
+      if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
+        if (options.typed.count(info.key) > 0 && field != counts)
+          throw Error(fmt::format("--{} {} contradicts --input, where {} is {}; valid: one of the two",
+                                  info.flag, fmt::join(field, ","), tensor.id, fmt::join(counts, ",")));
+        field = counts;
+      }
+      if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
+        const auto description = fmt::format("{} is {}", tensor.id, fmt::join(counts, ","));
+        if (counts.size() == 1)
+          follow(info, field, {counts[0], description, ""}, options.typed.count(*key) > 0);
+      }
+    });
+  }
+}
+
+/// The sentences of one text of the lesson as the tensors have them: how many there are and how long.
+struct Wanted {
+  std::optional<std::size_t> batch{};
+  std::optional<std::size_t> length{};
+  std::vector<std::size_t> lengths{};  ///< of each sentence, where they are given
+
+  bool says_nothing() const { return !batch && !length && lengths.empty(); }
+
+  bool fits(const attn::TokenBatch& tokens) const {
+    return tokens.size() == batch.value_or(1) && (!length || tokens.length() == *length) &&
+           (lengths.empty() || tokens.lengths() == lengths);
+  }
+
+  std::size_t length_of(std::size_t sample, std::size_t otherwise) const {
+    return lengths.empty() ? length.value_or(otherwise) : lengths[sample];
+  }
+};
+
+/// Lets the sentences of a text be as many and as long as the tensors have them. `own` are the lesson's.
+void follow_text(std::string_view flag, std::vector<std::string>& texts, const std::vector<std::string>& own,
+                 const Wanted& wanted, const Facts& facts, bool is_typed) {
+  if (wanted.says_nothing()) return;
+  const auto& candidates = texts.empty() ? own : texts;
+  const auto tokens = attn::tokenize(candidates);
+  if (!candidates.empty() && wanted.fits(tokens)) return;
+  if (is_typed) {
+    const auto* fact = facts.find(flag) != nullptr ? facts.find(flag) : facts.find("batch");
+    throw Error(fmt::format(
+        "--{} has {} of up to {} tokens, which contradicts --input{}{}; valid: as many tokens, or no "
+        "--{}",
+        flag, tokens.size() == 1 ? "1 text" : fmt::format("{} texts", tokens.size()), tokens.length(),
+        fact == nullptr ? "" : ", where ", fact == nullptr ? "" : fact->tensor, flag));
+  }
+  const auto otherwise = candidates.empty() ? 1 : tokens.length();
+  texts.clear();
+  for (std::size_t sample = 0; sample < wanted.batch.value_or(1); ++sample)
+    texts.push_back(numbered_tokens(wanted.length_of(sample, otherwise)));
+}
+
+Wanted wanted_of(std::string_view flag, const Facts& facts, const std::vector<std::size_t>& lengths) {
+  Wanted wanted;
+  if (const auto* fact = facts.find(flag)) wanted.length = fact->length;
+  if (const auto* fact = facts.find("batch")) wanted.batch = fact->length;
+  if (flag == "target" || flag == "memory") return wanted;
+  wanted.lengths = lengths;
+  if (!lengths.empty()) wanted.batch = lengths.size();
+  const bool is_too_long = std::any_of(lengths.begin(), lengths.end(), [&](std::size_t length) {
+    return wanted.length && length > *wanted.length;
+  });
+  if (is_too_long)
+    throw Error(fmt::format("lengths in --input is {}, but {}; valid: lengths up to {}",
+                            fmt::join(lengths, ", "), facts.find(flag)->tensor, *wanted.length));
+  if (facts.find("batch") != nullptr && !lengths.empty() && facts.find("batch")->length != lengths.size())
+    throw Error(fmt::format("lengths in --input has {} entries, but {}; valid: one for each sample",
+                            lengths.size(), facts.find("batch")->tensor));
+  return wanted;
+}
+
+void follow_memory(const Facts& facts, Options& options) {
+  const auto* fact = facts.find("memory");
+  if (fact == nullptr) return;
+  const auto tokens = options.memory ? attn::tokenize(*options.memory).size() : 0;
+  if (tokens == fact->length) return;
+  if (options.typed.count("memory") > 0)
+    throw Error(
+        fmt::format("--memory has {} tokens, which contradicts --input, where {}; valid: as many tokens",
+                    tokens, fact->tensor));
+  options.memory = numbered_tokens(fact->length);
+}
+
+void follow_texts(const Lesson& lesson, const attn::StoredTrace& file, const Facts& facts, Options& options) {
+  const auto* stored_lengths = file.find("lengths");
+  const auto lengths = stored_lengths == nullptr ? std::vector<std::size_t>{} : counts_in(file, "lengths");
+  const auto follow_one = [&](std::string_view flag, std::vector<std::string>& texts,
+                              const std::vector<std::string>& own) {
+    follow_text(flag, texts, own, wanted_of(flag, facts, lengths), facts, options.typed.count(flag) > 0);
+  };
+  const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
+  if (!is_pair) return follow_one("sentence", options.sentence, lesson.defaults.sentence);
+  if (!lesson.uses("source")) return;
+  const bool writes_by_itself = lesson.takes_source_alone && !options.source.empty() &&
+                                options.target.empty() && facts.find("target") == nullptr;
+  follow_one("source", options.source, lesson.defaults.source);
+  if (writes_by_itself) return;
+  follow_one("target", options.target, lesson.defaults.target);
+  if (options.source.empty() && !options.target.empty()) options.source = lesson.defaults.source;
+  if (options.target.empty() && !options.source.empty()) options.target = lesson.defaults.target;
+}
+
+/// A lesson on one sentence or two is on two where the queries are not as many as the keys.
+void part_queries_from_keys(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
+  const bool may_be_either = lesson.uses("sentence") && lesson.uses("source");
+  const bool is_pair = !options.source.empty() || !options.target.empty();
+  const auto* Q = file.find("Q");
+  const auto* K = file.find("K");
+  if (!may_be_either || is_pair || Q == nullptr || K == nullptr || options.typed.count("sentence") > 0)
+    return;
+  if (Q->shape.size() < 2 || K->shape.size() < 2) return;
+  const auto queries = Q->shape[Q->shape.size() - 2], keys = K->shape[K->shape.size() - 2];
+  if (queries == keys || queries == 0 || keys == 0) return;
+  options.sentence.clear();
+  options.source = {numbered_tokens(keys)};
+  options.target = {numbered_tokens(queries)};
+}
+
+bool types_a_text(const Options& options) {
+  return !options.sentence.empty() || !options.source.empty() || !options.target.empty();
+}
+
+}  // namespace
+
+void follow_inputs(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
+  if (file.header().lesson == lesson.name) {
+    auto kept = options.typed;
+    if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
+    restore(options, lesson.options, kept, file.header().config);
+  }
+  follow_values(lesson, file, options);
+  part_queries_from_keys(lesson, file, options);
+  const Facts facts(lesson, file, options);
+  follow_dimensions(lesson, facts, options);
+  follow_texts(lesson, file, facts, options);
+  follow_memory(facts, options);
+}
+
+attn::GivenTensors read_inputs(const attn::StoredTrace& file) {
+  attn::GivenTensors given;
+  for (std::size_t i = 0; i < file.tensors().size(); ++i)
+    if (is_input(file.tensors()[i])) given.emplace(file.tensors()[i].id, file.read(i));
+  return given;
+}
+
+}  // namespace lessons

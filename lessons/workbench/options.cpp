@@ -1,0 +1,147 @@
+#include "lessons/workbench/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attn/error.hpp"
+
+namespace lessons {
+
+namespace {
+
+attn::ConfigValue config_value(bool flag) {
+  return flag;
+}
+attn::ConfigValue config_value(double number) {
+  return number;
+}
+attn::ConfigValue config_value(std::uint32_t number) {
+  return std::int64_t{number};
+}
+attn::ConfigValue config_value(const std::string& text) {
+  return text;
+}
+attn::ConfigValue config_value(const std::vector<std::string>& texts) {
+  return texts;
+}
+
+attn::ConfigValue config_value(const std::vector<std::size_t>& numbers) {
+  return std::vector<std::int64_t>(numbers.begin(), numbers.end());
+}
+
+attn::ConfigValue config_value(const std::optional<std::size_t>& number) {
+  if (!number) return std::monostate{};
+  return static_cast<std::int64_t>(*number);
+}
+
+attn::ConfigValue config_value(const std::optional<double>& number) {
+  if (!number) return std::monostate{};
+  return *number;
+}
+
+attn::ConfigValue config_value(const std::optional<std::string>& text) {
+  if (!text) return std::monostate{};
+  return *text;
+}
+
+std::string config_name(const OptionInfo& info) {
+  std::string name(info.flag);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Whether `value` is one that this field could have; if so the field is set to it.
+template <class Field>
+bool set(Field& field, const attn::ConfigValue& value) {
+  const auto* same = std::get_if<Field>(&value);
+  if (same != nullptr) field = *same;
+  return same != nullptr;
+}
+
+bool set(double& field, const attn::ConfigValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) field = static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(&value)) field = *number;
+  return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
+}
+
+template <class Whole>
+bool set_whole(Whole& field, const attn::ConfigValue& value) {
+  const auto* number = std::get_if<std::int64_t>(&value);
+  if (number == nullptr || !std::in_range<Whole>(*number)) return false;
+  field = static_cast<Whole>(*number);
+  return true;
+}
+
+bool set(std::uint32_t& field, const attn::ConfigValue& value) {
+  return set_whole(field, value);
+}
+
+bool set(std::size_t& field, const attn::ConfigValue& value) {
+  return set_whole(field, value);
+}
+
+template <class Value>
+bool set(std::optional<Value>& field, const attn::ConfigValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) {
+    field.reset();
+    return true;
+  }
+  return set(field.emplace(), value);
+}
+
+bool set(std::vector<std::size_t>& field, const attn::ConfigValue& value) {
+  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value);
+  if (numbers == nullptr) return false;
+  field.assign(numbers->begin(), numbers->end());
+  return std::all_of(numbers->begin(), numbers->end(), [](std::int64_t number) { return number >= 0; });
+}
+
+/// An empty list has no type.
+bool set(std::vector<std::string>& field, const attn::ConfigValue& value) {
+  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value);
+  if (numbers != nullptr && numbers->empty()) {
+    field.clear();
+    return true;
+  }
+  const auto* texts = std::get_if<std::vector<std::string>>(&value);
+  if (texts != nullptr) field = *texts;
+  return texts != nullptr;
+}
+
+}  // namespace
+
+std::string numpy_generator(const Options& options) {
+  return fmt::format("np.random.{}({})", options.rng == "pcg64" ? "default_rng" : "RandomState",
+                     options.seed);
+}
+
+std::size_t smallest_count(const OptionInfo& info) {
+  return info.key == "window" ? 0 : 1;
+}
+
+std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
+                                                                 const std::vector<std::string_view>& keys) {
+  std::vector<std::pair<std::string, attn::ConfigValue>> config;
+  visit_options(options, [&](const OptionInfo& info, const auto& field) {
+    if (std::find(keys.begin(), keys.end(), info.key) == keys.end()) return;
+    config.emplace_back(config_name(info), config_value(field));
+  });
+  return config;
+}
+
+void restore(Options& options, const std::vector<std::string_view>& keys,
+             const std::set<std::string_view>& kept,
+             const std::vector<std::pair<std::string, attn::ConfigValue>>& config) {
+  visit_options(options, [&](const OptionInfo& info, auto& field) {
+    if (std::find(keys.begin(), keys.end(), info.key) == keys.end() || kept.count(info.key) > 0) return;
+    const auto name = config_name(info);
+    for (const auto& [its_name, value] : config)
+      if (its_name == name && !set(field, value))
+        throw attn::Error(fmt::format("the config in --input has a {} that --{} cannot have; valid: {}", name,
+                                      info.flag, info.value.empty() ? "true or false" : info.value));
+  });
+}
+
+}  // namespace lessons

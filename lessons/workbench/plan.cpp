@@ -1,0 +1,258 @@
+#include "lessons/workbench/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "attn/error.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/workbench/given_inputs.hpp"
+#include "lessons/workbench/weight_scale.hpp"
+
+namespace lessons {
+
+namespace {
+
+using attn::Error;
+
+constexpr std::size_t default_d_model = 8;
+constexpr double largest_temperature = 1e6;
+
+/// "6 or 9": the multiples of `divisor` on either side of `number`.
+std::string nearest_multiples(std::size_t number, std::size_t divisor) {
+  const auto below = number / divisor * divisor;
+  return below == 0 ? fmt::format("{}", divisor) : fmt::format("{} or {}", below, below + divisor);
+}
+
+/// "2 or 4": the divisors of `number` on either side of `wanted`.
+std::string nearest_divisors(std::size_t number, std::size_t wanted) {
+  if (wanted > number) return fmt::format("{}", number);
+  auto below = wanted, above = wanted;
+  while (number % below != 0) --below;
+  while (number % above != 0) ++above;
+  return fmt::format("{} or {}", below, above);
+}
+
+void fill_in_sentences(const Lesson& lesson, Options& options) {
+  const bool has_pair = !options.source.empty() || !options.target.empty();
+  if (options.sentence.empty() && !has_pair) {
+    options.sentence = lesson.defaults.sentence;
+    options.source = lesson.defaults.source;
+    options.target = lesson.defaults.target;
+  }
+  if (!options.sentence.empty() && has_pair)
+    throw Error(
+        "--sentence goes with neither --source nor --target; valid: one sentence for both, or one for each");
+  const bool lacks_target = options.target.empty() && !lesson.takes_source_alone;
+  if (has_pair && (options.source.empty() || lacks_target))
+    throw Error(fmt::format("--{} is given without --{}; valid: both{}",
+                            options.source.empty() ? "target" : "source",
+                            options.source.empty() ? "source" : "target",
+                            lesson.takes_source_alone ? ", or --source alone" : ""));
+}
+
+void refuse_repetition(const Lesson& lesson, const char* flag, const std::vector<std::string>& sentences) {
+  if (!lesson.takes_batches && sentences.size() > 1)
+    throw Error(fmt::format("--{} is given {} times, but {} takes no batch; valid: once", flag,
+                            sentences.size(), lesson.name));
+}
+
+void check_batches(const Lesson& lesson, const Options& options) {
+  refuse_repetition(lesson, "sentence", options.sentence);
+  refuse_repetition(lesson, "source", options.source);
+  refuse_repetition(lesson, "target", options.target);
+  const bool has_target = !options.target.empty() || !lesson.takes_source_alone;
+  if (has_target && options.source.size() != options.target.size())
+    throw Error(fmt::format("{} --source but {} --target are given; valid: as many of one as of the other",
+                            options.source.size(), options.target.size()));
+}
+
+/// The alternatives of an option whose value is one of several words, such as "float64|float32"; none where
+/// any other text may stand.
+std::vector<std::string> choices_of(const OptionInfo& info) {
+  const bool takes_other_text =
+      std::any_of(info.value.begin(), info.value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  std::vector<std::string> choices;
+  std::istringstream words{std::string(info.value)};
+  for (std::string word; !takes_other_text && std::getline(words, word, '|');) choices.push_back(word);
+  return choices;
+}
+
+/// Options of most types have no range of their own.
+template <class Field>
+void check_range(const OptionInfo&, const Field&) {}
+
+void check_range(const OptionInfo& info, const std::string& text) {
+  const auto choices = choices_of(info);
+  if (std::find(choices.begin(), choices.end(), text) == choices.end())
+    throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, text, fmt::join(choices, ", ")));
+}
+
+void check_range(const OptionInfo& info, const std::optional<std::size_t>& count) {
+  if (count && *count < smallest_count(info))
+    throw Error(fmt::format("--{} {} leaves nothing to compute; valid: {} or more", info.flag, *count,
+                            smallest_count(info)));
+}
+
+void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts) {
+  for (const auto count : counts) check_range(info, std::optional(count));
+}
+
+void check_ranges(const Options& options) {
+  if (!(options.dropout >= 0.0 && options.dropout < 1.0))
+    throw Error(
+        fmt::format("--dropout {} is no probability of dropping a weight; valid: 0 or more and less than 1",
+                    options.dropout));
+  if (!(options.temperature >= 1.0 / largest_temperature && options.temperature <= largest_temperature))
+    throw Error(fmt::format("--temperature {} cannot divide scores; valid: a number from {:g} to {:g}",
+                            options.temperature, 1.0 / largest_temperature, largest_temperature));
+  if (options.weight_scale) standard_deviation(*options.weight_scale, 1, 1);
+  visit_options(options, [](const OptionInfo& info, const auto& field) { check_range(info, field); });
+}
+
+void fill_in_d_model(const Lesson& lesson, Options& options,
+                     const std::optional<attn::WordVectors>& vectors) {
+  if (!lesson.uses("d-model")) return;
+  if (!vectors) {
+    if (!options.d_model) options.d_model = default_d_model;
+    return;
+  }
+  if (options.d_model && *options.d_model != vectors->dimension())
+    throw Error(
+        fmt::format("--d-model {} contradicts {}, whose vectors have {} numbers; valid: --d-model {} or none",
+                    *options.d_model, *options.embeddings, vectors->dimension(), vectors->dimension()));
+  options.d_model = vectors->dimension();
+}
+
+/// d_k = d_v = d_model / heads, where they are not given.
+void fill_in_head_dimensions(const Lesson& lesson, Options& options) {
+  if (!lesson.uses("d-k") && !lesson.uses("d-v") && !lesson.uses("heads")) return;
+  const auto per_head = options.d_model.value_or(default_d_model) / options.heads.value_or(1);
+  if (!options.d_k) options.d_k = per_head;
+  if (!options.d_v) options.d_v = per_head;
+}
+
+void fill_in_sizes(const Lesson& lesson, Options& options) {
+  const auto d_model = options.d_model.value_or(default_d_model);
+  if (lesson.uses("hidden") && !options.hidden) options.hidden = d_model;
+  if (lesson.uses("d-a") && !options.d_a) options.d_a = options.hidden.value_or(d_model);
+  if (lesson.uses("d-ff") && !options.d_ff) options.d_ff = 4 * d_model;
+  if (lesson.uses("features") && lesson.uses("d-k") && !options.features) options.features = 2 * *options.d_k;
+}
+
+/// Of the ways in which a recurrent decoder attends only one has heads.
+void fill_in_heads(const Lesson& lesson, Options& options) {
+  constexpr std::size_t default_heads = 2;
+  if (!lesson.uses("attention")) return;
+  const bool has_heads = options.attention == "multihead";
+  if (options.heads && !has_heads)
+    throw Error(
+        fmt::format("--heads {} needs --attention multihead with it, not {}; valid: both or no --heads",
+                    *options.heads, options.attention));
+  if (has_heads && !options.heads) options.heads = default_heads;
+}
+
+void fill_in_kv_heads(const Lesson& lesson, Options& options) {
+  if (!lesson.uses("kv-heads") || (!options.heads && !options.kv_heads)) return;
+  if (!options.heads)
+    throw Error(fmt::format("--kv-heads {} needs --heads with it; valid: --heads {} or a multiple of it",
+                            *options.kv_heads, *options.kv_heads));
+  if (!options.kv_heads) options.kv_heads = options.heads;
+}
+
+/// Whether the heads divide what is divided among them. `given` are the options as they were before any was
+/// filled in.
+void check_heads(const Lesson& lesson, const Options& given, const Options& options) {
+  if (!options.heads || !lesson.splits_heads) return;
+  const auto heads = *options.heads;
+  const auto width = options.hidden.value_or(options.d_model.value_or(default_d_model));
+  const auto flag = options.hidden ? "--hidden" : "--d-model";
+  if (!(given.d_k && given.d_v) && width % heads != 0)
+    throw Error(fmt::format("--heads {} does not divide {} {}; valid: --heads {}{} {} {}{}", heads, flag,
+                            width, nearest_divisors(width, heads), lesson.uses("d-k") ? "," : " or", flag,
+                            nearest_multiples(width, heads),
+                            lesson.uses("d-k") ? ", or both --d-k and --d-v" : ""));
+  if (options.kv_heads && heads % *options.kv_heads != 0)
+    throw Error(fmt::format("--kv-heads {} does not divide --heads {}; valid: --kv-heads {}",
+                            *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
+}
+
+std::string in_bytes(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024.0 && unit + 1 < std::size(units); ++unit) bytes /= 1024.0;
+  return fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+
+double physical_memory() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+}
+
+void check_memory(const Lesson& lesson, const Plan& plan) {
+  const double needed = lesson.element_count(plan) * (plan.options.dtype == "float32" ? 4.0 : 8.0);
+  if (needed > physical_memory())
+    throw Error(fmt::format(
+        "the tensors of this run need about {}, this machine has {}; valid: smaller dimensions or {}",
+        in_bytes(needed), in_bytes(physical_memory()),
+        lesson.uses("samples")   ? "fewer samples"
+        : lesson.uses("lengths") ? "shorter lengths"
+                                 : "shorter sentences"));
+}
+
+void require_vectors(const attn::WordVectors& vectors, const attn::TokenBatch& batch) {
+  for (const auto& sentence : batch.tokens)
+    for (const auto& token : sentence) vectors.at(token);
+}
+
+}  // namespace
+
+bool Plan::is_batched() const {
+  return sentence.size() > 1 || source.size() > 1;
+}
+
+attn::Header Plan::header(const Lesson& lesson) const {
+  attn::Header header{std::string(lesson.name), std::string(lesson.title),
+                      config_of(options, lesson.options)};
+  const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
+    if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
+  };
+  add_tokens("tokens", sentence);
+  add_tokens("source_tokens", source);
+  add_tokens("target_tokens", target);
+  add_tokens("memory_tokens", memory);
+  return header;
+}
+
+Plan make_plan(const Lesson& lesson, const Options& typed) {
+  auto given = typed;
+  const auto file = given.input ? attn::open_trace(*given.input) : nullptr;
+  if (file) follow_inputs(lesson, *file, given);
+  Plan plan{.options = given};
+  auto& options = plan.options;
+  fill_in_sentences(lesson, options);
+  check_batches(lesson, options);
+  check_ranges(options);
+  plan.sentence = attn::tokenize(options.sentence);
+  plan.source = attn::tokenize(options.source);
+  plan.target = attn::tokenize(options.target);
+  if (options.memory) plan.memory = attn::tokenize(std::vector(options.sentence.size(), *options.memory));
+  if (options.embeddings) {
+    plan.vectors = attn::WordVectors::load(*options.embeddings);
+    for (const auto* batch : {&plan.sentence, &plan.source, &plan.target, &plan.memory})
+      require_vectors(*plan.vectors, *batch);
+  }
+  fill_in_d_model(lesson, options, plan.vectors);
+  fill_in_heads(lesson, options);
+  fill_in_head_dimensions(lesson, options);
+  fill_in_kv_heads(lesson, options);
+  fill_in_sizes(lesson, options);
+  check_memory(lesson, plan);
+  check_heads(lesson, given, options);
+  if (file) plan.given = read_inputs(*file);
+  return plan;
+}
+
+}  // namespace lessons

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+
+#include "attn/text/tokens.hpp"
+#include "attn/text/word_vectors.hpp"
+#include "attn/trace/given.hpp"
+#include "lessons/workbench/options.hpp"
+
+namespace lessons {
+
+struct Lesson;
+
+/// Everything about a run that is decided before its first number: the options with every default filled in,
+/// the tokens, the word vectors.
+struct Plan {
+  Options options;
+  attn::TokenBatch sentence{};
+  attn::TokenBatch source{};
+  attn::TokenBatch target{};
+  attn::TokenBatch memory{};  ///< the one memory once for each sentence
+  std::optional<attn::WordVectors> vectors{};
+  attn::GivenTensors given{};  ///< inputs of --input
+
+  /// Whether there are several samples, so that tensors are shown with a batch axis.
+  bool is_batched() const;
+
+  /// The trace's header.
+  attn::Header header(const Lesson& lesson) const;
+};
+
+/// Throws attn::Error for options that contradict each other or their own range, for sentences, word vectors
+/// and inputs that cannot be read, and for a run whose tensors would not fit in memory.
+Plan make_plan(const Lesson& lesson, const Options& options);
+
+}  // namespace lessons

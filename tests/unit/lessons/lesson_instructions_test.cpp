@@ -1,0 +1,37 @@
+#include <catch2/catch.hpp>
+
+#include "attn/render/text.hpp"
+#include "lessons/lesson.hpp"
+#include "tests/unit/kernels/each_isa.hpp"
+
+using lessons::Options;
+
+namespace {
+
+const lessons::Lesson& lesson(std::string_view name) {
+  for (const auto* one : lessons::all_lessons())
+    if (one->name == name) return *one;
+  throw std::invalid_argument("there is no such lesson");
+}
+
+std::string page_of(const lessons::Lesson& lesson, const Options& options) {
+  const auto plan = lessons::make_plan(lesson, options);
+  attn::TextRenderer renderer(plan.header(lesson), {});
+  lessons::run(lesson, plan, renderer);
+  return renderer.finish();
+}
+
+}  // namespace
+
+TEST_CASE("the lessons that run fast kernels print the same with all instructions that there are") {
+  const auto& shown =
+      lesson(GENERATE("sdpa", "self-attention", "cross-attention", "multihead", "efficient", "backward"));
+  auto options = shown.defaults;
+  options.dtype = GENERATE("float64", "float32");
+  if (shown.uses("causal")) options.causal = GENERATE(false, true);
+  if (shown.uses("temperature")) options.temperature = GENERATE(1.0, 1e-4);
+  if (shown.uses("d-k")) options.d_k = options.d_v = GENERATE(4, 36);
+  CAPTURE(shown.name, options.dtype, options.causal, options.temperature);
+  const auto expected = page_of(shown, options);
+  for_each_isa([&] { CHECK((page_of(shown, options) == expected)); });
+}

@@ -1,4 +1,0 @@
-#include "tests/unit/simd_functions_of.hpp"
-
-template SimdFunctions<float> simd_functions<attn::exact::Isa::avx512>();
-template SimdFunctions<double> simd_functions<attn::exact::Isa::avx512>();
