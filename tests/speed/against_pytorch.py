@@ -6,7 +6,9 @@
 Run it with Debian's python3-torch on a machine that does nothing else. Both sides take turns: some runs of attnlab,
 then some of PyTorch, and again. A ratio is taken within each pair of turns, from the median of either, and what is
 printed is the median of these ratios with the lowest and the highest one. Of PyTorch the way that is the fastest in
-that turn counts. Below stands the ratio to each way by itself; `in place` is one that nobody writes in a model, with
+that turn counts. `bound` is the ratio that the same operations would have at the processor's peak of multiply-adds,
+which bench measures in the same run: a goal above it is out of reach on that machine. Below stands the ratio to each
+way by itself; `in place` is one that nobody writes in a model, with
 all that is large in memory that was allocated before, and does not count. float32, one sample, 8 heads,
 d_k = d_v = 64. Not part of tests/run: no test depends on time.
 """
@@ -45,12 +47,15 @@ def read_arguments():
 
 
 def attnlab_seconds(arguments, n, options, kernel):
-    """The median time of a kernel: of both passes together where both are measured."""
+    """The median time of a kernel, of both passes together where both are measured, and what its operations would
+    take at the processor's peak."""
     command = [arguments.program, "bench", "--format", "json", "--lengths", n, "--heads", HEADS, "--d-k", WIDTH,
                "--threads", arguments.threads, "--kernels", kernel, "--rounds", 5, *options]
     run = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    kernels = json.loads(run.stdout)["lengths"][0]["kernels"]
-    return sum(one["median_seconds"] for one in kernels if one["kernel"] == kernel)
+    measured = json.loads(run.stdout)["lengths"][0]
+    passes = [one for one in measured["kernels"] if one["kernel"] == kernel]
+    least = sum(one["operations"] for one in passes) / statistics.median(measured["peak_rates"])
+    return sum(one["median_seconds"] for one in passes), least
 
 
 def pytorch_seconds(call):
@@ -164,17 +169,20 @@ def compare(torch, arguments, case, n):
     calls = pytorch_calls(torch, case, n)
     for call in calls.values():
         call()
-    ours, theirs, ratios, ratios_by_way = [], [], [], {name: [] for name in calls}
+    ours, theirs, ratios, bounds, ratios_by_way = [], [], [], [], {name: [] for name in calls}
     for _ in range(arguments.pairs):
-        ours.append(attnlab_seconds(arguments, n, options, kernel))
+        taken, least = attnlab_seconds(arguments, n, options, kernel)
+        ours.append(taken)
         seconds = {name: pytorch_seconds(call) for name, call in calls.items()}
         theirs.append(min(seconds[name] for name in seconds if name != IN_PLACE))
-        ratios.append(theirs[-1] / ours[-1])
+        ratios.append(theirs[-1] / taken)
+        bounds.append(theirs[-1] / least)
         for name in seconds:
-            ratios_by_way[name].append(seconds[name] / ours[-1])
+            ratios_by_way[name].append(seconds[name] / taken)
     median = statistics.median(ratios)
     print(f"{case:16}{n:8}{statistics.median(ours) * 1e3:12.2f}{statistics.median(theirs) * 1e3:12.2f}{median:9.2f}"
-          f"   {min(ratios):6.2f} …{max(ratios):6.2f}{goal:8.1f}   {'yes' if median >= goal else 'no'}")
+          f"   {min(ratios):6.2f} …{max(ratios):6.2f}{goal:8.1f}{statistics.median(bounds):8.2f}"
+          f"   {'yes' if median >= goal else 'no'}")
     each = (f"{name} {statistics.median(ratios_by_way[name]):.2f}" for name in ratios_by_way)
     print("    " + ", ".join(each), flush=True)
     return median >= goal
@@ -188,7 +196,8 @@ def main():
     torch.set_num_threads(arguments.threads)
 
     print(f"PyTorch {torch.__version__}, {arguments.threads} thread(s), {arguments.pairs} pairs\n"
-          f"{'case':16}{'n':>8}{'attnlab ms':>12}{'PyTorch ms':>12}{'ratio':>9}   {'lowest … highest':16}{'goal':>6}")
+          f"{'case':16}{'n':>8}{'attnlab ms':>12}{'PyTorch ms':>12}{'ratio':>9}   {'lowest … highest':16}{'goal':>6}"
+          f"{'bound':>8}")
     held = True
     for case in arguments.cases.split(","):
         for n in map(int, arguments.lengths.split(",")) if arguments.lengths else CASES[case][2]:
