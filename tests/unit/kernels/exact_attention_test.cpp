@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "attn/kernels/exact/visible.hpp"
 #include "tests/unit/kernels/exact_result.hpp"
+#include "tests/unit/kernels/same_bits.hpp"
 
 using attn::exact::Forward;
 using attn::exact::Kernel;
@@ -28,14 +28,10 @@ bool sees(const Sizes& sizes, const Visibility& visible, std::size_t sample, std
 }
 
 template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
-template <class T>
 bool same_bits(const ExactResult<T>& a, const ExactResult<T>& b) {
-  return same_bits(a.output, b.output) && same_bits(a.log_sum_exp, b.log_sum_exp) &&
-         same_bits(a.d_query, b.d_query) && same_bits(a.d_key, b.d_key) && same_bits(a.d_value, b.d_value);
+  return ::same_bits(a.output, b.output) && ::same_bits(a.log_sum_exp, b.log_sum_exp) &&
+         ::same_bits(a.d_query, b.d_query) && ::same_bits(a.d_key, b.d_key) &&
+         ::same_bits(a.d_value, b.d_value);
 }
 
 template <class T>

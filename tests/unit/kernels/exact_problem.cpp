@@ -6,18 +6,12 @@
 #include <cmath>
 #include <random>
 
+#include "tests/unit/kernels/draws.hpp"
+
 using attn::exact::Sizes;
 using attn::exact::Visibility;
 
 namespace {
-
-std::size_t pick(std::mt19937& random, std::size_t low, std::size_t high) {
-  return low + random() % (high - low + 1);
-}
-
-bool one_in(std::mt19937& random, std::size_t count) {
-  return pick(random, 1, count) == 1;
-}
 
 std::size_t random_length(std::mt19937& random) {
   if (one_in(random, 6)) return 1;
@@ -52,13 +46,6 @@ Visibility random_visibility(std::mt19937& random, const Sizes& sizes) {
     for (std::size_t sample = 0; sample < sizes.samples; ++sample)
       visible.key_lengths.push_back(one_in(random, 5) ? 0 : pick(random, 1, sizes.n_k));
   return visible;
-}
-
-std::vector<double> normal_numbers(std::mt19937& random, std::size_t count) {
-  std::vector<double> numbers(count);
-  std::normal_distribution<float> normal;
-  for (double& number : numbers) number = static_cast<double>(normal(random));
-  return numbers;
 }
 
 void fill(ExactProblem& problem, std::mt19937& random) {

@@ -4,22 +4,17 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/kernels/draws.hpp"
+#include "tests/unit/kernels/each_isa.hpp"
+
 using attn::exact::Backward;
 using attn::exact::Forward;
-using attn::exact::Isa;
 using attn::exact::Kernel;
 using attn::exact::Sizes;
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-template <class T>
-std::vector<T> rounded(const std::vector<double>& numbers) {
-  std::vector<T> result(numbers.size());
-  std::transform(numbers.begin(), numbers.end(), result.begin(), [](double x) { return static_cast<T>(x); });
-  return result;
-}
 
 /// A problem in the type that a kernel works in.
 template <class T>
@@ -70,15 +65,6 @@ void call(const Kernel& kernel, const Backward<double>& problem) {
   kernel.backward64(problem);
 }
 
-/// Puts the instruction set that was in use back when a test is done with the others.
-class Restore {
- public:
-  ~Restore() { attn::exact::use(before_); }
-
- private:
-  Isa before_ = attn::exact::isa_in_use();
-};
-
 }  // namespace
 
 template <class T>
@@ -97,17 +83,15 @@ ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, int thread
 }
 
 void for_each_version(const Sizes& sizes, const VersionCheck& check) {
-  const Restore restore;
   for (const Kernel& kernel : attn::exact::kernels()) {
     if (!kernel.fits(sizes)) continue;
     if (kernel.name != "simd") {
       check(kernel, std::string(kernel.name));
       continue;
     }
-    for (const Isa isa : attn::exact::available_isas()) {
-      attn::exact::use(isa);
-      check(kernel, std::string(kernel.name) + " with " + std::string(name_of(isa)));
-    }
+    for_each_isa([&] {
+      check(kernel, std::string(kernel.name) + " with " + std::string(name_of(attn::exact::isa_in_use())));
+    });
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
 
@@ -10,11 +9,12 @@
 #include "attn/kernels/linear/kernels.hpp"
 #include "attn/kernels/linear/segment.hpp"
 #include "attn/kernels/linear_attention.hpp"
+#include "tests/unit/kernels/draws.hpp"
+#include "tests/unit/kernels/each_isa.hpp"
 #include "tests/unit/kernels/exact_result.hpp"
 #include "tests/unit/kernels/plain_attention.hpp"
+#include "tests/unit/kernels/same_bits.hpp"
 
-using attn::exact::available_isas;
-using attn::exact::Isa;
 using attn::linear_time::chunk_size;
 using attn::linear_time::Forward;
 using attn::linear_time::Kernel;
@@ -39,13 +39,6 @@ struct Problem {
   }
 };
 
-std::vector<double> normal_numbers(std::mt19937& random, std::size_t count, float deviation) {
-  std::vector<double> numbers(count);
-  std::normal_distribution<float> normal(0.0F, deviation);
-  for (double& number : numbers) number = static_cast<double>(normal(random));
-  return numbers;
-}
-
 /// `deviation` is that of queries and keys: the larger it is, the more features are next to 0.
 Problem filled(Problem problem, unsigned seed, float deviation = 1.0F) {
   std::mt19937 random(seed);
@@ -53,16 +46,8 @@ Problem filled(Problem problem, unsigned seed, float deviation = 1.0F) {
   const std::size_t keys = sizes.samples * sizes.kv_heads * sizes.n_k;
   problem.query = normal_numbers(random, sizes.samples * sizes.heads * sizes.n_q * sizes.d_k, deviation);
   problem.key = normal_numbers(random, keys * sizes.d_k, deviation);
-  problem.value = normal_numbers(random, keys * sizes.d_v, 1.0F);
+  problem.value = normal_numbers(random, keys * sizes.d_v);
   return problem;
-}
-
-std::size_t pick(std::mt19937& random, std::size_t low, std::size_t high) {
-  return low + random() % (high - low + 1);
-}
-
-bool one_in(std::mt19937& random, std::size_t count) {
-  return pick(random, 1, count) == 1;
 }
 
 /// Any number of tokens, now and then next to the end of a chunk.
@@ -105,12 +90,12 @@ void call(const Kernel& kernel, const Forward<double>& forward) {
 /// All tensors begin `offset` numbers after an allocated address.
 template <class T>
 std::vector<T> run(const Kernel& kernel, const Problem& problem, int threads = 1, std::size_t offset = 0) {
-  const auto rounded = [&](const std::vector<double>& numbers) {
-    std::vector<T> result(offset);
-    for (const double x : numbers) result.push_back(static_cast<T>(x));
+  const auto moved = [&](const std::vector<double>& numbers) {
+    std::vector<T> result = rounded<T>(numbers);
+    result.insert(result.begin(), offset, T{0});
     return result;
   };
-  const auto query = rounded(problem.query), key = rounded(problem.key), value = rounded(problem.value);
+  const auto query = moved(problem.query), key = moved(problem.key), value = moved(problem.value);
   const Sizes& sizes = problem.sizes;
   std::vector<T> output(offset + sizes.samples * sizes.heads * sizes.n_q * sizes.d_v,
                         std::numeric_limits<T>::quiet_NaN());
@@ -126,18 +111,6 @@ std::vector<T> run(const Kernel& kernel, const Problem& problem, int threads = 1
   return output;
 }
 
-/// Calls `check()` with each instruction set that this processor has.
-template <class Check>
-void with_each_isa(const Check& check) {
-  const Isa before = attn::exact::isa_in_use();
-  for (const Isa isa : available_isas()) {
-    attn::exact::use(isa);
-    INFO(name_of(isa));
-    check();
-  }
-  attn::exact::use(before);
-}
-
 const Kernel& plain() {
   return kernels().front();
 }
@@ -148,11 +121,6 @@ const Kernel& simd() {
 template <class T>
 double error(const std::vector<T>& actual, const std::vector<double>& expected) {
   return relative_error(actual, expected, largest(expected));
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 template <class T>
@@ -200,7 +168,7 @@ TEMPLATE_TEST_CASE("linear attention in chunks equals kernel 1 over 600 random s
     const Problem problem = random_shapes(seed);
     INFO("seed " << seed << ": " << problem.description());
     const auto expected = run<double>(plain(), problem);
-    with_each_isa([&] { CHECK(error(run<TestType>(simd(), problem), expected) <= rounding<TestType>); });
+    for_each_isa([&] { CHECK(error(run<TestType>(simd(), problem), expected) <= rounding<TestType>); });
   }
 }
 
@@ -215,7 +183,7 @@ TEMPLATE_TEST_CASE("segments of a long sequence add up, whatever the number of t
   problem = filled(problem, static_cast<unsigned>(n));
   INFO(problem.description());
   const auto expected = run<double>(plain(), problem);
-  with_each_isa([&] {
+  for_each_isa([&] {
     const auto actual = run<TestType>(simd(), problem, 1);
     CHECK(error(actual, expected) <= rounding<TestType>);
     CHECK(same_bits(run<TestType>(simd(), problem, 2), actual));
@@ -271,7 +239,7 @@ TEMPLATE_TEST_CASE("a NaN in a key reaches the queries that see it and no others
   Problem problem = {.sizes = {.n_q = n, .n_k = n, .d_k = 5, .d_v = 3}, .causal = GENERATE(false, true)};
   problem = filled(problem, 1);
   problem.key[bad * 5 + 2] = std::numeric_limits<double>::quiet_NaN();
-  with_each_isa([&] {
+  for_each_isa([&] {
     const auto output = run<TestType>(simd(), problem);
     for (std::size_t i = 0; i < n; ++i) {
       INFO(i);
@@ -283,6 +251,6 @@ TEMPLATE_TEST_CASE("a NaN in a key reaches the queries that see it and no others
 TEMPLATE_TEST_CASE("linear attention reads and writes tensors at any address", "[linear_kernels]", float,
                    double) {
   const auto problem = filled({.sizes = {.n_q = 70, .n_k = 70, .d_k = 16, .d_v = 32}, .causal = true}, 1);
-  with_each_isa(
+  for_each_isa(
       [&] { CHECK(same_bits(run<TestType>(simd(), problem, 1, 1), run<TestType>(simd(), problem))); });
 }

@@ -1,12 +1,14 @@
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <random>
 #include <stdexcept>
 
 #include "attn/kernels/sparse/kernels.hpp"
 #include "attn/kernels/sparse_attention.hpp"
+#include "tests/unit/kernels/draws.hpp"
+#include "tests/unit/kernels/each_isa.hpp"
 #include "tests/unit/kernels/exact_result.hpp"
 #include "tests/unit/kernels/plain_attention.hpp"
+#include "tests/unit/kernels/same_bits.hpp"
 
 using attn::block_sparse::fixed_pattern;
 using attn::block_sparse::Forward;
@@ -53,12 +55,8 @@ void call(const Kernel& kernel, const Forward<double>& forward) {
 template <class T>
 ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, const Pattern& pattern,
                    int threads = 1) {
-  const auto rounded = [](const std::vector<double>& numbers) {
-    std::vector<T> result;
-    for (const double x : numbers) result.push_back(static_cast<T>(x));
-    return result;
-  };
-  const auto query = rounded(problem.query), key = rounded(problem.key), value = rounded(problem.value);
+  const auto query = rounded<T>(problem.query), key = rounded<T>(problem.key),
+             value = rounded<T>(problem.value);
   ExactResult<T> result;
   result.output.resize(problem.d_output.size());
   result.log_sum_exp.resize(query.size() / problem.sizes.d_k);
@@ -68,28 +66,11 @@ ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, const Patt
   return result;
 }
 
-/// Calls `check()` with each instruction set that this processor has.
-template <class Check>
-void with_each_isa(const Check& check) {
-  const auto before = attn::exact::isa_in_use();
-  for (const auto isa : attn::exact::available_isas()) {
-    attn::exact::use(isa);
-    INFO(name_of(isa));
-    check();
-  }
-  attn::exact::use(before);
-}
-
 const Kernel& plain() {
   return kernels().front();
 }
 const Kernel& simd() {
   return kernels().back();
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 }  // namespace
@@ -173,7 +154,7 @@ TEMPLATE_TEST_CASE("block-sparse attention equals kernel 1 over 600 random probl
     const Pattern pattern = random_pattern(problem.sizes, seed);
     INFO(problem.description << ", blocks of " << pattern.block);
     const auto expected = run<double>(plain(), problem, pattern);
-    with_each_isa([&] {
+    for_each_isa([&] {
       CHECK(forward_error(run<TestType>(simd(), problem, pattern), expected) <= rounding<TestType>);
     });
   }

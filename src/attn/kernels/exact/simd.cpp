@@ -8,11 +8,9 @@
 
 #include <algorithm>
 
-#include "attn/kernels/exact/head.hpp"
-#include "attn/kernels/exact/query_block.hpp"
+#include "attn/kernels/exact/attend_block.hpp"
 #include "attn/kernels/parallel.hpp"
 #include "attn/kernels/simd/dispatch.hpp"
-#include "attn/kernels/simd/scratch.hpp"
 
 namespace attn::exact {
 
@@ -39,32 +37,12 @@ class Blocks {
     const Sizes& sizes = problem_.sizes;
     const std::size_t index = task / per_head_, first = (per_head_ - 1 - task % per_head_) * queries_;
     const Head<T> head = head_of(problem_, index / sizes.heads, index % sizes.heads);
-    attend(head, {first, std::min(first + queries_, sizes.n_q)});
+    const Range queries = {first, std::min(first + queries_, sizes.n_q)};
+    const Range keys = visible_keys(sizes, problem_.visible, head.sample, queries);
+    attend_block(kernel_, problem_, head, queries, {keys}, scratch_size_);
   }
 
  private:
-  void attend(const Head<T>& head, const Range& queries) const {
-    const Sizes& sizes = problem_.sizes;
-    const Range keys = visible_keys(sizes, problem_.visible, head.sample, queries);
-    std::vector<Range> visible(queries.size());
-    for (std::size_t i = 0; i < queries.size(); ++i)
-      visible[i] = visible_keys(sizes, problem_.visible, head.sample, queries.begin + i);
-    simd::Scratch<T> scratch(scratch_size_);
-    kernel_.attend({.queries = queries.size(),
-                    .d_k = sizes.d_k,
-                    .d_v = sizes.d_v,
-                    .scale = problem_.scale,
-                    .runs = &keys,
-                    .run_count = 1,
-                    .visible = visible.data(),
-                    .query = head.query + queries.begin * sizes.d_k,
-                    .key = head.key,
-                    .value = head.value,
-                    .output = head.output + queries.begin * sizes.d_v,
-                    .log_sum_exp = head.log_sum_exp == nullptr ? nullptr : head.log_sum_exp + queries.begin},
-                   scratch.data());
-  }
-
   const Forward<T>& problem_;
   BlockKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return block_kernel<isa(), T>(); });
   std::size_t queries_ = 0;

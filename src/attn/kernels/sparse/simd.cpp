@@ -5,11 +5,9 @@
 
 #include <algorithm>
 
-#include "attn/kernels/exact/head.hpp"
-#include "attn/kernels/exact/query_block.hpp"
+#include "attn/kernels/exact/attend_block.hpp"
 #include "attn/kernels/parallel.hpp"
 #include "attn/kernels/simd/dispatch.hpp"
-#include "attn/kernels/simd/scratch.hpp"
 #include "attn/kernels/sparse/runs.hpp"
 
 namespace attn::block_sparse {
@@ -40,35 +38,15 @@ class Parts {
     const std::size_t query_block = part / per_block_;
     const std::size_t block_end = std::min((query_block + 1) * pattern_.block, sizes_.n_q);
     const std::size_t first = query_block * pattern_.block + part % per_block_ * queries_;
-    if (first < block_end)
-      attend(exact::head_of(problem_, index / sizes_.heads, index % sizes_.heads), query_block,
-             {first, std::min(first + queries_, block_end)});
+    if (first >= block_end) return;
+    const exact::Head<T> head = exact::head_of(problem_, index / sizes_.heads, index % sizes_.heads);
+    const Range queries = {first, std::min(first + queries_, block_end)};
+    const Range keys = exact::visible_keys(sizes_, problem_.visible, head.sample, queries);
+    exact::attend_block(kernel_, problem_, head, queries, runs(pattern_, query_block, keys), scratch_size_);
   }
 
  private:
   std::size_t per_head() const { return pattern_.key_blocks.size() * per_block_; }
-
-  void attend(const exact::Head<T>& head, std::size_t query_block, const Range& queries) const {
-    const auto keys =
-        runs(pattern_, query_block, exact::visible_keys(sizes_, problem_.visible, head.sample, queries));
-    std::vector<Range> visible;
-    for (std::size_t query = queries.begin; query < queries.end; ++query)
-      visible.push_back(exact::visible_keys(sizes_, problem_.visible, head.sample, query));
-    simd::Scratch<T> scratch(scratch_size_);
-    kernel_.attend({.queries = queries.size(),
-                    .d_k = sizes_.d_k,
-                    .d_v = sizes_.d_v,
-                    .scale = problem_.scale,
-                    .runs = keys.data(),
-                    .run_count = keys.size(),
-                    .visible = visible.data(),
-                    .query = head.query + queries.begin * sizes_.d_k,
-                    .key = head.key,
-                    .value = head.value,
-                    .output = head.output + queries.begin * sizes_.d_v,
-                    .log_sum_exp = head.log_sum_exp == nullptr ? nullptr : head.log_sum_exp + queries.begin},
-                   scratch.data());
-  }
 
   const exact::Forward<T>& problem_;
   const Pattern& pattern_;

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <random>
+#include <vector>
+
+/// From `low` to `high`, both included.
+inline std::size_t pick(std::mt19937& random, std::size_t low, std::size_t high) {
+  return low + random() % (high - low + 1);
+}
+
+inline bool one_in(std::mt19937& random, std::size_t count) {
+  return pick(random, 1, count) == 1;
+}
+
+/// Normal numbers that float32 holds.
+inline std::vector<double> normal_numbers(std::mt19937& random, std::size_t count, float deviation = 1.0F) {
+  std::vector<double> numbers(count);
+  std::normal_distribution<float> normal(0.0F, deviation);
+  for (double& number : numbers) number = static_cast<double>(normal(random));
+  return numbers;
+}
+
+template <class T>
+std::vector<T> rounded(const std::vector<double>& numbers) {
+  std::vector<T> result;
+  result.reserve(numbers.size());
+  for (const double number : numbers) result.push_back(static_cast<T>(number));
+  return result;
+}
