@@ -32,11 +32,18 @@ std::string value_name(const OptionInfo& info) {
   return info.value.size() <= longest_value ? std::string(info.value) : "NAME";
 }
 
-std::string option_help(const OptionInfo& info, bool repeatable, const std::string& default_value) {
+/// What an option is where it is not given and has no value of its own.
+std::string_view otherwise_of(const OptionInfo& info, const Lesson& lesson) {
+  const bool is_shared_among_heads = info.otherwise == "d_model / heads";
+  return is_shared_among_heads && !lesson.uses("heads") ? "d_model" : info.otherwise;
+}
+
+std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repeatable,
+                        const std::string& default_value) {
   std::string text(info.help);
   if (value_name(info) != info.value) text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
   if (repeatable) text += "; repeat it for a batch, shorter ones are padded";
-  const auto otherwise = default_value.empty() ? std::string(info.otherwise) : default_value;
+  const auto otherwise = default_value.empty() ? std::string(otherwise_of(info, lesson)) : default_value;
   if (!otherwise.empty()) text += "; default " + otherwise;
   return help_of_option(text);
 }
@@ -53,7 +60,7 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     if (!lesson.uses(info.key)) return;
     using Field = std::decay_t<decltype(field)>;
     constexpr bool is_text_list = std::is_same_v<Field, std::vector<std::string>>;
-    const auto help = option_help(info, is_text_list && lesson.takes_batches, text_of(field));
+    const auto help = option_help(info, lesson, is_text_list && lesson.takes_batches, text_of(field));
     if constexpr (std::is_same_v<Field, bool>) {
       app.add_flag_callback(
              fmt::format("--{}", info.flag),
@@ -184,6 +191,11 @@ const Lesson& tour() {
   return tour;
 }
 
+/// They are still read, so that a message can say what is wrong with them.
+void hide(CLI::App& app, const std::vector<std::string>& options) {
+  for (const auto& option : options) app.get_option(option)->group("");
+}
+
 Command parse_run(const Lesson& lesson, bool may_expect, int argc, char** argv) {
   CLI::App app(help_paragraph(fmt::format("{}: {}\n\n{}", lesson.name, lesson.title, lesson.teaches)) + "\n",
                fmt::format("attnlab {}", lesson.name));
@@ -191,7 +203,10 @@ Command parse_run(const Lesson& lesson, bool may_expect, int argc, char** argv) 
   RunLesson run{.lesson = &lesson, .options = {}, .presentation = {}};
   add_lesson_options(app, lesson, run.options);
   add_presentation_options(app, run.presentation);
-  if (may_expect) add_expectation_options(app, run);
+  if (may_expect)
+    add_expectation_options(app, run);
+  else
+    hide(app, {"--format", "--steps"});
   app.set_help_flag("--help,-h", "this page")->group(shown);
   if (const auto help = read_arguments(app, lesson.name, argc, argv)) return *help;
   if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, lesson, extras.front());

@@ -134,7 +134,7 @@ std::string text_of(const std::vector<std::string>& texts) {
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> items;
   std::istringstream stream{std::string(text)};
-  for (std::string item; std::getline(stream, item, separator);) items.push_back(item);
+  for (std::string item; std::getline(stream, item, separator);) items.push_back(trimmed(item));
   return items;
 }
 

@@ -153,7 +153,7 @@ void show_crossings(Workbench<T>& bench, Costs<T>& costs, std::size_t longest) {
   bench.trace.note("crossings", "Where they cross", text, table);
 }
 
-/// Six of the lengths at most, from the shortest to the longest.
+/// Six of the lengths at most, from the first to the last.
 std::vector<std::size_t> few_of(const std::vector<std::size_t>& lengths) {
   constexpr std::size_t most = 6;
   if (lengths.size() <= most) return lengths;

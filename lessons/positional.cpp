@@ -1,5 +1,5 @@
 /// Positions: what attention cannot tell without them, and six ways to put them in. The sources of each are
-/// in the file that shows it: positional_absolute.cpp, positional_relative.cpp, positional_rope.cpp.
+/// in the file that shows it: positional/absolute.cpp, positional/relative.cpp, positional/rope.cpp.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

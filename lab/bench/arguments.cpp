@@ -17,7 +17,7 @@ namespace {
 
 using attn::Error;
 using attn::bench::Scores;
-using attn::exact::Isa;
+using attn::simd::Isa;
 
 const char* const measured = "What is measured";
 const char* const how = "How it is measured";
@@ -36,13 +36,13 @@ const char* const about =
 std::vector<std::pair<std::string, Isa>> isas() {
   std::vector<std::pair<std::string, Isa>> choices;
   for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512})
-    choices.emplace_back(attn::exact::name_of(isa), isa);
+    choices.emplace_back(attn::simd::name_of(isa), isa);
   return choices;
 }
 
 std::string isa_names() {
   std::vector<std::string_view> names;
-  for (const Isa isa : attn::exact::available_isas()) names.push_back(attn::exact::name_of(isa));
+  for (const Isa isa : attn::simd::available_isas()) names.push_back(attn::simd::name_of(isa));
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
@@ -138,7 +138,8 @@ void add_how(CLI::App& app, RunBench& run) {
   group.add("rounds", "N", "rounds at each length; default 7",
             [&](const std::string& text) { run.effort.rounds = parse_whole("rounds", text, 1, 1000000); });
   group.add("seconds", "X",
-            "time for all rounds; the slowest kernels are left out where they would take longer; default 60",
+            "time for all rounds, once each kernel has been tried; the slowest kernels are left out where "
+            "they would take longer; default 60",
             [&](const std::string& text) { run.effort.seconds = seconds_of(text); });
 }
 

@@ -20,7 +20,7 @@ namespace lab {
 namespace {
 
 using attn::bench::Result;
-using attn::exact::Isa;
+using attn::simd::Isa;
 
 BenchFormat format_of(const RunBench& run) {
   if (run.format) return *run.format;
@@ -28,6 +28,12 @@ BenchFormat format_of(const RunBench& run) {
   if (ending == ".json") return BenchFormat::json;
   if (ending == ".csv") return BenchFormat::csv;
   if (ending == ".svg") return BenchFormat::svg;
+  for (const std::string_view other : {".npz", ".safetensors", ".html", ".png"})
+    if (ending == other)
+      throw attn::Error(
+          fmt::format("--output {}: bench writes no {}; valid: an ending in .json, .csv or .svg, any other "
+                      "for text, or --format",
+                      *run.output, other));
   return BenchFormat::text;
 }
 
@@ -104,11 +110,11 @@ void run_bench(const RunBench& run) {
         run.lengths.front()));
   if (run.output) require_writable(*run.output);
   if (run.isa) {
+    attn::simd::use(*run.isa);
     hold_blas_to(*run.isa);
-    attn::exact::use(*run.isa);
   }
   const BenchReport report{.run = run,
-                           .isa = std::string(name_of(attn::exact::isa_in_use())),
+                           .isa = std::string(name_of(attn::simd::isa_in_use())),
                            .blas_core = attn::bench::blas_core(),
                            .result = measure(run)};
   const auto text = shown(report, format);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attn/bench/race.hpp"
-#include "attn/kernels/exact/kernels.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 namespace lab {
 
@@ -18,8 +18,8 @@ struct RunBench {
   std::vector<std::string> kernels{};  ///< all where there are none
   attn::bench::Effort effort{};
   std::string dtype = "float32";
-  std::optional<attn::exact::Isa> isa{};  ///< forced, on OpenBLAS as well; the best one where not given
-  std::optional<BenchFormat> format{};    ///< where not given it follows the ending of `output`
+  std::optional<attn::simd::Isa> isa{};  ///< forced, on OpenBLAS as well; the best one where not given
+  std::optional<BenchFormat> format{};   ///< where not given it follows the ending of `output`
   std::optional<std::string> output{};
 };
 

@@ -30,6 +30,7 @@ Json config(const BenchReport& report) {
           {"window", optional(setting.window)},
           {"scores", name_of(setting.scores)},
           {"dtype", run.dtype},
+          {"kernels", run.kernels.empty() ? Json() : Json(run.kernels)},
           {"backward", setting.backward},
           {"threads", setting.threads},
           {"isa", report.isa},

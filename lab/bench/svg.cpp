@@ -15,11 +15,12 @@ using attn::bench::Pass;
 
 std::string conditions(const BenchReport& report) {
   const auto& setting = report.run.setting;
-  return fmt::format("{} heads, d_k = {}, d_v = {}{}{}, {}, {} {}, {}, OpenBLAS {}", setting.heads,
-                     setting.d_k, setting.d_v, setting.causal ? ", causal" : "",
-                     setting.window ? fmt::format(", window {}", *setting.window) : "", report.run.dtype,
-                     setting.threads, setting.threads == 1 ? "thread" : "threads", report.isa,
-                     report.blas_core);
+  const auto shared = setting.kv_heads == setting.heads ? "" : fmt::format(" on {}", setting.kv_heads);
+  const auto window = setting.window ? fmt::format(", window {}", *setting.window) : "";
+  return fmt::format("{}{} heads, d_k = {}, d_v = {}{}{}, {} scores, {}, {} {}, {}, OpenBLAS {}",
+                     setting.heads, shared, setting.d_k, setting.d_v, setting.causal ? ", causal" : "",
+                     window, name_of(setting.scores), report.run.dtype, setting.threads,
+                     setting.threads == 1 ? "thread" : "threads", report.isa, report.blas_core);
 }
 
 void draw(attn::SvgRenderer& renderer, const std::string& heading, const std::string& line,

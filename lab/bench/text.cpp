@@ -95,15 +95,17 @@ std::string heading(const BenchReport& report) {
   for (int i = 0; i < static_cast<int>(width); ++i) line += "─";
   const auto masks = (setting.causal ? "  causal" : "") +
                      (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
+  const auto kernels = run.kernels.empty() ? "" : fmt::format("  kernels={}", fmt::join(run.kernels, ","));
   const auto options = fmt::format(
-      "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}  scores={}  dtype={}  threads={}  isa={}  OpenBLAS={}  "
+      "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}{}  scores={}  dtype={}  threads={}  isa={}  OpenBLAS={} "
+      " "
       "rounds={}",
-      fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads, masks,
+      fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads, masks, kernels,
       name_of(setting.scores), run.dtype, setting.threads, report.isa, report.blas_core, run.effort.rounds);
   return "bench: attention kernels timed against each other as n grows\n" + line + "\n" + wrapped(options, 2);
 }
 
-const std::vector<Row> names = {
+const std::vector<Row> column_names = {
     {"", "", "", "GFLOP", "of", "of", "speed-", "", ""},
     {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "error"}};
 
@@ -137,10 +139,10 @@ std::string rounds_run(const Heat& heat, const Effort& effort) {
 }
 
 std::string table(const Heat& heat, const Effort& effort, const std::vector<Figures>& all, Pass pass) {
-  std::vector<Row> rows = names;
+  std::vector<Row> rows = column_names;
   for (const auto& figures : all)
     if (figures.pass == pass) rows.push_back(row_of(figures));
-  if (rows.size() == names.size()) return "";
+  if (rows.size() == column_names.size()) return "";
   return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}{}\n\n", heat.setting.n, name_of(pass),
                      gflops(attn::bench::median(heat.product_rates)),
                      gflops(attn::bench::median(heat.peak_rates)), rounds_run(heat, effort)) +

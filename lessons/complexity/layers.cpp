@@ -209,7 +209,7 @@ const std::vector<CountedLayer>& counted_layers() {
        .formula = "softmax(Q (E K)ᵀ / √d) (F V)"},
       {.id = "performer",
        .title = "Performer: m random features",
-       .formula = "φ(Q) (φ(K)ᵀ V),  φ(x) = exp(ωᵀx − |x|²/2) / √m",
+       .formula = "φ(Q) (φ(K)ᵀ V),  φ(x) = exp(ωᵀy − |y|²/2) / √m,  y = x / d^¼",
        .note = "Linear attention with m features in place of d, which have to be computed first."},
       {.id = "gqa",
        .title = "Grouped-query attention: heads that share keys and values",

@@ -23,7 +23,7 @@ struct Size {
 struct Cost {
   attn::Work work;
   std::int64_t sequential_steps = 0;
-  std::int64_t path_length = 0;  ///< between the first token and the last
+  std::int64_t path_length = 0;  ///< between the first token and the last; 0 where nothing connects them
 };
 
 /// A layer whose cost is counted by running it.

@@ -97,6 +97,19 @@ TEST_CASE("bench hands all that it measured to programs") {
       CHECK(names.count(name) == 1);
   }
   CHECK(document["omitted"].empty());
+  CHECK(document["config"]["kernels"].is_null());
+}
+
+TEST_CASE("bench times the kernels that are named, blanks aside") {
+  const auto document = Json::parse(output_of(quick + "--lengths 8 --kernels 'simd, blas' --format json"));
+  CHECK(document["config"]["kernels"] == Json({"simd", "blas"}));
+  CHECK(kernels_in(document["lengths"][0]) == std::set<std::string>{"simd", "blas"});
+}
+
+TEST_CASE("bench times linear attention to all keys where a window hides some") {
+  const auto document =
+      Json::parse(output_of(quick + "--lengths 8 --window 2 --kernels linear-simd-full --format json"));
+  CHECK(kernels_in(document["lengths"][0]) == std::set<std::string>{"linear-simd-full"});
 }
 
 TEST_CASE("bench's ratios are those of the passes that they name") {
@@ -185,7 +198,10 @@ TEST_CASE("bench refuses values that it cannot use") {
   check_refused("--scores falling", {"--scores falling", "rising"});
   check_refused("--format png", {"--format png", "csv"});
   check_refused("--kernels smid", {"\"smid\"", "did you mean simd?", "tiled"});
-  check_refused("--kernels simd-full", {"\"simd-full\"", "--causal"});
+  check_refused("--kernels SIMD", {"\"SIMD\"", "did you mean simd?"});
+  check_refused("--kernels simd-full", {"\"simd-full\"", "--causal", "linear-simd-full"});
+  check_refused("--lengths 8 --d-k 257 --kernels simd", {"takes d_k and d_v up to 256"});
+  check_refused("--lengths 8,16 --output times.npz", {"--output times.npz", ".csv"});
   check_refused("--lengths 8 --format svg", {"svg", "two lengths"});
   check_refused("--output /nowhere/at/all.json", {"/nowhere/at/all.json", "No such file"});
   check_refused("--length 8", {"--length", "did you mean --lengths?"});

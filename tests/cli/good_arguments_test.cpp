@@ -83,6 +83,23 @@ TEST_CASE("list shows the lessons in the order in which to learn them") {
                              "backward", "complexity"});
 }
 
+TEST_CASE("every command has a help page") {
+  for (const std::string command : {"list", "tour", "diff", "bench"})
+    CHECK(contains(output_of(command + " --help"), command));
+}
+
+TEST_CASE("the help of tour names no option that it refuses") {
+  const auto options = options_in(output_of("tour --help"));
+  CHECK(options.count("--format") == 0);
+  CHECK(options.count("--steps") == 0);
+  CHECK(options.count("--output") == 1);
+}
+
+TEST_CASE("the default of d_k speaks of heads where there are some") {
+  CHECK(contains(output_of("multihead --help"), "d_model / heads"));
+  CHECK_FALSE(contains(output_of("masking --help"), "d_model / heads"));
+}
+
 TEST_CASE("list gives every lesson a line with its title") {
   const auto text = output_of("list");
   check_widths(text);

@@ -28,6 +28,30 @@ enum ExitStatus { finished = 0, no_memory = 3, other_failure = 4 };
   throw std::system_error(errno, std::generic_category(), action);
 }
 
+class Pipe {
+ public:
+  Pipe() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail("open a pipe");
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_writing_end();
+    ::close(ends_[0]);
+  }
+
+  int reading_end() const { return ends_[0]; }
+  int writing_end() const { return ends_[1]; }
+
+  void close_writing_end() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
 bool write_all(int descriptor, const std::vector<double>& numbers) {
   const auto* bytes = reinterpret_cast<const char*>(numbers.data());
   std::size_t left = numbers.size() * sizeof(double);
@@ -95,6 +119,19 @@ std::optional<AddressSpace> address_space() {
   return AddressSpace{bytes(now), bytes(peak)};
 }
 
+/// Takes, for good, what the heap has left in pieces of a page or more: until a page has to be mapped.
+void use_up_heap() {
+  constexpr std::size_t page = 4096;
+  const auto mapped = ::mallinfo2().hblks;
+  while (true) {
+    void* const piece = std::malloc(page);
+    if (piece == nullptr) return;
+    if (::mallinfo2().hblks == mapped) continue;
+    std::free(piece);
+    return;
+  }
+}
+
 Ending ending_of(int status) {
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return Ending::too_slow;
   const bool was_killed =
@@ -106,15 +143,13 @@ Ending ending_of(int status) {
 }  // namespace
 
 std::variant<std::vector<double>, Ending> run_in_child(const std::function<std::vector<double>()>& work) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("open a pipe");
+  Pipe pipe;
   const pid_t child = ::fork();
   if (child < 0) fail("start a measurement");
-  if (child == 0) be_child(work, ends[1]);
+  if (child == 0) be_child(work, pipe.writing_end());
 
-  ::close(ends[1]);
-  auto numbers = read_all(ends[0]);
-  ::close(ends[0]);
+  pipe.close_writing_end();
+  auto numbers = read_all(pipe.reading_end());
   const int status = wait_for(child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == finished) return numbers;
   return ending_of(status);
@@ -140,6 +175,7 @@ void map_allocations_one_by_one() {
   ::mallopt(M_MMAP_MAX, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, 0);
   ::mallopt(M_TOP_PAD, 0);
+  use_up_heap();
 }
 
 AddressSpaceMeter::AddressSpaceMeter() {

@@ -1,5 +1,6 @@
 #include "attn/bench/contestant.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -34,7 +35,7 @@ double no_scores(const Setting&) {
 template <class Kernel>
 auto size_obstacle(const Kernel& kernel) {
   return [&kernel](const Setting& setting) -> std::string {
-    return kernel.fits(setting.sizes()) ? "" : "takes no such sizes";
+    return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.takes);
   };
 }
 
@@ -60,14 +61,19 @@ exact::Backward<T> exact_backward_call(Operands<T>& operands, const Setting& set
           .d_value = operands.d_value.data()};
 }
 
-/// Kernel 2 is the one that holds scores: those of a head for each thread, and their gradients on the way
-/// back.
+/// Kernel 2 is the one that holds scores: those of a head for each thread that has one, and their gradients
+/// on the way back, on which heads that share keys go together.
 template <class T>
 auto exact_score_bytes(const exact::Kernel& kernel) {
   return [&kernel](const Setting& setting) {
+    if (kernel.name != "blas") return 0.0;
+    const auto matrices = [&](std::size_t tasks, double of_each) {
+      return of_each * static_cast<double>(std::min(tasks, static_cast<std::size_t>(setting.threads)));
+    };
     const auto n = static_cast<double>(setting.n);
-    const double matrices = setting.backward ? 2.0 : 1.0;
-    return kernel.name == "blas" ? n * n * matrices * setting.threads * sizeof(T) : 0.0;
+    const double most =
+        std::max(matrices(setting.heads, 1.0), setting.backward ? matrices(setting.kv_heads, 2.0) : 0.0);
+    return n * n * most * sizeof(T);
   };
 }
 
@@ -147,7 +153,7 @@ Contestant<T> with_all_keys_visible(const Contestant<T>& masked) {
   return {
       .name = masked.name + "-full",
       .task = [masked](const Setting& setting) { return masked.task(setting.unmasked()); },
-      .obstacle = masked.obstacle,
+      .obstacle = [masked](const Setting& setting) { return masked.obstacle(setting.unmasked()); },
       .score_bytes = [masked](const Setting& setting) { return masked.score_bytes(setting.unmasked()); },
       .prepare = [masked](Operands<T>& operands,
                           const Setting& setting) { return masked.prepare(operands, setting.unmasked()); }};

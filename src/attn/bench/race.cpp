@@ -19,6 +19,16 @@ namespace {
 /// Of all work, until it is known how long the rest takes.
 constexpr double share_of_trials = 0.25;
 
+/// ", and with --causal or --window simd-full": those that there are only where keys are hidden.
+template <class T>
+std::string full_kernels(const std::vector<std::string>& others) {
+  std::vector<std::string> names;
+  for (const auto& contestant : contestants<T>(true))
+    if (std::find(others.begin(), others.end(), contestant.name) == others.end())
+      names.push_back(contestant.name);
+  return fmt::format(", and with --causal or --window {}", fmt::join(names, ", "));
+}
+
 template <class T>
 std::vector<Contestant<T>> contestants_named(const std::vector<std::string>& names, bool keys_are_hidden) {
   auto all = contestants<T>(keys_are_hidden);
@@ -29,7 +39,7 @@ std::vector<Contestant<T>> contestants_named(const std::vector<std::string>& nam
     if (std::find(valid.begin(), valid.end(), name) == valid.end())
       throw Error(fmt::format("there is no kernel \"{}\"; did you mean {}? valid: {}{}", name,
                               nearest(name, valid), fmt::join(valid, ", "),
-                              keys_are_hidden ? "" : ", and with --causal or --window NAME-full"));
+                              keys_are_hidden ? "" : full_kernels<T>(valid)));
   std::erase_if(
       all, [&](const auto& one) { return std::find(names.begin(), names.end(), one.name) == names.end(); });
   return all;

@@ -56,8 +56,8 @@ using Progress = std::function<void(double share, const std::string& next)>;
 
 /// Times the kernels of these names (all where there are none) at each setting: in each round every kernel,
 /// the matrix product and the loop in registers once, one after the other and from another one on each time.
-/// Before, each kernel has run once in a process of its own, see `try_out`. The settings differ in n only and
-/// have rising n.
+/// Before, each kernel has been tried out in a process of its own, see `try_out`. The settings differ in n
+/// only and have rising n.
 ///
 /// Throws Error for a name that there is not, for operands that do not fit in memory and where no kernel can
 /// be timed. Instantiated for float and double. Not after anything was computed on several threads.

@@ -1,8 +1,8 @@
 // Compiled with -ffp-contract=fast: a product and the sum that it is added to become one instruction where
 // the instruction set has it.
 #include "attn/bench/yardstick.hpp"
-#include "attn/kernels/exact/kernels.hpp"
 #include "attn/kernels/parallel.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 namespace attn::bench {
 
@@ -52,10 +52,10 @@ template <class T>
 
 template <class T>
 Version<T> version_in_use() {
-  switch (exact::isa_in_use()) {
-    case exact::Isa::avx512:
+  switch (simd::isa_in_use()) {
+    case simd::Isa::avx512:
       return {run_avx512<T>, 64};
-    case exact::Isa::avx2:
+    case simd::Isa::avx2:
       return {run_avx2<T>, 32};
     default:
       return {run_generic<T>, 16};

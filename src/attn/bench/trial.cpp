@@ -1,6 +1,7 @@
 #include "attn/bench/trial.hpp"
 
 #include <algorithm>
+#include <barrier>
 #include <cmath>
 #include <limits>
 
@@ -17,22 +18,34 @@ namespace {
 /// In the place of a number that the system does not tell.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
+template <class T>
+void multiply_squares() {
+  constexpr std::size_t size = 384;
+  const std::vector<T> a(size * size);
+  std::vector<T> c(size * size);
+  exact::multiply<T>(T{1}, {a.data(), size, size}, {a.data(), size, size}, c.data());
+}
+
+/// BLAS maps a buffer, and keeps it, for each product that runs while others do: all threads multiply at the
+/// same time, more than once because each may be held up.
+template <class T>
+void map_blas_buffers(int threads) {
+  constexpr int times = 6;
+  use_blas_threads(threads);
+  multiply_squares<T>();
+  const exact::OneThreadEach products;
+  std::barrier all_here(threads);
+  for (int i = 0; i < times; ++i)
+    for_each_task(static_cast<std::size_t>(threads), threads, [&](std::size_t) {
+      all_here.arrive_and_wait();
+      multiply_squares<T>();
+    });
+}
+
 /// Has everything in place that a first call sets up: threads, the buffers of BLAS, pages of code.
 template <class T>
 void warm_up(const Contestant<T>& contestant, Setting setting) {
-  constexpr std::size_t size = 256;
-  use_blas_threads(setting.threads);
-  const std::vector<T> a(size * size);
-  const auto multiply = [&](std::size_t) {
-    std::vector<T> c(size * size);
-    exact::multiply<T>(T{1}, {a.data(), size, size}, {a.data(), size, size}, c.data());
-  };
-  multiply(0);
-  const auto threads = static_cast<std::size_t>(setting.threads);
-  {
-    const exact::OneThreadEach products;
-    for_each_task(4 * threads, setting.threads, multiply);
-  }
+  map_blas_buffers<T>(setting.threads);
   setting.n = std::min<std::size_t>(setting.n, 16);
   auto operands = draw_operands<T>(setting);
   const auto passes = contestant.prepare(operands, setting);
@@ -40,12 +53,17 @@ void warm_up(const Contestant<T>& contestant, Setting setting) {
   if (passes.backward) passes.backward();
 }
 
+double seconds_within(double limit_in_seconds, const std::function<void()>& run) {
+  const TimeLimit limit(limit_in_seconds);
+  return seconds_of(run);
+}
+
 /// The first run is the one whose memory counts. A quick one is run again, so that what happened to disturb
 /// it is not taken for its time.
-double quicker_of_two(const std::function<void()>& run) {
-  constexpr double quick = 0.5;
-  const double first = seconds_of(run);
-  return first < quick ? std::min(first, seconds_of(run)) : first;
+double quicker_of_two(double limit, const std::function<void()>& run) {
+  const double quick = std::min(0.5, limit / 2);
+  const double first = seconds_within(limit, run);
+  return first < quick ? std::min(first, seconds_within(limit, run)) : first;
 }
 
 /// Seconds, bytes and error of each pass, one after the other.
@@ -62,8 +80,7 @@ std::vector<double> measure(const Contestant<T>& contestant, Operands<T>& operan
   const AddressSpaceMeter memory;
   for (const auto* run : {&passes.forward, &passes.backward}) {
     if (!*run) continue;
-    const TimeLimit limit(seconds);
-    const double taken = quicker_of_two(*run);
+    const double taken = quicker_of_two(seconds, *run);
     numbers.insert(numbers.end(), {taken, memory.growth().value_or(unknown), 0.0});
   }
   const Judge<T> judge(task, operands);

@@ -8,7 +8,7 @@
 
 namespace attn::bench {
 
-/// What a single run of a kernel showed.
+/// What a kernel showed when it was tried out.
 struct Trial {
   double seconds = 0.0;
   std::optional<double> extra_bytes{};  ///< that it mapped at one time, at most, besides its operands
@@ -22,7 +22,8 @@ struct Trials {
   double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
 };
 
-/// Runs the kernel once in a process of its own, which is ended where the run takes longer than `seconds`.
+/// Runs the kernel in a process of its own, twice where it is quick. The process is ended where a run takes
+/// longer than `seconds`.
 /// The operands stay as they are. Memory counts from the moment when the kernel's code, its threads and the
 /// buffers of BLAS are in place. Instantiated for float and double.
 template <class T>

@@ -59,7 +59,8 @@ inline void record(std::span<const std::size_t> tokens, std::size_t i, Meter& me
   meter.deliver(operation, i);
 }
 
-/// Throws std::invalid_argument, with both shapes, unless Q [n_q×d_k], K [n_k×d_k] and V [n_k×d_v] fit.
+/// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
+/// V [batch…×n_k×d_v] fit. Q may have other heads than K and V: what these may be, the caller says.
 template <class T, std::size_t N>
 void require_fitting(const std::string& kernel, const Tensor<T, N>& Q, const Tensor<T, N>& K,
                      const Tensor<T, N>& V) {
@@ -67,6 +68,10 @@ void require_fitting(const std::string& kernel, const Tensor<T, N>& Q, const Ten
     throw shape_mismatch(kernel, "Q", Q, "K", K, "the last axes must match");
   if (K.shape(N - 2) != V.shape(N - 2))
     throw shape_mismatch(kernel, "K", K, "V", V, "the numbers of keys and values must match");
+  if (Q.shape(0) != K.shape(0) && N > 2)
+    throw shape_mismatch(kernel, "Q", Q, "K", K, "the batch axes must match");
+  if (!std::equal(K.shape().begin(), K.shape().end() - 2, V.shape().begin()))
+    throw shape_mismatch(kernel, "K", K, "V", V, "the batch axes must match");
 }
 
 /// Throws std::invalid_argument unless there is a list of keys for each of n_q queries and all of them are

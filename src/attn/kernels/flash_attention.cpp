@@ -23,6 +23,7 @@ struct Block {
 };
 
 std::vector<Block> blocks_of(std::size_t n, std::size_t size) {
+  if (size == 0) throw std::invalid_argument("[flash_attention] blocks of 0 have no end");
   std::vector<Block> blocks;
   for (std::size_t begin = 0; begin < n; begin = blocks.back().end)
     blocks.push_back({blocks.size(), begin, begin + std::min(size, n - begin)});
@@ -103,7 +104,6 @@ Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const
                              std::size_t block, bool causal, Meter& meter,
                              const std::type_identity_t<FlashWatcher<T>>& watch) {
   require_fitting("flash_attention", Q, K, V);
-  if (block == 0) throw std::invalid_argument("[flash_attention] blocks of 0 have no end");
   const std::size_t n_q = Q.shape(0), n_k = K.shape(0), d_k = Q.shape(1), d_v = V.shape(1);
   const double divisor = std::sqrt(static_cast<double>(d_k));
   Tensor<T, 2> output({n_q, d_v});

@@ -33,7 +33,7 @@ using FlashWatcher = std::function<void(std::size_t key_block, std::size_t query
 /// of one query and one key.
 ///
 /// Q [query×d_k], K [key×d_k], V [key×d_v] → [query×d_v]. A query that may see nothing gets zeros. Throws
-/// std::invalid_argument, with both shapes, where they do not match.
+/// std::invalid_argument, with both shapes, where they do not match, and for a block of 0.
 template <class T>
 Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
                              std::size_t block, bool causal, Meter& meter,
@@ -57,6 +57,7 @@ struct FlashHistory {
 };
 
 /// Flash attention, watched. A query that does not see a block of keys has the state that it had before it.
+/// Throws as flash_attention does.
 template <class T>
 FlashHistory<T> flash_history(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
                               std::size_t block, bool causal, Meter& meter);

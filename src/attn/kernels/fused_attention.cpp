@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/kernels/attend.hpp"
 
 namespace attn {
 
@@ -57,18 +57,6 @@ double dot(const T* x, const T* y, std::size_t length) {
 }
 
 template <class T, std::size_t N>
-void require_matching_shapes(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V) {
-  if (Q.shape(N - 1) != K.shape(N - 1))
-    throw shape_mismatch("fused_attention", "Q", Q, "K", K, "the last axes must match");
-  if (K.shape(N - 2) != V.shape(N - 2))
-    throw shape_mismatch("fused_attention", "K", K, "V", V, "the numbers of keys and values must match");
-  if (!std::equal(Q.shape().begin(), Q.shape().end() - 2, K.shape().begin()))
-    throw shape_mismatch("fused_attention", "Q", Q, "K", K, "the batch axes must match");
-  if (!std::equal(K.shape().begin(), K.shape().end() - 2, V.shape().begin()))
-    throw shape_mismatch("fused_attention", "K", K, "V", V, "the batch axes must match");
-}
-
-template <class T, std::size_t N>
 void require_matching_mask(const Tensor<bool, 3>& mask, const Tensor<T, N>& Q, const Tensor<T, N>& K) {
   const auto fits = [](std::size_t length, std::size_t expected) {
     return length == expected || length == 1;
@@ -85,7 +73,9 @@ void require_matching_mask(const Tensor<bool, 3>& mask, const Tensor<T, N>& Q, c
 template <class T, std::size_t N>
 Tensor<T, N> fused_attention(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V,
                              double divisor, const std::optional<Tensor<bool, 3>>& mask) {
-  require_matching_shapes(Q, K, V);
+  require_fitting("fused_attention", Q, K, V);
+  if (N == 4 && Q.shape(1) != K.shape(1))
+    throw shape_mismatch("fused_attention", "Q", Q, "K", K, "the batch axes must match");
   if (mask) require_matching_mask(*mask, Q, K);
   const std::size_t n_q = Q.shape(N - 2), n_k = K.shape(N - 2), d_k = Q.shape(N - 1), d_v = V.shape(N - 1);
   const std::size_t heads = N == 4 ? Q.shape(1) : 1;

@@ -12,11 +12,9 @@ template <class T>
 void require_valid(const Tensor<T, 4>& Q, const Tensor<T, 4>& K, const Tensor<T, 4>& V,
                    const KeyLists& keys) {
   require_fitting("grouped_attention", Q, K, V);
-  if (K.shape(1) != V.shape(1) || K.shape(1) == 0 || Q.shape(1) % K.shape(1) != 0)
+  if (K.shape(1) == 0 || Q.shape(1) % K.shape(1) != 0)
     throw shape_mismatch("grouped_attention", "Q", Q, "K", K,
                          "the key and value heads must divide the heads");
-  if (Q.shape(0) != K.shape(0) || Q.shape(0) != V.shape(0))
-    throw shape_mismatch("grouped_attention", "Q", Q, "K", K, "the batch axes must match");
   require_listed("grouped_attention", keys, Q.shape(2), K.shape(2));
 }
 

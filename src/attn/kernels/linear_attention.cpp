@@ -12,12 +12,12 @@ namespace attn {
 namespace {
 
 template <class T>
-void require_fitting_features(const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K, const Tensor<T, 2>& V) {
+void require_fitting_features(const std::string& kernel, const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K,
+                              const Tensor<T, 2>& V) {
   if (phi_Q.shape(1) != phi_K.shape(1))
-    throw shape_mismatch("linear_attention", "phi_Q", phi_Q, "phi_K", phi_K, "the last axes must match");
+    throw shape_mismatch(kernel, "phi_Q", phi_Q, "phi_K", phi_K, "the last axes must match");
   if (phi_K.shape(0) != V.shape(0))
-    throw shape_mismatch("linear_attention", "phi_K", phi_K, "V", V,
-                         "the numbers of keys and values must match");
+    throw shape_mismatch(kernel, "phi_K", phi_K, "V", V, "the numbers of keys and values must match");
 }
 
 /// What stands in place of the scores: S and, in a last column, z.
@@ -39,13 +39,14 @@ class Summary {
     }
   }
 
-  /// φ(q)ᵀ S / φ(q)ᵀ z
+  /// φ(q)ᵀ S / φ(q)ᵀ z, and 0 where there is nothing to divide by.
   void read(const T* phi_q, T* output) const {
     std::vector<double> sum(d_v_ + 1);
     for (std::size_t f = 0; f < features_; ++f)
       meter_.add_scaled(static_cast<double>(phi_q[f]), rows_.data() + f * (d_v_ + 1), std::span(sum));
+    const double divisor = sum.back() == 0.0 ? 1.0 : sum.back();
     std::transform(sum.begin(), sum.end() - 1, output,
-                   [&](double element) { return static_cast<T>(element / sum.back()); });
+                   [&](double element) { return static_cast<T>(element / divisor); });
   }
 
   void write(LinearAttention<T>& attention) const {
@@ -69,7 +70,7 @@ class Summary {
 template <class T>
 LinearAttention<T> linear_attention(const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K,
                                     const Tensor<T, 2>& V, Meter& meter) {
-  require_fitting_features(phi_Q, phi_K, V);
+  require_fitting_features("linear_attention", phi_Q, phi_K, V);
   const std::size_t features = phi_K.shape(1), d_v = V.shape(1);
   LinearAttention<T> attention;
   attention.output = Tensor<T, 2>({phi_Q.shape(0), d_v});
@@ -92,7 +93,7 @@ LinearAttention<T> linear_attention(const Tensor<T, 2>& phi_Q, const Tensor<T, 2
 template <class T>
 LinearAttention<T> causal_linear_attention(const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K,
                                            const Tensor<T, 2>& V, Meter& meter) {
-  require_fitting_features(phi_Q, phi_K, V);
+  require_fitting_features("causal_linear_attention", phi_Q, phi_K, V);
   if (phi_Q.shape(0) != phi_K.shape(0))
     throw shape_mismatch("causal_linear_attention", "phi_Q", phi_Q, "phi_K", phi_K,
                          "there must be as many queries as keys");
@@ -118,7 +119,7 @@ LinearAttention<T> causal_linear_attention(const Tensor<T, 2>& phi_Q, const Tens
 template <class T>
 PlainLinearAttention<T> plain_linear_attention(const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K,
                                                const Tensor<T, 2>& V, const Tensor<bool, 2>& mask) {
-  require_fitting_features(phi_Q, phi_K, V);
+  require_fitting_features("plain_linear_attention", phi_Q, phi_K, V);
   PlainLinearAttention<T> attention;
   attention.weights = matmul(phi_Q, transpose(phi_K));
   if (mask.shape() != attention.weights.shape())
@@ -128,9 +129,10 @@ PlainLinearAttention<T> plain_linear_attention(const Tensor<T, 2>& phi_Q, const 
     double sum = 0.0;
     for (std::size_t j = 0; j < mask.shape(1); ++j)
       sum += mask(i, j) ? static_cast<double>(attention.weights(i, j)) : 0.0;
+    const double divisor = sum == 0.0 ? 1.0 : sum;
     for (std::size_t j = 0; j < mask.shape(1); ++j) {
       T& weight = attention.weights(i, j);
-      weight = mask(i, j) ? static_cast<T>(static_cast<double>(weight) / sum) : T{0};
+      weight = mask(i, j) ? static_cast<T>(static_cast<double>(weight) / divisor) : T{0};
     }
   }
   attention.output = matmul(attention.weights, V);

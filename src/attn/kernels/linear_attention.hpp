@@ -7,8 +7,9 @@ namespace attn {
 
 /// Attention whose weight for a query and a key is φ(q)ᵀφ(k) / Σⱼ φ(q)ᵀφ(kⱼ), with features φ > 0 in place of
 /// the exponential of a score (Katharopoulos et al. 2020). Features come from `elu_plus_one` or
-/// `positive_random_features`. phi_Q is [query×feature], phi_K [key×feature], V [key×d_v]. All functions
-/// throw std::invalid_argument, with both shapes, where they do not match.
+/// `positive_random_features`. phi_Q is [query×feature], phi_K [key×feature], V [key×d_v]. A query
+/// whose weights are all 0 gets zeros. All functions throw std::invalid_argument, with both shapes, where
+/// they do not match.
 
 /// The product of three matrices from its right end, φ(Q) (φ(K)ᵀ V), which never pairs a query with a key.
 template <class T>

@@ -11,11 +11,17 @@ namespace attn {
 
 namespace {
 
+template <class T>
+void require_fitting_projection(const std::string& projection_name, const Tensor<T, 2>& projection,
+                                const std::string& name, const Tensor<T, 2>& x) {
+  if (projection.shape(1) != x.shape(0))
+    throw shape_mismatch("low_rank_attention", projection_name, projection, name, x,
+                         "the inner axes must match");
+}
+
 /// projection [r×key] · x [key×d] → [r×d]
 template <class T>
 Tensor<T, 2> project(const Tensor<T, 2>& projection, const Tensor<T, 2>& x, Meter& meter) {
-  if (projection.shape(1) != x.shape(0))
-    throw shape_mismatch("low_rank_attention", "projection", projection, "x", x, "the inner axes must match");
   const std::size_t d = x.shape(1);
   Tensor<T, 2> projected({projection.shape(0), d});
   for (std::size_t a = 0; a < projection.shape(0); ++a) {
@@ -36,6 +42,8 @@ LowRankAttention<T> low_rank_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>
   require_fitting("low_rank_attention", Q, K, V);
   if (E.shape(0) != F.shape(0))
     throw shape_mismatch("low_rank_attention", "E", E, "F", F, "the numbers of rows must match");
+  require_fitting_projection("E", E, "K", K);
+  require_fitting_projection("F", F, "V", V);
   const std::size_t n = Q.shape(0), r = E.shape(0);
   LowRankAttention<T> attention;
   attention.projected_keys = project(E, K, meter);

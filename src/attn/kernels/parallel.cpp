@@ -39,6 +39,11 @@ class Tasks {
   std::exception_ptr failure_;
 };
 
+struct Cleared {
+  ~Cleared() { flag = false; }
+  std::atomic<bool>& flag;
+};
+
 /// Threads that sleep until there are tasks. They are started when first wanted and then kept: to wake one
 /// takes microseconds.
 class Pool {
@@ -54,8 +59,8 @@ class Pool {
 
   /// False, with nothing done, where the pool is at work for another call, perhaps the one that asks.
   bool run(Tasks& tasks, std::size_t helpers) {
-    const std::unique_lock only_call(call_mutex_, std::try_to_lock);
-    if (!only_call) return false;
+    if (is_at_work_.exchange(true)) return false;
+    const Cleared at_the_end = {is_at_work_};
     invite(tasks, helpers);
     tasks.take_until_done();
     std::unique_lock lock(mutex_);
@@ -89,7 +94,7 @@ class Pool {
     }
   }
 
-  std::mutex call_mutex_;
+  std::atomic<bool> is_at_work_ = false;
   std::mutex mutex_;  ///< guards all below
   std::condition_variable called_;
   std::condition_variable left_;

@@ -24,10 +24,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  return *std::min_element(candidates.begin(), candidates.end(),
-                           [&](const std::string& a, const std::string& b) {
-                             return edit_distance(word, a) < edit_distance(word, b);
-                           });
+  const auto distance = [&](const std::string& candidate) {
+    return edit_distance(lower_case(word), lower_case(candidate));
+  };
+  return *std::min_element(
+      candidates.begin(), candidates.end(),
+      [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
 }
 
 }  // namespace attn

@@ -11,7 +11,8 @@ namespace attn {
 /// other (Levenshtein 1966).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate with the smallest distance to `word`; the first on ties. There is at least one candidate.
+/// The candidate with the smallest distance to `word`, whatever their case; the first on ties. There is at
+/// least one candidate.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace attn

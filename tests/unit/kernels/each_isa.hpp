@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "attn/kernels/exact/kernels.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 /// Puts the instruction set that was in use back when a test is done with the others.
 class IsaRestored {
@@ -10,19 +10,19 @@ class IsaRestored {
   IsaRestored() = default;
   IsaRestored(const IsaRestored&) = delete;
   IsaRestored& operator=(const IsaRestored&) = delete;
-  ~IsaRestored() { attn::exact::use(before_); }
+  ~IsaRestored() { attn::simd::use(before_); }
 
  private:
-  attn::exact::Isa before_ = attn::exact::isa_in_use();
+  attn::simd::Isa before_ = attn::simd::isa_in_use();
 };
 
 /// Calls `check` once with each instruction set in use that this processor has.
 template <class Check>
 void for_each_isa(const Check& check) {
   const IsaRestored restored;
-  for (const attn::exact::Isa isa : attn::exact::available_isas()) {
-    INFO("instruction set " << attn::exact::name_of(isa));
-    attn::exact::use(isa);
+  for (const attn::simd::Isa isa : attn::simd::available_isas()) {
+    INFO("instruction set " << attn::simd::name_of(isa));
+    attn::simd::use(isa);
     check();
   }
 }

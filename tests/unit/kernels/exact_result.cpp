@@ -90,7 +90,7 @@ void for_each_version(const Sizes& sizes, const VersionCheck& check) {
       continue;
     }
     for_each_isa([&] {
-      check(kernel, std::string(kernel.name) + " with " + std::string(name_of(attn::exact::isa_in_use())));
+      check(kernel, std::string(kernel.name) + " with " + std::string(name_of(attn::simd::isa_in_use())));
     });
   }
 }

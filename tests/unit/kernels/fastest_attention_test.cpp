@@ -117,8 +117,23 @@ TEST_CASE("the fastest kernel does not go back where it cannot, and refuses what
   CHECK_FALSE(attn::fastest_attention_gradients(Q, K, K, 2.0, unknown_mask(5, 7), d_output).has_value());
   CHECK_THROWS_WITH(attn::fastest_attention_gradients(Q, K, K, 2.0, {}, K),
                     Contains("2×7×4") && Contains("2×5×4"));
+  const auto lone = random_tensor<double, 3>({1, 7, 4}, 4);
+  CHECK_THROWS_WITH(attn::fastest_attention_gradients(Q, lone, lone, 2.0, {}, d_output),
+                    Contains("Q is 2×5×4 but K is 1×7×4: the batch axes must match"));
   d_output(0, 0, 0) = std::numeric_limits<double>::infinity();
   CHECK_FALSE(attn::fastest_attention_gradients(Q, K, K, 2.0, {}, d_output).has_value());
+}
+
+TEST_CASE("axes may be empty", "[fastest]") {
+  using Matrices = attn::Tensor<double, 3>;
+  const auto Q = random_tensor<double, 3>({2, 5, 4}, 1), V = random_tensor<double, 3>({2, 3, 2}, 2);
+  const auto zeros = Matrices({2, 5, 2}, 0.0);
+  CHECK((attn::fastest_attention(Q, Matrices({2, 0, 4}), Matrices({2, 0, 2}), 2.0).output == zeros));
+  const auto means = attn::fastest_attention(Matrices({2, 5, 0}), Matrices({2, 3, 0}), V, 1.0).output;
+  CHECK(means(1, 4, 0) == Approx((V(1, 0, 0) + V(1, 1, 0) + V(1, 2, 0)) / 3.0));
+  CHECK(attn::fastest_attention(Q, Q, Matrices({2, 5, 0}), 2.0).output.shape(2) == 0);
+  CHECK(attn::fastest_attention(Matrices({2, 5, 0}), Matrices({2, 3, 0}), Matrices({2, 3, 0}), 1.0)
+            .output.shape(2) == 0);
 }
 
 TEST_CASE("rows too long for registers go to the tiles, and repeated mask axes to the loops", "[fastest]") {

@@ -177,4 +177,5 @@ TEST_CASE("flash attention refuses what does not fit", "[flash_attention]") {
   CHECK_THROWS_WITH(attn::flash_attention(in.Q, other.K, other.V, 2, false, meter),
                     Contains("3×4") && Contains("5×6"));
   CHECK_THROWS_AS(attn::flash_attention(in.Q, in.K, in.V, 0, false, meter), std::invalid_argument);
+  CHECK_THROWS_AS(attn::flash_history(in.Q, in.K, in.V, 0, false, meter), std::invalid_argument);
 }

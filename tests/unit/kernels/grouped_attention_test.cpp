@@ -6,6 +6,8 @@
 #include "attn/ops/heads.hpp"
 #include "tests/unit/kernels/plain_attention.hpp"
 
+using Catch::Contains;
+
 using attn::Meter;
 using attn::Tensor;
 
@@ -53,8 +55,11 @@ TEST_CASE("grouped attention refuses what does not fit", "[grouped_attention]") 
              batch = random_tensor<double, 4>({2, 2, 3, 2}, 2);
   Meter meter;
   const auto keys = attn::all_keys(3);
-  CHECK_THROWS_AS(attn::grouped_attention(Q, three, three, keys, meter), std::invalid_argument);
-  CHECK_THROWS_AS(attn::grouped_attention(Q, two, Q, keys, meter), std::invalid_argument);
-  CHECK_THROWS_AS(attn::grouped_attention(Q, batch, batch, keys, meter), std::invalid_argument);
+  CHECK_THROWS_WITH(attn::grouped_attention(Q, three, three, keys, meter),
+                    Contains("Q is 1×4×3×2 but K is 1×3×3×2: the key and value heads must divide the heads"));
+  CHECK_THROWS_WITH(attn::grouped_attention(Q, two, Q, keys, meter),
+                    Contains("K is 1×2×3×2 but V is 1×4×3×2: the batch axes must match"));
+  CHECK_THROWS_WITH(attn::grouped_attention(Q, batch, batch, keys, meter),
+                    Contains("Q is 1×4×3×2 but K is 2×2×3×2: the batch axes must match"));
   CHECK_THROWS_AS(attn::grouped_attention(Q, two, two, attn::all_keys(2), meter), std::invalid_argument);
 }

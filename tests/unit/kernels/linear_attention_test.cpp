@@ -100,6 +100,17 @@ TEST_CASE("a later token does not change an earlier output of the recurrence", "
   CHECK(attn::max_abs_difference(attn::rows(before, 0, 4), attn::rows(after, 0, 4)) == 0.0);
 }
 
+TEST_CASE("a query whose features are all 0 gets zeros", "[linear_attention]") {
+  auto in = random_features<double>(3, 4, 2);
+  attn::Tensor<double, 2> zeros({3, 2}, 0.0);
+  in.Q.fill(0.0);
+  attn::Wiring wiring(3);
+  Meter meter(wiring);
+  CHECK((attn::linear_attention(in.Q, in.K, in.V, meter).output == zeros));
+  CHECK((attn::causal_linear_attention(in.Q, in.K, in.V, meter).output == zeros));
+  CHECK((attn::plain_linear_attention(in.Q, in.K, in.V, attn::causal_mask(3, 3)).output == zeros));
+}
+
 TEST_CASE("linear attention refuses what does not fit", "[linear_attention]") {
   const auto in = random_features<double>(3, 4, 2), other = random_features<double>(5, 6, 2);
   Meter meter;

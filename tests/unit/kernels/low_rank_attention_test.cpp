@@ -44,6 +44,9 @@ TEST_CASE("Linformer refuses what does not fit", "[low_rank_attention]") {
   const auto E = random_tensor<double, 2>({2, 4}, 1), wide = random_tensor<double, 2>({2, 5}, 1),
              tall = random_tensor<double, 2>({3, 4}, 1);
   Meter meter;
-  CHECK_THROWS_AS(attn::low_rank_attention(in.Q, in.K, in.V, wide, wide, meter), std::invalid_argument);
+  CHECK_THROWS_WITH(attn::low_rank_attention(in.Q, in.K, in.V, wide, E, meter),
+                    Catch::Contains("E is 2×5 but K is 4×3: the inner axes must match"));
+  CHECK_THROWS_WITH(attn::low_rank_attention(in.Q, in.K, in.V, E, wide, meter),
+                    Catch::Contains("F is 2×5 but V is 4×2: the inner axes must match"));
   CHECK_THROWS_AS(attn::low_rank_attention(in.Q, in.K, in.V, E, tall, meter), std::invalid_argument);
 }

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "attn/kernels/exact/kernels.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 /// What the kernels do with registers, on arrays, as compiled for one instruction set.
 template <class T>
@@ -15,5 +15,5 @@ struct SimdFunctions {
                     T* transposed);
 };
 
-template <attn::exact::Isa isa, class T>
+template <attn::simd::Isa isa, class T>
 SimdFunctions<T> simd_functions();

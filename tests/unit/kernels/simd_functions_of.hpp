@@ -32,7 +32,7 @@ void transpose(const T* matrix, std::size_t stride, std::size_t rows, std::size_
 
 }  // namespace on_arrays
 
-template <attn::exact::Isa isa, class T>
+template <attn::simd::Isa isa, class T>
 SimdFunctions<T> simd_functions() {
   using Arch = attn::simd::Architecture<isa>;
   return {attn::simd::lanes<T, Arch>, &on_arrays::power_of_2<T, Arch>, &on_arrays::multiply_add<T, Arch>,

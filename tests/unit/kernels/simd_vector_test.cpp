@@ -103,7 +103,7 @@ TEMPLATE_TEST_CASE("a multiplication and addition is rounded once but for the ge
     const TestType twice = x.front() * y.front() + z.front();
     REQUIRE(once != twice);
     for (const TestType sum : sums) {
-      CHECK((sum == once || (sum == twice && attn::exact::isa_in_use() == attn::exact::Isa::generic)));
+      CHECK((sum == once || (sum == twice && attn::simd::isa_in_use() == attn::simd::Isa::generic)));
     }
   });
 }

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <limits>
 #include <random>
 #include <stdexcept>
 
@@ -58,8 +59,9 @@ ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, const Patt
   const auto query = rounded<T>(problem.query), key = rounded<T>(problem.key),
              value = rounded<T>(problem.value);
   ExactResult<T> result;
-  result.output.resize(problem.d_output.size());
-  result.log_sum_exp.resize(query.size() / problem.sizes.d_k);
+  const auto nan = std::numeric_limits<T>::quiet_NaN();
+  result.output.assign(problem.d_output.size(), nan);
+  result.log_sum_exp.assign(query.size() / problem.sizes.d_k, nan);
   call(kernel, {{problem.sizes, problem.visible, static_cast<T>(problem.scale), query.data(), key.data(),
                  value.data(), result.output.data(), result.log_sum_exp.data(), threads},
                 &pattern});

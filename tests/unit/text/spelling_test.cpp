@@ -28,4 +28,5 @@ TEST_CASE("the nearest candidate is found, the first of several") {
   CHECK(attn::nearest("sdap", {"lookup", "sdpa", "list"}) == "sdpa");
   CHECK(attn::nearest("cat", {"dog", "bat", "hat"}) == "bat");
   CHECK(attn::nearest("anything", {"only"}) == "only");
+  CHECK(attn::nearest("SIMD", {"blas", "simd"}) == "simd");
 }

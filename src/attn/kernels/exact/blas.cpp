@@ -5,13 +5,12 @@
 #include "attn/kernels/exact/blas.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "attn/kernels/exact/gemm.hpp"
 #include "attn/kernels/exact/group.hpp"
+#include "attn/kernels/exact/softmax.hpp"
 #include "attn/kernels/exact/visible.hpp"
 
 namespace attn::exact {
@@ -33,18 +32,10 @@ Operands<T> operands(const Sizes& sizes, const Head<T>& head) {
 
 /// Turns a row of scores into weights, 0 where the key is hidden, and returns their log-sum-exp.
 template <class T>
-T softmax(T* row, const Range& visible, std::size_t n_k) {
-  T* const begin = row + visible.begin;
-  T* const end = row + visible.end;
-  std::fill(row, begin, T{0});
-  std::fill(end, row + n_k, T{0});
-  if (visible.empty()) return -std::numeric_limits<T>::infinity();
-
-  const T maximum = *std::max_element(begin, end);
-  std::transform(begin, end, begin, [maximum](T score) { return std::exp(score - maximum); });
-  const T sum = std::accumulate(begin, end, T{0});
-  std::transform(begin, end, begin, [sum](T weight) { return weight / sum; });
-  return maximum + std::log(sum);
+T masked_softmax(T* row, const Range& visible, std::size_t n_k) {
+  std::fill(row, row + visible.begin, T{0});
+  std::fill(row + visible.end, row + n_k, T{0});
+  return softmax(row + visible.begin, visible.size());
 }
 
 /// Writes the weights [query×key] of a head and, unless null, their log-sum-exps [query].
@@ -55,7 +46,7 @@ void weigh(const Forward<T>& problem, const Head<T>& head, T* weights, T* log_su
   multiply(problem.scale, query, transposed(key), weights);
   for (std::size_t i = 0; i < sizes.n_q; ++i) {
     const Range visible = visible_keys(sizes, problem.visible, head.sample, i);
-    const T row_log_sum_exp = softmax(weights + i * sizes.n_k, visible, sizes.n_k);
+    const T row_log_sum_exp = masked_softmax(weights + i * sizes.n_k, visible, sizes.n_k);
     if (log_sum_exp != nullptr) log_sum_exp[i] = row_log_sum_exp;
   }
 }

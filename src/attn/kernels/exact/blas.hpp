@@ -4,7 +4,8 @@
 
 namespace attn::exact {
 
-/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head. Fits every size.
+/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head, as many as memory
+/// holds.
 template <class T>
 void blas_forward(const Forward<T>& problem);
 template <class T>

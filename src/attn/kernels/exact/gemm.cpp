@@ -2,6 +2,8 @@
 
 #include <cblas.h>
 
+#include <mutex>
+
 namespace attn::exact {
 
 namespace {
@@ -34,6 +36,11 @@ void gemm(T alpha, const Matrix<T>& a, const Matrix<T>& b, T beta, T* c) {
        alpha, a.data, stride(a), b.data, stride(b), beta, c);
 }
 
+/// The setting is one for the whole process: the first user changes it and the last one restores it.
+std::mutex one_thread_mutex;
+int one_thread_users = 0;
+int threads_before = 0;
+
 }  // namespace
 
 template <class T>
@@ -46,11 +53,16 @@ void add_product(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   gemm(T{1}, a, b, T{1}, c);
 }
 
-OneThreadEach::OneThreadEach() : threads_before_(openblas_get_num_threads()) {
+OneThreadEach::OneThreadEach() {
+  const std::lock_guard lock(one_thread_mutex);
+  if (one_thread_users++ > 0) return;
+  threads_before = openblas_get_num_threads();
   openblas_set_num_threads(1);
 }
+
 OneThreadEach::~OneThreadEach() {
-  openblas_set_num_threads(threads_before_);
+  const std::lock_guard lock(one_thread_mutex);
+  if (--one_thread_users == 0) openblas_set_num_threads(threads_before);
 }
 
 template void multiply(float, const Matrix<float>&, const Matrix<float>&, float*);

@@ -34,9 +34,6 @@ class OneThreadEach {
   ~OneThreadEach();
   OneThreadEach(const OneThreadEach&) = delete;
   OneThreadEach& operator=(const OneThreadEach&) = delete;
-
- private:
-  int threads_before_;
 };
 
 }  // namespace attn::exact

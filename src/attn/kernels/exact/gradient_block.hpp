@@ -1,7 +1,7 @@
 #pragma once
 
-#include "attn/kernels/exact/kernels.hpp"
 #include "attn/kernels/exact/visible.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 namespace attn::exact {
 
@@ -32,7 +32,7 @@ struct GradientKernel {
   void (*attend)(const GradientBlock<T>& block, T* scratch);       ///< scratch is aligned to 64 bytes
 };
 
-template <Isa, class T>
+template <simd::Isa, class T>
 GradientKernel<T> gradient_kernel();
 
 }  // namespace attn::exact

@@ -22,7 +22,7 @@ class GradientSweep {
   /// As many as leave room for a tile and the operands of a product in the second-level cache.
   static std::size_t block_queries(std::size_t d_k, std::size_t d_v) {
     constexpr std::size_t operand_bytes = 65536;
-    const std::size_t queries = operand_bytes / sizeof(T) / std::max(d_k, d_v);
+    const std::size_t queries = operand_bytes / sizeof(T) / std::max({d_k, d_v, std::size_t{1}});
     return std::clamp(queries / Panel::width, std::size_t{1}, max_panels) * Panel::width;
   }
 

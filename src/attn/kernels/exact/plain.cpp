@@ -5,12 +5,11 @@
 #include "attn/kernels/exact/plain.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "attn/kernels/exact/group.hpp"
+#include "attn/kernels/exact/softmax.hpp"
 #include "attn/kernels/exact/visible.hpp"
 
 namespace attn::exact {
@@ -25,17 +24,6 @@ T dot(const T* x, const T* y, std::size_t length) {
 template <class T>
 void add_scaled(T factor, const T* x, T* sum, std::size_t length) {
   for (std::size_t c = 0; c < length; ++c) sum[c] += factor * x[c];
-}
-
-/// Turns scores into weights that sum to 1 and returns their log-sum-exp: −∞ where there are none.
-template <class T>
-T softmax(T* scores, std::size_t count) {
-  if (count == 0) return -std::numeric_limits<T>::infinity();
-  const T maximum = *std::max_element(scores, scores + count);
-  for (std::size_t j = 0; j < count; ++j) scores[j] = std::exp(scores[j] - maximum);
-  const T sum = std::accumulate(scores, scores + count, T{0});
-  for (std::size_t j = 0; j < count; ++j) scores[j] /= sum;
-  return maximum + std::log(sum);
 }
 
 /// Writes the weights of the keys that a query sees, one after the other, and returns their log-sum-exp.

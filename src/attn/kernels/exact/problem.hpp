@@ -7,7 +7,8 @@
 /// Exact attention, softmax(Q Kᵀ · scale) V, as a row of numbered kernels that do the same sums.
 namespace attn::exact {
 
-/// Lengths of the axes of one call. Query head i reads the keys and values of head ⌊i · kv_heads / heads⌋.
+/// Lengths of the axes of one call; n and d may be 0. Query head i reads the keys and values of head ⌊i ·
+/// kv_heads / heads⌋.
 struct Sizes {
   std::size_t samples = 1;
   std::size_t heads = 1;
@@ -20,9 +21,10 @@ struct Sizes {
 
 /// Which keys a query may see. Query i stands at position i + n_k − n_q.
 struct Visibility {
-  bool causal = false;                     ///< no later key
-  std::optional<std::size_t> window{};     ///< no key more than so many positions away
-  std::vector<std::size_t> key_lengths{};  ///< [sample] keys that are no padding; all are real where empty
+  bool causal = false;                  ///< no later key
+  std::optional<std::size_t> window{};  ///< no key more than so many positions away
+  std::vector<std::size_t>
+      key_lengths{};  ///< [sample] keys that are no padding, at most n_k; all where empty
 };
 
 /// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output

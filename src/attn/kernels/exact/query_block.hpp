@@ -1,7 +1,7 @@
 #pragma once
 
-#include "attn/kernels/exact/kernels.hpp"
 #include "attn/kernels/exact/visible.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 namespace attn::exact {
 
@@ -34,7 +34,7 @@ struct BlockKernel {
   void (*attend)(const QueryBlock<T>& block, T* scratch);  ///< scratch is aligned to 64 bytes
 };
 
-template <Isa, class T>
+template <simd::Isa, class T>
 BlockKernel<T> block_kernel();
 
 }  // namespace attn::exact

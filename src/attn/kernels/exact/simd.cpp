@@ -22,7 +22,8 @@ class Blocks {
  public:
   explicit Blocks(const Forward<T>& problem) : problem_(problem) {
     constexpr std::size_t most_bytes = 262144;  // a part of the second-level cache
-    const std::size_t panel_size = kernel_.panel_scratch * (problem.sizes.d_k + problem.sizes.d_v);
+    const std::size_t row_size = std::max<std::size_t>(problem.sizes.d_k + problem.sizes.d_v, 1);
+    const std::size_t panel_size = kernel_.panel_scratch * row_size;
     const std::size_t panels = std::clamp<std::size_t>(most_bytes / sizeof(T) / panel_size, 1, max_panels);
     queries_ = panels * kernel_.panel_queries;
     scratch_size_ = kernel_.tile_scratch + panels * panel_size;

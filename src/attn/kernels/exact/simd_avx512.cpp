@@ -2,7 +2,7 @@
 
 namespace attn::exact {
 
-template BlockKernel<float> block_kernel<Isa::avx512>();
-template BlockKernel<double> block_kernel<Isa::avx512>();
+template BlockKernel<float> block_kernel<simd::Isa::avx512>();
+template BlockKernel<double> block_kernel<simd::Isa::avx512>();
 
 }  // namespace attn::exact

@@ -11,7 +11,7 @@ void attend_backward(const GradientBlock<T>& block, T* scratch) {
   GradientSweep<T, Arch>(block, scratch).run();
 }
 
-template <Isa isa, class T>
+template <simd::Isa isa, class T>
 GradientKernel<T> gradient_kernel() {
   using Sweep = GradientSweep<T, simd::Architecture<isa>>;
   return {&Sweep::block_queries, &Sweep::scratch_size, &attend_backward<T, simd::Architecture<isa>>};

@@ -2,7 +2,7 @@
 
 namespace attn::exact {
 
-template GradientKernel<float> gradient_kernel<Isa::avx2>();
-template GradientKernel<double> gradient_kernel<Isa::avx2>();
+template GradientKernel<float> gradient_kernel<simd::Isa::avx2>();
+template GradientKernel<double> gradient_kernel<simd::Isa::avx2>();
 
 }  // namespace attn::exact

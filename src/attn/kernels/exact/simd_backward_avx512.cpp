@@ -2,7 +2,7 @@
 
 namespace attn::exact {
 
-template GradientKernel<float> gradient_kernel<Isa::avx512>();
-template GradientKernel<double> gradient_kernel<Isa::avx512>();
+template GradientKernel<float> gradient_kernel<simd::Isa::avx512>();
+template GradientKernel<double> gradient_kernel<simd::Isa::avx512>();
 
 }  // namespace attn::exact

@@ -2,7 +2,7 @@
 
 namespace attn::exact {
 
-template GradientKernel<float> gradient_kernel<Isa::generic>();
-template GradientKernel<double> gradient_kernel<Isa::generic>();
+template GradientKernel<float> gradient_kernel<simd::Isa::generic>();
+template GradientKernel<double> gradient_kernel<simd::Isa::generic>();
 
 }  // namespace attn::exact

@@ -23,7 +23,7 @@ void attend(const QueryBlock<T>& block, T* scratch) {
   for (std::size_t p = 0; p < count; ++p) panels[p].finish();
 }
 
-template <Isa isa, class T>
+template <simd::Isa isa, class T>
 BlockKernel<T> block_kernel() {
   using Panel = QueryPanel<T, simd::Architecture<isa>>;
   return {.panel_queries = Panel::width,

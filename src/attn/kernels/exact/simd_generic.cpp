@@ -2,7 +2,7 @@
 
 namespace attn::exact {
 
-template BlockKernel<float> block_kernel<Isa::generic>();
-template BlockKernel<double> block_kernel<Isa::generic>();
+template BlockKernel<float> block_kernel<simd::Isa::generic>();
+template BlockKernel<double> block_kernel<simd::Isa::generic>();
 
 }  // namespace attn::exact

@@ -60,7 +60,7 @@ Range visible_columns(const Sizes& sizes, const Visibility& visible, std::size_t
 
 /// The softmax of a row of scores that comes in pieces, and the output that it weighs.
 template <class T>
-class RunningSoftmax {
+class RunningWeights {
  public:
   /// Turns a piece into weights relative to the maximum so far, 0 where the key is hidden, and scales
   /// `output` [d_v] down to the same maximum.
@@ -99,7 +99,7 @@ void attend(const Forward<T>& problem, const Head<T>& head, const Range& queries
   const Sizes& sizes = problem.sizes;
   const std::size_t d_k = sizes.d_k, d_v = sizes.d_v;
   std::vector<T> weights(tile_queries * tile_keys);
-  std::vector<RunningSoftmax<T>> softmax(queries.size());
+  std::vector<RunningWeights<T>> softmax(queries.size());
   T* const output = head.output + queries.begin * d_v;
   std::fill_n(output, queries.size() * d_v, T{0});
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "attn/kernels/linear/problem.hpp"
@@ -33,7 +34,7 @@ Keys<T> keys_of(const Forward<T>& problem, std::size_t sample, std::size_t kv_he
   const Sizes& sizes = problem.sizes;
   const std::size_t first = (sample * sizes.kv_heads + kv_head) * sizes.n_k;
   return {problem.key + first * sizes.d_k, problem.value + first * sizes.d_v,
-          problem.key_lengths.empty() ? sizes.n_k : problem.key_lengths[sample]};
+          problem.key_lengths.empty() ? sizes.n_k : std::min(problem.key_lengths[sample], sizes.n_k)};
 }
 
 }  // namespace attn::linear_time

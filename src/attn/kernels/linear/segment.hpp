@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-#include "attn/kernels/exact/kernels.hpp"
 #include "attn/kernels/exact/visible.hpp"
 #include "attn/kernels/linear/head.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 namespace attn::linear_time {
 
@@ -52,7 +52,7 @@ struct SegmentKernel {
   void (*attend)(const Layout<T>&, const CausalSegment<T>&, T* summary, T* scratch);
 };
 
-template <exact::Isa, class T>
+template <simd::Isa, class T>
 SegmentKernel<T> segment_kernel();
 
 /// Positions to a chunk: whole blocks of rows, however many registers wide (see simd::Block).

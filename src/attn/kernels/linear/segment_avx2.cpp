@@ -2,7 +2,7 @@
 
 namespace attn::linear_time {
 
-template SegmentKernel<float> segment_kernel<exact::Isa::avx2>();
-template SegmentKernel<double> segment_kernel<exact::Isa::avx2>();
+template SegmentKernel<float> segment_kernel<simd::Isa::avx2>();
+template SegmentKernel<double> segment_kernel<simd::Isa::avx2>();
 
 }  // namespace attn::linear_time

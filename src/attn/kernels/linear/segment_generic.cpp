@@ -2,7 +2,7 @@
 
 namespace attn::linear_time {
 
-template SegmentKernel<float> segment_kernel<exact::Isa::generic>();
-template SegmentKernel<double> segment_kernel<exact::Isa::generic>();
+template SegmentKernel<float> segment_kernel<simd::Isa::generic>();
+template SegmentKernel<double> segment_kernel<simd::Isa::generic>();
 
 }  // namespace attn::linear_time

@@ -81,7 +81,7 @@ void attend(const Layout<T>& layout, const CausalSegment<T>& segment, T* summary
   }
 }
 
-template <exact::Isa isa, class T>
+template <simd::Isa isa, class T>
 SegmentKernel<T> segment_kernel() {
   using Arch = simd::Architecture<isa>;
   return {

@@ -2,36 +2,36 @@
 
 #include <algorithm>
 
-#include "attn/kernels/exact/kernels.hpp"
+#include "attn/kernels/simd/isa.hpp"
 #include "attn/kernels/simd/vector.hpp"
 
 namespace attn::simd {
 
-template <exact::Isa>
+template <Isa>
 struct ArchitectureOf;
 
 #if defined(__x86_64__)
 template <>
-struct ArchitectureOf<exact::Isa::generic> {
+struct ArchitectureOf<Isa::generic> {
   using type = xsimd::sse2;
 };
 template <>
-struct ArchitectureOf<exact::Isa::avx2> {
+struct ArchitectureOf<Isa::avx2> {
   using type = xsimd::fma3<xsimd::avx2>;
 };
 template <>
-struct ArchitectureOf<exact::Isa::avx512> {
+struct ArchitectureOf<Isa::avx512> {
   using type = xsimd::avx512bw;
 };
 #else
 template <>
-struct ArchitectureOf<exact::Isa::generic> {
+struct ArchitectureOf<Isa::generic> {
   using type = xsimd::default_arch;
 };
 #endif
 
 /// xsimd's name for an instruction set.
-template <exact::Isa isa>
+template <Isa isa>
 using Architecture = typename ArchitectureOf<isa>::type;
 
 /// How many rows of how many registers of sums `accumulate` keeps: as many as leave room for a row of the

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "attn/kernels/exact/kernels.hpp"
+#include "attn/kernels/simd/isa.hpp"
 
 namespace attn::simd {
 
@@ -10,8 +10,7 @@ namespace attn::simd {
 /// a kernel that a file of its own was compiled for.
 template <class Choose>
 auto for_isa_in_use(const Choose& choose) {
-  using exact::Isa;
-  switch (exact::isa_in_use()) {
+  switch (isa_in_use()) {
 #if defined(__x86_64__)
     case Isa::avx512:
       return choose(std::integral_constant<Isa, Isa::avx512>());

@@ -6,8 +6,9 @@
 #include <xsimd/xsimd.hpp>
 
 /// What the SIMD kernels need of vector registers beyond xsimd's arithmetic. Everything is a template on the
-/// architecture and always inlined: each file that includes this is compiled for other instructions, and a
-/// function that two of them shared would run on processors that lack them.
+/// architecture or inlined: each file that includes this is compiled for other instructions, and a function
+/// that two of them shared would run on processors that lack them. What the standard library has of such
+/// functions is inlined by optimisation only: a build without any is for the machine that it was made on.
 namespace attn::simd {
 
 #define ATTN_INLINE [[gnu::always_inline]] inline

@@ -21,9 +21,10 @@ bool rows_fit_in_cache(const exact::Sizes& sizes) {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> table = {
-      {1, "plain", "the formula as loops, one query after the other", always, plain_forward, plain_forward},
+      {1, "plain", "the formula as loops, one query after the other", always, "", plain_forward,
+       plain_forward},
       {2, "simd", "the SIMD tiles of exact attention, which visit the listed blocks only", rows_fit_in_cache,
-       simd_forward, simd_forward},
+       "d_k and d_v up to 256", simd_forward, simd_forward},
   };
   return table;
 }

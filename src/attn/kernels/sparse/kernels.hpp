@@ -13,6 +13,7 @@ struct Kernel {
   std::string_view name;      ///< "plain", "simd"
   std::string_view improves;  ///< what it changes over the one before and why that is faster, in a sentence
   bool (*fits)(const exact::Sizes& sizes);
+  std::string_view takes;  ///< which sizes fit, where not all do
   void (*forward32)(const Forward<float>&);
   void (*forward64)(const Forward<double>&);
 };

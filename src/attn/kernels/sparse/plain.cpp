@@ -3,12 +3,11 @@
 #include "attn/kernels/sparse/plain.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "attn/kernels/exact/head.hpp"
+#include "attn/kernels/exact/softmax.hpp"
 #include "attn/kernels/parallel.hpp"
 #include "attn/kernels/sparse/runs.hpp"
 
@@ -23,17 +22,6 @@ std::vector<std::size_t> keys_in(const std::vector<exact::Range>& runs) {
   return keys;
 }
 
-/// Turns scores into weights that sum to 1 and returns their log-sum-exp: −∞ where there are none.
-template <class T>
-T softmax(std::vector<T>& scores) {
-  if (scores.empty()) return -std::numeric_limits<T>::infinity();
-  const T maximum = *std::max_element(scores.begin(), scores.end());
-  for (T& score : scores) score = std::exp(score - maximum);
-  const T sum = std::accumulate(scores.begin(), scores.end(), T{0});
-  for (T& score : scores) score /= sum;
-  return maximum + std::log(sum);
-}
-
 template <class T>
 void attend(const exact::Forward<T>& problem, const exact::Head<T>& head, std::size_t query,
             const std::vector<std::size_t>& keys) {
@@ -42,7 +30,7 @@ void attend(const exact::Forward<T>& problem, const exact::Head<T>& head, std::s
   std::vector<T> weights;
   for (const std::size_t key : keys)
     weights.push_back(problem.scale * std::inner_product(q, q + d_k, head.key + key * d_k, T{0}));
-  const T log_sum_exp = softmax(weights);
+  const T log_sum_exp = exact::softmax(weights.data(), weights.size());
   if (head.log_sum_exp != nullptr) head.log_sum_exp[query] = log_sum_exp;
 
   T* output = head.output + query * d_v;

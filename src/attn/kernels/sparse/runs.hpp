@@ -9,7 +9,7 @@ namespace attn::block_sparse {
 
 /// How many blocks a sequence is cut into.
 inline std::size_t blocks(std::size_t length, std::size_t block) {
-  return (length + block - 1) / block;
+  return length / block + (length % block == 0 ? 0 : 1);
 }
 
 /// Throws std::invalid_argument for a pattern that is none for these lengths.

@@ -1,6 +1,6 @@
 // Kernel 2: the tiles and registers of the fastest exact kernel. It visits tiles of keys that a block of
-// queries names, and knows of no others: all queries of a block share its keys, so nothing is masked inside a
-// block, and blocks that lie side by side are one run of tiles.
+// queries names, and knows of no others: all queries of a block share its keys, so the pattern masks nothing
+// inside a block, and blocks that lie side by side are one run of tiles.
 #include "attn/kernels/sparse/simd.hpp"
 
 #include <algorithm>

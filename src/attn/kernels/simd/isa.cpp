@@ -1,9 +1,11 @@
+#include "attn/kernels/simd/isa.hpp"
+
 #include <algorithm>
+#include <string>
 
 #include "attn/error.hpp"
-#include "attn/kernels/exact/kernels.hpp"
 
-namespace attn::exact {
+namespace attn::simd {
 
 namespace {
 
@@ -68,4 +70,4 @@ void use(Isa isa) {
   chosen() = isa;
 }
 
-}  // namespace attn::exact
+}  // namespace attn::simd

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace attn::simd {
+
+/// Instruction sets that SIMD kernels have versions for. `generic` is what every processor of this
+/// architecture has (SSE2 on x86-64).
+enum class Isa { generic, avx2, avx512 };
+
+std::string_view name_of(Isa isa);
+
+/// The sets that this processor has, from the slowest on.
+const std::vector<Isa>& available_isas();
+
+/// The set in use: the best available one unless `use` was called.
+Isa isa_in_use();
+
+/// For tests and benchmarks; not while a kernel runs. Throws Error for a set that this processor does not
+/// have.
+void use(Isa isa);
+
+}  // namespace attn::simd
