@@ -35,12 +35,15 @@ struct Quantity {
   std::string_view id;
   std::string_view title;
   std::int64_t (*of)(const Cost& cost);
-  bool needs_connection = false;
+  bool of_mixing_layers_only = false;
 };
 
+const Quantity work = {"multiply_adds", "Multiply-adds", multiply_adds};
+const Quantity storage = {"score_bytes", "Bytes of scores, or of what stands in their place, at one time",
+                          score_bytes, true};
 const std::vector<Quantity> quantities = {
-    {"multiply_adds", "Multiply-adds", multiply_adds},
-    {"score_bytes", "Bytes of scores, or of what stands in their place, at one time", score_bytes, true},
+    work,
+    storage,
     {"sequential_steps", "Steps that have to wait for each other", sequential_steps, true},
     {"path_length", "Steps between the first token and the last", path_length, true},
 };
@@ -70,7 +73,7 @@ void show_layer(Workbench<T>& bench, Costs<T>& costs, const CountedLayer& layer)
   trace.note(fmt::format("{}/idea", layer.id), std::string(layer.title), std::string(layer.note),
              std::string(layer.formula));
   for (const auto& quantity : quantities) {
-    if (quantity.needs_connection && !layer.connects_tokens) continue;
+    if (quantity.of_mixing_layers_only && !layer.connects_tokens) continue;
     auto values = Counts::from_shape({lengths.size()});
     std::transform(lengths.begin(), lengths.end(), values.begin(), [&](std::size_t n) {
       return quantity.of(costs.of(layer.id, {n, bench.d_model()}));
@@ -169,7 +172,7 @@ void show_tables(Workbench<T>& bench, Costs<T>& costs) {
     auto table = fmt::format("{:<14}", "n");
     for (const auto n : lengths) table += fmt::format(" {:>9}", n);
     for (const auto& layer : counted_layers()) {
-      if (quantity.needs_connection && !layer.connects_tokens) continue;
+      if (quantity.of_mixing_layers_only && !layer.connects_tokens) continue;
       table += fmt::format("\n{:<14}", layer.id);
       for (const auto n : lengths)
         table += fmt::format(" {:>9}", quantity.of(costs.of(layer.id, {n, bench.d_model()})));
@@ -221,12 +224,10 @@ void run(Workbench<T>& bench) {
   Costs<T> costs(options, bench.random);
   for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
   show_tables(bench, costs);
-  show_curves(bench, costs, quantities[0], "Multiply-adds as n grows",
-              {"recurrence", "full", "local", "linear"},
+  show_curves(bench, costs, work, "Multiply-adds as n grows", {"recurrence", "full", "local", "linear"},
               "On logarithmic scales a power of n is a straight line: full attention, with n², is twice as "
               "steep as the others.");
-  show_curves(bench, costs, quantities[1], "Bytes held as n grows", {"full", "chunked", "local", "flash"},
-              "");
+  show_curves(bench, costs, storage, "Bytes held as n grows", {"full", "chunked", "local", "flash"}, "");
   show_growth_in_d(bench, costs, dimensions);
   show_crossings(bench, costs, longest);
   conclude(trace);

@@ -30,11 +30,25 @@ double y_of(const Curves& curves, double value) {
   return top + (1.0 - curves.vertical.place(value)) * plot_height;
 }
 
-/// A few positions that stand apart are written themselves.
+/// The positions, in order, but for those whose names would run into the one before.
+std::vector<double> with_room(const Curves& curves, std::vector<double> positions) {
+  constexpr double font_size = 12.0, gap = 6.0;
+  std::sort(positions.begin(), positions.end());
+  double free_from = 0.0;
+  std::erase_if(positions, [&](double position) {
+    const double half = text_width(tick(position), font_size) / 2, x = x_of(curves, position);
+    if (x - half < free_from) return true;
+    free_from = x + half + gap;
+    return false;
+  });
+  return positions;
+}
+
+/// A few positions are written themselves.
 std::vector<double> horizontal_ticks(const Curves& curves) {
   constexpr std::size_t most_positions = 10;
-  const bool stand_apart = curves.horizontal.is_logarithmic && curves.positions.size() <= most_positions;
-  return stand_apart ? curves.positions : ticks_of(curves.horizontal);
+  const bool are_few = curves.horizontal.is_logarithmic && curves.positions.size() <= most_positions;
+  return are_few ? with_room(curves, curves.positions) : ticks_of(curves.horizontal);
 }
 
 std::string frame_and_ticks(const Curves& curves) {

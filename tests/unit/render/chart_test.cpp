@@ -95,6 +95,14 @@ TEST_CASE("ticks are powers of ten where there are three") {
   CHECK(few[1] == Approx(4.0));
 }
 
+TEST_CASE("a position has no name where it would run into the one before") {
+  const auto drawing =
+      attn::svg::line_plot(logarithmic({400, 100, 101}, {{"only", {3.0, 1.0, 2.0}}})).elements;
+  CHECK(drawing.find(">100<") != drawing.npos);
+  CHECK(drawing.find(">101<") == drawing.npos);
+  CHECK(drawing.find(">400<") != drawing.npos);
+}
+
 TEST_CASE("the ninth line of a plot has the first one's colour, dashed") {
   std::vector<attn::Curves::Line> all;
   for (int i = 0; i < 9; ++i) all.push_back({std::string(1, static_cast<char>('a' + i)), {1, 2.0 + i}});
