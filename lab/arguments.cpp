@@ -64,7 +64,7 @@ Command parse(int argc, char** argv) {
   if (name == "diff") return parse_diff(argc - 1, argv + 1);
   if (name == "bench") return parse_bench(argc - 1, argv + 1);
   if (name == "list") {
-    if (argc > 2 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h"))
+    if (argc == 3 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h"))
       return PrintText{"attnlab list: the lessons in the order in which to learn them, one a line\n"};
     if (argc > 2)
       throw Error(fmt::format("list takes no argument, but \"{}\" is given; valid: attnlab list", argv[2]));

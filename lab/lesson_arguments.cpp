@@ -34,8 +34,7 @@ std::string value_name(const OptionInfo& info) {
 
 /// What an option is where it is not given and has no value of its own.
 std::string_view otherwise_of(const OptionInfo& info, const Lesson& lesson) {
-  const bool is_shared_among_heads = info.otherwise == "d_model / heads";
-  return is_shared_among_heads && !lesson.uses("heads") ? "d_model" : info.otherwise;
+  return info.otherwise == lessons::width_of_a_head && !lesson.uses("heads") ? "d_model" : info.otherwise;
 }
 
 std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repeatable,

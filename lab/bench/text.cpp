@@ -97,9 +97,8 @@ std::string heading(const BenchReport& report) {
                      (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
   const auto kernels = run.kernels.empty() ? "" : fmt::format("  kernels={}", fmt::join(run.kernels, ","));
   const auto options = fmt::format(
-      "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}{}  scores={}  dtype={}  threads={}  isa={}  OpenBLAS={} "
-      " "
-      "rounds={}",
+      "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}{}  scores={}  dtype={}  threads={}  isa={}  "
+      "OpenBLAS={}  rounds={}",
       fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads, masks, kernels,
       name_of(setting.scores), run.dtype, setting.threads, report.isa, report.blas_core, run.effort.rounds);
   return "bench: attention kernels timed against each other as n grows\n" + line + "\n" + wrapped(options, 2);

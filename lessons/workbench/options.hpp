@@ -61,6 +61,9 @@ struct Options {
   std::set<std::string_view> typed{};  ///< keys of the options that were typed, not defaults
 };
 
+/// What an option is in lessons with heads where it is not given.
+inline constexpr std::string_view width_of_a_head = "d_model / heads";
+
 /// How an option is called and explained. Lessons list the keys of the options that they use; the key is the
 /// flag, except where two options of different type share a flag.
 struct OptionInfo {
@@ -87,8 +90,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("source", options.source, "TEXT", "the sentence that keys and values come from");
   option("target", options.target, "TEXT", "the sentence that queries come from");
   option("d-model", options.d_model, "N", "numbers in a token's vector", "8");
-  option("d-k", options.d_k, "N", "numbers in a query and in a key", "d_model / heads");
-  option("d-v", options.d_v, "N", "numbers in a value", "d_model / heads");
+  option("d-k", options.d_k, "N", "numbers in a query and in a key", width_of_a_head);
+  option("d-v", options.d_v, "N", "numbers in a value", width_of_a_head);
   option("d-a", options.d_a, "N", "hidden units that compare a query with a key",
          "as many as a state or a token's vector has numbers");
   visit(OptionInfo{"d-k-list", "d-k", "N,N,…", "the dimensions to compare"}, options.d_k_list);

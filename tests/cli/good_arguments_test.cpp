@@ -85,7 +85,7 @@ TEST_CASE("list shows the lessons in the order in which to learn them") {
 
 TEST_CASE("every command has a help page") {
   for (const std::string command : {"list", "tour", "diff", "bench"})
-    CHECK(contains(output_of(command + " --help"), command));
+    CHECK(contains(output_of(command + " --help"), "attnlab " + command));
 }
 
 TEST_CASE("the help of tour names no option that it refuses") {

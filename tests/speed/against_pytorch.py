@@ -8,9 +8,9 @@ then some of PyTorch, and again. A ratio is taken within each pair of turns, fro
 printed is the median of these ratios with the lowest and the highest one. Of PyTorch the way that is the fastest in
 that turn counts. `bound` is the ratio that the same operations would have at the processor's peak of multiply-adds,
 which bench measures in the same run: a goal above it is out of reach on that machine. Below stands the ratio to each
-way by itself; `in place` is one that nobody writes in a model, with
-all that is large in memory that was allocated before, and does not count. float32, one sample, 8 heads,
-d_k = d_v = 64. Not part of tests/run: no test depends on time.
+way by itself; `in place` is one that nobody writes in a model, with all that is large in memory that was allocated
+before, and does not count. float32, one sample, 8 heads, d_k = d_v = 64. Not part of tests/run: no test depends on
+time.
 """
 
 import argparse
@@ -159,9 +159,11 @@ def pytorch_calls(torch, case, n):
         return torch.autograd.grad(way(*inputs), inputs, d_output)
 
     passes = forward_and_backward if case.endswith("backward") else forward
+    calls = {way.__name__.replace("_", " "): functools.partial(passes, way) for way in ways}
     if passes is forward:
-        ways.append(linear_in_place(torch, n) if case == "linear" else way_in_place(torch, n, causal))
-    return {way.__name__.replace("_", " "): functools.partial(passes, way) for way in ways}
+        in_place = linear_in_place(torch, n) if case == "linear" else way_in_place(torch, n, causal)
+        calls[IN_PLACE] = functools.partial(forward, in_place)
+    return calls
 
 
 def compare(torch, arguments, case, n):

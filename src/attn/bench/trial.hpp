@@ -22,8 +22,9 @@ struct Trials {
   double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
 };
 
-/// Runs the kernel in a process of its own, twice where it is quick. The process is ended where a run takes
-/// longer than `seconds`.
+/// Runs the kernel in a process of its own, twice where it is quick. The process is ended where one of these
+/// runs takes longer than `seconds`. As for `run_in_child`, nothing may have been computed on several threads
+/// before.
 /// The operands stay as they are. Memory counts from the moment when the kernel's code, its threads and the
 /// buffers of BLAS are in place. Instantiated for float and double.
 template <class T>

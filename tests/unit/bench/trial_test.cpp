@@ -82,9 +82,9 @@ TEST_CASE("a trial that takes too long is ended") {
 TEST_CASE("the limit of a trial is that of each run") {
   auto operands = draw_operands<double>(small);
   const auto nearly_too_slow = plain_and([](const Setting& setting) {
-    if (setting.n == small.n) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    if (setting.n == small.n) std::this_thread::sleep_for(std::chrono::milliseconds(400));
   });
-  CHECK(std::holds_alternative<Trials>(try_out(nearly_too_slow, operands, small, 1.0)));
+  CHECK(std::holds_alternative<Trials>(try_out(nearly_too_slow, operands, small, 0.7)));
 }
 
 TEST_CASE("a trial tells how it ended") {

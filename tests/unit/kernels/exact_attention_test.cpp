@@ -41,6 +41,25 @@ bool all_zero(const std::vector<T>& numbers) {
 
 }  // namespace
 
+TEST_CASE("axes may be empty, forward and backward", "[exact_kernels]") {
+  for (std::size_t Sizes::*axis : {&Sizes::n_q, &Sizes::n_k, &Sizes::d_k, &Sizes::d_v}) {
+    ExactProblem problem;
+    problem.sizes = {.samples = 2, .heads = 2, .kv_heads = 1, .n_q = 5, .n_k = 7, .d_k = 4, .d_v = 3};
+    problem.sizes.*axis = 0;
+    problem.draw(1);
+    const auto expected = run<double>(kernels().front(), problem);
+    for_each_version(problem.sizes, [&](const Kernel& kernel, const std::string& name) {
+      INFO(name);
+      const auto actual = run<double>(kernel, problem);
+      CHECK(relative_error(actual.output, expected.output, 1.0) < 1e-13);
+      CHECK(relative_error(actual.log_sum_exp, expected.log_sum_exp, 1.0) < 1e-13);
+      CHECK(relative_error(actual.d_query, expected.d_query, 1.0) < 1e-13);
+      CHECK(relative_error(actual.d_key, expected.d_key, 1.0) < 1e-13);
+      CHECK(relative_error(actual.d_value, expected.d_value, 1.0) < 1e-13);
+    });
+  }
+}
+
 TEST_CASE("the kernels are numbered, and the last one that fits is the fastest", "[exact]") {
   for (std::size_t i = 0; i < kernels().size(); ++i) {
     CHECK(kernels()[i].number == static_cast<int>(i) + 1);

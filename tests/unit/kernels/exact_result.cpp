@@ -29,7 +29,8 @@ class Call {
         d_output_(rounded<T>(problem.d_output)) {
     const auto nan = std::numeric_limits<T>::quiet_NaN();
     result.output.assign(d_output_.size(), nan);
-    result.log_sum_exp.assign(query_.size() / problem.sizes.d_k, nan);
+    const auto& sizes = problem.sizes;
+    result.log_sum_exp.assign(sizes.samples * sizes.heads * sizes.n_q, nan);
     result.d_query.assign(query_.size(), nan);
     result.d_key.assign(key_.size(), nan);
     result.d_value.assign(value_.size(), nan);

@@ -21,10 +21,9 @@ struct Sizes {
 
 /// Which keys a query may see. Query i stands at position i + n_k − n_q.
 struct Visibility {
-  bool causal = false;                  ///< no later key
-  std::optional<std::size_t> window{};  ///< no key more than so many positions away
-  std::vector<std::size_t>
-      key_lengths{};  ///< [sample] keys that are no padding, at most n_k; all where empty
+  bool causal = false;                     ///< no later key
+  std::optional<std::size_t> window{};     ///< no key more than so many positions away
+  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding; all n_k where empty or more
 };
 
 /// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output

@@ -17,14 +17,13 @@ using exact::Sizes;
 template <class T>
 struct Forward {
   Sizes sizes;
-  bool causal = false;  ///< query i, at position i + n_k − n_q, sees no later key
-  std::vector<std::size_t>
-      key_lengths{};         ///< [sample] keys that are no padding, at most n_k; all where empty
-  const T* query = nullptr;  ///< [sample×head×query×d_k]
-  const T* key = nullptr;    ///< [sample×kv_head×key×d_k]
-  const T* value = nullptr;  ///< [sample×kv_head×key×d_v]
-  T* output = nullptr;       ///< [sample×head×query×d_v]
-  int threads = 1;           ///< changes no digit of the result
+  bool causal = false;                     ///< query i, at position i + n_k − n_q, sees no later key
+  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding; all n_k where empty or more
+  const T* query = nullptr;                ///< [sample×head×query×d_k]
+  const T* key = nullptr;                  ///< [sample×kv_head×key×d_k]
+  const T* value = nullptr;                ///< [sample×kv_head×key×d_v]
+  T* output = nullptr;                     ///< [sample×head×query×d_v]
+  int threads = 1;                         ///< changes no digit of the result
 };
 
 }  // namespace attn::linear_time
