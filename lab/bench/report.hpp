@@ -24,8 +24,8 @@ std::string bench_json(const BenchReport& report);
 /// A line of names and one for each pass of a kernel at a length.
 std::string bench_csv(const BenchReport& report);
 
-/// Times and rates over n on logarithmic scales. Throws attn::Error where no kernel was timed
-/// forward at two of them.
+/// Times and rates over n on logarithmic scales. Throws attn::Error where no kernel was timed forward
+/// at two lengths.
 std::string bench_svg(const BenchReport& report);
 
 }  // namespace lab

@@ -4,8 +4,8 @@
 
 namespace attn::exact {
 
-/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head, as many as memory
-/// holds.
+/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head, of which there are to
+/// be no more than 2^29.
 template <class T>
 void blas_forward(const Forward<T>& problem);
 template <class T>

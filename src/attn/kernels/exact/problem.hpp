@@ -7,8 +7,8 @@
 /// Exact attention, softmax(Q Kᵀ · scale) V, as a row of numbered kernels that do the same sums.
 namespace attn::exact {
 
-/// Lengths of the axes of one call; n and d may be 0. Query head i reads the keys and values of head ⌊i ·
-/// kv_heads / heads⌋.
+/// Lengths of the axes of one call; n and d may be 0. Query head i reads the keys and values of head
+/// ⌊i · kv_heads / heads⌋.
 struct Sizes {
   std::size_t samples = 1;
   std::size_t heads = 1;
@@ -23,7 +23,7 @@ struct Sizes {
 struct Visibility {
   bool causal = false;                     ///< no later key
   std::optional<std::size_t> window{};     ///< no key more than so many positions away
-  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding; all n_k where empty or more
+  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding, n_k at most; n_k where empty
 };
 
 /// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output

@@ -18,7 +18,7 @@ template <class T>
 struct Forward {
   Sizes sizes;
   bool causal = false;                     ///< query i, at position i + n_k − n_q, sees no later key
-  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding; all n_k where empty or more
+  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding, n_k at most; n_k where empty
   const T* query = nullptr;                ///< [sample×head×query×d_k]
   const T* key = nullptr;                  ///< [sample×kv_head×key×d_k]
   const T* value = nullptr;                ///< [sample×kv_head×key×d_v]
