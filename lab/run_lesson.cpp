@@ -7,12 +7,12 @@
 #include <filesystem>
 
 #include "attn/error.hpp"
-#include "attn/io/npz_writer.hpp"
-#include "attn/io/safetensors_writer.hpp"
-#include "attn/render/json.hpp"
-#include "attn/render/svg.hpp"
-#include "attn/render/text.hpp"
-#include "attn/trace/filter.hpp"
+#include "trace/npz/npz_writer.hpp"
+#include "trace/safetensors/safetensors_writer.hpp"
+#include "trace/json/json_writer.hpp"
+#include "trace/svg/svg.hpp"
+#include "trace/text/text.hpp"
+#include "trace/filter.hpp"
 #include "lab/threads.hpp"
 
 namespace lab {

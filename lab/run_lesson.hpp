@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "attn/trace/event.hpp"
+#include "trace/event.hpp"
 #include "lab/arguments.hpp"
 
 namespace lab {

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "attn/io/stored_trace.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace lab {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-#include "attn/kernels/fastest_attention.hpp"
+#include "fast/fastest_attention.hpp"
 #include "attn/layers/attention.hpp"
 #include "attn/layers/attention_gradient_check.hpp"
 #include "attn/ops/arithmetic.hpp"

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "attn/error.hpp"
-#include "attn/kernels/sparse_attention.hpp"
+#include "attn/efficient/sparse_attention.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/sparse_pattern.hpp"
 #include "lessons/efficient/variants.hpp"

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "attn/bench/yardstick.hpp"
+#include "fast/bench/yardstick.hpp"
 #include "attn/error.hpp"
 #include "lab/bench/progress_bar.hpp"
 #include "lab/bench/report.hpp"

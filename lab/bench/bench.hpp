@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "attn/bench/race.hpp"
-#include "attn/kernels/simd/isa.hpp"
+#include "fast/bench/race.hpp"
+#include "fast/simd/isa.hpp"
 
 namespace lab {
 

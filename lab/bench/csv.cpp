@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "attn/bench/figures.hpp"
+#include "fast/bench/figures.hpp"
 #include "lab/bench/report.hpp"
 
 namespace lab {

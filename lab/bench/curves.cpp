@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "attn/bench/summary.hpp"
+#include "fast/bench/summary.hpp"
 
 namespace lab {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "attn/bench/race.hpp"
-#include "attn/render/curve.hpp"
+#include "fast/bench/race.hpp"
+#include "trace/text/curve.hpp"
 
 namespace lab {
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "attn/bench/figures.hpp"
-#include "attn/bench/yardstick.hpp"
+#include "fast/bench/figures.hpp"
+#include "fast/bench/yardstick.hpp"
 #include "lab/bench/report.hpp"
 
 namespace lab {

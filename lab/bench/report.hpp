@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attn/bench/race.hpp"
+#include "fast/bench/race.hpp"
 #include "lab/bench/bench.hpp"
 
 namespace lab {

@@ -1,9 +1,9 @@
-#include "attn/render/svg.hpp"
+#include "trace/svg/svg.hpp"
 
 #include <fmt/format.h>
 
 #include "attn/error.hpp"
-#include "attn/render/svg_plot.hpp"
+#include "trace/svg/svg_plot.hpp"
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
-#include "attn/bench/figures.hpp"
-#include "attn/bench/yardstick.hpp"
+#include "fast/bench/figures.hpp"
+#include "fast/bench/yardstick.hpp"
 #include "attn/memory.hpp"
-#include "attn/render/chart.hpp"
+#include "trace/text/chart.hpp"
 #include "attn/text/width.hpp"
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"

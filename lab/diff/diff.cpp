@@ -6,12 +6,12 @@
 #include <optional>
 #include <utility>
 
-#include "attn/diff/diff_json.hpp"
-#include "attn/diff/text_page.hpp"
-#include "attn/diff/text_report.hpp"
-#include "attn/diff/trace_report.hpp"
+#include "trace/diff/diff_json.hpp"
+#include "trace/diff/text_page.hpp"
+#include "trace/diff/text_report.hpp"
+#include "trace/diff/trace_report.hpp"
 #include "attn/error.hpp"
-#include "attn/io/recorder.hpp"
+#include "trace/recorder.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
 

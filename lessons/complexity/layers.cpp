@@ -4,13 +4,13 @@
 #include <cmath>
 #include <map>
 
-#include "attn/kernels/feature_maps.hpp"
-#include "attn/kernels/flash_attention.hpp"
-#include "attn/kernels/grouped_attention.hpp"
-#include "attn/kernels/linear_attention.hpp"
-#include "attn/kernels/low_rank_attention.hpp"
-#include "attn/kernels/recurrence.hpp"
-#include "attn/kernels/sparse_attention.hpp"
+#include "attn/efficient/feature_maps.hpp"
+#include "attn/efficient/flash_attention.hpp"
+#include "attn/efficient/grouped_attention.hpp"
+#include "attn/efficient/linear_attention.hpp"
+#include "attn/efficient/low_rank_attention.hpp"
+#include "attn/efficient/recurrence.hpp"
+#include "attn/efficient/sparse_attention.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/sparse_pattern.hpp"
 

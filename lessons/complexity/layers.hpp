@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "attn/kernels/meter.hpp"
+#include "attn/efficient/meter.hpp"
 #include "attn/random/random.hpp"
 #include "lessons/workbench/options.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "attn/kernels/flash_attention.hpp"
-#include "attn/kernels/sparse_attention.hpp"
+#include "attn/efficient/flash_attention.hpp"
+#include "attn/efficient/sparse_attention.hpp"
 #include "attn/ops/scoring.hpp"
 #include "lessons/efficient/variants.hpp"
 

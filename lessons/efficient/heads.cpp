@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "attn/kernels/grouped_attention.hpp"
+#include "attn/efficient/grouped_attention.hpp"
 #include "attn/layers/attention.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"

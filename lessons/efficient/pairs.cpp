@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "attn/kernels/known_masks.hpp"
-#include "attn/kernels/sparse_attention.hpp"
+#include "fast/known_masks.hpp"
+#include "attn/efficient/sparse_attention.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/sparse_pattern.hpp"
 #include "lessons/efficient/variants.hpp"

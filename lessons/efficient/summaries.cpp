@@ -7,10 +7,10 @@
 #include <cmath>
 #include <set>
 
-#include "attn/kernels/feature_maps.hpp"
-#include "attn/kernels/linear_attention.hpp"
-#include "attn/kernels/low_rank_attention.hpp"
-#include "attn/kernels/sparse_attention.hpp"
+#include "attn/efficient/feature_maps.hpp"
+#include "attn/efficient/linear_attention.hpp"
+#include "attn/efficient/low_rank_attention.hpp"
+#include "attn/efficient/sparse_attention.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "attn/kernels/fastest_attention.hpp"
-#include "attn/kernels/key_lists.hpp"
-#include "attn/kernels/meter.hpp"
+#include "fast/fastest_attention.hpp"
+#include "attn/efficient/key_lists.hpp"
+#include "attn/efficient/meter.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attn/trace/trace.hpp"
+#include "trace/trace.hpp"
 
 namespace lessons {
 

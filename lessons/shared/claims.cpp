@@ -6,7 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "attn/kernels/fastest_attention.hpp"
+#include "fast/fastest_attention.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"

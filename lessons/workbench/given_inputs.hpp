@@ -1,7 +1,7 @@
 #pragma once
 
-#include "attn/io/stored_trace.hpp"
-#include "attn/trace/given.hpp"
+#include "trace/stored_trace.hpp"
+#include "trace/given.hpp"
 #include "lessons/workbench/options.hpp"
 
 namespace lessons {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "attn/trace/event.hpp"
+#include "trace/event.hpp"
 
 namespace lessons {
 

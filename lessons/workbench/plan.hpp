@@ -4,7 +4,7 @@
 
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"
-#include "attn/trace/given.hpp"
+#include "trace/given.hpp"
 #include "lessons/workbench/options.hpp"
 
 namespace lessons {

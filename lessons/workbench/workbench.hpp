@@ -8,7 +8,7 @@
 
 #include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
-#include "attn/trace/trace.hpp"
+#include "trace/trace.hpp"
 #include "lessons/workbench/plan.hpp"
 
 namespace lessons {

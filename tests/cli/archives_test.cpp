@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "attn/io/stored_trace.hpp"
+#include "trace/stored_trace.hpp"
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
 

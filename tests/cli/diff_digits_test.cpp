@@ -6,9 +6,9 @@
 #include <random>
 #include <regex>
 
-#include "attn/io/npz_writer.hpp"
-#include "attn/io/safetensors_writer.hpp"
-#include "attn/io/stored_trace.hpp"
+#include "trace/npz/npz_writer.hpp"
+#include "trace/safetensors/safetensors_writer.hpp"
+#include "trace/stored_trace.hpp"
 #include "tests/cli/stored_runs.hpp"
 
 namespace {

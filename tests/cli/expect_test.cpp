@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <xtensor/xbuilder.hpp>
 
-#include "attn/io/npz_writer.hpp"
+#include "trace/npz/npz_writer.hpp"
 #include "tests/cli/stored_runs.hpp"
 
 namespace {

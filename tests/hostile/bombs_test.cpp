@@ -2,9 +2,9 @@
 #include <fstream>
 
 #include "tests/hostile/handmade_zip.hpp"
-#include "tests/unit/io/safetensors_file.hpp"
-#include "tests/unit/io/stored_files.hpp"
-#include "tests/unit/io/zip_file.hpp"
+#include "tests/unit/trace/safetensors_file.hpp"
+#include "tests/unit/trace/stored_files.hpp"
+#include "tests/unit/trace/zip_file.hpp"
 #include "tests/unit/temporary_file.hpp"
 
 using Catch::Matchers::Contains;

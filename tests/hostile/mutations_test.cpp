@@ -5,10 +5,10 @@
 #include <iterator>
 
 #include "attn/error.hpp"
-#include "attn/io/stored_trace.hpp"
+#include "trace/stored_trace.hpp"
 #include "attn/text/word_vectors.hpp"
 #include "tests/hostile/mutator.hpp"
-#include "tests/unit/io/zip_file.hpp"
+#include "tests/unit/trace/zip_file.hpp"
 #include "tests/unit/temporary_file.hpp"
 
 namespace {

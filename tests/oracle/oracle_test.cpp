@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/io/stored_trace.hpp"
+#include "trace/stored_trace.hpp"
 #include "tests/cli/program.hpp"
 
 using nlohmann::json;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "attn/io/stored_trace.hpp"
+#include "trace/stored_trace.hpp"
 
 /// A trace that a test puts together.
 class MemoryTrace : public attn::StoredTrace {

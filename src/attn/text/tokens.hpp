@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/trace/event.hpp"
+#include "attn/axis_labels.hpp"
 
 namespace attn {
 

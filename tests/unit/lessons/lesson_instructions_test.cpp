@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "attn/render/text.hpp"
+#include "trace/text/text.hpp"
 #include "lessons/lesson.hpp"
-#include "tests/unit/kernels/each_isa.hpp"
+#include "tests/unit/fast/each_isa.hpp"
 
 using lessons::Options;
 

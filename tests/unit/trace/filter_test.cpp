@@ -1,9 +1,9 @@
-#include "attn/trace/filter.hpp"
+#include "trace/filter.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "attn/error.hpp"
-#include "attn/trace/trace.hpp"
+#include "trace/trace.hpp"
 
 using attn::Tensor;
 

@@ -1,4 +1,4 @@
-#include "attn/trace/trace.hpp"
+#include "trace/trace.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

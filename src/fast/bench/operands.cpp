@@ -1,0 +1,84 @@
+#include "fast/bench/operands.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+namespace attn::bench {
+
+namespace {
+
+constexpr double rise_per_key = 0.1;
+
+/// Of mean 0 and variance 1: the sum of four uniform numbers, which is nearly normal and drawn quickly.
+template <class T>
+class NearlyNormal {
+ public:
+  T operator()() {
+    const std::uint64_t bits = generator_();
+    const auto sum =
+        static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
+    return static_cast<T>((sum / 65535.0 - 2.0) * std::sqrt(3.0));
+  }
+
+ private:
+  std::mt19937_64 generator_{42};
+};
+
+using Shape4 = std::array<std::size_t, 4>;
+
+/// The first component of each query is √d_k and that of key j is 0.1 · j, so that, divided by √d_k, they add
+/// 0.1 · j to the score.
+template <class T>
+void make_scores_rise(Operands<T>& operands) {
+  const std::size_t n_k = operands.key.shape(2), d_k = operands.key.shape(3);
+  for (std::size_t i = 0; i < operands.query.size(); i += d_k)
+    operands.query.data()[i] = static_cast<T>(std::sqrt(static_cast<double>(d_k)));
+  for (std::size_t row = 0; row * d_k < operands.key.size(); ++row)
+    operands.key.data()[row * d_k] = static_cast<T>(rise_per_key * static_cast<double>(row % n_k));
+}
+
+}  // namespace
+
+template <class T>
+Operands<T> draw_operands(const Setting& setting) {
+  const std::size_t n = setting.n, d_k = setting.d_k, d_v = setting.d_v;
+  NearlyNormal<T> normal;
+  const auto drawn = [&](std::size_t heads, std::size_t width) {
+    Tensor<T, 4> tensor(Shape4{1, heads, n, width});
+    for (T& element : tensor) element = normal();
+    return tensor;
+  };
+  const auto zeros = [&](std::size_t heads, std::size_t width) {
+    return Tensor<T, 4>(Shape4{1, heads, n, width}, T{0});
+  };
+
+  Operands<T> operands;
+  operands.query = drawn(setting.heads, d_k);
+  operands.key = drawn(setting.kv_heads, d_k);
+  operands.value = drawn(setting.kv_heads, d_v);
+  operands.output = zeros(setting.heads, d_v);
+  operands.log_sum_exp = Tensor<T, 3>({1, setting.heads, n}, T{0});
+  if (setting.scores == Scores::rising) make_scores_rise(operands);
+  if (!setting.backward) return operands;
+  operands.d_output = drawn(setting.heads, d_v);
+  operands.d_query = zeros(setting.heads, d_k);
+  operands.d_key = zeros(setting.kv_heads, d_k);
+  operands.d_value = zeros(setting.kv_heads, d_v);
+  return operands;
+}
+
+double operand_bytes(const Setting& setting, std::size_t element_size) {
+  const double both_ways = setting.backward ? 2.0 : 1.0;
+  const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
+  const double a_head = both_ways * (d_k + d_v) + 1.0, a_kv_head = both_ways * (d_k + d_v);
+  const double a_token =
+      static_cast<double>(setting.heads) * a_head + static_cast<double>(setting.kv_heads) * a_kv_head;
+  return static_cast<double>(setting.n) * a_token * static_cast<double>(element_size);
+}
+
+template Operands<float> draw_operands(const Setting&);
+template Operands<double> draw_operands(const Setting&);
+
+}  // namespace attn::bench

@@ -1,0 +1,50 @@
+#include "fast/exact/kernels.hpp"
+
+#include <algorithm>
+
+#include "fast/exact/blas.hpp"
+#include "fast/exact/plain.hpp"
+#include "fast/exact/simd.hpp"
+#include "fast/exact/tiled.hpp"
+
+namespace attn::exact {
+
+namespace {
+
+bool always(const Sizes&) {
+  return true;
+}
+
+/// Up to 2^29 scores of a head, which are 4 GiB in float64.
+bool scores_fit_in_memory(const Sizes& sizes) {
+  return sizes.n_k == 0 || sizes.n_q <= (std::size_t{1} << 29) / sizes.n_k;
+}
+
+bool rows_fit_in_cache(const Sizes& sizes) {
+  return std::max(sizes.d_k, sizes.d_v) <= 256;
+}
+
+}  // namespace
+
+const std::vector<Kernel>& kernels() {
+  static const std::vector<Kernel> table = {
+      {1, "plain", "the formula as loops, one query after the other", always, "", plain_forward,
+       plain_forward, plain_backward, plain_backward},
+      {2, "blas", "all queries at once as two matrix products, which use what they read many times",
+       scores_fit_in_memory, "up to 2^29 scores of a head", blas_forward, blas_forward, blas_backward,
+       blas_backward},
+      {3, "tiled", "tiles with a running maximum and sum, so that no scores leave the cache", always, "",
+       tiled_forward, tiled_forward, tiled_backward, tiled_backward},
+      {4, "simd",
+       "the tiles stay in SIMD registers from the scores to the exponentials, and nothing is packed",
+       rows_fit_in_cache, "d_k and d_v up to 256", simd_forward, simd_forward, simd_backward, simd_backward},
+  };
+  return table;
+}
+
+const Kernel& fastest(const Sizes& sizes) {
+  return *std::find_if(kernels().rbegin(), kernels().rend(),
+                       [&](const Kernel& kernel) { return kernel.fits(sizes); });
+}
+
+}  // namespace attn::exact

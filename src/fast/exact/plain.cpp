@@ -1,0 +1,100 @@
+// Kernel 1: the formula as loops, one query after the other. It holds the scores of a single query, makes a
+// softmax of them in two passes and sums the values. Nothing is reused: each query reads all keys and values
+// again, and each sum is one long chain of additions that wait for one another. All other kernels are judged
+// by this one.
+#include "fast/exact/plain.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "fast/exact/group.hpp"
+#include "fast/exact/softmax.hpp"
+#include "fast/exact/visible.hpp"
+
+namespace attn::exact {
+
+namespace {
+
+template <class T>
+T dot(const T* x, const T* y, std::size_t length) {
+  return std::inner_product(x, x + length, y, T{0});
+}
+
+template <class T>
+void add_scaled(T factor, const T* x, T* sum, std::size_t length) {
+  for (std::size_t c = 0; c < length; ++c) sum[c] += factor * x[c];
+}
+
+/// Writes the weights of the keys that a query sees, one after the other, and returns their log-sum-exp.
+template <class T>
+T weigh(const Forward<T>& problem, const Head<T>& head, std::size_t query, const Range& keys, T* weights) {
+  const std::size_t d_k = problem.sizes.d_k;
+  for (std::size_t j = 0; j < keys.size(); ++j)
+    weights[j] = problem.scale * dot(head.query + query * d_k, head.key + (keys.begin + j) * d_k, d_k);
+  return softmax(weights, keys.size());
+}
+
+/// `weights` has room for a number per key, here and below.
+template <class T>
+void attend(const Forward<T>& problem, const Head<T>& head, std::size_t query, T* weights) {
+  const std::size_t d_v = problem.sizes.d_v;
+  const Range keys = visible_keys(problem.sizes, problem.visible, head.sample, query);
+  const T log_sum_exp = weigh(problem, head, query, keys, weights);
+  if (head.log_sum_exp != nullptr) head.log_sum_exp[query] = log_sum_exp;
+
+  T* output = head.output + query * d_v;
+  std::fill_n(output, d_v, T{0});
+  for (std::size_t j = 0; j < keys.size(); ++j)
+    add_scaled(weights[j], head.value + (keys.begin + j) * d_v, output, d_v);
+}
+
+/// Adds what one query contributes to the gradients. With weights w = softmax(s) and o = Σ wⱼ vⱼ the gradient
+/// of a score is dsⱼ = wⱼ (do·vⱼ − do·o).
+template <class T>
+void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, std::size_t query, T* weights) {
+  const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
+  const Range keys = visible_keys(problem.sizes, problem.visible, head.forward.sample, query);
+  weigh(problem, head.forward, query, keys, weights);
+
+  const T* d_output = head.d_output + query * d_v;
+  const T mean = dot(d_output, head.forward.output + query * d_v, d_v);
+  for (std::size_t j = keys.begin; j < keys.end; ++j) {
+    const T weight = weights[j - keys.begin];
+    const T d_weight = dot(d_output, head.forward.value + j * d_v, d_v);
+    const T d_score = weight * (d_weight - mean) * problem.scale;
+    add_scaled(weight, d_output, head.d_value + j * d_v, d_v);
+    add_scaled(d_score, head.forward.key + j * d_k, head.d_query + query * d_k, d_k);
+    add_scaled(d_score, head.forward.query + query * d_k, head.d_key + j * d_k, d_k);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void plain_forward(const Forward<T>& problem) {
+  const Sizes& sizes = problem.sizes;
+  for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
+    std::vector<T> weights(sizes.n_k);
+    const auto head = head_of(problem, task / sizes.heads, task % sizes.heads);
+    for (std::size_t query = 0; query < sizes.n_q; ++query) attend(problem, head, query, weights.data());
+  });
+}
+
+template <class T>
+void plain_backward(const Backward<T>& problem) {
+  const Sizes& sizes = problem.forward.sizes;
+  for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
+    std::vector<T> weights(sizes.n_k);
+    for (const auto& head : heads)
+      for (std::size_t query = 0; query < sizes.n_q; ++query)
+        attend_backward(problem.forward, head, query, weights.data());
+  });
+}
+
+template void plain_forward(const Forward<float>&);
+template void plain_forward(const Forward<double>&);
+template void plain_backward(const Backward<float>&);
+template void plain_backward(const Backward<double>&);
+
+}  // namespace attn::exact

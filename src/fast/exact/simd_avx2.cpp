@@ -1,0 +1,8 @@
+#include "fast/exact/simd_forward.hpp"
+
+namespace attn::exact {
+
+template BlockKernel<float> block_kernel<simd::Isa::avx2>();
+template BlockKernel<double> block_kernel<simd::Isa::avx2>();
+
+}  // namespace attn::exact

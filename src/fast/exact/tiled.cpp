@@ -1,0 +1,241 @@
+// Kernel 3: the same products, tile by tile, and never more scores than one tile. A running maximum and sum
+// make a softmax of pieces: when a later tile raises the maximum, what was summed so far is scaled down
+// (Milakov & Gimelshein 2018; Dao et al. 2022). A tile stays in the cache from its product to its
+// exponentials and the product with the values, so memory traffic no longer grows with n²; tiles that are
+// hidden altogether are skipped. Left to win: BLAS packs its operands anew for every tile, and exponentials
+// come one at a time.
+#include "fast/exact/tiled.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "fast/exact/gemm.hpp"
+#include "fast/exact/group.hpp"
+#include "fast/exact/visible.hpp"
+
+namespace attn::exact {
+
+namespace {
+
+constexpr std::size_t tile_queries = 64;
+constexpr std::size_t tile_keys = 128;
+
+/// A block of queries against a block of keys, of which each query sees some.
+struct Tile {
+  Range queries;
+  Range keys;
+};
+
+/// Calls `work(tile)` for all tiles of a block of queries in which something can be seen, in order.
+template <class Work>
+void for_each_tile(const Sizes& sizes, const Visibility& visible, std::size_t sample, const Range& queries,
+                   const Work& work) {
+  const Range keys = visible_keys(sizes, visible, sample, queries);
+  for (std::size_t begin = keys.begin; begin < keys.end; begin += tile_keys)
+    work(Tile{queries, {begin, std::min(begin + tile_keys, keys.end)}});
+}
+
+Range block_of_queries(const Sizes& sizes, std::size_t block) {
+  return {block * tile_queries, std::min((block + 1) * tile_queries, sizes.n_q)};
+}
+
+std::size_t query_blocks(const Sizes& sizes) {
+  return (sizes.n_q + tile_queries - 1) / tile_queries;
+}
+
+template <class T>
+Matrix<T> rows(const T* matrix, const Range& range, std::size_t columns) {
+  return {matrix + range.begin * columns, range.size(), columns};
+}
+
+/// The part of a tile's row that its query sees, as positions within the tile.
+Range visible_columns(const Sizes& sizes, const Visibility& visible, std::size_t sample, std::size_t query,
+                      const Range& tile) {
+  const Range keys = common(visible_keys(sizes, visible, sample, query), tile);
+  return {keys.begin - tile.begin, keys.end - tile.begin};
+}
+
+/// The softmax of a row of scores that comes in pieces, and the output that it weighs.
+template <class T>
+class RunningWeights {
+ public:
+  /// Turns a piece into weights relative to the maximum so far, 0 where the key is hidden, and scales
+  /// `output` [d_v] down to the same maximum.
+  void add(T* row, std::size_t length, const Range& visible, T* output, std::size_t d_v) {
+    T* const begin = row + visible.begin;
+    T* const end = row + visible.end;
+    std::fill(row, begin, T{0});
+    std::fill(end, row + length, T{0});
+    if (visible.empty()) return;
+    raise_maximum(*std::max_element(begin, end), output, d_v);
+    for (T* weight = begin; weight != end; ++weight) sum_ += * weight = std::exp(*weight - maximum_);
+  }
+
+  /// Divides the output by the sum of the weights.
+  void finish(T* output, std::size_t d_v) const {
+    if (sum_ > T{0}) std::transform(output, output + d_v, output, [this](T x) { return x / sum_; });
+  }
+
+  T log_sum_exp() const { return maximum_ + std::log(sum_); }
+
+ private:
+  void raise_maximum(T score, T* output, std::size_t d_v) {
+    if (score <= maximum_) return;
+    const T rescaling = std::exp(maximum_ - score);
+    sum_ *= rescaling;
+    std::transform(output, output + d_v, output, [rescaling](T x) { return x * rescaling; });
+    maximum_ = score;
+  }
+
+  T maximum_ = -std::numeric_limits<T>::infinity();
+  T sum_ = 0;
+};
+
+template <class T>
+void attend(const Forward<T>& problem, const Head<T>& head, const Range& queries) {
+  const Sizes& sizes = problem.sizes;
+  const std::size_t d_k = sizes.d_k, d_v = sizes.d_v;
+  std::vector<T> weights(tile_queries * tile_keys);
+  std::vector<RunningWeights<T>> softmax(queries.size());
+  T* const output = head.output + queries.begin * d_v;
+  std::fill_n(output, queries.size() * d_v, T{0});
+
+  for_each_tile(sizes, problem.visible, head.sample, queries, [&](const Tile& tile) {
+    const std::size_t length = tile.keys.size();
+    multiply(problem.scale, rows(head.query, queries, d_k), transposed(rows(head.key, tile.keys, d_k)),
+             weights.data());
+    for (std::size_t i = 0; i < queries.size(); ++i)
+      softmax[i].add(weights.data() + i * length, length,
+                     visible_columns(sizes, problem.visible, head.sample, queries.begin + i, tile.keys),
+                     output + i * d_v, d_v);
+    add_product({weights.data(), queries.size(), length}, rows(head.value, tile.keys, d_v), output);
+  });
+
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    softmax[i].finish(output + i * d_v, d_v);
+    if (head.log_sum_exp != nullptr) head.log_sum_exp[queries.begin + i] = softmax[i].log_sum_exp();
+  }
+}
+
+/// What is held of a block of queries on the way back.
+template <class T>
+struct Held {
+  std::vector<T> weights = std::vector<T>(tile_queries * tile_keys);
+  std::vector<T> d_scores = std::vector<T>(tile_queries * tile_keys);
+  std::vector<T> weight_sums = std::vector<T>(tile_queries);  ///< what weights are to be divided by
+};
+
+/// Computes the weights of a tile again, 0 where the key is hidden.
+template <class T>
+void weigh(const Forward<T>& problem, const Head<T>& head, const Tile& tile, Held<T>& held) {
+  const std::size_t d_k = problem.sizes.d_k, length = tile.keys.size();
+  multiply(problem.scale, rows(head.query, tile.queries, d_k), transposed(rows(head.key, tile.keys, d_k)),
+           held.weights.data());
+  for (std::size_t i = 0; i < tile.queries.size(); ++i) {
+    const std::size_t query = tile.queries.begin + i;
+    const Range visible = visible_columns(problem.sizes, problem.visible, head.sample, query, tile.keys);
+    const T log_sum_exp = head.log_sum_exp[query], sum = held.weight_sums[i];
+    T* const row = held.weights.data() + i * length;
+    std::fill(row, row + visible.begin, T{0});
+    std::fill(row + visible.end, row + length, T{0});
+    std::transform(row + visible.begin, row + visible.end, row + visible.begin,
+                   [=](T score) { return std::exp(score - log_sum_exp) / sum; });
+  }
+}
+
+/// A log-sum-exp is rounded, which makes all weights of a query wrong by the same factor. Where it is so
+/// large that this matters, they are summed in a pass of their own.
+template <class T>
+void sum_weights(const Forward<T>& problem, const Head<T>& head, const Range& queries, Held<T>& held) {
+  std::fill(held.weight_sums.begin(), held.weight_sums.end(), T{1});
+  const T* log_sum_exp = head.log_sum_exp;
+  if (std::none_of(log_sum_exp + queries.begin, log_sum_exp + queries.end,
+                   [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
+    return;
+  std::vector<T> sums(queries.size());
+  for_each_tile(problem.sizes, problem.visible, head.sample, queries, [&](const Tile& tile) {
+    weigh(problem, head, tile, held);
+    const T* row = held.weights.data();
+    for (T& sum : sums) {
+      sum = std::accumulate(row, row + tile.keys.size(), sum);
+      row += tile.keys.size();
+    }
+  });
+  std::transform(sums.begin(), sums.end(), held.weight_sums.begin(),
+                 [](T sum) { return sum > T{0} ? sum : T{1}; });
+}
+
+/// Turns the gradients of weights into those of the products q·k: ds = scale · w (dw − do·o).
+template <class T>
+void softmax_backward(const Forward<T>& problem, const BackwardHead<T>& head, const Tile& tile,
+                      Held<T>& held) {
+  const std::size_t d_v = problem.sizes.d_v, length = tile.keys.size();
+  for (std::size_t i = 0; i < tile.queries.size(); ++i) {
+    const T* d_output = head.d_output + (tile.queries.begin + i) * d_v;
+    const T* output = head.forward.output + (tile.queries.begin + i) * d_v;
+    const T mean = std::inner_product(d_output, d_output + d_v, output, T{0});
+    const T* weights = held.weights.data() + i * length;
+    T* d_scores = held.d_scores.data() + i * length;
+    std::transform(weights, weights + length, d_scores, d_scores,
+                   [&](T weight, T d_weight) { return problem.scale * weight * (d_weight - mean); });
+  }
+}
+
+template <class T>
+void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, const Tile& tile,
+                     Held<T>& held) {
+  const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
+  const Matrix<T> query = rows(head.forward.query, tile.queries, d_k);
+  const Matrix<T> key = rows(head.forward.key, tile.keys, d_k);
+  const Matrix<T> value = rows(head.forward.value, tile.keys, d_v);
+  const Matrix<T> d_output = rows(head.d_output, tile.queries, d_v);
+  weigh(problem, head.forward, tile, held);
+  multiply(T{1}, d_output, transposed(value), held.d_scores.data());
+  softmax_backward(problem, head, tile, held);
+
+  const Matrix<T> weights = {held.weights.data(), query.rows, key.rows};
+  const Matrix<T> d_scores = {held.d_scores.data(), query.rows, key.rows};
+  add_product(transposed(weights), d_output, head.d_value + tile.keys.begin * d_v);
+  add_product(d_scores, key, head.d_query + tile.queries.begin * d_k);
+  add_product(transposed(d_scores), query, head.d_key + tile.keys.begin * d_k);
+}
+
+}  // namespace
+
+template <class T>
+void tiled_forward(const Forward<T>& problem) {
+  const Sizes& sizes = problem.sizes;
+  const OneThreadEach products;
+  const std::size_t blocks = query_blocks(sizes);
+  for_each_task(sizes.samples * sizes.heads * blocks, problem.threads, [&](std::size_t task) {
+    const std::size_t index = task / blocks;
+    attend(problem, head_of(problem, index / sizes.heads, index % sizes.heads),
+           block_of_queries(sizes, task % blocks));
+  });
+}
+
+template <class T>
+void tiled_backward(const Backward<T>& problem) {
+  const Forward<T>& forward = problem.forward;
+  const OneThreadEach products;
+  for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
+    Held<T> held;
+    for (const auto& head : heads)
+      for (std::size_t block = 0; block < query_blocks(forward.sizes); ++block) {
+        const Range queries = block_of_queries(forward.sizes, block);
+        sum_weights(forward, head.forward, queries, held);
+        for_each_tile(forward.sizes, forward.visible, head.forward.sample, queries,
+                      [&](const Tile& tile) { attend_backward(forward, head, tile, held); });
+      }
+  });
+}
+
+template void tiled_forward(const Forward<float>&);
+template void tiled_forward(const Forward<double>&);
+template void tiled_backward(const Backward<float>&);
+template void tiled_backward(const Backward<double>&);
+
+}  // namespace attn::exact

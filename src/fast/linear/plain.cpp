@@ -1,0 +1,90 @@
+// Kernel 1: the formula as loops, one token after the other. A key is added to S and z, and a query reads
+// them: after all keys, or, if causal, after its own. Each token passes through the whole of S, which is read
+// and written again and again for two operations a number. Kernel 2 is judged by this one.
+#include "fast/linear/plain.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "fast/linear/head.hpp"
+#include "fast/parallel.hpp"
+
+namespace attn::linear_time {
+
+namespace {
+
+/// elu(x) + 1
+template <class T>
+T phi(T x) {
+  return x > T{0} ? x + T{1} : std::exp(x);
+}
+
+template <class T>
+class Summary {
+ public:
+  Summary(std::size_t d_k, std::size_t d_v) : d_k_(d_k), d_v_(d_v), S_(d_k * d_v), z_(d_k) {}
+
+  void add(const T* key, const T* value) {
+    for (std::size_t a = 0; a < d_k_; ++a) {
+      const T feature = phi(key[a]);
+      for (std::size_t b = 0; b < d_v_; ++b) S_[a * d_v_ + b] += feature * value[b];
+      z_[a] += feature;
+    }
+  }
+
+  void read(const T* query, T* output) const {
+    std::fill_n(output, d_v_, T{0});
+    T sum = 0;
+    for (std::size_t a = 0; a < d_k_; ++a) {
+      const T feature = phi(query[a]);
+      for (std::size_t b = 0; b < d_v_; ++b) output[b] += feature * S_[a * d_v_ + b];
+      sum += feature * z_[a];
+    }
+    if (sum == T{0}) return;
+    for (std::size_t b = 0; b < d_v_; ++b) output[b] /= sum;
+  }
+
+ private:
+  std::size_t d_k_, d_v_;
+  std::vector<T> S_;  ///< [d_k×d_v] Σ φ(k) vᵀ
+  std::vector<T> z_;  ///< [d_k] Σ φ(k)
+};
+
+/// How many keys a query sees.
+template <class T>
+std::size_t seen(const Forward<T>& problem, const Keys<T>& keys, std::size_t query) {
+  const Sizes& sizes = problem.sizes;
+  if (!problem.causal) return keys.count;
+  const std::size_t position_plus_one = query + 1 + sizes.n_k;
+  return std::min(keys.count, position_plus_one - std::min(position_plus_one, sizes.n_q));
+}
+
+template <class T>
+void attend(const Forward<T>& problem, const Keys<T>& keys, const Queries<T>& queries) {
+  const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
+  Summary<T> summary(d_k, d_v);
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < problem.sizes.n_q; ++i) {
+    for (; added < seen(problem, keys, i); ++added)
+      summary.add(keys.key + added * d_k, keys.value + added * d_v);
+    summary.read(queries.query + i * d_k, queries.output + i * d_v);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void plain_forward(const Forward<T>& problem) {
+  const Sizes& sizes = problem.sizes;
+  for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
+    const std::size_t sample = task / sizes.heads, head = task % sizes.heads;
+    attend(problem, keys_of(problem, sample, head * sizes.kv_heads / sizes.heads),
+           queries_of(problem, sample, head));
+  });
+}
+
+template void plain_forward(const Forward<float>&);
+template void plain_forward(const Forward<double>&);
+
+}  // namespace attn::linear_time

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+
+#include "fast/exact/visible.hpp"
+#include "fast/linear/head.hpp"
+#include "fast/simd/isa.hpp"
+
+namespace attn::linear_time {
+
+/// How the numbers of one call lie in buffers. All rows begin at 64 bytes and are filled up with zeros.
+template <class T>
+struct Layout {
+  std::size_t d_k;
+  std::size_t d_v;
+
+  static constexpr std::size_t padded(std::size_t length) {
+    constexpr std::size_t line = 64 / sizeof(T);
+    return (length + line - 1) / line * line;
+  }
+  std::size_t feature_width() const { return padded(d_k); }
+  std::size_t value_width() const { return padded(d_v); }
+
+  /// S [feature_width×value_width], and then z [feature_width].
+  std::size_t summary_size() const { return feature_width() * (value_width() + 1); }
+  std::size_t z_offset() const { return feature_width() * value_width(); }
+};
+
+/// Neighbouring positions of one key/value head and of the query heads that read it. Positions count from the
+/// beginning of the segment.
+template <class T>
+struct CausalSegment {
+  Keys<T> keys;               ///< positions 0, …, keys.count − 1; further ones hold padding
+  exact::Range queries;       ///< positions with a query; 0, 0 where there are none
+  const Queries<T>* readers;  ///< [head] from the query at position queries.begin on
+  std::size_t heads;
+  const T* before;  ///< the summary of all earlier segments
+};
+
+/// The loops over tokens, as compiled for one instruction set. All buffers are aligned to 64 bytes.
+template <class T>
+struct SegmentKernel {
+  std::size_t (*scratch_size)(const Layout<T>&);  ///< in numbers
+
+  /// summary = Σ over the keys
+  void (*summarise)(const Layout<T>&, const Keys<T>&, T* summary, T* scratch);
+
+  /// Outputs of queries that see what is summed up, and nothing else.
+  void (*read)(const Layout<T>&, const T* summary, const Queries<T>&, std::size_t count, T* scratch);
+
+  /// Outputs of a segment. `summary` becomes that of its keys, digit for digit as `summarise` has it.
+  void (*attend)(const Layout<T>&, const CausalSegment<T>&, T* summary, T* scratch);
+};
+
+template <simd::Isa, class T>
+SegmentKernel<T> segment_kernel();
+
+/// Positions to a chunk: whole blocks of rows, however many registers wide (see simd::Block).
+inline constexpr std::size_t chunk_size = 48;
+
+/// A sequence is cut into segments of this length; into longer ones where there would be too many.
+inline constexpr std::size_t segment_size = 64 * chunk_size;
+inline constexpr std::size_t most_segments = 16;
+
+}  // namespace attn::linear_time

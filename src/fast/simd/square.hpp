@@ -1,0 +1,63 @@
+#pragma once
+
+#include <algorithm>
+
+#include "fast/simd/transpose.hpp"
+
+namespace attn::simd {
+
+/// A part of a row-major matrix.
+template <class T>
+struct Rows {
+  T* data;
+  std::size_t stride;  ///< from row to row
+  std::size_t rows;
+  std::size_t columns;
+};
+
+/// Registers that hold as many rows as each has lanes.
+template <class T, class Arch>
+struct Square {
+  static constexpr std::size_t size = lanes<T, Arch>;
+
+  /// The first corner of a matrix; zeros where it is smaller.
+  ATTN_INLINE void load(Rows<const T> from) {
+    if (from.rows >= size && from.columns >= size) return load_whole(from.data, from.stride);
+    alignas(64) T padded[size * size] = {};
+    for (std::size_t r = 0; r < std::min(size, from.rows); ++r)
+      std::copy_n(from.data + r * from.stride, std::min(size, from.columns), padded + r * size);
+    load_whole(padded, size);
+  }
+
+  /// As much of it as the matrix has room for.
+  ATTN_INLINE void store(Rows<T> to) const {
+    if (to.rows >= size && to.columns >= size) return store_whole(to.data, to.stride);
+    alignas(64) T padded[size * size];
+    store_whole(padded, size);
+    for (std::size_t r = 0; r < std::min(size, to.rows); ++r)
+      std::copy_n(padded + r * size, std::min(size, to.columns), to.data + r * to.stride);
+  }
+
+  ATTN_INLINE void load_whole(const T* data, std::size_t stride) {
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < size; ++r) rows[r] = Vector<T, Arch>::load_unaligned(data + r * stride);
+  }
+
+  ATTN_INLINE void store_whole(T* data, std::size_t stride) const {
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < size; ++r) rows[r].store_unaligned(data + r * stride);
+  }
+
+  ATTN_INLINE void multiply(Vector<T, Arch> factor) {
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < size; ++r) rows[r] = rows[r] * factor;
+  }
+
+  ATTN_INLINE void transpose() {
+    simd::transpose(rows);
+  }
+
+  Vector<T, Arch> rows[size];
+};
+
+}  // namespace attn::simd

@@ -1,0 +1,70 @@
+#include "trace/any_tensor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace attn {
+
+namespace {
+
+/// At least one byte, so that there is somewhere to point to.
+std::vector<std::byte> room_for(Dtype dtype, const Shape& shape) {
+  return std::vector<std::byte>(std::max<std::size_t>(1, element_count(shape) * size_of(dtype)));
+}
+
+template <class T>
+void replace_nan(T* elements, std::size_t count) {
+  std::replace_if(
+      elements, elements + count, [](T element) { return std::isnan(element); },
+      std::numeric_limits<T>::quiet_NaN());
+}
+
+}  // namespace
+
+bool has_elements(const TensorView& tensor) {
+  return tensor.data != nullptr || element_count(tensor.shape) == 0;
+}
+
+std::size_t size_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float64:
+      return sizeof(double);
+    case Dtype::float32:
+      return sizeof(float);
+    case Dtype::int64:
+      return sizeof(std::int64_t);
+    case Dtype::boolean:
+      return sizeof(bool);
+  }
+  return 0;
+}
+
+AnyTensor::AnyTensor(Dtype dtype, Shape shape)
+    : dtype_(dtype), shape_(std::move(shape)), bytes_(room_for(dtype_, shape_)) {}
+
+AnyTensor::AnyTensor(const TensorView& view) : AnyTensor(view.dtype, view.shape) {
+  if (!has_elements(view)) throw std::invalid_argument("[AnyTensor] a tensor without its elements");
+  const auto size = element_count(shape_) * size_of(dtype_);
+  if (size > 0) std::memcpy(bytes_.data(), view.data, size);
+}
+
+AnyTensor::AnyTensor(Dtype dtype, Shape shape, std::vector<std::byte> elements)
+    : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(elements)) {
+  if (bytes_.size() != element_count(shape_) * size_of(dtype_))
+    throw std::invalid_argument("[AnyTensor] the elements are not as many as the shape asks for");
+  if (bytes_.empty()) bytes_.resize(1);
+}
+
+AnyTensor with_one_nan(const TensorView& tensor) {
+  AnyTensor copy(tensor);
+  const auto count = element_count(tensor.shape);
+  if (tensor.dtype == Dtype::float64) replace_nan(copy.elements<double>(), count);
+  if (tensor.dtype == Dtype::float32) replace_nan(copy.elements<float>(), count);
+  return copy;
+}
+
+}  // namespace attn

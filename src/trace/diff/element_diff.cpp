@@ -1,0 +1,112 @@
+#include "trace/diff/element_diff.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+
+namespace attn {
+
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+template <class T>
+std::span<const T> elements_of(const TensorView& tensor) {
+  return {static_cast<const T*>(tensor.data), element_count(tensor.shape)};
+}
+
+/// Calls `visit` with the elements in their own type.
+template <class Visitor>
+auto visit_elements(const TensorView& tensor, Visitor visit) {
+  switch (tensor.dtype) {
+    case Dtype::float32:
+      return visit(elements_of<float>(tensor));
+    case Dtype::int64:
+      return visit(elements_of<std::int64_t>(tensor));
+    case Dtype::boolean:
+      return visit(elements_of<bool>(tensor));
+    default:
+      return visit(elements_of<double>(tensor));
+  }
+}
+
+template <class A, class B>
+constexpr bool are_integers = std::is_integral_v<A>&& std::is_integral_v<B>;
+
+template <class A, class B>
+bool are_same(A a, B b) {
+  if constexpr (are_integers<A, B>) {
+    return std::int64_t{a} == std::int64_t{b};
+  } else {
+    const auto x = static_cast<double>(a), y = static_cast<double>(b);
+    return x == y || (x != x && y != y);
+  }
+}
+
+/// |a − b|, rounded once; infinite where there is no such number.
+template <class A, class B>
+double distance(A a, B b) {
+  if constexpr (are_integers<A, B>) {
+    const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+    return static_cast<double>(std::int64_t{a} > std::int64_t{b} ? x - y : y - x);
+  } else {
+    const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
+    return std::isnan(difference) ? infinite : difference;
+  }
+}
+
+template <class A, class B>
+void set_first(ElementDiff& diff, std::size_t offset, A a, B b) {
+  diff.first = offset;
+  if constexpr (std::is_same_v<A, B>) {
+    diff.first_a = a;
+    diff.first_b = b;
+  } else {
+    diff.first_a = static_cast<double>(a);
+    diff.first_b = static_cast<double>(b);
+  }
+}
+
+template <class A, class B>
+void add_unequal(ElementDiff& diff, std::size_t offset, A a, B b, const Tolerance& tolerance) {
+  const double absolute = distance(a, b), size = std::abs(static_cast<double>(b));
+  const double relative = absolute < infinite && size > 0.0 ? absolute / size : infinite;
+  if (absolute > diff.max_absolute) diff.farthest = offset;
+  diff.max_absolute = std::max(diff.max_absolute, absolute);
+  diff.max_relative = std::max(diff.max_relative, relative);
+  ++diff.unequal;
+  if (tolerance.allows(absolute, size)) return;
+  if (diff.beyond++ == 0) set_first(diff, offset, a, b);
+}
+
+template <class A, class B>
+ElementDiff compare(std::span<const A> a, std::span<const B> b, const Tolerance& tolerance) {
+  ElementDiff diff;
+  if constexpr (std::is_same_v<A, B>)
+    if (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0) return diff;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!are_same(a[i], b[i])) add_unequal(diff, i, a[i], b[i], tolerance);
+  return diff;
+}
+
+}  // namespace
+
+std::string to_string(const Number& number) {
+  return std::visit([](auto value) { return fmt::format("{}", value); }, number);
+}
+
+ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tolerance& tolerance) {
+  if (a.shape != b.shape)
+    throw std::invalid_argument(
+        fmt::format("[compare_elements] {} beside {}", to_string(a.shape), to_string(b.shape)));
+  return visit_elements(a, [&](auto from_a) {
+    return visit_elements(b, [&](auto from_b) { return compare(from_a, from_b, tolerance); });
+  });
+}
+
+}  // namespace attn

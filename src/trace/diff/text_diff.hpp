@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/diff/option_diff.hpp"
+#include "trace/diff/trace_diff.hpp"
+
+namespace attn {
+
+/// Where two printed traces differ: a number, a word, or a whole line that one of them lacks.
+struct TextPlace {
+  std::size_t line_a = 0;  ///< from 1 on; 0 where A lacks the line
+  std::size_t line_b = 0;
+  std::string text_a{};  ///< the lines
+  std::string text_b{};
+  std::string word_a{};  ///< the words in them; both are empty where only one has the line
+  std::string word_b{};
+  std::string row{};  ///< labels of a number in a table, as far as they can be told
+  std::string column{};
+};
+
+/// How an input, a step, a note… of a printed trace differs from the same one of the other.
+struct TextSectionDiff {
+  std::string lesson{};
+  std::string name{};      ///< the id of an input or step, the heading of all others
+  bool is_step = false;    ///< whether it is an input or step
+  std::size_t line_a = 0;  ///< of the heading, from 1 on; 0 where A lacks the section
+  std::size_t line_b = 0;
+  std::size_t numbers = 0;  ///< pairs of numbers; 0 where both print the same
+  std::size_t unequal = 0;  ///< those of them that are not printed the same
+  std::size_t beyond = 0;   ///< those of them that the tolerance does not accept
+  std::size_t words = 0;    ///< words that differ, or that only one has
+  double max_absolute = 0.0;
+  double max_relative = 0.0;
+  std::optional<TextPlace> first{};     ///< of the words and the numbers beyond the tolerance
+  std::optional<TextPlace> farthest{};  ///< the first number with the largest absolute error
+
+  bool is_in_both() const { return line_a > 0 && line_b > 0; }
+  Verdict verdict() const;
+};
+
+/// How two printed traces differ.
+struct TextDiff {
+  std::vector<OptionDiff> options{};
+  std::vector<TextSectionDiff> sections{};  ///< in the order of reading both side by side
+  bool claims_of_b_hold = true;             ///< where B is a run
+
+  /// The worst of all. Claims that do not hold are a difference.
+  Verdict verdict() const;
+
+  /// The first section that differs; null where none does.
+  const TextSectionDiff* first() const;
+};
+
+/// Compares two printed traces word for word, and number by number with the tolerance of the settings, which
+/// is none by default: a text is the same on every machine. Blanks, blank lines and colours do not count. A
+/// step that only one has leaves the others, whose numbers it shifts, as they are; apart from that order
+/// counts. With `only` in the settings the inputs and steps of those ids are compared, and nothing else.
+TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings = {});
+
+}  // namespace attn

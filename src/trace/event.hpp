@@ -1,0 +1,80 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attn/axis_labels.hpp"
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// One side of a comparison: `<= 1e-12`, `== 0`, `>= 1`.
+struct Limit {
+  enum class Comparison { at_most, equal, at_least };
+  Comparison comparison = Comparison::at_most;
+  double bound = 0.0;
+
+  /// Whether `value` satisfies the limit; never for NaN.
+  bool holds(double value) const;
+};
+
+Limit at_most(double bound);
+Limit exactly(double bound);
+Limit at_least(double bound);
+
+/// "<= 1e-12": the operator and the shortest form of the number.
+std::string to_string(const Limit& limit);
+
+/// What a claim says of this very run, and what was measured.
+struct Measurement {
+  std::string claim;
+  double value = 0.0;
+  Limit limit;
+
+  bool holds() const { return limit.holds(value); }
+};
+
+enum class Kind { note, input, step, claim, mistake };
+
+std::string_view name_of(Kind kind);
+
+/// One thing that happens in a lesson, as every renderer receives it. `tensor` is valid during the call only.
+struct Event {
+  Kind kind = Kind::note;
+  std::string id{};
+  std::string title{};
+  std::string formula{};
+  std::string note{};
+  std::vector<std::string> inputs{};         ///< ids of the tensors that a step was computed from
+  std::optional<TensorView> tensor{};        ///< of an input or step
+  std::vector<std::string> axes{};           ///< names of the tensor's axes
+  std::vector<AxisLabels> labels{};          ///< as many as axes
+  bool distribution = false;                 ///< rows along the last axis are shares of attention
+  bool curve = false;                        ///< values along the last axis are points of a line
+  std::optional<Measurement> measurement{};  ///< of a claim
+};
+
+/// The value of one option as it was in effect: unset, flag, number, text or list.
+using ConfigValue =
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                 std::vector<std::string>, std::vector<std::vector<std::string>>>;
+
+/// What stands before the events of a trace.
+struct Header {
+  std::string lesson;
+  std::string title;
+  std::vector<std::pair<std::string, ConfigValue>> config;
+};
+
+/// Receives the events of a lesson in order: a renderer, a recorder, a comparison.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void receive(const Event& event) = 0;
+};
+
+}  // namespace attn

@@ -1,0 +1,51 @@
+#include "trace/filter.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attn/error.hpp"
+
+namespace attn {
+
+namespace {
+
+/// Whether an id is the selected one or belongs to the selected group.
+bool selects(std::string_view selection, std::string_view id) {
+  return selection.ends_with('/') ? id.starts_with(selection) : id == selection;
+}
+
+}  // namespace
+
+bool is_selected(std::string_view id, const std::vector<std::string>& wanted) {
+  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
+                                       [&](const auto& selection) { return selects(selection, id); });
+}
+
+Filter::Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only)
+    : next_(next), wanted_(std::move(wanted)), shapes_only_(shapes_only) {}
+
+void Filter::receive(const Event& event) {
+  if (wanted_.empty() && !shapes_only_) return next_.receive(event);
+  if (!event.tensor) return;
+  seen_.push_back(event.id);
+  if (!is_selected(event.id, wanted_)) return;
+  if (!shapes_only_) return next_.receive(event);
+  Event outline = event;
+  outline.tensor->data = nullptr;
+  next_.receive(outline);
+}
+
+void Filter::require_all_seen() const {
+  for (const auto& selection : wanted_) {
+    const bool found =
+        std::any_of(seen_.begin(), seen_.end(), [&](const auto& id) { return selects(selection, id); });
+    if (!found)
+      throw Error(fmt::format("--steps {0}: this lesson has no step {0}; valid: {1}", selection,
+                              fmt::join(seen_, ", ")));
+  }
+}
+
+}  // namespace attn

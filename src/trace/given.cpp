@@ -1,0 +1,93 @@
+#include "trace/given.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <limits>
+
+#include "attn/error.hpp"
+
+namespace attn {
+
+namespace {
+
+/// "(2, 3)": where the element at a row-major offset stands.
+std::string index_of(std::size_t offset, const Shape& shape) {
+  Shape index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis]) index[axis] = offset % shape[axis];
+  return fmt::format("({})", fmt::join(index, ", "));
+}
+
+/// Calls `use(offset, element)` for every element in the type that it is stored in.
+template <class Use>
+void for_each_element(const AnyTensor& tensor, Use use) {
+  const auto view = tensor.view();
+  const auto count = element_count(view.shape);
+  const auto visit = [&](const auto* elements) {
+    for (std::size_t i = 0; i < count; ++i) use(i, elements[i]);
+  };
+  switch (view.dtype) {
+    case Dtype::float64:
+      return visit(static_cast<const double*>(view.data));
+    case Dtype::float32:
+      return visit(static_cast<const float*>(view.data));
+    case Dtype::int64:
+      return visit(static_cast<const std::int64_t*>(view.data));
+    case Dtype::boolean:
+      return visit(static_cast<const bool*>(view.data));
+  }
+}
+
+template <class T, class Stored>
+bool holds(Stored value) {
+  if constexpr (std::is_same_v<T, bool>) return value == Stored(0) || value == Stored(1);
+  if constexpr (std::is_floating_point_v<T>) return std::isfinite(static_cast<T>(value));
+  constexpr double largest_exact = 9007199254740992.0;  // 2^53
+  if constexpr (std::is_floating_point_v<Stored>)
+    return std::trunc(value) == value && std::abs(value) <= static_cast<Stored>(largest_exact);
+  return true;
+}
+
+template <class T>
+std::string_view valid_elements() {
+  if constexpr (std::is_same_v<T, bool>) return "0 or 1, where 1 means may be seen";
+  if constexpr (std::is_same_v<T, std::int64_t>) return "whole numbers";
+  if constexpr (std::is_same_v<T, float>) return "finite numbers up to 3.4e38, the largest of float32";
+  return "finite numbers";
+}
+
+template <class T>
+void copy_as(const std::string& id, const AnyTensor& given, T* elements) {
+  for_each_element(given, [&](std::size_t offset, auto value) {
+    if (!holds<T>(value))
+      throw Error(fmt::format("{} in --input has {} at {}; valid: {}", id, value,
+                              index_of(offset, given.shape()), valid_elements<T>()));
+    elements[offset] = static_cast<T>(value);
+  });
+}
+
+}  // namespace
+
+void copy_elements(const std::string& id, const AnyTensor& given, Dtype dtype, void* elements) {
+  switch (dtype) {
+    case Dtype::float64:
+      return copy_as(id, given, static_cast<double*>(elements));
+    case Dtype::float32:
+      return copy_as(id, given, static_cast<float*>(elements));
+    case Dtype::int64:
+      return copy_as(id, given, static_cast<std::int64_t*>(elements));
+    case Dtype::boolean:
+      return copy_as(id, given, static_cast<bool*>(elements));
+  }
+}
+
+std::string shape_with_axes(const Shape& shape, const std::vector<std::string>& axes) {
+  if (shape.empty()) return "(scalar)";
+  if (axes.size() != shape.size()) return to_string(shape);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < shape.size(); ++i) parts.push_back(fmt::format("{} {}", shape[i], axes[i]));
+  return fmt::format("({})", fmt::join(parts, " × "));
+}
+
+}  // namespace attn

@@ -1,0 +1,15 @@
+#include "trace/id.hpp"
+
+#include <algorithm>
+
+namespace attn {
+
+bool is_valid_id(std::string_view id) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./=-").find(c) != std::string_view::npos;
+  };
+  return !id.empty() && std::all_of(id.begin(), id.end(), allowed);
+}
+
+}  // namespace attn

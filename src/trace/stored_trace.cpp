@@ -1,0 +1,68 @@
+#include "trace/stored_trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "trace/json/json_reader.hpp"
+#include "trace/npz/npz_reader.hpp"
+#include "trace/safetensors/safetensors_reader.hpp"
+
+namespace attn {
+
+namespace {
+
+enum class FileFormat { npz, safetensors, json, unknown };
+
+/// By the first bytes: an archive has its signature, a text none below the space, and a safetensors file
+/// begins with the eight bytes of a length.
+FileFormat format_of(std::string_view beginning) {
+  constexpr std::size_t length_size = 8;
+  if (beginning.starts_with("PK")) return FileFormat::npz;
+  const auto first = beginning.substr(0, length_size);
+  const bool has_text =
+      first.find_first_not_of(" \t\r\n") != first.npos &&
+      std::none_of(first.begin(), first.end(), [](char c) { return static_cast<unsigned char>(c) < '\t'; });
+  const auto start = beginning.find_first_not_of(" \t\r\n");
+  if (has_text && start != beginning.npos && beginning[start] == '{') return FileFormat::json;
+  if (beginning.size() > length_size && beginning[length_size] == '{') return FileFormat::safetensors;
+  return FileFormat::unknown;
+}
+
+[[noreturn]] void refuse_format(const File& file, std::string_view beginning) {
+  if (beginning.empty())
+    refuse(file.path(), "it is empty", "an .npz, .safetensors or JSON file with tensors");
+  if (beginning.starts_with("\x93NUMPY"))
+    refuse(file.path(), "it is an .npy file: one array without an id", "numpy.savez(FILE, ID=ARRAY, ...)");
+  refuse(
+      file.path(),
+      "it begins with " + in_message(beginning.substr(0, 8)) + ", as no npz, safetensors or JSON file does",
+      "an .npz, .safetensors or JSON file with tensors");
+}
+
+}  // namespace
+
+const StoredTensor* StoredTrace::find(std::string_view id) const {
+  const auto found =
+      std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& tensor) { return tensor.id == id; });
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<StoredTrace> open_trace(const std::string& path) {
+  File file(path);
+  std::array<char, 64> buffer{};
+  const std::string_view beginning(buffer.data(), file.read(0, buffer.data(), buffer.size()));
+  switch (format_of(beginning)) {
+    case FileFormat::npz:
+      return open_npz(std::move(file));
+    case FileFormat::safetensors:
+      return open_safetensors(std::move(file));
+    case FileFormat::json:
+      return open_json(std::move(file));
+    case FileFormat::unknown:
+      break;
+  }
+  refuse_format(file, beginning);
+}
+
+}  // namespace attn

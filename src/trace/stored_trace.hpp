@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/any_tensor.hpp"
+#include "trace/event.hpp"
+
+namespace attn {
+
+/// What is known of a stored tensor before its elements are read.
+struct StoredTensor {
+  std::string id;
+  Dtype dtype = Dtype::float64;  ///< as which it is read
+  std::string stored_dtype{};    ///< as NumPy calls what the file holds: "float16", "bfloat16", "uint8", …
+  Shape shape{};
+  std::optional<Kind> kind{};        ///< input or step, where the file says so
+  std::vector<std::string> axes{};   ///< as many as the shape has, or none where the file names none
+  std::vector<AxisLabels> labels{};  ///< as many as axes
+};
+
+/// What a trace tells of an event in words: its title, formula and note, and of a claim what was measured.
+struct StoredWords {
+  std::string id;
+  std::vector<std::pair<std::string, std::string>> members{};  ///< texts as they are, all others as JSON
+};
+
+/// Tensors under their ids, as a trace or somebody's own program left them: an npz, safetensors or JSON file,
+/// or a run that was recorded. Files keep their elements until `read` asks for them.
+class StoredTrace {
+ public:
+  virtual ~StoredTrace() = default;
+
+  /// The lesson and its config; empty where the file is not a trace of ours.
+  const Header& header() const { return header_; }
+
+  /// In the order of the file.
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }
+
+  /// Null where there is none of that id.
+  const StoredTensor* find(std::string_view id) const;
+
+  /// Of every event, in the order of the file; none of a file that has no words, as archives have not.
+  const std::vector<StoredWords>& words() const { return words_; }
+
+  /// The elements of `tensors()[index]`, converted exactly to its dtype: half precision and bfloat16 to
+  /// float32, every integer to int64. Throws Error, with the file and the id, where the file does not hold
+  /// what it promises.
+  virtual AnyTensor read(std::size_t index) const = 0;
+
+ protected:
+  Header header_;
+  std::vector<StoredTensor> tensors_;
+  std::vector<StoredWords> words_;
+};
+
+/// Opens an .npz, .safetensors or JSON file; its first bytes decide which. No more memory is taken than the
+/// file itself can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and more than 100
+/// times its size is refused. Throws Error, with the path and what is wrong, for a file
+/// that cannot be read, is none of these, is truncated or contradicts itself, and for elements of a type that
+/// no tensor has (objects, complex numbers, text).
+std::unique_ptr<StoredTrace> open_trace(const std::string& path);
+
+}  // namespace attn

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/event.hpp"
+
+namespace attn {
+
+/// A scale on which values are placed: linear, or logarithmic where all values are positive and the largest
+/// is over a hundred times the smallest.
+struct Scale {
+  double low = 0.0;
+  double high = 1.0;
+  bool is_logarithmic = false;
+
+  /// Where a value lies between low and high, from 0 to 1; 0.5 on a scale of one value.
+  double place(double value) const;
+
+  /// The value at such a place.
+  double value_at(double place) const;
+};
+
+/// The scale of these values; those that are not finite are left out.
+Scale scale_of(const std::vector<double>& values);
+
+/// Values to write beside a scale: its powers of ten where it is logarithmic and has three at least, else
+/// both ends and three between them.
+std::vector<double> ticks_of(const Scale& scale);
+
+/// A tensor whose last axis holds the points of a line: one line for each entry of the axes before it.
+struct Curves {
+  struct Line {
+    std::string name;  ///< of the entry; empty for a tensor of rank 1
+    std::vector<double> values;
+  };
+  std::vector<double>
+      positions;  ///< of the points: the labels of the last axis where they are numbers, else indices
+  std::string axis;
+  std::vector<Line> lines;
+  Scale horizontal, vertical;
+};
+
+/// A value beside a scale: four digits, and whole numbers below a thousand million in full.
+std::string tick(double value);
+
+/// The curves of a step of rank 1 or 2. Where the values need a logarithmic scale, positions that grow
+/// eightfold get one as well, so that a power of the position is a straight line.
+Curves curves_of(const Event& event);
+
+}  // namespace attn

@@ -1,0 +1,409 @@
+#include "trace/text/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trace/text/ansi.hpp"
+#include "trace/text/heatmap.hpp"
+#include "attn/text/width.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr std::size_t indent = 2;
+constexpr std::size_t longest_label = 12;
+constexpr std::size_t shortest_label = 6;  // a column is not made narrower at the cost of its label
+constexpr std::size_t elided_above = 1000;
+constexpr std::size_t edge = 3;
+
+/// What is shown along an axis: indices, with nothing for what is left out between them.
+using Positions = std::vector<std::optional<std::size_t>>;
+
+Positions positions_along(std::size_t length, bool elided) {
+  Positions positions;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (elided && length > 2 * edge && i == edge) {
+      positions.emplace_back();
+      i = length - edge;
+    }
+    positions.emplace_back(i);
+  }
+  return positions;
+}
+
+bool is_float(Dtype dtype) {
+  return dtype == Dtype::float64 || dtype == Dtype::float32;
+}
+
+double largest_magnitude(const TensorView& tensor) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < element_count(tensor.shape); ++i) {
+    const double magnitude = std::abs(tensor.at(i));
+    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
+  }
+  return largest;
+}
+
+/// Writes all numbers of one tensor in the same notation.
+class NumberFormat {
+ public:
+  NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
+    if (!is_float(tensor.dtype)) return;
+    const double largest = largest_magnitude(tensor);
+    const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
+    scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
+  }
+
+  std::string operator()(std::size_t offset) const {
+    switch (tensor_.dtype) {
+      case Dtype::int64:
+        return fmt::format("{}", static_cast<const std::int64_t*>(tensor_.data)[offset]);
+      case Dtype::boolean:
+        return tensor_.at(offset) != 0.0 ? "1" : "·";
+      default:
+        if (std::isnan(tensor_.at(offset))) return "nan";  // whatever its sign
+        return without_negative_zero(scientific_ ? fmt::format("{:.{}e}", tensor_.at(offset), precision_)
+                                                 : fmt::format("{:.{}f}", tensor_.at(offset), precision_));
+    }
+  }
+
+ private:
+  static std::string without_negative_zero(std::string number) {
+    const auto mantissa = std::string_view(number).substr(0, number.find('e'));
+    const bool is_zero = mantissa.find_first_not_of("-0.") == std::string_view::npos;
+    return is_zero && mantissa.front() == '-' ? number.substr(1) : number;
+  }
+
+  const TensorView& tensor_;
+  int precision_;
+  bool scientific_ = false;
+};
+
+/// One table of a tensor: the last two axes (or the last one) at fixed indices of those before.
+struct Grid {
+  std::size_t index = 0;  ///< among all grids, in C order
+  std::size_t sample = 0;
+  std::string caption{};
+  bool left_out = false;  ///< stands for the grids that are not shown
+};
+
+/// Lengths of `count` blocks as even as possible.
+std::vector<std::size_t> even_blocks(std::size_t columns, std::size_t count) {
+  std::vector<std::size_t> blocks(count, columns / count);
+  for (std::size_t i = 0; i < columns % count; ++i) ++blocks[i];
+  return blocks;
+}
+
+/// The fewest blocks of columns such that each fits, and the last one beside what stands at its right.
+std::vector<std::size_t> split_columns(std::size_t columns, std::size_t capacity, std::size_t last_capacity) {
+  for (std::size_t count = 1; count < columns; ++count) {
+    const auto blocks = even_blocks(columns, count);
+    if (blocks.front() <= capacity && blocks.back() <= last_capacity) return blocks;
+  }
+  return even_blocks(columns, std::max<std::size_t>(columns, 1));
+}
+
+std::string trimmed_line(const std::string& line) {
+  return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+}
+
+/// Measures one tensor's text, then draws it.
+class TableLayout {
+ public:
+  TableLayout(const Event& event, const TextStyle& style);
+  std::string draw() const;
+
+ private:
+  struct Block {
+    std::size_t first = 0;
+    std::size_t last = 0;
+    bool is_last = false;
+  };
+
+  std::size_t rank() const { return tensor_.shape.size(); }
+  std::size_t row_length() const { return tensor_.shape.back(); }
+  bool has_rows() const { return leading_axes_ + 2 == rank(); }
+
+  std::vector<Grid> grids() const;
+  Grid descend(const Grid& grid, std::size_t axis, std::size_t position) const;
+  std::string label(std::size_t axis, std::optional<std::size_t> position, std::size_t sample,
+                    std::size_t width) const;
+  std::size_t row_offset(const Grid& grid, std::size_t row) const;
+  std::optional<std::size_t> strongest_key(std::size_t offset) const;
+  std::string strongest(const Grid& grid, std::size_t row) const;
+
+  void measure();
+  void measure(const Grid& grid);
+  std::size_t columns_that_fit(std::size_t column_width, std::size_t reserved) const;
+  bool fits_beside(std::size_t row_label_width);
+  void choose_widths();
+
+  std::string draw(const Grid& grid) const;
+  std::string draw(const Grid& grid, const Block& block) const;
+  std::string draw_head(const Grid& grid, const Block& block) const;
+  std::string draw_row(const Grid& grid, const Block& block, std::optional<std::size_t> row) const;
+  std::string draw_cell(std::size_t offset) const;
+  std::string start_of_line(const std::string& label) const;
+
+  const Event& event_;
+  const TensorView& tensor_;
+  TextStyle style_;
+  NumberFormat number_;
+  bool elided_;
+  std::size_t leading_axes_ = 0;  ///< axes whose every entry has a grid of its own
+  Positions rows_, columns_;
+  std::vector<Grid> grids_;
+
+  std::size_t row_label_width_ = 0;
+  std::size_t column_label_width_ = 0;
+  std::size_t number_width_ = 0;
+  std::size_t column_width_ = 0;
+  std::size_t key_width_ = 0;        ///< of the names of the strongest keys
+  std::size_t share_width_ = 0;      ///< of their shares
+  std::size_t strongest_width_ = 0;  ///< of the column of both with the blank before it, 0 without it
+};
+
+TableLayout::TableLayout(const Event& event, const TextStyle& style)
+    : event_(event),
+      tensor_(*event.tensor),
+      style_(style),
+      number_(tensor_, style.precision),
+      elided_(is_elided(tensor_, style)) {
+  const bool rows_have_own_columns = rank() == 2 && event.axes[0] == "batch" && event.labels[1].per_sample();
+  leading_axes_ = rank() - (rank() == 1 || rows_have_own_columns ? 1 : 2);
+  rows_ = has_rows() ? positions_along(tensor_.shape[rank() - 2], elided_) : Positions{0};
+  columns_ = positions_along(row_length(), elided_);
+  grids_ = grids();
+  measure();
+}
+
+std::vector<Grid> TableLayout::grids() const {
+  std::vector<Grid> grids = {{}};
+  for (std::size_t axis = 0; axis < leading_axes_; ++axis) {
+    std::vector<Grid> next;
+    for (const auto& grid : grids) {
+      if (grid.left_out) {
+        next.push_back(grid);
+        continue;
+      }
+      for (const auto& position : positions_along(tensor_.shape[axis], elided_))
+        next.push_back(position ? descend(grid, axis, *position) : Grid{.caption = "…", .left_out = true});
+    }
+    grids = std::move(next);
+  }
+  return grids;
+}
+
+Grid TableLayout::descend(const Grid& grid, std::size_t axis, std::size_t position) const {
+  const std::size_t sample = event_.axes[axis] == "batch" ? position : grid.sample;
+  const auto name = fmt::format("{} {}", event_.axes[axis], label(axis, position, sample, style_.width));
+  return {.index = grid.index * tensor_.shape[axis] + position,
+          .sample = sample,
+          .caption = grid.caption.empty() ? name : grid.caption + " · " + name};
+}
+
+/// The label of an entry of an axis, or else its index; "…" for what is left out.
+std::string TableLayout::label(std::size_t axis, std::optional<std::size_t> position, std::size_t sample,
+                               std::size_t width) const {
+  if (!position) return "…";
+  const auto& labels = event_.labels[axis];
+  return labels.empty() ? fmt::format("{}", *position)
+                        : shorten(printable(labels.of(sample)[*position]), width);
+}
+
+std::size_t TableLayout::row_offset(const Grid& grid, std::size_t row) const {
+  const std::size_t rows = has_rows() ? tensor_.shape[rank() - 2] : 1;
+  return (grid.index * rows + row) * row_length();
+}
+
+/// The first key with the largest share, where shares that differ by rounding only count as the same.
+std::optional<std::size_t> TableLayout::strongest_key(std::size_t offset) const {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < row_length(); ++i) largest = std::max(largest, tensor_.at(offset + i));
+  if (!(largest > 0.0)) return std::nullopt;
+  const double tie = largest * (1.0 - (tensor_.dtype == Dtype::float32 ? 1e-5 : 1e-9));
+  std::size_t key = 0;
+  while (!(tensor_.at(offset + key) >= tie)) ++key;
+  return key;
+}
+
+std::string TableLayout::strongest(const Grid& grid, std::size_t row) const {
+  const std::size_t offset = row_offset(grid, row);
+  const auto key = strongest_key(offset);
+  if (!key) return "";
+  const auto name = label(rank() - 1, key, grid.sample, longest_label);
+  return fmt::format("  → {}  {}", pad_right(name, key_width_), number_(offset + *key));
+}
+
+void TableLayout::measure() {
+  for (const auto& grid : grids_)
+    if (!grid.left_out) measure(grid);
+  if (event_.distribution)
+    strongest_width_ =
+        1 + std::max(display_width("   strongest"), display_width("   →   ") + key_width_ + share_width_);
+  choose_widths();
+}
+
+void TableLayout::measure(const Grid& grid) {
+  const auto widen = [](std::size_t& width, const std::string& text) {
+    width = std::max(width, display_width(text));
+  };
+  for (const auto& column : columns_)
+    widen(column_label_width_, label(rank() - 1, column, grid.sample, longest_label));
+  for (const auto& row : rows_) {
+    if (!row) continue;
+    if (has_rows()) widen(row_label_width_, label(rank() - 2, row, grid.sample, longest_label));
+    const std::size_t offset = row_offset(grid, *row);
+    for (const auto& column : columns_)
+      if (column) widen(number_width_, number_(offset + *column));
+    const auto key = event_.distribution ? strongest_key(offset) : std::nullopt;
+    if (!key) continue;
+    widen(key_width_, label(rank() - 1, key, grid.sample, longest_label));
+    widen(share_width_, number_(offset + *key));
+  }
+}
+
+std::size_t TableLayout::columns_that_fit(std::size_t column_width, std::size_t reserved) const {
+  const std::size_t taken = indent + row_label_width_ + reserved;
+  return taken < style_.width ? (style_.width - taken) / (column_width + 2) : 0;
+}
+
+/// Takes columns as wide as their labels where all of them then fit side by side, otherwise shortens labels.
+/// Whether all columns fit.
+bool TableLayout::fits_beside(std::size_t row_label_width) {
+  row_label_width_ = row_label_width;
+  column_width_ = std::max(number_width_, column_label_width_);
+  if (columns_that_fit(column_width_, strongest_width_) >= columns_.size()) return true;
+  column_width_ = std::max(number_width_, std::min(column_label_width_, shortest_label));
+  return columns_that_fit(column_width_, strongest_width_) >= columns_.size();
+}
+
+/// The name of the row axis stands above the row labels, unless the table fits only without it.
+void TableLayout::choose_widths() {
+  const std::size_t labels = row_label_width_;
+  const std::size_t named =
+      std::max(labels, display_width(event_.axes[has_rows() ? rank() - 2 : rank() - 1]));
+  if (!fits_beside(named) && !fits_beside(labels)) fits_beside(named);
+}
+
+std::string TableLayout::draw() const {
+  std::string text;
+  for (const auto& grid : grids_) {
+    if (!text.empty()) text += '\n';
+    const auto caption = shorten(grid.caption, style_.width - indent);
+    if (!caption.empty())
+      text += std::string(indent, ' ') + (style_.color ? ansi::styled(caption, ansi::bold) : caption) + '\n';
+    if (!grid.left_out) text += draw(grid);
+  }
+  return text;
+}
+
+std::string TableLayout::draw(const Grid& grid) const {
+  const auto blocks = split_columns(columns_.size(), columns_that_fit(column_width_, 0),
+                                    columns_that_fit(column_width_, strongest_width_));
+  std::string text;
+  Block block;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    block = {block.last, block.last + blocks[i], i + 1 == blocks.size()};
+    if (i > 0) text += '\n';
+    text += draw(grid, block);
+  }
+  return text;
+}
+
+std::string TableLayout::draw(const Grid& grid, const Block& block) const {
+  std::string text = draw_head(grid, block);
+  for (const auto& row : rows_) text += trimmed_line(draw_row(grid, block, row));
+  return text;
+}
+
+std::string TableLayout::start_of_line(const std::string& label) const {
+  return std::string(indent, ' ') + pad_right(label, row_label_width_) + ' ';
+}
+
+std::string TableLayout::draw_head(const Grid& grid, const Block& block) const {
+  const std::size_t columns_axis = rank() - 1;
+  const auto& corner = event_.axes[has_rows() ? rank() - 2 : columns_axis];
+  const bool corner_fits = display_width(corner) <= row_label_width_;
+  std::string text;
+  if (has_rows() && corner_fits) text += start_of_line("") + ' ' + event_.axes[columns_axis] + '\n';
+  if (has_rows() && !corner_fits)
+    text += trimmed_line(start_of_line(corner + " × " + event_.axes[columns_axis]));
+  std::string line = start_of_line(corner_fits ? corner : "");
+  for (std::size_t i = block.first; i < block.last; ++i)
+    line += ' ' + pad_left(label(columns_axis, columns_[i], grid.sample, column_width_), column_width_) + ' ';
+  if (block.is_last && strongest_width_ > 0) line += "  strongest";
+  return text + trimmed_line(line);
+}
+
+std::string TableLayout::draw_row(const Grid& grid, const Block& block,
+                                  std::optional<std::size_t> row) const {
+  std::string line = start_of_line(has_rows() ? label(rank() - 2, row, grid.sample, longest_label) : "");
+  for (std::size_t i = block.first; i < block.last; ++i)
+    line += row && columns_[i] ? draw_cell(row_offset(grid, *row) + *columns_[i])
+                               : ' ' + pad_left("…", column_width_) + ' ';
+  if (row && block.is_last && strongest_width_ > 0) line += strongest(grid, *row);
+  return line;
+}
+
+std::string TableLayout::draw_cell(std::size_t offset) const {
+  const auto cell = ' ' + pad_left(number_(offset), column_width_) + ' ';
+  if (!style_.color || !event_.distribution) return cell;
+  const auto color = heat(tensor_.at(offset));
+  if (!color) return cell;
+  return ansi::styled(cell, fmt::format("48;5;{};38;5;{}", color->background, color->foreground));
+}
+
+/// Bytes of the control character, line separator or mark of direction that a text begins with; 0 for others.
+std::size_t control_length(std::string_view text) {
+  const std::pair<std::string_view, std::string_view> ranges[] = {{{"\0", 1}, "\x1F"},
+                                                                  {"\x7F", "\x7F"},
+                                                                  {"\u0080", "\u009F"},
+                                                                  {"\u2028", "\u202E"},
+                                                                  {"\u2066", "\u2069"}};
+  for (const auto& [first, last] : ranges) {
+    const auto start = text.substr(0, first.size());
+    if (start.size() == first.size() && start >= first && start <= last) return first.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool is_elided(const TensorView& tensor, const TextStyle& style) {
+  const auto is_long = [](std::size_t length) { return length > 2 * edge; };
+  return !style.full && element_count(tensor.shape) > elided_above &&
+         std::any_of(tensor.shape.begin(), tensor.shape.end(), is_long);
+}
+
+std::string format_scalar(const TensorView& tensor, const TextStyle& style) {
+  if (tensor.dtype == Dtype::boolean) return tensor.at(0) != 0.0 ? "true" : "false";
+  return NumberFormat(tensor, style.precision)(0);
+}
+
+std::string format_table(const Event& event, const TextStyle& style) {
+  return TableLayout(event, style).draw();
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t control = control_length(text);
+    if (control == 0) {
+      result += text.front();
+    } else {
+      const bool is_ascii = static_cast<unsigned char>(text.front()) < 0x20;
+      result += is_ascii ? std::string("\xE2\x90") + static_cast<char>(0x80 + text.front()) : "�";
+    }
+    text.remove_prefix(std::max<std::size_t>(control, 1));
+  }
+  return result;
+}
+
+}  // namespace attn

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "trace/event.hpp"
+
+namespace attn {
+
+/// How a text trace looks.
+struct TextStyle {
+  int precision = 4;  ///< digits after the decimal point
+  bool full = false;  ///< never elide a large tensor
+  bool color = false;
+  std::size_t width = 80;  ///< columns, 20 or more; wider tensors are split into blocks of columns
+};
+
+/// Whether the table of such a tensor leaves out all but the edges of its long axes, as NumPy does.
+bool is_elided(const TensorView& tensor, const TextStyle& style);
+
+/// A tensor of rank 0 as one number.
+std::string format_scalar(const TensorView& tensor, const TextStyle& style);
+
+/// A tensor of rank 1 or more as lines of text, indented by two columns: its last two axes are the rows and
+/// the columns of a table, every entry of the axes before them has a table with a caption. A vector is one
+/// row. Rows of attention end with the key that has the largest share of it.
+std::string format_table(const Event& event, const TextStyle& style);
+
+/// The text with signs in place of the characters that would move the cursor or reorder a line.
+std::string printable(std::string_view text);
+
+}  // namespace attn

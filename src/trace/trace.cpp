@@ -1,0 +1,146 @@
+#include "trace/trace.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "attn/error.hpp"
+#include "trace/id.hpp"
+
+namespace attn {
+
+bool Limit::holds(double value) const {
+  switch (comparison) {
+    case Comparison::at_most:
+      return value <= bound;
+    case Comparison::equal:
+      return value == bound;
+    case Comparison::at_least:
+      return value >= bound;
+  }
+  return false;
+}
+
+Limit at_most(double bound) {
+  return {Limit::Comparison::at_most, bound};
+}
+
+Limit exactly(double bound) {
+  return {Limit::Comparison::equal, bound};
+}
+
+Limit at_least(double bound) {
+  return {Limit::Comparison::at_least, bound};
+}
+
+std::string to_string(const Limit& limit) {
+  const char* operators[] = {"<=", "==", ">="};
+  return fmt::format("{} {}", operators[static_cast<int>(limit.comparison)], limit.bound);
+}
+
+std::string_view name_of(Kind kind) {
+  const std::string_view names[] = {"note", "input", "step", "claim", "mistake"};
+  return names[static_cast<int>(kind)];
+}
+
+void Trace::label(const std::string& axis, AxisLabels labels) {
+  labels_[axis] = std::move(labels);
+}
+
+void Trace::note(const std::string& id, const std::string& title, const std::string& text,
+                 const std::string& formula) {
+  send({.kind = Kind::note, .id = id, .title = title, .formula = formula, .note = text});
+}
+
+void Trace::claim(const Claim& claim) {
+  Event event{.kind = Kind::claim,
+              .id = claim.id,
+              .title = claim.claim,
+              .formula = claim.formula,
+              .note = claim.note};
+  event.measurement = Measurement{claim.claim, claim.value, claim.limit};
+  all_claims_hold_ = all_claims_hold_ && event.measurement->holds();
+  send(event);
+}
+
+std::string Trace::find(const std::string& name) const {
+  for (auto group = prefix_; !group.empty(); group.erase(group.find_last_of('/', group.size() - 2) + 1))
+    if (ids_.count(group + name) > 0) return group + name;
+  return name;
+}
+
+void Trace::require_all_given_used() const {
+  if (given_ == nullptr) return;
+  for (const auto& [id, tensor] : *given_)
+    if (std::find(input_ids_.begin(), input_ids_.end(), id) == input_ids_.end())
+      throw Error(
+          fmt::format("{} in --input is no input of this run; valid: {}", id, fmt::join(input_ids_, ", ")));
+}
+
+void Trace::replace(const About& about, TensorView tensor, void* elements) const {
+  if (!is_given(about.id)) return;
+  const auto id = prefix_ + about.id;
+  const auto& given = given_->at(id);
+  auto axes = about.axes;
+  const bool has_batch = tensor.shape.size() == axes.size() + 1;
+  if (has_batch) axes.insert(axes.begin(), "batch");
+  const bool shows_batch = has_batch && (batched_ || given.shape().size() == tensor.shape.size());
+  if (has_batch && !shows_batch) {
+    axes.erase(axes.begin());
+    tensor.shape.erase(tensor.shape.begin());
+  }
+  if (given.shape() != tensor.shape)
+    throw Error(fmt::format("{} in --input has the shape ({}); valid for this run: {}", id,
+                            to_string(given.shape()), shape_with_axes(tensor.shape, axes)));
+  copy_elements(id, given, tensor.dtype, elements);
+}
+
+void Trace::require_equal(const About& about, const TensorView& expected, const TensorView& given) const {
+  for (std::size_t i = 0; i < element_count(expected.shape); ++i)
+    if (expected.at(i) != given.at(i))
+      throw Error(
+          fmt::format("{}{} in --input has {} where this run has {}; it follows from the other inputs and "
+                      "the options; valid: leave it out",
+                      prefix_, about.id, given.at(i), expected.at(i)));
+}
+
+void Trace::emit(Kind kind, const About& about, TensorView tensor) {
+  if (kind == Kind::input) input_ids_.push_back(prefix_ + about.id);
+  Event event{.kind = kind,
+              .id = about.id,
+              .title = about.title,
+              .formula = about.formula,
+              .note = about.note,
+              .axes = about.axes,
+              .distribution = about.distribution,
+              .curve = about.curve};
+  for (const auto& name : about.from) event.inputs.push_back(find(name));
+  const bool has_batch = tensor.shape.size() == about.axes.size() + 1;
+  if (!has_batch && tensor.shape.size() != about.axes.size())
+    throw std::logic_error(fmt::format("[trace] {} has rank {} but {} axes are named", about.id,
+                                       tensor.shape.size(), about.axes.size()));
+  const bool shows_batch = has_batch && batched_;
+  if (has_batch && !batched_) tensor.shape.erase(tensor.shape.begin());
+  if (shows_batch) event.axes.insert(event.axes.begin(), "batch");
+
+  for (const auto& axis : event.axes) {
+    const auto found = labels_.find(axis);
+    const bool shown = found != labels_.end() && (shows_batch || !found->second.per_sample());
+    event.labels.push_back(shown ? found->second : AxisLabels{});
+  }
+  event.tensor = std::move(tensor);
+  send(event);
+}
+
+void Trace::send(Event event) {
+  event.id = prefix_ + event.id;
+  if (!is_valid_id(event.id)) throw std::logic_error(fmt::format("[trace] \"{}\" is no valid id", event.id));
+  if (!ids_.insert(event.id).second)
+    throw std::logic_error(fmt::format("[trace] id {} is used twice", event.id));
+  sink_.receive(event);
+}
+
+}  // namespace attn

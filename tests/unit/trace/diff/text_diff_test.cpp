@@ -1,0 +1,235 @@
+#include "trace/diff/text_diff.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "trace/diff/text_report.hpp"
+
+using attn::compare_texts;
+using attn::DiffSettings;
+using attn::Verdict;
+
+namespace {
+
+const std::string header = R"(sdpa: scaled dot-product attention
+──────────────────────────────────
+  sentence="the cat"  d_k=2  seed=42  causal
+  precision=4
+
+)";
+
+const std::string idea = R"(The idea
+  A query is compared with every key.
+
+)";
+
+const std::string scores = R"(1  How well does each query match
+   each key?
+  scores = Q Kᵀ   [query 2 × key 2]   from Q [2×2], K [2×2]
+
+         key
+  query      the      cat
+  the     1.2500  -0.5000
+  cat     0.7500     -inf
+
+)";
+
+const std::string weights = R"(2  Each row becomes shares of attention
+  weights = softmax(scaled)   [query 2 × key 2]   from scores [2×2]
+
+         key
+  query     the     cat   strongest
+  the    0.8520  0.1480   → the  0.8520
+  cat    1.0000  0.0000   → the  1.0000
+
+)";
+
+const std::string claims = R"(What holds on this run
+  ✓ each row of weights sums to 1
+    max |Σⱼ weights − 1|   0.0e-12 <= 1e-12
+
+1 of 1 claim holds.
+)";
+
+const std::string page = header + idea + scores + weights + claims;
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const auto place = text.find(what);
+  REQUIRE(place != std::string::npos);
+  return text.replace(place, what.size(), by);
+}
+
+std::string report(const std::string& a, const std::string& b, const DiffSettings& settings = {},
+                   bool all = false) {
+  return format_diff(compare_texts(a, b, settings), {}, all);
+}
+
+Verdict verdict(const std::string& a, const std::string& b, const DiffSettings& settings = {}) {
+  return compare_texts(a, b, settings).verdict();
+}
+
+}  // namespace
+
+TEST_CASE("a printed trace is equal to itself and there is nothing to say about that") {
+  CHECK((verdict(page, page) == Verdict::equal));
+  CHECK(report(page, page) == "");
+}
+
+TEST_CASE("the first number that differs is named with its step, its line, its row and its column") {
+  CHECK(report(page, replaced(page, "-0.5000", "-0.5001")) ==
+        R"(sdpa: scores differs first at line 15, row `the`, column `cat`: -0.5000 in A,
+  -0.5001 in B
+  A    the     1.2500  -0.5000
+  B    the     1.2500  -0.5001
+
+  id or heading  lines  numbers  words  max abs  max rel
+  scores         9       1 of 5      0   0.0001   0.0002
+
+1 of 6 headings have differences.
+)");
+}
+
+TEST_CASE("a word that differs is told with both lines") {
+  CHECK_THAT(report(page, replaced(page, "every key", "each key")),
+             Catch::StartsWith("sdpa: “The idea” differs first at line 7: `every` in A, `each` in B\n"
+                               "  A    A query is compared with every key.\n"
+                               "  B    A query is compared with each key.\n"));
+}
+
+TEST_CASE("every single digit of a page counts") {
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    if (page[i] < '0' || page[i] > '9') continue;
+    auto other = page;
+    other[i] = page[i] == '9' ? '0' : static_cast<char>(page[i] + 1);
+    INFO(other);
+    CHECK((verdict(page, other) == Verdict::different));
+    CHECK(report(page, other) != "");
+  }
+}
+
+TEST_CASE("numbers are compared within a tolerance that is given") {
+  const auto close = replaced(page, "-0.5000", "-0.5001");
+  CHECK((verdict(page, close, {.absolute = 1e-3}) == Verdict::within_tolerance));
+  CHECK(report(page, close, {.absolute = 1e-3}) ==
+        "equal within tolerance; the largest difference is 0.0001 in scores at line 15, row `the`, column "
+        "`cat`\n");
+  CHECK((verdict(page, close, {.relative = 1e-3}) == Verdict::within_tolerance));
+  CHECK((verdict(page, close, {.absolute = 1e-5}) == Verdict::different));
+  CHECK((verdict(page, close, {.absolute = 0.0, .relative = 0.0}) == Verdict::different));
+}
+
+TEST_CASE("words are no numbers, whatever the tolerance") {
+  CHECK((verdict(page, replaced(page, "→ the  0.8520", "→ cat  0.8520"), {.absolute = 1e9}) ==
+         Verdict::different));
+  CHECK((verdict(page, replaced(page, "from Q [2×2]", "from Q [2×3]"), {.absolute = 1e9}) ==
+         Verdict::different));
+}
+
+TEST_CASE("infinities and nan equal themselves and nothing else, whatever the tolerance") {
+  const DiffSettings generous{.absolute = 1e9};
+  CHECK((verdict(page, replaced(page, "-inf", "-9.9"), generous) == Verdict::different));
+  CHECK((verdict(page, replaced(page, "-inf", "inf"), generous) == Verdict::different));
+  const auto with_nan = replaced(page, "-inf", "nan");
+  CHECK((verdict(with_nan, with_nan, generous) == Verdict::equal));
+  CHECK((verdict(with_nan, page, generous) == Verdict::different));
+}
+
+TEST_CASE("blanks, blank lines, colours and carriage returns do not count") {
+  CHECK((verdict(page, replaced(page, "  the     1.2500  -0.5000", "  the       1.2500    -0.5000  ")) ==
+         Verdict::equal));
+  CHECK((verdict(page, replaced(page, "every key.\n\n", "every key.\n\n\n")) == Verdict::equal));
+  CHECK((verdict(page, replaced(page, "The idea", "\x1b[1mThe idea\x1b[0m")) == Verdict::equal));
+  CHECK(
+      (verdict(page, replaced(page, " 0.8520 ", "\x1b[48;5;24;38;5;231m 0.8520 \x1b[0m")) == Verdict::equal));
+  std::string elsewhere;
+  for (const char character : page) elsewhere += character == '\n' ? "\r\n" : std::string(1, character);
+  CHECK((verdict(page, elsewhere) == Verdict::equal));
+  CHECK((verdict(page, page.substr(0, page.size() - 1)) == Verdict::equal));
+}
+
+TEST_CASE("a step that only one has leaves the others equal, although their numbers shift") {
+  const auto shorter = header + idea + replaced(weights, "2  Each", "1  Each") + claims;
+  CHECK(report(page, shorter) == R"(sdpa: scores is the first to differ: line 9 in A only
+
+  id or heading  lines  numbers  words  max abs  max rel
+  scores         line 9 in A only
+
+1 of 6 headings have differences.
+)");
+  CHECK_THAT(report(shorter, page), Catch::Contains("line 9 in B only"));
+}
+
+TEST_CASE("a heading that has not the number that follows the one before is different") {
+  CHECK_THAT(report(page, replaced(page, "2  Each", "3  Each")),
+             Catch::StartsWith("sdpa: weights differs first at line 18: 2 in A, 3 in B\n"));
+}
+
+TEST_CASE("a line that only one has leaves the others of its step equal") {
+  const auto longer = replaced(page, "every key.\n", "every key.\n  Then it is scaled.\n");
+  CHECK(report(page, longer) == R"(sdpa: “The idea” differs first at line 8 in B only
+  B    Then it is scaled.
+
+  id or heading  lines  numbers  words  max abs  max rel
+  “The idea”     6       0 of 0      4        0        0
+
+1 of 6 headings have differences.
+)");
+}
+
+TEST_CASE("the order of steps counts") {
+  CHECK((verdict(page, header + idea + weights + scores + claims) == Verdict::different));
+}
+
+TEST_CASE("options that differ are told first, with both values") {
+  const auto other = replaced(replaced(page, "seed=42  causal", "seed=43"), "the cat", "the  \"big\" dog");
+  CHECK(report(page, other) == R"(Configurations differ
+  sentence: ["the cat"] in A, ["the  \"big\" dog"] in B
+  seed: 42 in A, 43 in B
+  causal: true in A, unset in B
+
+All 6 headings agree.
+)");
+  CHECK((verdict(page, other) == Verdict::different));
+}
+
+TEST_CASE("options are the same however their lines are broken") {
+  CHECK((verdict(page, replaced(page, "seed=42  causal\n", "seed=42\n  causal  ")) == Verdict::equal));
+}
+
+TEST_CASE("only what is selected is compared where something is") {
+  const auto other = replaced(replaced(page, "every key", "each key"), "0.7500", "0.7501");
+  CHECK((verdict(page, other, {.only = {"weights"}}) == Verdict::equal));
+  CHECK((verdict(page, other, {.only = {"scores"}}) == Verdict::different));
+}
+
+TEST_CASE("the same step of several lessons is compared within its lesson") {
+  const auto second = replaced(page, "sdpa: scaled", "masking: scaled");
+  const auto tour = page + "\n\n" + second;
+  CHECK((verdict(tour, tour) == Verdict::equal));
+  CHECK_THAT(report(tour, page + "\n\n" + replaced(second, "0.7500", "0.7501")),
+             Catch::StartsWith("masking: scores differs first at"));
+}
+
+TEST_CASE("any other text is compared as well") {
+  CHECK((verdict("1 2 3\n", "1 2 3") == Verdict::equal));
+  CHECK_THAT(report("1 2 3\n", "1 2 4\n"), Catch::StartsWith("“1 2 3” is the first to differ"));
+  CHECK((verdict("", "x") == Verdict::different));
+}
+
+TEST_CASE("large texts of many changes are compared in an instant") {
+  std::string a = header, b = header;
+  for (int step = 1; step <= 2000; ++step) {
+    a += fmt::format("{0}  Step\n  step={0}/weights = x\n\n", step);
+    b += fmt::format("{0}  Step\n  step={0}/weights = y\n\n", step);
+    for (int row = 0; row < 20; ++row) {
+      a += fmt::format("  {}  1.0  2.0  3.0  4.0\n", row);
+      b += fmt::format("  {}  1.0  2.0  3.0  4.1\n", row);
+    }
+    a += "\n";
+    b += "\n";
+  }
+  const auto diff = compare_texts(a, b);
+  CHECK(diff.sections.size() == 2001);
+  CHECK(diff.sections.back().beyond == 20);
+}

@@ -1,0 +1,215 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "trace/json/json_writer.hpp"
+#include "tests/unit/trace/stored_files.hpp"
+#include "tests/unit/temporary_file.hpp"
+
+using Catch::Matchers::StartsWith;
+using Strings = std::vector<std::string>;
+using stored::elements_of;
+
+namespace {
+
+/// A trace with these events.
+std::string document(const std::string& events) {
+  return R"({"schema":"attnlab.trace/1","lesson":"sdpa","title":"t","config":{"seed":42},"events":[)" +
+         events + "]}";
+}
+
+std::string tensor(const std::string& shape, const std::string& dtype, const std::string& data) {
+  return R"({"kind":"step","id":"a","shape":)" + shape + R"(,"dtype":")" + dtype + R"(","data":)" + data +
+         "}";
+}
+
+std::string refusal(const std::string& content) {
+  return stored::refusal(TemporaryFile(content).path());
+}
+
+std::string refusal_of(const std::string& shape, const std::string& dtype, const std::string& data) {
+  return refusal(document(tensor(shape, dtype, data)));
+}
+
+template <class T>
+std::vector<T> read(const std::string& shape, const std::string& dtype, const std::string& data) {
+  const TemporaryFile file(document(tensor(shape, dtype, data)));
+  return elements_of<T>(*attn::open_trace(file.path()), "a");
+}
+
+}  // namespace
+
+TEST_CASE("a trace that was written as JSON is read back bit for bit") {
+  const attn::Header header{"sdpa", "title \"quoted\" [{", {{"seed", std::int64_t{42}}, {"causal", true}}};
+  attn::JsonRenderer renderer(header);
+  const double denormal = std::numeric_limits<double>::denorm_min();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const attn::Tensor<double, 2> doubles{{0.1, -0.0, denormal}, {-infinity, infinity, 0.30000000000000004}};
+  const attn::Tensor<float, 1> floats{0.1F, 1.0F / 3, std::numeric_limits<float>::max(), 16777217.0F};
+  const attn::Tensor<bool, 1> bools{true, false};
+  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+  renderer.receive({.kind = attn::Kind::note, .id = "note", .note = "brackets ] } and \\ \" in a text"});
+  renderer.receive({.kind = attn::Kind::input,
+                    .id = "doubles",
+                    .tensor = attn::view_of(doubles),
+                    .axes = {"query", "key"},
+                    .labels = {{{{"a]", "b\""}}}, {}}});
+  renderer.receive({.kind = attn::Kind::step,
+                    .id = "floats",
+                    .tensor = attn::view_of(floats),
+                    .axes = {"key"},
+                    .labels = {{}}});
+  renderer.receive({.kind = attn::Kind::step,
+                    .id = "bools",
+                    .tensor = attn::view_of(bools),
+                    .axes = {"key"},
+                    .labels = {{}}});
+  renderer.receive({.kind = attn::Kind::step, .id = "lowest", .tensor = attn::view_of(lowest)});
+  const TemporaryFile file(renderer.finish());
+
+  const auto trace = attn::open_trace(file.path());
+  CHECK(trace->header().lesson == "sdpa");
+  CHECK(trace->header().title == header.title);
+  CHECK((trace->header().config == header.config));
+  CHECK(stored::ids_of(*trace) == Strings{"doubles", "floats", "bools", "lowest"});
+  const auto read = elements_of<double>(*trace, "doubles");
+  CHECK((read == std::vector<double>(doubles.begin(), doubles.end())));
+  CHECK(std::signbit(read[1]));
+  CHECK((elements_of<float>(*trace, "floats") == std::vector<float>(floats.begin(), floats.end())));
+  CHECK((elements_of<bool>(*trace, "bools") == std::vector<bool>{true, false}));
+  CHECK(elements_of<std::int64_t>(*trace, "lowest") == std::vector<std::int64_t>{lowest});
+  const auto* described = trace->find("doubles");
+  CHECK(described->kind == attn::Kind::input);
+  CHECK(described->axes == Strings{"query", "key"});
+  CHECK(described->labels[0].lists == std::vector<Strings>{{"a]", "b\""}});
+  CHECK(described->labels[1].empty());
+  CHECK(described->stored_dtype == "float64");
+}
+
+TEST_CASE("a float32 is rounded once") {
+  // Halfway from 1 to the next float32, and a little more: as a float64 it would be the tie that goes to 1.
+  CHECK(read<float>("[1]", "float32", "[1.000000059604644775390625000000000001]")[0] > 1.0F);
+}
+
+TEST_CASE("white space and numbers may be written as JSON allows") {
+  CHECK(read<double>("[2,2]", "float64", " [ [ 1 , -2.5e1 ] ,\n\t[ 1E+2,0 ]\r\n] ") ==
+        std::vector<double>{1, -25, 100, 0});
+  CHECK(read<double>("[]", "float64", "7").front() == 7);
+  CHECK(std::isnan(read<double>("[1]", "float64", R"(["NaN"])")[0]));
+  CHECK(read<double>("[2,0]", "float64", "[[],[]]").empty());
+  const TemporaryFile file(" \n" + document("") + "\n ");
+  CHECK(attn::open_trace(file.path())->tensors().empty());
+}
+
+TEST_CASE("texts and tensors larger than the reader's window are read") {
+  std::string numbers = "0";
+  for (int i = 1; i < 200'000; ++i) numbers += "," + std::to_string(i);
+  const auto note = R"({"kind":"note","id":"n","note":")" + std::string(300'000, 'x') + "\"},";
+  const TemporaryFile file(document(note + tensor("[200000]", "int64", "[" + numbers + "]")));
+  const auto elements = elements_of<std::int64_t>(*attn::open_trace(file.path()), "a");
+  REQUIRE(elements.size() == 200'000);
+  bool counts = true;
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    counts = counts && elements[i] == static_cast<std::int64_t>(i);
+  CHECK(counts);
+}
+
+TEST_CASE("data that are not nested as the shape says are refused") {
+  const auto refused = [](const std::string& shape, const std::string& data) {
+    INFO(shape << ' ' << data);
+    CHECK_THAT(refusal_of(shape, "float64", data), StartsWith("a: "));
+  };
+  refused("[2]", "[1]");
+  refused("[2]", "[1,2,3]");
+  refused("[2]", "1");
+  refused("[]", "[1]");
+  refused("[2,2]", "[1,2,3,4]");
+  refused("[2,2]", "[[1,2],[3,4,5]]");
+  refused("[2,2]", "[[1,2],[3]]");
+  refused("[2]", "[[1],[2]]");
+  refused("[2]", "[1 2]");
+  refused("[0]", "[1]");
+  refused("[2]", "{\"a\":1}");
+  refused("[2]", "null");
+  refused("[1000000]", "[1,2]");
+  refused("[1152921504606846976]", "[1]");
+  refused("[4294967296,4294967296]", "[1]");
+  CHECK_THAT(refusal_of("[1000000]", "float64", "[1,2]"),
+             StartsWith("a: its 5 bytes of data are too few for its shape 1000000; valid: "));
+}
+
+TEST_CASE("what is no number of the type is refused with its place") {
+  const auto refused = [](const std::string& dtype, const std::string& element) {
+    INFO(dtype << ' ' << element);
+    CHECK_THAT(refusal_of("[1]", dtype, "[" + element + "]"), StartsWith("a: at byte "));
+  };
+  for (const std::string element :
+       {"01",  "1.",   ".5",   "+1",      "0x1",   "inf", "nan", "-",   "1e",   "1e999",
+        "--1", "true", "null", "\"inf\"", "\"1\"", "1,",  ",1",  "-.5", "1.e5", "Infinity"})
+    refused("float64", element);
+  for (const std::string element : {"1e39", "3.5e38"}) refused("float32", element);
+  for (const std::string element : {"1.5", "1e3", "9223372036854775808", "\"NaN\"", "true"})
+    refused("int64", element);
+  for (const std::string element : {"1", "True", "\"true\"", "truex"}) refused("bool", element);
+  CHECK_THAT(refusal_of("[1]", "int64", "[1.5]"), StartsWith("a: at byte "));
+}
+
+TEST_CASE("a document that is no trace is refused") {
+  CHECK_THAT(refusal("{}"), StartsWith("its schema is not attnlab.trace/1; valid: a trace as --format json"));
+  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/2","events":[]})"), StartsWith("its schema is not"));
+  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":{}})"),
+             StartsWith("it has no config or no events"));
+  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","lesson":1,"title":"b","config":{},"events":[]})"),
+             StartsWith("it has no text \"lesson\""));
+  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":[],"events":[]})"),
+             StartsWith("its config is no JSON object"));
+  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","schema":"b","events":[]})"),
+             StartsWith("its JSON has the name \"schema\" twice"));
+  CHECK_THAT(refusal(R"({"events":[],"events":[]})"), StartsWith("its JSON has the name \"events\" twice"));
+  CHECK_THAT(refusal(R"({"events":{}})"), StartsWith("at byte 10 it has "));
+  CHECK_THAT(refusal(document("") + "x"), StartsWith("at byte "));
+  CHECK_THAT(refusal(document("1")), StartsWith("at byte "));
+  CHECK_THAT(refusal(document("{}")), StartsWith("event 1: its id is \"null\""));
+}
+
+TEST_CASE("a document that is cut off anywhere is refused") {
+  const auto whole = document(tensor("[2]", "float64", "[1,2]"));
+  REQUIRE(refusal(whole) == "no error");
+  for (std::size_t length = 1; length < whole.size(); ++length) {
+    INFO(whole.substr(0, length));
+    CHECK(refusal(whole.substr(0, length)) != "no error");
+  }
+}
+
+TEST_CASE("events that contradict themselves or each other are refused") {
+  const auto refused = [](const std::string& event, const std::string& what) {
+    INFO(event);
+    CHECK_THAT(refusal(document(event)), StartsWith(what));
+  };
+  const auto whole = tensor("[1]", "float64", "[1]");
+  refused(whole + "," + whole, "a: it is there twice; valid: each id once");
+  refused(R"({"kind":"note","id":"a"},)" + whole, "a: it is there twice");
+  refused(R"({"kind":"note","id":"a b"})", "event 1: its id is \"\\\"a b\\\"\"; valid: letters");
+  refused(R"({"kind":"note","id":"a"},{"kind":"dream","id":"b","shape":[],"dtype":"bool","data":true})",
+          "b: its kind is \"\\\"dream\\\"\"; valid: \"input\" or \"step\"");
+  refused(R"({"kind":"step","id":"a","shape":[1],"dtype":"float16","data":[1]})", "a: its dtype is ");
+  refused(R"({"kind":"step","id":"a","dtype":"float64","data":1})", "a: its shape is \"null\"");
+  refused(R"({"kind":"step","id":"a","shape":[-1],"dtype":"float64","data":1})", "a: its shape is \"[-1]\"");
+  refused(R"({"kind":"step","id":"a","shape":[1],"axes":[],"dtype":"float64","data":[1]})",
+          "a: its axes \"[]\" do not fit its shape 1; valid: a name for each axis");
+  refused(
+      R"({"kind":"step","id":"a","shape":[1],"axes":["key"],"labels":[["x","y"]],"dtype":"float64","data":[1]})",
+      "a: the labels of axis 0 (\"key\") do not fit its shape 1");
+  refused(R"({"kind":"step","id":"a","shape":[1],"dtype":"float64","data":[1],"data":[2]})",
+          "event 1: its JSON has the name \"data\" twice");
+  refused(R"({"kind":"step","id":"a","shape":[1],"dtype":"float64"})",
+          "a: it has no data, as in a trace made with --shapes; valid: a trace with numbers");
+}
+
+TEST_CASE("labels may differ from sample to sample of a batch") {
+  const TemporaryFile file(document(
+      R"({"kind":"step","id":"a","shape":[2,1],"axes":["batch","key"],"labels":[null,[["x"],["y"]]],)"
+      R"("dtype":"float64","data":[[1],[2]]})"));
+  const auto trace = attn::open_trace(file.path());
+  CHECK(trace->find("a")->labels[1].lists == std::vector<Strings>{{"x"}, {"y"}});
+}

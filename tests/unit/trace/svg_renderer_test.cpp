@@ -1,0 +1,106 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "attn/error.hpp"
+#include "trace/svg/svg.hpp"
+#include "trace/trace.hpp"
+#include "tests/unit/well_formed.hpp"
+
+using attn::Tensor;
+using Catch::Contains;
+
+namespace {
+
+/// What a lesson that shows such weights or curves is drawn as.
+template <class Lesson>
+std::string drawn(Lesson lesson, bool batched = false) {
+  attn::SvgRenderer renderer({.lesson = "self-attention", .title = "a title", .config = {}});
+  attn::Trace trace(renderer, batched);
+  lesson(trace);
+  return renderer.finish();
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("weights are drawn with their tokens, their values and a colour bar") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.label("query", {{{"the", "cat"}}});
+    trace.label("key", {{{"le", "chat"}}});
+    trace.step(
+        {.id = "weights", .formula = "softmax(scaled)", .axes = {"query", "key"}, .distribution = true},
+        Tensor<double, 2>{{0.25, 0.75}, {1.0, 0.0}});
+  });
+  CHECK(is_well_formed(document));
+  for (const auto* word : {">the<", ">cat<", ">le<", ">chat<", ">0.25<", ">0.75<", ">1.00<",
+                           "weights = softmax(scaled)", ">weight<"})
+    CHECK_THAT(document, Contains(word));
+  CHECK(count(document, "class=\"cell\"") == 4);
+}
+
+TEST_CASE("every head of every sample has a heatmap of its own with its own tokens") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        trace.label("key", {{{"a", "b"}, {"c", "<pad>"}}});
+        trace.step({.id = "weights", .axes = {"head", "query", "key"}, .distribution = true},
+                   Tensor<double, 4>(xt::ones<double>({2, 3, 2, 2})));
+      },
+      true);
+  CHECK(is_well_formed(document));
+  CHECK_THAT(document, Contains("batch 1 · head 2"));
+  CHECK(count(document, ">c</text>") == 3);
+  CHECK(count(document, ">&lt;pad&gt;</text>") == 3);
+  CHECK(count(document, "class=\"cell\"") == 24);
+}
+
+TEST_CASE("tokens cannot break out of the document") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.label("key", {{{"</text><script>", "\"&'\x1B[31m"}}});
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
+               Tensor<double, 2>{{0.5, 0.5}});
+  });
+  CHECK(is_well_formed(document));
+  CHECK_THAT(document, !Contains("<script"));
+  CHECK_THAT(document, !Contains("\x1B"));
+}
+
+TEST_CASE("of a long sentence the first hundred tokens are drawn, and it says so") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
+               Tensor<double, 2>(xt::ones<double>({3, 200})));
+  });
+  CHECK(count(document, "class=\"cell\"") == 300);
+  CHECK_THAT(document, Contains("first 100 tokens"));
+}
+
+TEST_CASE("a curve is drawn as a line with its name, with gaps where it is not finite") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.label("head", {{{"warm", "cold"}}});
+    trace.step({.id = "schedule", .axes = {"head", "position"}, .curve = true},
+               Tensor<double, 2>{{1.0, 2.0, 3.0}, {1.0, std::nan(""), 3.0}});
+  });
+  CHECK(is_well_formed(document));
+  CHECK(count(document, "<path") == 2);
+  CHECK_THAT(document, Contains("head warm"));
+  CHECK_THAT(document, !Contains("nan"));
+}
+
+TEST_CASE("a trace without weights and curves is refused") {
+  CHECK_THROWS_AS(drawn([](attn::Trace& trace) {
+                    trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<double, 2>{{1.0}});
+                  }),
+                  attn::Error);
+}
+
+TEST_CASE("a picture fetches nothing and runs nothing") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<double, 2>{{1.0}});
+  });
+  for (const auto* forbidden : {"<script", "href", "url(", "@import", "<image", "<foreignObject"})
+    CHECK_THAT(document, !Contains(forbidden));
+}

@@ -1,0 +1,536 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <regex>
+#include <sstream>
+
+#include "trace/text/heatmap.hpp"
+#include "trace/text/text.hpp"
+#include "attn/text/width.hpp"
+#include "trace/filter.hpp"
+#include "trace/trace.hpp"
+
+using attn::Tensor;
+using attn::TextStyle;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const std::string rule = [] {
+  std::string line;
+  for (int i = 0; i < 80; ++i) line += "─";
+  return line + "\n";
+}();
+
+/// The text of a lesson that emits what `lesson` does, without the header's two lines.
+std::string render(const std::function<void(attn::Trace&)>& lesson, const TextStyle& style = {},
+                   bool batched = false) {
+  attn::TextRenderer renderer({"demo", "a lesson", {}}, style);
+  attn::Trace trace(renderer, batched);
+  lesson(trace);
+  const auto text = renderer.finish();
+  return text.substr(text.find('\n', text.find('\n') + 1) + 1);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The lines from the first one that begins with `start` (after spaces) on.
+std::vector<std::string> lines_from(const std::string& text, const std::string& start) {
+  auto lines = lines_of(text);
+  const auto begins = [&](const std::string& line) {
+    const auto first = line.find_first_not_of(' ');
+    return first != std::string::npos && line.compare(first, start.size(), start) == 0;
+  };
+  lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(), begins));
+  return lines;
+}
+
+std::string row_of(const Tensor<double, 1>& vector, const TextStyle& style = {}) {
+  const auto lines = lines_from(
+      render([&](attn::Trace& trace) { trace.input({.id = "v", .axes = {"d_k"}}, vector); }, style), "d_k");
+  REQUIRE(lines.size() == 2);
+  return lines[1];
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Tensor<double, 2> counting(std::size_t rows, std::size_t columns) {
+  Tensor<double, 2> tensor({rows, columns});
+  for (std::size_t i = 0; i < tensor.size(); ++i) tensor.data()[i] = static_cast<double>(i);
+  return tensor;
+}
+
+}  // namespace
+
+TEST_CASE("A matrix stands below its title, equation, shapes and note") {
+  const auto text = render([](attn::Trace& trace) {
+    for (const auto* axis : {"query", "key"}) trace.label(axis, {{{"the", "cat"}}});
+    trace.input({.id = "K", .title = "Keys", .axes = {"key", "d_k"}},
+                Tensor<double, 2>{{1.0, -0.5}, {0.25, 2.0}});
+    trace.step({.id = "scores",
+                .title = "Every query meets every key",
+                .formula = "Q Kᵀ",
+                .from = {"Q", "K"},
+                .axes = {"query", "key"},
+                .note = "Row i holds the dot products of query i."},
+               Tensor<double, 2>{{1.0, 2.5}, {-3.0, 4.125}});
+  });
+  CHECK(text == R"(
+1  Keys
+  K   [key 2 × d_k 2]   input
+
+       d_k
+  key        0        1
+  the   1.0000  -0.5000
+  cat   0.2500   2.0000
+
+2  Every query meets every key
+  scores = Q Kᵀ   [query 2 × key 2]   from Q, K [2×2]
+
+  Row i holds the dot products of query i.
+
+         key
+  query      the      cat
+  the     1.0000   2.5000
+  cat    -3.0000   4.1250
+)");
+}
+
+TEST_CASE("The header names the lesson and the options that are set") {
+  attn::TextRenderer renderer({"self-attention",
+                               "every token looks at every token",
+                               {{"sentence", std::vector<std::string>{"The cat", "a\x1b[31m"}},
+                                {"d_model", std::int64_t{8}},
+                                {"window", std::monostate{}},
+                                {"causal", true},
+                                {"residual", false},
+                                {"dropout", 0.1},
+                                {"d_k", std::vector<std::int64_t>{4, 16}},
+                                {"dtype", std::string("float64")},
+                                {"tokens", std::vector<std::vector<std::string>>{{"The", "cat"}}}}},
+                              {});
+  CHECK(renderer.finish() ==
+        "self-attention: every token looks at every token\n" + rule +
+            "  sentence=\"The cat\" \"a␛[31m\"  d_model=8  causal  dropout=0.1  d_k=4,16\n"
+            "  dtype=float64\n");
+}
+
+TEST_CASE("A note is wrapped and its formula is not") {
+  const std::string formula = "a = " + std::string(90, 'x') + "\n    where x  is long";
+  const auto text = render([&](attn::Trace& trace) {
+    trace.note("idea", "The idea",
+               "One two three four five six seven eight nine ten eleven twelve thirteen fourteen.", formula);
+  });
+  CHECK(text ==
+        "\nThe idea\n  One two three four five six seven eight nine ten eleven twelve thirteen\n  "
+        "fourteen.\n\n    a = " +
+            std::string(90, 'x') + "\n        where x  is long\n");
+}
+
+TEST_CASE("What rounds to zero has no sign") {
+  CHECK(row_of({-0.0, -0.00001, -1.0}) == "        0.0000   0.0000  -1.0000");
+  CHECK(row_of({-0.0, -1e-9}) == "        0.0000e+00  -1.0000e-09");
+  CHECK(row_of({-0.4, 0.4}, {.precision = 0}) == "       0  0");
+}
+
+TEST_CASE("Numbers that are not finite stand at the right of their column") {
+  CHECK(row_of({-infinity, infinity, std::nan(""), 12.5}) == "          -inf      inf      nan  12.5000");
+}
+
+TEST_CASE("A tensor of very large or very small numbers is in scientific notation throughout") {
+  CHECK(row_of({99999.0, 1.0}) == "       99999.0000      1.0000");
+  CHECK(row_of({100000.0, 1.0}) == "       1.0000e+05  1.0000e+00");
+  CHECK(row_of({0.001, 0.0}) == "       0.0010  0.0000");
+  CHECK(row_of({0.00099, 0.0}) == "       9.9000e-04  0.0000e+00");
+  CHECK(row_of({0.0, 0.0}) == "       0.0000  0.0000");
+  CHECK(row_of({0.00099, infinity}) == "       9.9000e-04         inf");
+}
+
+TEST_CASE("The precision is the number of digits") {
+  CHECK(row_of({0.7, 0.2}, {.precision = 0}) == "       1  0");
+  CHECK(row_of({0.1}, {.precision = 17}) == "       0.10000000000000001");
+}
+
+TEST_CASE("Integers are written exactly") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.input({.id = "lengths", .axes = {"position"}}, Tensor<std::int64_t, 1>{3, -9007199254740993});
+  });
+  CHECK(contains(text, "             3  -9007199254740993\n"));
+}
+
+TEST_CASE("A mask is drawn with marks that are explained once") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.label("key", {{{"a", "b"}}});
+    const Tensor<bool, 2> mask = {{true, false}, {true, true}};
+    trace.input({.id = "mask", .axes = {"query", "key"}}, mask);
+    trace.input({.id = "mask_again", .axes = {"query", "key"}}, mask);
+  });
+  const std::string table = "         key\n  query  a  b\n  0      1  ·\n  1      1  1\n";
+  const std::string legend = "\n  1 = may be seen, · = hidden\n";
+  CHECK(text == "\n1  mask\n  mask   [query 2 × key 2]   input\n\n" + table + legend +
+                    "\n2  mask_again\n  mask_again   [query 2 × key 2]   input\n\n" + table);
+}
+
+TEST_CASE("A vector is one row under its labels") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.label("key", {{{"the", "cat"}}});
+    trace.input({.id = "scores", .axes = {"key"}}, Tensor<double, 1>{0.5, 0.25});
+  });
+  CHECK(contains(text, "\n\n  key     the     cat\n       0.5000  0.2500\n"));
+}
+
+TEST_CASE("A scalar stands in its equation") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.step({.id = "entropy", .title = "Spread", .formula = "−Σ w ln w", .from = {"weights"}}, 1.25);
+    trace.step({.id = "count"}, std::int64_t{7});
+    trace.step({.id = "sorted"}, true);
+  });
+  CHECK(text == R"(
+1  Spread
+  entropy = −Σ w ln w = 1.2500   [scalar]   from weights
+
+2  count
+  count = 7   [scalar]
+
+3  sorted
+  sorted = true   [scalar]
+)");
+}
+
+TEST_CASE("Every entry of a leading axis has a table with a caption") {
+  const auto text = render(
+      [](attn::Trace& trace) {
+        trace.label("query", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
+        Tensor<double, 4> tensor = xt::zeros<double>({2, 2, 2, 1});
+        tensor(1, 0, 1, 0) = 7.0;
+        trace.step({.id = "heads", .axes = {"head", "query", "d_v"}}, tensor);
+      },
+      {.precision = 1}, true);
+  CHECK(contains(text, "[batch 2 × head 2 × query 2 × d_v 1]"));
+  CHECK(lines_from(text, "batch 0 · head 0") == lines_of(R"(  batch 0 · head 0
+         d_v
+  query    0
+  Hi     0.0
+  you    0.0
+
+  batch 0 · head 1
+         d_v
+  query    0
+  Hi     0.0
+  you    0.0
+
+  batch 1 · head 0
+         d_v
+  query    0
+  Bye    0.0
+  <pad>  7.0
+
+  batch 1 · head 1
+         d_v
+  query    0
+  Bye    0.0
+  <pad>  0.0
+)"));
+}
+
+TEST_CASE("A vector for each sample stands under the sample's own tokens") {
+  const auto text = render(
+      [](attn::Trace& trace) {
+        trace.label("token", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
+        trace.step({.id = "ids", .axes = {"token"}}, Tensor<std::int64_t, 2>{{1, 2}, {3, 0}});
+      },
+      {}, true);
+  CHECK(lines_from(text, "batch 0") == lines_of(R"(  batch 0
+  token     Hi    you
+             1      2
+
+  batch 1
+  token    Bye  <pad>
+             3      0
+)"));
+}
+
+TEST_CASE("A leading axis with labels is captioned by them") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.label("query", {{{"the", "cat"}}});
+    trace.step({.id = "hidden", .axes = {"query", "key", "d_a"}},
+               Tensor<double, 3>(xt::zeros<double>({2, 1, 1})));
+  });
+  CHECK(contains(text, "\n  query the\n"));
+  CHECK(contains(text, "\n  query cat\n"));
+}
+
+TEST_CASE("A tensor too wide for the terminal is split into blocks that repeat the row labels") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.label("token", {{{"the", "cat"}}});
+    trace.input({.id = "X", .axes = {"token", "d_model"}}, counting(2, 13));
+  });
+  const auto lines = lines_from(text, "X");
+  std::size_t rows = 0;
+  for (const auto& line : lines) {
+    CHECK(attn::display_width(line) <= 80);
+    rows += line.rfind("  the", 0) == 0 ? 1U : 0U;
+  }
+  CHECK(rows == 2);
+  CHECK(contains(text, "  the     7.0000   8.0000   9.0000  10.0000  11.0000  12.0000\n"));
+}
+
+TEST_CASE("The column of strongest keys never makes a line too wide") {
+  for (std::size_t keys = 1; keys <= 20; ++keys) {
+    const auto text = render([&](attn::Trace& trace) {
+      trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, counting(1, keys));
+    });
+    for (const auto& line : lines_of(text)) CHECK(attn::display_width(line) <= 80);
+  }
+}
+
+TEST_CASE("However narrow the terminal, every number is there") {
+  for (const std::size_t width : {1U, 20U, 33U}) {
+    const auto text = render(
+        [](attn::Trace& trace) {
+          trace.input({.id = "X", .axes = {"token", "key"}, .distribution = true}, counting(1, 5));
+        },
+        {.width = width});
+    for (const auto* number : {"0.0000", "1.0000", "2.0000", "3.0000", "4.0000", "→ 4  4.0000"})
+      CHECK(contains(text, number));
+  }
+}
+
+TEST_CASE("Wide characters, emoji and combining marks keep the columns aligned") {
+  const std::vector<std::string> tokens = {"Übergröße", "猫", "👩‍👩‍👧", "e\u0301",
+                                           "Donaudampfschifffahrt"};
+  const auto text = render([&](attn::Trace& trace) {
+    for (const auto* axis : {"query", "key"}) trace.label(axis, {{tokens}});
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
+               Tensor<double, 2>(0.2 * xt::ones<double>({5, 5})));
+  });
+  const auto lines = lines_from(text, "query");
+  REQUIRE(lines.size() == 6);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    CHECK(attn::display_width(lines[i]) <= 80);
+    CHECK(attn::display_width(lines[i].substr(0, lines[i].find("0.2000"))) == 16);
+    CHECK(attn::display_width(lines[i].substr(0, lines[i].find("→"))) ==
+          attn::display_width(lines[0].substr(0, lines[0].find("strongest"))));
+  }
+  CHECK(contains(lines[5], "Donaudampfs…"));
+}
+
+TEST_CASE("A large tensor shows the edges of its long axes") {
+  const auto elided = [](std::size_t rows, std::size_t columns, bool full = false) {
+    return render(
+        [&](attn::Trace& trace) {
+          trace.input({.id = "X", .axes = {"token", "d_model"}}, counting(rows, columns));
+        },
+        {.precision = 0, .full = full});
+  };
+  CHECK_FALSE(contains(elided(100, 10), "…"));
+  CHECK(contains(elided(167, 6), "left out"));
+  CHECK(contains(elided(1001, 1), "\n  …         …\n"));
+  CHECK_FALSE(contains(elided(1001, 1, true), "…"));
+
+  const auto text = elided(100, 100);
+  CHECK(contains(text, "[token 100 × d_model 100]"));
+  CHECK(lines_from(text, "d_model") == lines_of(R"(         d_model
+  token     0     1     2     …    97    98    99
+  0         0     1     2     …    97    98    99
+  1       100   101   102     …   197   198   199
+  2       200   201   202     …   297   298   299
+  …         …     …     …     …     …     …     …
+  97     9700  9701  9702     …  9797  9798  9799
+  98     9800  9801  9802     …  9897  9898  9899
+  99     9900  9901  9902     …  9997  9998  9999
+
+  … = left out, shown with --full
+)"));
+}
+
+TEST_CASE("A large tensor shows the first and last heads") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.step({.id = "weights", .axes = {"head", "query", "key"}},
+               Tensor<double, 3>(xt::zeros<double>({8, 12, 12})));
+  });
+  for (const auto* head : {"head 0", "head 1", "head 2", "head 5", "head 6", "head 7"})
+    CHECK(contains(text, head));
+  CHECK(contains(text, "\n\n  …\n\n  head 5\n"));
+  CHECK_FALSE(contains(text, "head 3"));
+  CHECK_FALSE(contains(text, "head 4"));
+}
+
+TEST_CASE("Rows of attention end with the strongest key") {
+  const auto rows = [](const Tensor<double, 2>& weights) {
+    auto lines =
+        lines_from(render([&](attn::Trace& trace) {
+                     trace.label("key", {{{"the", "cat", "sat"}}});
+                     trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, weights);
+                   }),
+                   "query");
+    lines.erase(lines.begin());
+    return lines;
+  };
+  SECTION("by name and with its share, and none for a row that is masked") {
+    CHECK(rows({{0.25, 0.75, 0.0}, {0.0, 0.0, 0.0}}) ==
+          std::vector<std::string>{"  0      0.2500  0.7500  0.0000   → cat  0.7500",
+                                   "  1      0.0000  0.0000  0.0000"});
+  }
+  SECTION("the first of those that differ by rounding only") {
+    CHECK(contains(rows({{0.2, 0.4, 0.4 + 1e-16}})[0], "→ cat  0.4000"));
+    CHECK(contains(rows({{0.2, 0.39999, 0.40001}})[0], "→ sat  0.4000"));
+  }
+  SECTION("also where it is NaN or left out") {
+    CHECK_FALSE(contains(rows({{std::nan(""), std::nan(""), std::nan("")}})[0], "→"));
+    Tensor<double, 2> weights = xt::zeros<double>({2, 600});
+    weights(1, 300) = 0.5;
+    const auto text = render([&](attn::Trace& trace) {
+      trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, weights);
+    });
+    CHECK(contains(text, "→ 300  0.5000\n"));
+  }
+}
+
+TEST_CASE("Colour adds escape sequences and nothing else") {
+  const auto lesson = [](attn::Trace& trace) {
+    trace.note("idea", "The idea", "Prose.", "a = b");
+    trace.step({.id = "weights", .title = "Shares", .axes = {"head", "query", "key"}, .distribution = true},
+               Tensor<double, 3>{{{0.0, 1.0}, {0.25, 0.75}}});
+    trace.claim({"one", "it holds", "x", 0.0, attn::exactly(0)});
+    trace.claim({"two", "it does not", "x", 1.0, attn::exactly(0)});
+  };
+  const auto plain = render(lesson), colored = render(lesson, {.color = true});
+  CHECK_FALSE(contains(plain, "\x1b"));
+  const std::regex escape("\x1b\\[[0-9;]*m"), trailing_spaces(" +\n");
+  const auto stripped = std::regex_replace(colored, escape, "");
+  CHECK(std::regex_replace(stripped, trailing_spaces, "\n") == plain);
+
+  CHECK(contains(colored, "\x1b[1mThe idea\x1b[0m"));
+  CHECK(contains(colored, "\x1b[32m✓\x1b[0m"));
+  CHECK(contains(colored, "\x1b[31m✗\x1b[0m"));
+  CHECK(contains(colored, "  0.0000 \x1b[48;5;18;38;5;231m 1.0000 \x1b[0m"));
+}
+
+TEST_CASE("No token reaches the terminal with an escape sequence, a line break or another direction") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.label("token", {{{"a\x1b[2Jb", "c\nd", "\u202e", "\u009b", "\x7f"}}});
+    trace.input({.id = "X", .axes = {"token", "d_k"}}, counting(5, 1));
+  });
+  CHECK(contains(text, "  a␛[2Jb"));
+  CHECK(contains(text, "  c␊d"));
+  CHECK(contains(text, "\n  �"));
+  CHECK_FALSE(contains(text, "\x1b"));
+  CHECK_FALSE(contains(text, "\u202e"));
+  CHECK_FALSE(contains(text, "\u009b"));
+  CHECK_FALSE(contains(text, "\x7f"));
+}
+
+TEST_CASE("Claims are listed at the end with what was measured") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.claim({"sums", "rows of weights sum to 1", "max |Σ weights − 1|", 2.2e-16, attn::at_most(1e-12)});
+    trace.note("between", "Between", "Prose.");
+    trace.claim({"noise", "differs by rounding", "max |a − b|", 3.4e-7, attn::at_most(2e-6)});
+    trace.claim({"sign", "has a sign", "min |a| − min |b|", -1e-17, attn::at_most(1e-2)});
+    trace.claim({"future", "future weights are 0", "max |w|", -0.0, attn::exactly(0)});
+    trace.claim(
+        {"theory", "within 4 standard errors", "|m − E| / SE", 1.234567, attn::at_most(4), "Of the mean."});
+  });
+  CHECK(text == R"(
+Between
+  Prose.
+
+What holds on this run
+  ✓ rows of weights sum to 1
+    max |Σ weights − 1|   0.0e-12 <= 1e-12
+  ✓ differs by rounding
+    max |a − b|   0.3e-06 <= 2e-06
+  ✓ has a sign
+    min |a| − min |b|   0.0e-02 <= 0.01
+  ✓ future weights are 0
+    max |w|   0 == 0
+  ✓ within 4 standard errors
+    |m − E| / SE   1.235 <= 4
+    Of the mean.
+
+5 of 5 claims hold.
+)");
+}
+
+TEST_CASE("Claims that do not hold are named") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.claim({"a", "rows sum to 1", "x", 1.04e-12, attn::at_most(1e-12)});
+    trace.claim({"b", "it is finite", "y", std::nan(""), attn::at_most(1e-12)});
+    trace.claim({"c", "it is large", "z", 3.0, attn::at_least(1)});
+  });
+  CHECK(contains(text,
+                 "  ✗ rows sum to 1\n    x   1.04e-12 <= 1e-12\n  ✗ it is finite\n    y   nan <= 1e-12\n"));
+  CHECK(contains(text, "\n1 of 3 claims holds. These do not: “rows sum to 1”, “it is finite”.\n"));
+
+  const auto alone = render([](attn::Trace& trace) {
+    trace.claim({"a", "rows sum to 1", "x", 2.0, attn::exactly(1)});
+  });
+  CHECK(contains(alone, "\n0 of 1 claim hold. This one does not: “rows sum to 1”.\n"));
+}
+
+TEST_CASE("A lesson without claims says nothing about them") {
+  CHECK_FALSE(contains(render([](attn::Trace& trace) { trace.note("a", "A", "b"); }), "claim"));
+}
+
+TEST_CASE("Tensors without numbers are an aligned list of shapes") {
+  attn::TextRenderer renderer({"demo", "a lesson", {}}, {});
+  attn::Filter filter(renderer, {}, true);
+  attn::Trace trace(filter, false);
+  trace.note("idea", "The idea", "Prose.");
+  trace.input({.id = "X", .title = "Vectors", .axes = {"token", "d_model"}}, counting(2, 3));
+  trace.step({.id = "pooled", .formula = "mean of X", .from = {"X"}, .axes = {"d_model"}},
+             Tensor<double, 1>{1, 2, 3});
+  trace.step({.id = "n", .formula = std::string(80, 'x')}, std::int64_t{2});
+  trace.claim({"a", "it holds", "x", 0.0, attn::exactly(0)});
+  CHECK(renderer.finish() == "demo: a lesson\n" + rule + R"(
+1  X       [token 2 × d_model 3]
+2  pooled  [d_model 3]            mean of X
+3  n       [scalar]               )" +
+                                 std::string(45, 'x') + "…\n");
+}
+
+TEST_CASE("The colours of shares darken step by step and keep the digits readable") {
+  const auto channel = [](int level) {
+    const int steps[] = {0, 95, 135, 175, 215, 255};
+    const double value = steps[level] / 255.0;
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+  };
+  const auto luminance = [&](int color) {
+    const int index = color - 16;
+    return 0.2126 * channel(index / 36) + 0.7152 * channel(index / 6 % 6) + 0.0722 * channel(index % 6);
+  };
+  const auto contrast = [&](const attn::CellColor& color) {
+    const double a = luminance(color.background) + 0.05, b = luminance(color.foreground) + 0.05;
+    return std::max(a, b) / std::min(a, b);
+  };
+  double last = 2.0;
+  int shades = 0;
+  for (int percent = 1; percent <= 100; ++percent) {
+    const auto color = attn::heat(percent / 100.0);
+    REQUIRE(color);
+    CHECK(contrast(*color) >= 4.5);
+    const double now = luminance(color->background);
+    CHECK(now <= last);
+    shades += now < last ? 1 : 0;
+    last = now;
+  }
+  CHECK(shades == 7);
+}
+
+TEST_CASE("Only a positive share is shaded, and rounding noise does not choose the shade") {
+  CHECK_FALSE(attn::heat(0.0));
+  CHECK_FALSE(attn::heat(-0.5));
+  CHECK_FALSE(attn::heat(std::nan("")));
+  CHECK(attn::heat(1e-300));
+  CHECK(attn::heat(1.25)->background == attn::heat(1.0)->background);
+  for (int i = 1; i <= 7; ++i)
+    CHECK(attn::heat(i / 7.0 + 1e-15)->background == attn::heat(i / 7.0 - 1e-15)->background);
+}
