@@ -184,8 +184,7 @@ const Lesson& tour() {
       .defaults = {.sentence = {"I love cats"}, .target = {"J'aime les chats"}},
       .examples = {"tour", "tour --sentence \"The cat sat on the mat\" --target \"Le chat est assis\""},
       .element_count = nullptr,
-      .run_float64 = nullptr,
-      .run_float32 = nullptr,
+      .run = nullptr,
   };
   return tour;
 }

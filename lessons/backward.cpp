@@ -25,8 +25,7 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-Tensor<T, 3> show_d_output(Workbench<T>& bench, const attn::AttentionInputs<T>& in) {
+Tensor<3> show_d_output(Workbench& bench, const attn::AttentionInputs& in) {
   return bench.normal(
       {.id = "d_output",
        .title = "What comes back from the layers above",
@@ -36,8 +35,7 @@ Tensor<T, 3> show_d_output(Workbench<T>& bench, const attn::AttentionInputs<T>& 
       std::array{in.Q.shape(0), in.Q.shape(1), in.V.shape(2)});
 }
 
-template <class T>
-void show_loss(Workbench<T>& bench, const Tensor<T, 3>& output, const Tensor<T, 3>& d_output) {
+void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {
   bench.trace.step(
       {.id = "L",
        .title = "A loss that has this gradient",
@@ -45,7 +43,7 @@ void show_loss(Workbench<T>& bench, const Tensor<T, 3>& output, const Tensor<T, 
        .from = {"output", "d_output"},
        .note = "The simplest one: each number of the output counts as much as d_output says. For "
                "any other loss with the same d_output all that follows is the same."},
-      static_cast<T>(attn::sum_of_products(output, d_output)));
+      static_cast<double>(attn::sum_of_products(output, d_output)));
 }
 
 void derive_product(attn::Trace& trace) {
@@ -57,7 +55,7 @@ void derive_product(attn::Trace& trace) {
              "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
 }
 
-void derive_softmax(attn::Trace& trace, const std::optional<Tensor<bool, 3>>& mask) {
+void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
       "Take one row: w = softmax(x), and d is the row of d_weights. A score that rises lifts its own weight "
       "and lowers all others of its row, for they share a sum of 1. So every weight has a say in the "
@@ -78,10 +76,9 @@ void derive_softmax(attn::Trace& trace, const std::optional<Tensor<bool, 3>>& ma
 }
 
 /// Back through output = weights V.
-template <class T>
-void show_value_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& in,
-                          const Tensor<T, 3>& weights, const Tensor<T, 3>& d_output,
-                          attn::AttentionGradients<T, 3>& shown) {
+void show_value_gradients(Workbench& bench, const attn::AttentionInputs& in,
+                          const Tensor<3>& weights, const Tensor<3>& d_output,
+                          attn::AttentionGradients<3>& shown) {
   shown.d_V = bench.trace.step(
       {.id = "d_V",
        .title = "Back to the values",
@@ -113,9 +110,8 @@ void show_value_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& i
 }
 
 /// Back through weights = softmax(scores / divisor).
-template <class T>
-void show_score_gradients(Workbench<T>& bench, const Tensor<T, 3>& weights,
-                          attn::AttentionGradients<T, 3>& shown) {
+void show_score_gradients(Workbench& bench, const Tensor<3>& weights,
+                          attn::AttentionGradients<3>& shown) {
   const double temperature = bench.options.temperature;
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * temperature;
   shown.d_scaled = bench.trace.step(
@@ -143,9 +139,8 @@ void show_score_gradients(Workbench<T>& bench, const Tensor<T, 3>& weights,
 }
 
 /// Back through scores = Q Kᵀ.
-template <class T>
-void show_query_and_key_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& in,
-                                  attn::AttentionGradients<T, 3>& shown) {
+void show_query_and_key_gradients(Workbench& bench, const attn::AttentionInputs& in,
+                                  attn::AttentionGradients<3>& shown) {
   shown.d_Q = bench.trace.step(
       {.id = "d_Q",
        .title = "Back to the queries",
@@ -204,9 +199,8 @@ void explain_differences(attn::Trace& trace, bool entry_by_entry) {
              "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
 }
 
-template <class T>
-void claim_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& in, const Tensor<T, 3>& d_output,
-                     const attn::AttentionGradients<T, 3>& gradients) {
+void claim_gradients(Workbench& bench, const attn::AttentionInputs& in, const Tensor<3>& d_output,
+                     const attn::AttentionGradients<3>& gradients) {
   const auto check =
       attn::check_attention_gradients(in, bench.options.temperature, d_output, gradients, bench.random);
   explain_differences(bench.trace, check.entry_by_entry);
@@ -225,14 +219,13 @@ void claim_gradients(Workbench<T>& bench, const attn::AttentionInputs<T>& in, co
   }
 }
 
-template <class T>
-void claim_softmax(attn::Trace& trace, const std::optional<Tensor<bool, 3>>& mask,
-                   const attn::AttentionGradients<T, 3>& gradients) {
+void claim_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask,
+                   const attn::AttentionGradients<3>& gradients) {
   trace.claim({.id = "rows-of-d_scaled-sum-to-0",
                .claim = "each row of d_scaled sums to 0: moving all scores of a row together changes nothing",
                .formula = "max |Σⱼ d_scaled|",
                .value = attn::max_abs_row_sum(gradients.d_scaled),
-               .limit = rounding<T>(attn::max_abs(gradients.d_weights))});
+               .limit = rounding(bench, attn::max_abs(gradients.d_weights))});
   if (!mask) return;
   trace.claim({.id = "hidden-scores-have-no-gradient",
                .claim = "d_scaled is exactly 0 wherever the mask hides a key",
@@ -242,9 +235,8 @@ void claim_softmax(attn::Trace& trace, const std::optional<Tensor<bool, 3>>& mas
 }
 
 /// Not where rounding may change a gradient by a tenth or more: that would claim nothing.
-template <class T>
-void claim_equals_kernel(Workbench<T>& bench, const attn::AttentionInputs<T>& in,
-                         const Tensor<T, 3>& d_output, const attn::AttentionGradients<T, 3>& gradients) {
+void claim_equals_kernel(Workbench& bench, const attn::AttentionInputs& in,
+                         const Tensor<3>& d_output, const attn::AttentionGradients<3>& gradients) {
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
   const auto fast = attn::fastest_attention_gradients(in.Q, in.K, in.V, divisor, in.mask, d_output);
   if (!fast) return;
@@ -252,7 +244,7 @@ void claim_equals_kernel(Workbench<T>& bench, const attn::AttentionInputs<T>& in
   const double d_score = 2.0 * magnitude_of_scores(d_output, in.V, 1.0) / divisor;
   const double largest = attn::maximum({queries * attn::max_abs(d_output), d_score * attn::max_abs(in.K),
                                         queries * d_score * attn::max_abs(in.Q)});
-  const auto limit = rounding<T>(magnitude_of_scores(in.Q, in.K, divisor) * largest);
+  const auto limit = rounding(bench, magnitude_of_scores(in.Q, in.K, divisor) * largest);
   if (!(limit.bound < 0.1)) return;
   bench.trace.claim(
       {.id = "gradients-equal-kernel",
@@ -264,8 +256,7 @@ void claim_equals_kernel(Workbench<T>& bench, const attn::AttentionInputs<T>& in
        .limit = limit});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   auto& trace = bench.trace;
   trace.note(
       "idea", "The idea",
@@ -285,7 +276,7 @@ void run(Workbench<T>& bench) {
   const auto forward = show_attention(bench, in.Q, in.K, in.V, in.mask).attention;
   show_loss(bench, forward.output, d_output);
 
-  attn::AttentionGradients<T, 3> gradients;
+  attn::AttentionGradients<3> gradients;
   derive_product(trace);
   show_value_gradients(bench, in, forward.weights, d_output, gradients);
   derive_softmax(trace, in.mask);
@@ -317,8 +308,7 @@ const Lesson backward = {
     .examples = {"backward --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

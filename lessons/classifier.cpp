@@ -25,8 +25,7 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-Tensor<T, 3> show_encoded(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2>& positions) {
+Tensor<3> show_encoded(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positions) {
   return bench.trace.step(
       {.id = "encoded",
        .title = "Each token, and where it stands",
@@ -41,22 +40,20 @@ Tensor<T, 3> show_encoded(Workbench<T>& bench, const Tensor<T, 3>& X, const Tens
 }
 
 /// Multi-head attention with its residual connection and its layer norm, all in the group `attention`.
-template <class T>
-Tensor<T, 3> show_attention_layer(Workbench<T>& bench, const Named<T>& encoded,
-                                  const attn::AttentionClassifierWeights<T>& weights,
-                                  const std::optional<Tensor<bool, 3>>& mask) {
+Tensor<3> show_attention_layer(Workbench& bench, const Named& encoded,
+                                  const attn::AttentionClassifierWeights& weights,
+                                  const std::optional<Mask<3>>& mask) {
   const auto shown = show_multihead(bench, encoded, encoded, weights.attention, mask);
   bench.trace.claim({.id = "rows-sum-to-1",
                      .claim = "each row of attention/weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = attn::row_sum_deviation(shown.attention.weights),
-                     .limit = rounding<T>()});
+                     .limit = rounding(bench)});
   const auto residual = show_attention_residual(bench, encoded, shown.output);
   return show_attention_norm(bench, {"residual", residual}, weights.norm);
 }
 
-template <class T>
-Tensor<T, 2> show_pooled(Workbench<T>& bench, const Tensor<T, 3>& normalized) {
+Tensor<2> show_pooled(Workbench& bench, const Tensor<3>& normalized) {
   const auto& sentence = bench.plan.sentence;
   const bool is_padded = sentence.is_padded();
   std::vector<std::string> from = {"attention/normalized"};
@@ -73,9 +70,8 @@ Tensor<T, 2> show_pooled(Workbench<T>& bench, const Tensor<T, 3>& normalized) {
       attn::mean_pool(normalized, sentence.lengths()));
 }
 
-template <class T>
-Tensor<T, 2> show_probabilities(Workbench<T>& bench, const Tensor<T, 2>& pooled,
-                                const Tensor<T, 2>& W_class) {
+Tensor<2> show_probabilities(Workbench& bench, const Tensor<2>& pooled,
+                                const Tensor<2>& W_class) {
   const auto logits = bench.trace.step(
       {.id = "logits",
        .title = "A score for each class",
@@ -99,26 +95,23 @@ Tensor<T, 2> show_probabilities(Workbench<T>& bench, const Tensor<T, 2>& pooled,
 }
 
 /// The whole classifier once more, for sentences of these lengths.
-template <class T>
-attn::AttentionClassifier<T> classify(const Workbench<T>& bench, const Tensor<T, 3>& encoded,
-                                      const attn::AttentionClassifierWeights<T>& weights,
+attn::AttentionClassifier classify(const Workbench& bench, const Tensor<3>& encoded,
+                                      const attn::AttentionClassifierWeights& weights,
                                       const std::vector<std::size_t>& lengths) {
   return attn::attention_classifier(encoded, weights, bench.heads(), lengths);
 }
 
 /// `encoded` with two more positions behind each sentence, which hold no token.
-template <class T>
-Tensor<T, 3> with_more_padding(const Tensor<T, 3>& encoded) {
+Tensor<3> with_more_padding(const Tensor<3>& encoded) {
   const auto n = encoded.shape(1), d_model = encoded.shape(2);
-  auto added = attn::sinusoidal_encoding<T>(n + 2, d_model).encoding;
-  std::fill_n(added.begin(), n * d_model, T{0});
+  auto added = attn::sinusoidal_encoding(n + 2, d_model).encoding;
+  std::fill_n(added.begin(), n * d_model, double{0});
   return attn::add_positions(attn::with_zero_rows(encoded, 2), added);
 }
 
 /// What the tutorial's code does with padding and with dropout, and how far that goes wrong.
-template <class T>
-void explain_tutorial(Workbench<T>& bench, const Tensor<T, 3>& encoded, const Tensor<T, 2>& pooled,
-                      const attn::AttentionClassifierWeights<T>& weights) {
+void explain_tutorial(Workbench& bench, const Tensor<3>& encoded, const Tensor<2>& pooled,
+                      const attn::AttentionClassifierWeights& weights) {
   const auto padded = with_more_padding(encoded);
   const std::vector<std::size_t> all(padded.shape(0), padded.shape(1));
   const double shift = attn::max_abs_difference(classify(bench, padded, weights, all).pooled, pooled);
@@ -139,9 +132,8 @@ void explain_tutorial(Workbench<T>& bench, const Tensor<T, 3>& encoded, const Te
 }
 
 /// What the first sentence would get if its tokens stood in reverse.
-template <class T>
-void explain_order(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2>& positions,
-                   const Tensor<T, 2>& probabilities, const attn::AttentionClassifierWeights<T>& weights) {
+void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positions,
+                   const Tensor<2>& probabilities, const attn::AttentionClassifierWeights& weights) {
   const auto& sentence = bench.plan.sentence;
   const auto& tokens = sentence.tokens[0];
   if (std::equal(tokens.begin(), tokens.end(), tokens.rbegin())) return;
@@ -155,10 +147,9 @@ void explain_order(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 2
                                reversed.probabilities(0, 0), probabilities(0, 0)));
 }
 
-template <class T>
-void claim_classifier(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T, 3>& encoded,
-                      const attn::AttentionClassifierWeights<T>& weights, const Tensor<T, 2>& pooled,
-                      const Tensor<T, 2>& probabilities) {
+void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& encoded,
+                      const attn::AttentionClassifierWeights& weights, const Tensor<2>& pooled,
+                      const Tensor<2>& probabilities) {
   const auto& sentence = bench.plan.sentence;
   const auto lengths = sentence.lengths();
   auto& trace = bench.trace;
@@ -166,7 +157,7 @@ void claim_classifier(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T
                .claim = "the probabilities sum to 1",
                .formula = "max |Σ probabilities − 1|",
                .value = attn::row_sum_deviation(probabilities),
-               .limit = rounding<T>()});
+               .limit = rounding(bench)});
 
   const auto layer = classify(bench, encoded, weights, lengths);
   trace.claim({.id = "equals-layer",
@@ -180,7 +171,7 @@ void claim_classifier(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T
                .claim = "two more positions of padding do not change the pooled vector",
                .formula = "max |pooled of the padded sentence − pooled|",
                .value = attn::max_abs_difference(padded.pooled, pooled),
-               .limit = rounding<T>(attn::max_abs(layer.residual) * attn::magnification(layer.residual))});
+               .limit = rounding(bench, attn::max_abs(layer.residual) * attn::magnification(layer.residual))});
 
   const auto backwards = attn::reversal(lengths, sentence.length());
   const auto bag = classify(bench, X, weights, lengths);
@@ -189,12 +180,11 @@ void claim_classifier(Workbench<T>& bench, const Tensor<T, 3>& X, const Tensor<T
                .claim = "without positions the words in reverse give the same pooled vector",
                .formula = "max |pooled(reverse(X)) − pooled(X)|",
                .value = attn::max_abs_difference(reversed_bag.pooled, bag.pooled),
-               .limit = rounding<T>(attn::max_abs(bag.residual) * attn::magnification(bag.residual))});
+               .limit = rounding(bench, attn::max_abs(bag.residual) * attn::magnification(bag.residual))});
 }
 
 /// Drawn in the order attention, classes.
-template <class T>
-attn::AttentionClassifierWeights<T> draw_weights(Workbench<T>& bench) {
+attn::AttentionClassifierWeights draw_weights(Workbench& bench) {
   auto& trace = bench.trace;
   auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
   auto norm = trace.within("attention", [&] { return norm_weights(bench, "norm"); });
@@ -206,8 +196,7 @@ attn::AttentionClassifierWeights<T> draw_weights(Workbench<T>& bench) {
   return {std::move(attention), std::move(norm), std::move(W_class)};
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
@@ -231,7 +220,7 @@ void run(Workbench<T>& bench) {
                    .axes = {"position", "d_model"},
                    .note = "The sinusoidal encoding of the first transformer (see the lesson positional). It "
                            "is computed, not learned, and needs an even d_model."},
-                  attn::sinusoidal_encoding<T>(sentence.length(), bench.d_model()).encoding);
+                  attn::sinusoidal_encoding(sentence.length(), bench.d_model()).encoding);
   const auto weights = draw_weights(bench);
   const auto mask = trace.within("attention", [&] { return bench.padding_mask(sentence); });
 
@@ -274,8 +263,7 @@ const Lesson classifier = {
         {"classifier --sentence \"The movie was really great\"",
          "classifier --sentence \"A great movie\" --sentence \"Not a great movie at all\" --classes 3"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

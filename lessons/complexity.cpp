@@ -15,7 +15,7 @@ namespace lessons {
 
 namespace {
 
-using Counts = Tensor<std::int64_t, 1>;
+using Counts = Integers<1>;
 
 std::int64_t multiply_adds(const Cost& cost) {
   return cost.work.multiply_adds;
@@ -66,8 +66,7 @@ std::vector<std::string> names_of(const std::vector<std::size_t>& numbers) {
   return names;
 }
 
-template <class T>
-void show_layer(Workbench<T>& bench, Costs<T>& costs, const CountedLayer& layer) {
+void show_layer(Workbench& bench, Costs& costs, const CountedLayer& layer) {
   const auto& lengths = bench.options.lengths;
   auto& trace = bench.trace;
   trace.note(fmt::format("{}/idea", layer.id), std::string(layer.title), std::string(layer.note),
@@ -94,13 +93,12 @@ void show_layer(Workbench<T>& bench, Costs<T>& costs, const CountedLayer& layer)
                static_cast<std::int64_t>(*place));
 }
 
-template <class T>
-void show_growth_in_d(Workbench<T>& bench, Costs<T>& costs, const std::vector<std::size_t>& dimensions) {
+void show_growth_in_d(Workbench& bench, Costs& costs, const std::vector<std::size_t>& dimensions) {
   const auto n = bench.options.lengths.front();
   const std::vector<std::string> names = {"recurrence", "convolution", "projections", "full",
                                           "local",      "sparse",      "linear",      "flash",
                                           "linformer",  "performer"};
-  Tensor<std::int64_t, 2> counts({names.size(), dimensions.size()});
+  Integers<2> counts({names.size(), dimensions.size()});
   for (std::size_t k = 0; k < names.size(); ++k)
     for (std::size_t i = 0; i < dimensions.size(); ++i)
       counts(k, i) = costs.multiply_adds(names[k], {n, dimensions[i]});
@@ -116,11 +114,10 @@ void show_growth_in_d(Workbench<T>& bench, Costs<T>& costs, const std::vector<st
 }
 
 /// Some layers side by side as curves over n.
-template <class T>
-void show_curves(Workbench<T>& bench, Costs<T>& costs, const Quantity& quantity, const std::string& title,
+void show_curves(Workbench& bench, Costs& costs, const Quantity& quantity, const std::string& title,
                  const std::vector<std::string>& layers, const std::string& note) {
   const auto& lengths = bench.options.lengths;
-  Tensor<std::int64_t, 2> curves({layers.size(), lengths.size()});
+  Integers<2> curves({layers.size(), lengths.size()});
   std::vector<std::string> from;
   for (std::size_t k = 0; k < layers.size(); ++k) {
     for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -138,8 +135,7 @@ void show_curves(Workbench<T>& bench, Costs<T>& costs, const Quantity& quantity,
 }
 
 /// Where full attention crosses the other layers, in one table.
-template <class T>
-void show_crossings(Workbench<T>& bench, Costs<T>& costs, std::size_t longest) {
+void show_crossings(Workbench& bench, Costs& costs, std::size_t longest) {
   std::string table;
   std::vector<std::string_view> never;
   for (const auto& layer : counted_layers()) {
@@ -165,8 +161,7 @@ std::vector<std::size_t> few_of(const std::vector<std::size_t>& lengths) {
   return few;
 }
 
-template <class T>
-void show_tables(Workbench<T>& bench, Costs<T>& costs) {
+void show_tables(Workbench& bench, Costs& costs) {
   const auto lengths = few_of(bench.options.lengths);
   for (const auto& quantity : quantities) {
     auto table = fmt::format("{:<14}", "n");
@@ -208,8 +203,7 @@ void conclude(attn::Trace& trace) {
              "won by not waiting, and by short paths.");
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& options = bench.options;
   require_something_to_measure(options);
   const auto d = bench.d_model(), longest = *std::max_element(options.lengths.begin(), options.lengths.end());
@@ -221,7 +215,7 @@ void run(Workbench<T>& bench) {
   trace.input({.id = "n", .title = "The lengths to compare", .axes = {"token"}}, counts_of(options.lengths));
   trace.input({.id = "d", .title = "Numbers in a token's vector"}, static_cast<std::int64_t>(d));
 
-  Costs<T> costs(options, bench.random);
+  Costs costs(options, bench.random);
   for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
   show_tables(bench, costs);
   show_curves(bench, costs, work, "Multiply-adds as n grows", {"recurrence", "full", "local", "linear"},
@@ -269,8 +263,7 @@ const Lesson complexity = {
     .examples = {"complexity --lengths 16,32,64,128",
                  "complexity --d-model 32 --lengths 8,16,32,64,128 --window 4"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

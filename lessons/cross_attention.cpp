@@ -13,12 +13,11 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-void claim_independent_lengths(Workbench<T>& bench, const Tensor<T, 3>& Q, const Tensor<T, 3>& K,
-                               const Tensor<T, 3>& V, const std::optional<Tensor<bool, 3>>& mask,
-                               const attn::Attention<T, 3>& attention) {
+void claim_independent_lengths(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K,
+                               const Tensor<3>& V, const std::optional<Mask<3>>& mask,
+                               const attn::Attention<3>& attention) {
   const double temperature = bench.options.temperature;
-  const auto limit = rounding<T>(attn::max_abs(attention.scaled) * attn::max_abs(V));
+  const auto limit = rounding(bench, attn::max_abs(attention.scaled) * attn::max_abs(V));
   const auto alone = attn::scaled_dot_product_attention(
       attn::first_rows(Q, 1), K, V, mask ? std::optional(attn::first_rows(*mask, 1)) : mask, temperature);
   bench.trace.claim({.id = "queries-are-independent",
@@ -36,8 +35,7 @@ void claim_independent_lengths(Workbench<T>& bench, const Tensor<T, 3>& Q, const
                      .limit = limit});
 }
 
-template <class T>
-void run_single(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tensor<T, 3>& X_source) {
+void run_single(Workbench& bench, const Tensor<3>& X_target, const Tensor<3>& X_source) {
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
 
@@ -51,8 +49,7 @@ void run_single(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tensor<
   claim_independent_lengths(bench, Q, K, V, mask, shown.attention);
 }
 
-template <class T>
-void run_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tensor<T, 3>& X_source) {
+void run_multihead(Workbench& bench, const Tensor<3>& X_target, const Tensor<3>& X_source) {
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
   show_multihead_parameters(bench);
@@ -60,8 +57,7 @@ void run_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_target, const Tens
   claim_multihead(bench, X_target, X_source, weights, shown, mask);
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& source = bench.plan.source;
   const auto& target = bench.plan.target;
   bench.label({"source", "key"}, source);
@@ -117,8 +113,7 @@ const Lesson cross_attention = {
         {"cross-attention --source \"I love cats\" --target \"J'aime les chats\"",
          "cross-attention --source \"The cat sat on the mat\" --target \"Le chat s'est assis\" --heads 2"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

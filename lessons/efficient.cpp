@@ -19,17 +19,15 @@ namespace lessons {
 
 namespace {
 
-template <class T>
 struct Variant {
   std::string_view name;
-  void (*show)(VariantBench<T>& on);
+  void (*show)(VariantBench& on);
 };
 
-template <class T>
-const std::vector<Variant<T>> variants = {
-    {"local", show_local<T>},         {"sliding", show_sliding<T>},     {"sparse", show_sparse<T>},
-    {"linear", show_linear<T>},       {"chunked", show_chunked<T>},     {"flash", show_flash<T>},
-    {"linformer", show_linformer<T>}, {"performer", show_performer<T>}, {"gqa", show_gqa<T>},
+const std::vector<Variant> variants = {
+    {"local", show_local},         {"sliding", show_sliding},     {"sparse", show_sparse},
+    {"linear", show_linear},       {"chunked", show_chunked},     {"flash", show_flash},
+    {"linformer", show_linformer}, {"performer", show_performer}, {"gqa", show_gqa},
 };
 
 /// Why a variant cannot be shown with these options and what would be valid; empty where it can.
@@ -71,7 +69,7 @@ void introduce(attn::Trace& trace) {
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 }
 
-std::optional<Tensor<bool, 2>> read_pattern(const Plan& plan) {
+std::optional<Mask<2>> read_pattern(const Plan& plan) {
   const auto& pattern = *plan.options.pattern;
   const bool is_file = pattern != "strided" && pattern != "fixed" && pattern != "random";
   if (!is_file || !is_wanted("sparse", plan.options)) return std::nullopt;
@@ -84,8 +82,7 @@ std::optional<Tensor<bool, 2>> read_pattern(const Plan& plan) {
 }
 
 /// Q, K and V, drawn in that order.
-template <class T>
-VariantBench<T> show_inputs(Workbench<T>& bench, std::optional<Tensor<bool, 2>> pattern) {
+VariantBench show_inputs(Workbench& bench, std::optional<Mask<2>> pattern) {
   const auto n = bench.plan.sentence.length();
   bench.label({"query", "key"}, bench.plan.sentence);
   auto Q = bench.normal({.id = "Q", .title = "What each token asks for", .axes = {"query", "d_k"}},
@@ -114,8 +111,7 @@ void explain_counting(attn::Trace& trace, double negligible) {
                   negligible));
 }
 
-template <class T>
-void show_full(VariantBench<T>& on) {
+void show_full(VariantBench& on) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), pairs = attn::pair_count(on.visible);
   attn::Meter meter;
@@ -145,7 +141,7 @@ void show_full(VariantBench<T>& on) {
              meter.work().multiply_adds);
   trace.step({.id = "full/score_bytes",
               .title = "What it held at one time",
-              .formula = bytes_of<T>(pairs, "scores"),
+              .formula = bytes_of(pairs, "scores"),
               .from = {"Q", "K", "V"}},
              meter.work().score_bytes);
   on.shown.push_back({"full", meter.work(), 0.0});
@@ -168,16 +164,15 @@ void compare(attn::Trace& trace, const std::vector<VariantResult>& results) {
              comparison_table(results));
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& options = bench.options;
   require_possible(options);
   auto pattern = read_pattern(bench.plan);
   introduce(bench.trace);
   auto on = show_inputs(bench, std::move(pattern));
-  explain_counting(bench.trace, rounding<T>(on.magnitude).bound);
+  explain_counting(bench.trace, rounding(bench, on.magnitude).bound);
   show_full(on);
-  for (const auto& variant : variants<T>) {
+  for (const auto& variant : variants) {
     if (!is_wanted(variant.name, options)) continue;
     const auto obstacle = obstacle_to(variant.name, options);
     if (obstacle.reason.empty())
@@ -227,8 +222,7 @@ const Lesson efficient = {
     .examples = {"efficient --variant flash --block 4",
                  "efficient --variant sparse --pattern random --sentence \"a b c d e f g h\" --seed 7"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -29,8 +29,7 @@ namespace {
 
 /// Refuses weights whose scores, layer upon layer, would leave the range of T. A layer makes its tokens
 /// larger by about the standard deviations of W_V and W_O times the roots of how many numbers each adds up.
-template <class T>
-void require_range(const Workbench<T>& bench) {
+void require_range(const Workbench& bench) {
   const auto& options = bench.options;
   const auto d_model = bench.d_model(), wide_k = bench.heads() * bench.d_k(),
              wide_v = bench.heads() * bench.d_v();
@@ -41,7 +40,7 @@ void require_range(const Workbench<T>& bench) {
   const double by_layer = std::log10(1.0 + growth(d_model, wide_v) * growth(wide_v, d_model));
   const double token = 1.0 + by_layer * static_cast<double>(*options.layers - 1);
   const double score = 2.0 * (token + std::log10(1.0 + growth(d_model, wide_k))) + std::log10(bench.d_k());
-  if (score < std::log10(std::numeric_limits<T>::max())) return;
+  if (score < std::log10(std::numeric_limits<double>::max())) return;
   throw attn::Error(fmt::format(
       "--layers {} with weights of this size makes scores of about 1e{:.0f}, too large for {}; valid: "
       "fewer layers or a smaller --weight-scale",
@@ -56,12 +55,11 @@ attn::TokenBatch vocabulary_of(const attn::TokenBatch& prompt) {
   return {{words}};
 }
 
-template <class T>
-DecoderModel<T> show_model(Workbench<T>& bench) {
+DecoderModel show_model(Workbench& bench) {
   const auto& prompt = bench.plan.sentence;
   const auto vocabulary = vocabulary_of(prompt);
   bench.label({"vocabulary"}, vocabulary);
-  DecoderModel<T> model;
+  DecoderModel model;
   model.words = vocabulary.tokens.front();
   const auto embedding =
       bench.embed({.id = "embedding",
@@ -78,7 +76,7 @@ DecoderModel<T> show_model(Workbench<T>& bench) {
        .note =
            "A row for each position that will be read (see the lesson positional). The token written last is "
            "read by nobody."},
-      attn::sinusoidal_encoding<T>(prompt.length() + *bench.options.new_tokens - 1, bench.d_model())
+      attn::sinusoidal_encoding(prompt.length() + *bench.options.new_tokens - 1, bench.d_model())
           .encoding);
   model.weights.heads = bench.heads();
   model.weights.kv_heads = bench.kv_heads();
@@ -92,9 +90,8 @@ DecoderModel<T> show_model(Workbench<T>& bench) {
   return model;
 }
 
-template <class T>
-Decoding<T> begin(const Workbench<T>& bench, const DecoderModel<T>& model) {
-  Decoding<T> decoding;
+Decoding begin(const Workbench& bench, const DecoderModel& model) {
+  Decoding decoding;
   for (const auto& token : bench.plan.sentence.tokens.front())
     decoding.tokens.push_back(static_cast<std::size_t>(
         std::find(model.words.begin(), model.words.end(), token) - model.words.begin()));
@@ -102,10 +99,9 @@ Decoding<T> begin(const Workbench<T>& bench, const DecoderModel<T>& model) {
   return decoding;
 }
 
-template <class T>
-void show_text(Workbench<T>& bench, const DecoderModel<T>& model, const Decoding<T>& decoding) {
+void show_text(Workbench& bench, const DecoderModel& model, const Decoding& decoding) {
   const auto n = bench.plan.sentence.length(), written = decoding.tokens.size() - n;
-  auto tokens = Tensor<std::int64_t, 1>::from_shape({written});
+  auto tokens = Integers<1>::from_shape({written});
   std::vector<std::string> words, from;
   for (std::size_t step = 0; step < written; ++step) {
     tokens(step) = static_cast<std::int64_t>(decoding.tokens[n + step]);
@@ -126,16 +122,14 @@ void show_text(Workbench<T>& bench, const DecoderModel<T>& model, const Decoding
 
 /// How large a number that rounding leaves of logits may be: each layer magnifies what is left of the one
 /// before by as much as its scores are large.
-template <class T>
-double magnitude(const attn::CausalDecoder<T>& full, const Tensor<T, 2>& W_vocabulary) {
+double magnitude(const attn::CausalDecoder& full, const Tensor<2>& W_vocabulary) {
   double result =
       attn::max_abs(full.hidden) * attn::max_abs(W_vocabulary) * static_cast<double>(W_vocabulary.shape(0));
   for (const auto& layer : full.layers) result *= 1.0 + attn::max_abs(layer.attention.scaled);
   return std::min(result, 1e12 * attn::max_abs(full.logits));
 }
 
-template <class T>
-void claim_full_pass(Workbench<T>& bench, const DecoderModel<T>& model, const Decoding<T>& decoding) {
+void claim_full_pass(Workbench& bench, const DecoderModel& model, const Decoding& decoding) {
   const auto n = bench.plan.sentence.length();
   const std::vector<std::size_t> read(decoding.tokens.begin(), decoding.tokens.end() - 1);
   const auto full =
@@ -144,7 +138,7 @@ void claim_full_pass(Workbench<T>& bench, const DecoderModel<T>& model, const De
                      .claim = "one pass over the whole text, without a cache, gives the same logits",
                      .formula = "max |step=T/logits − full pass, row of the token read last|",
                      .value = attn::deviation_from_full_pass(decoding.logits, full),
-                     .limit = rounding<T>(magnitude(full, model.weights.W_vocabulary))});
+                     .limit = rounding(bench, magnitude(full, model.weights.W_vocabulary))});
 
   double others = 0.0;
   for (std::size_t i = n; i < decoding.tokens.size(); ++i) {
@@ -159,8 +153,7 @@ void claim_full_pass(Workbench<T>& bench, const DecoderModel<T>& model, const De
 }
 
 /// The largest weight that falls on a token behind the query's own, in the prefill of every layer.
-template <class T>
-double largest_weight_on_the_future(const Decoding<T>& decoding) {
+double largest_weight_on_the_future(const Decoding& decoding) {
   double largest = 0.0;
   for (std::size_t layer = 0; layer < decoding.caches.size(); ++layer) {
     const auto& weights = decoding.weights[layer];
@@ -171,8 +164,7 @@ double largest_weight_on_the_future(const Decoding<T>& decoding) {
   return largest;
 }
 
-template <class T>
-void claim_weights(Workbench<T>& bench, const Decoding<T>& decoding) {
+void claim_weights(Workbench& bench, const Decoding& decoding) {
   bench.trace.claim({.id = "future-weights-are-0",
                      .claim = "in the prefill no token looks at a later one",
                      .formula = "max weights[i, j] where j > i",
@@ -185,11 +177,10 @@ void claim_weights(Workbench<T>& bench, const Decoding<T>& decoding) {
                      .claim = "in every step each row of weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = deviation,
-                     .limit = rounding<T>()});
+                     .limit = rounding(bench)});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   require_range(bench);
   bench.trace.note(
@@ -252,8 +243,7 @@ const Lesson generate = {
     .examples = {"generate --sentence \"The cat sat on the mat\" --new-tokens 2",
                  "generate --heads 4 --kv-heads 1 --layers 2 --new-tokens 2"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

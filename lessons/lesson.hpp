@@ -20,8 +20,7 @@ struct Lesson {
   Options defaults;
   std::vector<std::string_view> examples;     ///< arguments that work as pasted
   double (*element_count)(const Plan& plan);  ///< elements of all tensors together, for the memory estimate
-  void (*run_float64)(Workbench<double>& bench);
-  void (*run_float32)(Workbench<float>& bench);
+  void (*run)(Workbench& bench);
 
   bool uses(std::string_view option_key) const;
 };

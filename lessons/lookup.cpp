@@ -44,11 +44,10 @@ const std::array<Temperature, 3> temperatures = {{
 }};
 
 /// What "hard" means, and which key the hard lookup takes here, unless rounding could decide it.
-template <class T>
-void explain_hard_lookup(Workbench<T>& bench, const Tensor<T, 1>& scores, const attn::HardLookup<T>& hard) {
+void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const attn::HardLookup& hard) {
   const auto& tokens = bench.plan.sentence.tokens[0];
   const auto best = hard.keys[0];
-  const bool has_winner = hard.keys.size() == 1 && hard.gap > rounding<T>(attn::max_abs(scores)).bound;
+  const bool has_winner = hard.keys.size() == 1 && hard.gap > rounding(bench, attn::max_abs(scores)).bound;
   std::string taken =
       "Here the best keys score the same but for rounding, and none of them is the clear winner.";
   if (tokens.size() == 1) taken = "Here there is only one key, so a soft lookup takes the same.";
@@ -69,17 +68,15 @@ void explain_hard_lookup(Workbench<T>& bench, const Tensor<T, 1>& scores, const 
 }
 
 /// The share that these keys have together.
-template <class T>
-double share_of(const std::vector<std::size_t>& keys, const Tensor<T, 1>& weights) {
+double share_of(const std::vector<std::size_t>& keys, const Tensor<1>& weights) {
   double share = 0.0;
   for (const auto key : keys) share += static_cast<double>(weights(key));
   return share;
 }
 
 /// `shares` are the weights at each temperature, from warm to cold.
-template <class T>
-void claim_shares(Workbench<T>& bench, const std::vector<Tensor<T, 1>>& shares, const Tensor<T, 1>& scores,
-                  const attn::HardLookup<T>& hard) {
+void claim_shares(Workbench& bench, const std::vector<Tensor<1>>& shares, const Tensor<1>& scores,
+                  const attn::HardLookup& hard) {
   double sum_deviation = 0.0, loss = 0.0, share_before = 0.0;
   for (const auto& weights : shares) {
     const double share = share_of(hard.keys, weights);
@@ -91,22 +88,21 @@ void claim_shares(Workbench<T>& bench, const std::vector<Tensor<T, 1>>& shares, 
                      .claim = "the weights sum to 1 at every temperature",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = sum_deviation,
-                     .limit = rounding<T>()});
+                     .limit = rounding(bench)});
   bench.trace.claim(
       {.id = "colder-is-harder",
        .claim = "a colder lookup never gives the best key a smaller share",
        .formula = "max(0, share at T=1 − share at T=0.1, share at T=0.1 − share at T=0.01)",
        .value = loss,
-       .limit = rounding<T>(attn::max_abs(scores)),
+       .limit = rounding(bench, attn::max_abs(scores)),
        .note = "This is said of the share, not of the answer, which may make a detour: a mixture of all "
                "values can happen to lie nearer to the best key's value than a mixture of two."});
 }
 
 /// Looks up once more, far colder than the gap between the two best scores is wide. Subtracting the best
 /// score first changes no weight and keeps a narrow gap exact.
-template <class T>
-void claim_hard_limit(Workbench<T>& bench, const Tensor<T, 1>& scores, const Tensor<T, 2>& values,
-                      const attn::HardLookup<T>& hard) {
+void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>& values,
+                      const attn::HardLookup& hard) {
   const bool has_second_best = std::isfinite(hard.gap);
   const double temperature = has_second_best ? hard.gap / 50.0 : 1.0;
   const auto weights = attn::softmax(attn::divide(attn::shift(scores, -hard.best_score), temperature));
@@ -117,15 +113,14 @@ void claim_hard_limit(Workbench<T>& bench, const Tensor<T, 1>& scores, const Ten
                       ? "max |softmax(scores / T) · values − value of the best key|"
                       : "max |softmax(scores / T) · values − mean of the best keys' values|",
        .value = attn::max_abs_difference(attn::matmul(weights, values), hard.output),
-       .limit = rounding<T>(attn::max_abs(values)),
+       .limit = rounding(bench, attn::max_abs(values)),
        .note = has_second_best
                    ? "Measured at T = (best score − second best) / 50. There the second best key gets e⁻⁵⁰ ≈ "
                      "2·10⁻²² times the share of the best one, too little to change a digit."
                    : "No key scores less than another, so every T gives this answer. Measured at T = 1."});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto d_k = bench.d_k(), d_v = bench.d_v();
   const auto n = bench.plan.sentence.length();
   auto& trace = bench.trace;
@@ -141,19 +136,19 @@ void run(Workbench<T>& bench) {
       "output = Σⱼ weightⱼ · valueⱼ");
 
   const auto query =
-      bench.template normal<1>({.id = "query",
+      bench.normal<1>({.id = "query",
                                 .title = "What we ask for",
                                 .axes = {"d_k"},
                                 .note = "A query is as long as a key, so that they can be compared."},
                                {d_k});
   const auto keys =
-      bench.template normal<2>({.id = "keys",
+      bench.normal<2>({.id = "keys",
                                 .title = "What each entry can be found by",
                                 .axes = {"key", "d_k"},
                                 .note = "One row a key. An ordinary dictionary would answer only if one of "
                                         "them were equal to the query in every number."},
                                {n, d_k});
-  const auto values = bench.template normal<2>(
+  const auto values = bench.normal<2>(
       {.id = "values",
        .title = "What each entry holds",
        .axes = {"key", "d_v"},
@@ -174,7 +169,7 @@ void run(Workbench<T>& bench) {
   const auto hard = attn::hard_lookup(scores, values);
   explain_hard_lookup(bench, scores, hard);
 
-  std::vector<Tensor<T, 1>> shares;
+  std::vector<Tensor<1>> shares;
   for (const auto& temperature : temperatures) {
     const auto group = fmt::format("temperature={:g}", temperature.value);
     const auto weights = trace.step({.id = group + "/weights",
@@ -221,8 +216,7 @@ const Lesson lookup = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"lookup --sentence \"The cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -24,7 +24,7 @@ namespace {
 
 /// [batch×query×key], true = may be seen.
 struct Masks {
-  Tensor<bool, 3> causal, padding, combined;
+  Mask<3> causal, padding, combined;
 };
 
 /// How many tokens of each sentence may be seen. Where no sentence is padded, the last token of each plays
@@ -53,8 +53,7 @@ std::string padding_note(const attn::TokenBatch& sentence) {
       actor);
 }
 
-template <class T>
-Masks show_masks(Workbench<T>& bench) {
+Masks show_masks(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   const auto n = sentence.length();
   const auto lengths = visible_lengths(sentence);
@@ -88,10 +87,9 @@ Masks show_masks(Workbench<T>& bench) {
   return masks;
 }
 
-template <class T>
-void claim_rows_sum_to_1(attn::Trace& trace, const Masks& masks, const MaskedAttention<T>& causal,
-                         const MaskedAttention<T>& padding, const MaskedAttention<T>& combined,
-                         const FullyMasked<T>& fully_masked) {
+void claim_rows_sum_to_1(attn::Trace& trace, const Masks& masks, const MaskedAttention& causal,
+                         const MaskedAttention& padding, const MaskedAttention& combined,
+                         const FullyMasked& fully_masked) {
   trace.claim({.id = "rows-sum-to-1",
                .claim = "under every mask, each row of weights that may see a key sums to 1",
                .formula = "max |Σⱼ weights − 1|",
@@ -99,12 +97,11 @@ void claim_rows_sum_to_1(attn::Trace& trace, const Masks& masks, const MaskedAtt
                                        attn::row_sum_deviation(padding.weights, masks.padding),
                                        attn::row_sum_deviation(combined.weights, masks.combined),
                                        attn::row_sum_deviation(fully_masked.weights, fully_masked.mask)}),
-               .limit = rounding<T>()});
+               .limit = rounding(bench)});
 }
 
-template <class T>
-void claim_hidden(attn::Trace& trace, const Masks& masks, const MaskedAttention<T>& causal,
-                  const MaskedAttention<T>& padding, const MaskedAttention<T>& combined) {
+void claim_hidden(attn::Trace& trace, const Masks& masks, const MaskedAttention& causal,
+                  const MaskedAttention& padding, const MaskedAttention& combined) {
   trace.claim({.id = "future-weights-are-0",
                .claim = "no weight falls on a later token: exactly 0",
                .formula = "max weight where causal_mask is false, causal and combined",
@@ -119,24 +116,22 @@ void claim_hidden(attn::Trace& trace, const Masks& masks, const MaskedAttention<
                .limit = attn::exactly(0.0)});
 }
 
-template <class T>
-Tensor<T, 3> with_last_token_changed(Tensor<T, 3> X) {
+Tensor<3> with_last_token_changed(Tensor<3> X) {
   const auto last = X.shape(1) - 1;
   for (std::size_t b = 0; b < X.shape(0); ++b)
-    for (std::size_t j = 0; j < X.shape(2); ++j) X(b, last, j) += T{1};
+    for (std::size_t j = 0; j < X.shape(2); ++j) X(b, last, j) += double{1};
   return X;
 }
 
 /// Adds 1 to every number of the last token's vector, computes everything again and compares what the tokens
 /// before it take home.
-template <class T>
-void claim_causality(Workbench<T>& bench, const Tensor<T, 3>& X, const attn::SingleHeadWeights<T>& weights,
-                     const Tensor<bool, 3>& causal_mask, const Tensor<T, 3>& causal_output) {
+void claim_causality(Workbench& bench, const Tensor<3>& X, const attn::SingleHeadWeights& weights,
+                     const Mask<3>& causal_mask, const Tensor<3>& causal_output) {
   const auto earlier = bench.plan.sentence.length() - 1;
-  const auto output = [&](const Tensor<T, 3>& x, const std::optional<Tensor<bool, 3>>& mask) {
+  const auto output = [&](const Tensor<3>& x, const std::optional<Mask<3>>& mask) {
     return attn::single_head_attention(x, x, weights, mask).output;
   };
-  const auto distance = [&](const Tensor<T, 3>& a, const Tensor<T, 3>& b) {
+  const auto distance = [&](const Tensor<3>& a, const Tensor<3>& b) {
     return attn::max_abs_difference(attn::first_rows(a, earlier), attn::first_rows(b, earlier));
   };
   const auto changed = with_last_token_changed(X);
@@ -152,8 +147,7 @@ void claim_causality(Workbench<T>& bench, const Tensor<T, 3>& X, const attn::Sin
                    : fmt::format("Without the mask the same change moves them by up to {:.4f}.", unmasked)});
 }
 
-template <class T>
-void claim_nothing_to_see(attn::Trace& trace, const FullyMasked<T>& fully_masked, const Tensor<T, 3>& V) {
+void claim_nothing_to_see(attn::Trace& trace, const FullyMasked& fully_masked, const Tensor<3>& V) {
   trace.claim({.id = "nothing-to-see-is-0",
                .claim = "a query that may see nothing gets the output 0",
                .formula = "max |fully_masked/weights V|, first row",
@@ -161,9 +155,8 @@ void claim_nothing_to_see(attn::Trace& trace, const FullyMasked<T>& fully_masked
                .limit = attn::exactly(0.0)});
 }
 
-template <class T>
-void claim_broadcast(attn::Trace& trace, const BroadcastMasks<T>& broadcast, const MaskedAttention<T>& causal,
-                     const MaskedAttention<T>& padding) {
+void claim_broadcast(attn::Trace& trace, const BroadcastMasks& broadcast, const MaskedAttention& causal,
+                     const MaskedAttention& padding) {
   trace.claim({.id = "2D-equals-3D",
                .claim = "a mask [query×key] does what it does repeated for each sample",
                .formula = "max |broadcast=2D/weights − broadcast=3D/weights|",
@@ -173,12 +166,11 @@ void claim_broadcast(attn::Trace& trace, const BroadcastMasks<T>& broadcast, con
                .claim = "with a mask for each head, each head is what it would be alone",
                .formula = "max |broadcast=4D/weights − [causal/weights, padding/weights]|",
                .value = attn::max_abs_difference(broadcast.of_4D,
-                                                 attn::stack_heads<T>({causal.weights, padding.weights})),
+                                                 attn::stack_heads({causal.weights, padding.weights})),
                .limit = attn::exactly(0.0)});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   auto& trace = bench.trace;
   bench.label({"token", "query", "key"}, sentence);
@@ -248,8 +240,7 @@ const Lesson masking = {
         {"masking --sentence \"The cat sat on the mat\"",
          "masking --sentence \"I love cats\" --sentence \"Cats sleep\" --steps combined_mask,combined/"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -10,8 +10,7 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
 
@@ -35,7 +34,7 @@ void run(Workbench<T>& bench) {
   const auto shown = show_multihead(bench, {"X", X}, {"X", X}, weights, mask);
   claim_multihead(bench, X, X, weights, shown, mask);
 
-  Named<T> last = {"output", shown.output};
+  Named last = {"output", shown.output};
   if (bench.options.residual) last = {"residual", show_attention_residual(bench, {"X", X}, shown.output)};
   if (bench.options.norm) show_attention_norm(bench, last, norm_weights(bench, "norm"));
 }
@@ -62,8 +61,7 @@ const Lesson multihead = {
     .examples = {"multihead --sentence \"The cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -31,14 +31,12 @@ namespace {
 constexpr double inside_logarithm = 1e-9, its_bias = -9e-10;
 
 /// √d_k · T, which the scores are divided by.
-template <class T>
-double divisor_of(const Workbench<T>& bench) {
+double divisor_of(const Workbench& bench) {
   return std::sqrt(static_cast<double>(bench.d_model() / bench.heads())) * bench.options.temperature;
 }
 
 /// The inputs, and the scaled scores [batch×head×query×key] that they lead to.
-template <class T>
-Tensor<T, 4> draw_scaled_scores(Workbench<T>& bench) {
+Tensor<4> draw_scaled_scores(Workbench& bench) {
   const auto d_model = bench.d_model();
   const auto X = bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}},
                              bench.plan.sentence);
@@ -53,8 +51,7 @@ Tensor<T, 4> draw_scaled_scores(Workbench<T>& bench) {
 }
 
 /// Throws attn::Error unless every row sums to 1, or is 0 where nothing may be seen.
-template <class T>
-void require_shares(const Tensor<T, 4>& weights) {
+void require_shares(const Tensor<4>& weights) {
   constexpr double rounding_of_others = 1e-3;
   const auto n_k = weights.shape(3);
   for (auto row = weights.begin(); row != weights.end(); row += static_cast<std::ptrdiff_t>(n_k)) {
@@ -70,8 +67,7 @@ void require_shares(const Tensor<T, 4>& weights) {
 }
 
 /// The weights [batch×head×query×key], or the ones in --input.
-template <class T>
-Tensor<T, 4> show_weights(Workbench<T>& bench, const Tensor<T, 4>& drawn, const std::string& formula) {
+Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula) {
   const auto weights = input_heads(
       bench,
       {.id = "weights",
@@ -88,13 +84,12 @@ Tensor<T, 4> show_weights(Workbench<T>& bench, const Tensor<T, 4>& drawn, const 
 
 /// The weights that the page reads its numbers off, and the mask behind them. Weights that are given without
 /// an X have nothing else before them.
-template <class T>
-std::pair<Tensor<T, 4>, std::optional<Tensor<bool, 3>>> weights_and_mask(Workbench<T>& bench) {
+std::pair<Tensor<4>, std::optional<Mask<3>>> weights_and_mask(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   const auto n = sentence.length();
   if (bench.trace.is_given("weights") && !bench.trace.is_given("X")) {
     const auto mask = bench.mask(sentence, sentence);
-    const Tensor<T, 4> none({sentence.size(), bench.heads(), n, n}, T(0));
+    const Tensor<4> none({sentence.size(), bench.heads(), n, n}, double(0));
     return {show_weights(bench, none, ""), mask};
   }
   const auto scaled = draw_scaled_scores(bench);
@@ -104,8 +99,7 @@ std::pair<Tensor<T, 4>, std::optional<Tensor<bool, 3>>> weights_and_mask(Workben
   return {show_weights(bench, attn::softmax(mask ? attn::apply_mask(scaled, *mask) : scaled), formula), mask};
 }
 
-template <class T>
-attn::AttentionPatterns<T> show_patterns(Workbench<T>& bench, const Tensor<T, 4>& weights) {
+attn::AttentionPatterns show_patterns(Workbench& bench, const Tensor<4>& weights) {
   const auto n = bench.plan.sentence.length();
   const auto patterns = attn::attention_patterns(weights, bench.plan.sentence.lengths());
   const auto show_step = [&](attn::About about, const auto& values) {
@@ -154,17 +148,16 @@ attn::AttentionPatterns<T> show_patterns(Workbench<T>& bench, const Tensor<T, 4>
                      "for each key, and for one-hot weights negative, which no entropy is. Leave out the "
                      "weights that are 0 instead, and add nothing. (Measured in float64. In float32 the 1e-9 "
                      "is lost beside any weight above 1/32.)"},
-            attn::cast<T>(attn::entropy_bias(weights, bench.plan.sentence.lengths(), inside_logarithm)));
+            attn::entropy_bias(weights, bench.plan.sentence.lengths(), inside_logarithm));
   return patterns;
 }
 
-template <class T>
-attn::ExtremeAttention<T> show_extremes(Workbench<T>& bench, const Tensor<bool, 3>& mask,
-                                        const attn::AttentionPatterns<T>& patterns) {
+attn::ExtremeAttention show_extremes(Workbench& bench, const Mask<3>& mask,
+                                        const attn::AttentionPatterns& patterns) {
   bench.trace.note("extremes", "The two ends",
                    "All that attention can do lies between two ends: equal shares, which only average, and a "
                    "single key for each query, which only copies. The same measures, applied to both:");
-  auto ends = attn::extreme_attention<T>(patterns.strongest, mask, bench.plan.sentence.lengths());
+  auto ends = attn::extreme_attention(patterns.strongest, mask, bench.plan.sentence.lengths());
   const auto show_step = [&](const attn::About& about, const auto& values) {
     show_heads(bench, about, values);
   };
@@ -198,8 +191,7 @@ attn::ExtremeAttention<T> show_extremes(Workbench<T>& bench, const Tensor<bool, 
 }
 
 /// A line for each head of each sample, as far as there is room.
-template <class T>
-std::string verdicts(const Workbench<T>& bench, const Tensor<T, 2>& entropy, const Tensor<T, 2>& largest) {
+std::string verdicts(const Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
   constexpr std::size_t most_lines = 16;
   auto lines = fmt::format("{:<19}{:>7}{:>11}{:>14}", "", "entropy", "at most", "keys in use");
   for (std::size_t i = 0; i < std::min(entropy.size(), most_lines); ++i) {
@@ -214,8 +206,7 @@ std::string verdicts(const Workbench<T>& bench, const Tensor<T, 2>& entropy, con
                                      : lines;
 }
 
-template <class T>
-void judge(Workbench<T>& bench, const Tensor<T, 2>& entropy, const Tensor<T, 2>& largest) {
+void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
   bench.trace.note(
       "verdict", "What this attention is",
       fmt::format(
@@ -241,22 +232,21 @@ void judge(Workbench<T>& bench, const Tensor<T, 2>& entropy, const Tensor<T, 2>&
       "is a head that is sharp before it has learnt anything. Try --temperature 0.02 or --weight-scale 3.");
 }
 
-template <class T>
-void claim_patterns(Workbench<T>& bench, const Tensor<T, 4>& weights, const attn::ExtremeAttention<T>& ends,
-                    const Tensor<T, 2>& largest_entropy) {
+void claim_patterns(Workbench& bench, const Tensor<4>& weights, const attn::ExtremeAttention& ends,
+                    const Tensor<2>& largest_entropy) {
   auto& trace = bench.trace;
   trace.claim({.id = "rows-sum-to-1",
                .claim = "each row of weights sums to 1",
                .formula = "max |Σⱼ weights − 1|",
                .value = attn::row_sum_deviation(weights),
-               .limit = rounding<T>()});
+               .limit = rounding(bench)});
   trace.claim({.id = "uniform-entropy",
                .claim = bench.options.causal ? "equal shares of i + 1 keys have the entropy ln(i + 1)"
                                              : "equal shares of n keys have the entropy ln n",
                .formula = bench.options.causal ? "max |uniform/entropy − mean of ln(i + 1)|"
                                                : "max |uniform/entropy − ln n|",
                .value = attn::max_abs_difference(ends.uniform_entropy, largest_entropy),
-               .limit = rounding<T>(attn::max_abs(largest_entropy))});
+               .limit = rounding(bench, attn::max_abs(largest_entropy))});
   trace.claim({.id = "one-hot-entropy",
                .claim = "weights on a single key have the entropy 0",
                .formula = "max |one_hot/entropy|",
@@ -277,8 +267,7 @@ void claim_patterns(Workbench<T>& bench, const Tensor<T, 4>& weights, const attn
                .limit = attn::exactly(0.0)});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   const auto n = sentence.length();
   bench.label({"token", "query", "key"}, sentence);
@@ -290,9 +279,9 @@ void run(Workbench<T>& bench) {
   bench.show_lengths(sentence);
   const auto [weights, mask] = weights_and_mask(bench);
   const auto patterns = show_patterns(bench, weights);
-  const auto visible = mask ? *mask : Tensor<bool, 3>({sentence.size(), n, n}, true);
+  const auto visible = mask ? *mask : Mask<3>({sentence.size(), n, n}, true);
   const auto ends = show_extremes(bench, visible, patterns);
-  const auto largest_entropy = attn::largest_entropy<T>(visible, sentence.lengths(), bench.heads());
+  const auto largest_entropy = attn::largest_entropy(visible, sentence.lengths(), bench.heads());
   judge(bench, patterns.entropy, largest_entropy);
   claim_patterns(bench, weights, ends, largest_entropy);
 }
@@ -322,8 +311,7 @@ const Lesson patterns = {
     .examples = {"patterns --sentence \"The cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -27,11 +27,10 @@ attn::TokenBatch in_order(const attn::TokenBatch& batch, const attn::RowOrder& o
   return reordered;
 }
 
-template <class T>
-PositionalInputs<T> show_without_positions(Workbench<T>& bench) {
+PositionalInputs show_without_positions(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.show_lengths(sentence);
-  PositionalInputs<T> in;
+  PositionalInputs in;
   in.X = bench.embed({.id = "X",
                       .title = "The sentence as vectors",
                       .axes = {"token", "d_model"},
@@ -54,8 +53,7 @@ PositionalInputs<T> show_without_positions(Workbench<T>& bench) {
   return in;
 }
 
-template <class T>
-void show_other_order(Workbench<T>& bench, const PositionalInputs<T>& in, const OtherOrder& other) {
+void show_other_order(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
   const auto& sentence = bench.plan.sentence;
   auto& trace = bench.trace;
   if (other.most_words == 0) {
@@ -87,31 +85,28 @@ void show_other_order(Workbench<T>& bench, const PositionalInputs<T>& in, const 
   bench.label({"query", "key"}, sentence);
 }
 
-template <class T>
-std::vector<Encoding<T>> show_encodings(Workbench<T>& bench, const PositionalInputs<T>& in) {
-  std::vector<Encoding<T>> shown;
+std::vector<Encoding> show_encodings(Workbench& bench, const PositionalInputs& in) {
+  std::vector<Encoding> shown;
   const auto show = [&](std::string_view name, auto show_encoding) {
     if (shows(bench.options, name)) shown.push_back(show_encoding(bench, in));
   };
-  show("sinusoidal", show_sinusoidal<T>);
-  show("learned", show_learned<T>);
-  show("relative", show_relative<T>);
-  show("t5", show_t5<T>);
-  show("alibi", show_alibi<T>);
-  show("rope", show_rope<T>);
+  show("sinusoidal", show_sinusoidal);
+  show("learned", show_learned);
+  show("relative", show_relative);
+  show("t5", show_t5);
+  show("alibi", show_alibi);
+  show("rope", show_rope);
   return shown;
 }
 
-template <class T>
-Encoding<T> without_positions() {
+Encoding without_positions() {
   return {.name = "without",
           .enters = "nowhere",
-          .scores = [](const Tensor<T, 3>& X) { return attn::split_heads(scores_of_tokens(X), 1); },
+          .scores = [](const Tensor<3>& X) { return attn::split_heads(scores_of_tokens(X), 1); },
           .claim_property = [] {}};
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   if (shows(bench.options, "sinusoidal") || shows(bench.options, "rope"))
     require_pairs(bench.options, "sinusoidal and rope", "--encoding learned, relative, t5 or alibi");
   bench.label({"token", "query", "key"}, bench.plan.sentence);
@@ -130,7 +125,7 @@ void run(Workbench<T>& bench) {
   const auto other = other_order(in.X, bench.plan.sentence.lengths());
   show_other_order(bench, in, other);
   auto encodings = show_encodings(bench, in);
-  encodings.insert(encodings.begin(), without_positions<T>());
+  encodings.insert(encodings.begin(), without_positions());
 
   compare_encodings(bench, in, other, encodings);
 }
@@ -166,8 +161,7 @@ const Lesson positional = {
     .examples = {"positional --encoding rope --d-model 4",
                  "positional --encoding t5 --sentence \"one two three four five six seven eight nine ten\""},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -69,29 +69,26 @@ void show_recipe(attn::Trace& trace, const Options& options) {
                   fmt::arg("whole", *options.samples / keys_per_row * keys_per_row)));
 }
 
-template <class T>
-std::vector<ScoreStatistics> measure(Workbench<T>& bench) {
+std::vector<ScoreStatistics> measure(Workbench& bench) {
   std::vector<ScoreStatistics> measured;
   for (const auto d_k : bench.options.d_k_list) {
-    const auto scores = attn::random_scores<T>(bench.random, *bench.options.samples, d_k);
+    const auto scores = attn::random_scores(bench.random, *bench.options.samples, d_k);
     measured.push_back(attn::score_statistics(scores, d_k, keys_per_row));
   }
   return measured;
 }
 
 /// One statistic for each d_k.
-template <class T>
-Tensor<T, 1> column(const std::vector<ScoreStatistics>& measured, double ScoreStatistics::*statistic) {
-  auto values = Tensor<T, 1>::from_shape({measured.size()});
+Tensor<1> column(const std::vector<ScoreStatistics>& measured, double ScoreStatistics::*statistic) {
+  auto values = Tensor<1>::from_shape({measured.size()});
   std::transform(measured.begin(), measured.end(), values.begin(),
-                 [&](const ScoreStatistics& entry) { return static_cast<T>(entry.*statistic); });
+                 [&](const ScoreStatistics& entry) { return static_cast<double>(entry.*statistic); });
   return values;
 }
 
-template <class T>
-void show_inputs(Workbench<T>& bench) {
+void show_inputs(Workbench& bench) {
   const auto& dimensions = bench.options.d_k_list;
-  auto d_k = Tensor<std::int64_t, 1>::from_shape({dimensions.size()});
+  auto d_k = Integers<1>::from_shape({dimensions.size()});
   std::copy(dimensions.begin(), dimensions.end(), d_k.begin());
   bench.trace.input({.id = "d_k", .title = "The lengths of query and key to compare", .axes = {"d_k"}}, d_k);
   bench.trace.input({.id = "samples", .title = "How many scores to draw for each"},
@@ -102,8 +99,7 @@ void show_inputs(Workbench<T>& bench) {
   bench.trace.label("d_k", {{names}});
 }
 
-template <class T>
-void show_moments(Workbench<T>& bench, const std::vector<ScoreStatistics>& measured) {
+void show_moments(Workbench& bench, const std::vector<ScoreStatistics>& measured) {
   const auto& dimensions = bench.options.d_k_list;
   auto& trace = bench.trace;
   trace.step({.id = "mean",
@@ -112,14 +108,14 @@ void show_moments(Workbench<T>& bench, const std::vector<ScoreStatistics>& measu
               .from = {"d_k", "samples"},
               .axes = {"d_k"},
               .note = "Theory: 0, for every d_k."},
-             column<T>(measured, &ScoreStatistics::mean));
+             column(measured, &ScoreStatistics::mean));
   trace.step({.id = "variance",
               .title = "Their variance",
               .formula = "(1 / samples) Σ (qᵀk − mean)²",
               .from = {"d_k", "samples"},
               .axes = {"d_k"},
               .note = "Theory: d_k = " + theory(dimensions, [](double d_k) { return d_k; }) + "."},
-             column<T>(measured, &ScoreStatistics::variance));
+             column(measured, &ScoreStatistics::variance));
   trace.step(
       {.id = "std",
        .title = "Their standard deviation: how large a score is",
@@ -127,16 +123,15 @@ void show_moments(Workbench<T>& bench, const std::vector<ScoreStatistics>& measu
        .from = {"variance"},
        .axes = {"d_k"},
        .note = "Theory: √d_k = " + theory(dimensions, [](double d_k) { return std::sqrt(d_k); }) + "."},
-      column<T>(measured, &ScoreStatistics::std));
+      column(measured, &ScoreStatistics::std));
 }
 
-template <class T>
-void show_softmax(Workbench<T>& bench, const std::vector<ScoreStatistics>& measured) {
+void show_softmax(Workbench& bench, const std::vector<ScoreStatistics>& measured) {
   const double keys = static_cast<double>(keys_per_row);
   const auto show = [&](attn::About about, double ScoreStatistics::*statistic) {
     about.from = {"d_k", "samples"};
     about.axes = {"d_k"};
-    bench.trace.step(about, column<T>(measured, statistic));
+    bench.trace.step(about, column(measured, statistic));
   };
   show({.id = "entropy_raw",
         .title = "How widely attention spreads without the scale",
@@ -246,8 +241,7 @@ void compare_with_theory(attn::Trace& trace, const std::vector<ScoreStatistics>&
   trace.note("comparison", "Measured beside theory", text, comparison_table(measured, samples));
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& options = bench.options;
   require_something_to_measure(options);
   const auto samples = static_cast<double>(*options.samples);
@@ -291,8 +285,7 @@ const Lesson scaling = {
     .defaults = {.d_k_list = {4, 16, 64, 256}, .samples = 4096},
     .examples = {"scaling --d-k 4,64,1024", "scaling --d-k 512 --samples 8192 --seed 7"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

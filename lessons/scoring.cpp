@@ -21,18 +21,16 @@ namespace lessons {
 namespace {
 
 /// What the lesson starts from.
-template <class T>
 struct Inputs {
-  Tensor<T, 2> queries, keys;  ///< [query×d_model], [key×d_model]
-  Tensor<T, 2> W_a;            ///< [d_model×d_model]
-  Tensor<T, 2> W_q, W_k;       ///< [d_model×d_a]
-  Tensor<T, 1> v_a;            ///< [d_a]
+  Tensor<2> queries, keys;  ///< [query×d_model], [key×d_model]
+  Tensor<2> W_a;            ///< [d_model×d_model]
+  Tensor<2> W_q, W_k;       ///< [d_model×d_a]
+  Tensor<1> v_a;            ///< [d_a]
 };
 
-template <class T>
-Inputs<T> show_inputs(Workbench<T>& bench) {
+Inputs show_inputs(Workbench& bench) {
   const auto d_model = bench.d_model(), d_a = *bench.options.d_a;
-  Inputs<T> in;
+  Inputs in;
   in.queries = attn::sample(bench.embed({.id = "queries",
                                          .title = "The target's tokens ask",
                                          .axes = {"query", "d_model"},
@@ -81,8 +79,7 @@ void explain_which_state_asks(attn::Trace& trace) {
 }
 
 /// "general: qᵀ W_a k; 64 parameters, 640 multiply-adds" for the sizes of this run.
-template <class T>
-void compare(Workbench<T>& bench) {
+void compare(Workbench& bench) {
   const auto n_q = static_cast<double>(bench.plan.target.length());
   const auto n_k = static_cast<double>(bench.plan.source.length());
   const auto d = static_cast<double>(bench.d_model()), d_a = static_cast<double>(*bench.options.d_a);
@@ -106,10 +103,9 @@ void compare(Workbench<T>& bench) {
           "does better than a dot product without a scale, and so they divide by √d.");
 }
 
-template <class T>
-void claim_equivalences(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& keys,
-                        const Tensor<T, 1>& v_a, const Tensor<T, 2>& dot,
-                        const attn::AdditiveScores<T>& additive, const attn::ConcatScores<T>& concat) {
+void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
+                        const Tensor<1>& v_a, const Tensor<2>& dot,
+                        const attn::AdditiveScores& additive, const attn::ConcatScores& concat) {
   const auto d = static_cast<double>(bench.d_model());
   const double before_tanh =
       attn::max_abs(additive.projected_queries) + attn::max_abs(additive.projected_keys);
@@ -118,18 +114,17 @@ void claim_equivalences(Workbench<T>& bench, const Tensor<T, 2>& queries, const 
        .claim = "concat with W_c = [W_q; W_k] is additive",
        .formula = "max |additive/scores − concat/scores|",
        .value = attn::max_abs_difference(additive.scores, concat.scores),
-       .limit = rounding<T>(static_cast<double>(v_a.size()) * attn::max_abs(v_a) * before_tanh)});
+       .limit = rounding(bench, static_cast<double>(v_a.size()) * attn::max_abs(v_a) * before_tanh)});
 
-  const Tensor<T, 2> identity = xt::eye<T>(bench.d_model());
+  const Tensor<2> identity = xt::eye<double>(bench.d_model());
   bench.trace.claim({.id = "general-with-identity-equals-dot",
                      .claim = "general with W_a = I is dot",
                      .formula = "max |queries I keysᵀ − dot/scores|",
                      .value = attn::max_abs_difference(attn::general_scores(queries, identity, keys), dot),
-                     .limit = rounding<T>(d * attn::max_abs(queries) * attn::max_abs(keys))});
+                     .limit = rounding(bench, d * attn::max_abs(queries) * attn::max_abs(keys))});
 }
 
-template <class T>
-void claim_rows_sum_to_1(Workbench<T>& bench, const std::vector<Tensor<T, 2>>& weights) {
+void claim_rows_sum_to_1(Workbench& bench, const std::vector<Tensor<2>>& weights) {
   double deviation = 0.0;
   for (const auto& of_one_function : weights)
     deviation = attn::maximum({deviation, attn::row_sum_deviation(of_one_function)});
@@ -137,11 +132,10 @@ void claim_rows_sum_to_1(Workbench<T>& bench, const std::vector<Tensor<T, 2>>& w
                      .claim = "each row of the weights of all five functions sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = deviation,
-                     .limit = rounding<T>()});
+                     .limit = rounding(bench)});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"query"}, bench.plan.target);
   bench.label({"key"}, bench.plan.source);
@@ -157,7 +151,7 @@ void run(Workbench<T>& bench) {
   const auto [queries, keys, W_a, W_q, W_k, v_a] = show_inputs(bench);
   explain_which_state_asks(trace);
 
-  std::vector<Tensor<T, 2>> weights;
+  std::vector<Tensor<2>> weights;
   const auto dot = show_dot(bench, queries, keys);
   weights.push_back(show_context(bench, "dot", dot, keys,
                                  "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a "
@@ -218,8 +212,7 @@ const Lesson scoring = {
     .examples = {"scoring --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
                  "scoring --source \"the cat sat\" --target \"the cat\" --weight-scale xavier"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -10,8 +10,7 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   bench.trace.note(
       "idea", "The idea",
       "A query is compared with every key; the better they match, the more of that key's value goes into the "
@@ -40,8 +39,7 @@ const Lesson sdpa = {
     .examples = {"sdpa --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .element_count = attention_element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

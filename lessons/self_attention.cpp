@@ -13,10 +13,9 @@ namespace lessons {
 namespace {
 
 /// Reverses the real tokens of each sentence, runs attention again and puts the rows of the result back.
-template <class T>
-void claim_equivariance(Workbench<T>& bench, const Tensor<T, 3>& Q, const Tensor<T, 3>& K,
-                        const Tensor<T, 3>& V, const std::optional<Tensor<bool, 3>>& mask,
-                        const attn::Attention<T, 3>& attention) {
+void claim_equivariance(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K,
+                        const Tensor<3>& V, const std::optional<Mask<3>>& mask,
+                        const attn::Attention<3>& attention) {
   const auto backwards = attn::reversal(bench.plan.sentence.lengths(), bench.plan.sentence.length());
   const auto permuted_mask = mask ? std::optional(attn::permute_pairs(*mask, backwards)) : std::nullopt;
   const auto permuted = attn::scaled_dot_product_attention(
@@ -28,11 +27,10 @@ void claim_equivariance(Workbench<T>& bench, const Tensor<T, 3>& Q, const Tensor
                      : "reversing the tokens reverses the rows of the output and changes nothing else",
        .formula = "max |reverse(attention(reverse(X))) − attention(X)|",
        .value = attn::max_abs_difference(attn::permute_rows(permuted.output, backwards), attention.output),
-       .limit = rounding<T>(attn::max_abs(attention.scaled) * attn::max_abs(V))});
+       .limit = rounding(bench, attn::max_abs(attention.scaled) * attn::max_abs(V))});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
 
@@ -84,8 +82,7 @@ const Lesson self_attention = {
     .examples = {"self-attention --sentence \"The cat sat on the mat\"",
                  "self-attention --sentence \"I love cats\" --sentence \"Cats sleep\" --causal"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

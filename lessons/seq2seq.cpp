@@ -62,8 +62,7 @@ void explain_multihead(attn::Trace& trace) {
       "logitsₜ = attentionalₜ W");
 }
 
-template <class T>
-void explain(Workbench<T>& bench) {
+void explain(Workbench& bench) {
   bench.trace.note(
       "idea", "The idea",
       "One LSTM, the encoder, reads the source word by word. Another, the decoder, starts from the state "
@@ -120,8 +119,7 @@ void explain_greedy_decoding(attn::Trace& trace, const TokenBatch& writes) {
           quoted(writes), about_padding(writes)));
 }
 
-template <class T>
-std::string about_start(const Workbench<T>& bench) {
+std::string about_start(const Workbench& bench) {
   const auto& vectors = bench.plan.vectors;
   if (!vectors) return "<s> begins every sentence. Its vector is drawn after those of the source.";
   return vectors->has(std::string(attn::start_token))
@@ -130,8 +128,7 @@ std::string about_start(const Workbench<T>& bench) {
 }
 
 /// X_target is an input, or in greedy decoding what the decoder wrote itself.
-template <class T>
-Tensor<T, 3> show_target(Workbench<T>& bench, const TokenBatch& reads) {
+Tensor<3> show_target(Workbench& bench, const TokenBatch& reads) {
   attn::About about = {.id = "X_target",
                        .title = "What the decoder reads: <s> and the target",
                        .axes = {"target", "d_model"},
@@ -144,8 +141,7 @@ Tensor<T, 3> show_target(Workbench<T>& bench, const TokenBatch& reads) {
   return bench.trace.step(about, bench.known_vectors_of(reads));
 }
 
-template <class T>
-void show_mask(Workbench<T>& bench, const TokenBatch& writes) {
+void show_mask(Workbench& bench, const TokenBatch& writes) {
   const auto& source = bench.plan.source;
   if (!source.is_padded()) return;
   bench.label({"target"}, writes);
@@ -157,8 +153,7 @@ void show_mask(Workbench<T>& bench, const TokenBatch& writes) {
                             attn::padding_mask(source.lengths(), writes.length(), source.length()));
 }
 
-template <class T>
-void show_bottleneck(Workbench<T>& bench, const attn::RecurrentEncoder<T>& encoder,
+void show_bottleneck(Workbench& bench, const attn::RecurrentEncoder& encoder,
                      const std::vector<std::size_t>& lengths, std::size_t target_length) {
   auto& trace = bench.trace;
   trace.note(
@@ -192,8 +187,7 @@ void show_bottleneck(Workbench<T>& bench, const attn::RecurrentEncoder<T>& encod
       kept);
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& source = bench.plan.source;
   const bool has_target = bench.plan.target.size() > 0;
   auto& trace = bench.trace;
@@ -202,7 +196,7 @@ void run(Workbench<T>& bench) {
   trace.label("vocabulary", {{writing.vocabulary}});
   explain(bench);
 
-  Seq2SeqRun<T> shown{.lengths = source.lengths()};
+  Seq2SeqRun shown{.lengths = source.lengths()};
   bench.show_lengths(source);
   bench.draw_vectors(source);
   bench.draw_vectors(writing.reads);
@@ -270,8 +264,7 @@ const Lesson seq2seq = {
     .examples = {"seq2seq --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
                  "seq2seq --source \"The cat sat\" --attention luong-general --bidirectional --hidden 3"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -27,9 +27,8 @@ using attn::Precision;
 constexpr std::array sizes = {1.0, 10.0, 100.0, 1000.0};
 
 /// The formats that are narrower than T.
-template <class T>
 std::vector<Precision> narrower_formats() {
-  if constexpr (std::is_same_v<T, double>) return {Precision::float32, Precision::float16};
+  if constexpr (std::is_same_v<double, double>) return {Precision::float32, Precision::float16};
   return {Precision::float16};
 }
 
@@ -50,11 +49,10 @@ void explain(attn::Trace& trace) {
              table);
 }
 
-template <class T>
-Tensor<T, 2> show_scores_of_all_sizes(Workbench<T>& bench) {
+Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
   const auto n = bench.plan.sentence.length();
-  const auto drawn = bench.random.template normal<1>(0.0, 1.0, {n});
-  auto scores = Tensor<double, 2>::from_shape({sizes.size(), n});
+  const auto drawn = bench.random.normal<1>(0.0, 1.0, {n});
+  auto scores = Tensor<2>::from_shape({sizes.size(), n});
   std::vector<std::string> names;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     names.push_back(fmt::format("size {:g}", sizes[i]));
@@ -67,12 +65,11 @@ Tensor<T, 2> show_scores_of_all_sizes(Workbench<T>& bench) {
                             .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
                             .axes = {"query", "key"},
                             .note = "The first row is of the size that the scale 1/√d_k aims at."},
-                           attn::cast<T>(scores));
+                           scores);
 }
 
-template <class T>
-Tensor<T, 1> first_row(const Tensor<T, 2>& x) {
-  auto row = Tensor<T, 1>::from_shape({x.shape(1)});
+Tensor<1> first_row(const Tensor<2>& x) {
+  auto row = Tensor<1>::from_shape({x.shape(1)});
   std::copy_n(x.begin(), row.size(), row.begin());
   return row;
 }
@@ -89,21 +86,19 @@ void advise(attn::Trace& trace) {
 }
 
 /// How many numbers of the stable form are not finite.
-template <class T>
-std::int64_t count_overflows(const attn::StableSoftmax<T>& stable) {
+std::int64_t count_overflows(const attn::StableSoftmax& stable) {
   return attn::count_non_finite(stable.shifted) + attn::count_non_finite(stable.exp) +
          attn::count_non_finite(stable.sum) + attn::count_non_finite(stable.weights) +
          attn::count_non_finite(stable.logsumexp);
 }
 
-template <class T>
-void claim_formats(attn::Trace& trace, const std::vector<ShownSoftmax<T>>& formats) {
+void claim_formats(attn::Trace& trace, const std::vector<ShownSoftmax>& formats) {
   std::int64_t overflows = 0, unforeseen = 0, no_halves = 0;
   double row_sums = 0.0;
   for (const auto& [precision, scores, naive, stable] : formats) {
     overflows += count_overflows(stable);
     unforeseen += attn::count_unforeseen(scores, naive.exp, precision);
-    if (precision == attn::precision_of<T>()) row_sums = attn::row_sum_deviation(stable.weights);
+    if (precision == attn::precision_of(bench.trace.dtype())) row_sums = attn::row_sum_deviation(stable.weights);
     if (precision == Precision::float16)
       for (const auto* tensor : {&scores, &naive.exp, &stable.shifted, &stable.exp, &stable.weights})
         no_halves += attn::max_abs_difference(attn::round_to(precision, *tensor), *tensor) == 0.0 ? 0 : 1;
@@ -122,7 +117,7 @@ void claim_formats(attn::Trace& trace, const std::vector<ShownSoftmax<T>>& forma
                .claim = "each row of stable/weights sums to 1",
                .formula = "max |Σⱼ stable/weights − 1|",
                .value = row_sums,
-               .limit = rounding<T>()});
+               .limit = rounding(bench)});
   trace.claim({.id = "halves-are-halves",
                .claim = "every number of float16/ is a half",
                .formula = "number of tensors that change when rounded to halves once more",
@@ -130,20 +125,19 @@ void claim_formats(attn::Trace& trace, const std::vector<ShownSoftmax<T>>& forma
                .limit = attn::exactly(0.0)});
 }
 
-template <class T>
-void claim_run(attn::Trace& trace, const ShownSoftmax<T>& run) {
+void claim_run(attn::Trace& trace, const ShownSoftmax& run) {
   const auto& [precision, scores, naive, stable] = run;
   trace.claim({.id = "forms-agree",
                .claim = "for scores of size 1 both forms give the same weights",
                .formula = "max |naive/weights − stable/weights|, first row",
                .value = attn::max_abs_difference(first_row(naive.weights), first_row(stable.weights)),
-               .limit = rounding<T>()});
+               .limit = rounding(bench)});
   const double magnitude = attn::max_abs(scores);
   trace.claim({.id = "logsumexp-is-a-soft-maximum",
                .claim = "log-sum-exp lies between the largest score and ln n above it",
                .formula = "max of (max x − logsumexp) and (logsumexp − max x − ln n), or 0",
                .value = attn::distance_from_soft_maximum(stable),
-               .limit = rounding<T>(magnitude)});
+               .limit = rounding(bench, magnitude)});
   double difference = 0.0;
   for (std::size_t i = 0; i < scores.size(); ++i)
     difference =
@@ -153,12 +147,11 @@ void claim_run(attn::Trace& trace, const ShownSoftmax<T>& run) {
                .claim = "e to the power of the log weights gives the weights",
                .formula = "max |exp(logsumexp/log_weights) − stable/weights|",
                .value = difference,
-               .limit = rounding<T>()});
+               .limit = rounding(bench)});
 }
 
-template <class T>
-void claim_fills_and_temperatures(attn::Trace& trace, const ShownFills<T>& fills,
-                                  const Tensor<T, 1>& entropy) {
+void claim_fills_and_temperatures(attn::Trace& trace, const ShownFills& fills,
+                                  const Tensor<1>& entropy) {
   double hidden = 0.0;
   for (const auto* weights : {&fills.weights_1e9, &fills.weights_65504, &fills.weights_added})
     if (weights->shape(1) > 1)
@@ -177,17 +170,16 @@ void claim_fills_and_temperatures(attn::Trace& trace, const ShownFills<T>& fills
                .claim = "the higher the temperature, the wider attention spreads",
                .formula = "largest fall of temperature/entropy from one T to the next",
                .value = fall,
-               .limit = rounding<T>(attn::max_abs(entropy))});
+               .limit = rounding(bench, attn::max_abs(entropy))});
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   auto& trace = bench.trace;
   explain(trace);
   const auto scores = show_scores_of_all_sizes(bench);
-  std::vector<ShownSoftmax<T>> formats = {show_softmax(bench, scores, attn::precision_of<T>())};
+  std::vector<ShownSoftmax> formats = {show_softmax(bench, scores, attn::precision_of(bench.trace.dtype()))};
   show_log_sum_exp(bench, formats.front());
-  for (const auto precision : narrower_formats<T>()) {
+  for (const auto precision : narrower_formats()) {
     const std::string name(attn::name_of(precision));
     formats.push_back(trace.within(name, [&] { return show_softmax(bench, scores, precision); }));
   }
@@ -230,8 +222,7 @@ const Lesson stability = {
     .examples = {"stability --sentence \"The cat sat on the mat\"",
                  "stability --dtype float32 --steps float16/"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

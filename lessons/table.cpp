@@ -23,14 +23,9 @@ bool Lesson::uses(std::string_view option_key) const {
 }
 
 bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink) {
-  attn::Trace trace(sink, plan.is_batched(), &plan.given);
-  if (plan.options.dtype == "float32") {
-    Workbench<float> bench(plan, trace);
-    lesson.run_float32(bench);
-  } else {
-    Workbench<double> bench(plan, trace);
-    lesson.run_float64(bench);
-  }
+  attn::Trace trace(sink, {.batched = plan.is_batched(), .dtype = plan.dtype(), .given = &plan.given});
+  Workbench bench(plan, trace);
+  lesson.run(bench);
   trace.require_all_given_used();
   return trace.all_claims_hold();
 }

@@ -56,8 +56,7 @@ void show_recipe(attn::Trace& trace, const Options& options) {
                   vectors, fmt::arg("d", *options.d_model), fmt::arg("layers", *options.layers)));
 }
 
-template <class T>
-void claim_dropout(attn::Trace& trace, const ShownDropout<T>& shown, const Options& options) {
+void claim_dropout(attn::Trace& trace, const ShownDropout& shown, const Options& options) {
   const double p = options.dropout;
   const auto samples = static_cast<double>(*options.samples);
   if (p == 0.0)
@@ -65,7 +64,7 @@ void claim_dropout(attn::Trace& trace, const ShownDropout<T>& shown, const Optio
                  .claim = "without dropout every weight stays what it is",
                  .formula = "max |mean − weights|",
                  .value = attn::max_abs_difference(shown.moments.mean, shown.weights),
-                 .limit = rounding<T>()});
+                 .limit = rounding(bench)});
   else if (samples * std::min(p, 1.0 - p) >= fewest_drops)
     trace.claim({.id = "dropout-keeps-the-mean",
                  .claim = "dropout keeps the expected value of each weight, within 5 standard errors",
@@ -79,8 +78,7 @@ void claim_dropout(attn::Trace& trace, const ShownDropout<T>& shown, const Optio
 }
 
 /// The number of layers, from the first on, whose chance error is small enough for a claim.
-template <class T>
-std::size_t layers_to_claim(const attn::VarianceThroughLayers<T>& xavier) {
+std::size_t layers_to_claim(const attn::VarianceThroughLayers& xavier) {
   std::size_t layers = 0;
   while (layers + 1 < xavier.variance.size() &&
          static_cast<double>(xavier.standard_error(layers + 1)) <= largest_error)
@@ -88,8 +86,7 @@ std::size_t layers_to_claim(const attn::VarianceThroughLayers<T>& xavier) {
   return layers;
 }
 
-template <class T>
-void claim_initialisation(attn::Trace& trace, const attn::VarianceThroughLayers<T>& xavier) {
+void claim_initialisation(attn::Trace& trace, const attn::VarianceThroughLayers& xavier) {
   const auto layers = layers_to_claim(xavier);
   const auto all_layers = xavier.variance.size() - 1;
   if (layers < all_layers)
@@ -110,8 +107,7 @@ void claim_initialisation(attn::Trace& trace, const attn::VarianceThroughLayers<
                .note = "For square W drawn independently of x, with nothing but W between the layers."});
 }
 
-template <class T>
-void claim_schedule(attn::Trace& trace, const ShownSchedule<T>& shown, const Options& options) {
+void claim_schedule(attn::Trace& trace, const ShownSchedule& shown, const Options& options) {
   const auto warmup = static_cast<std::int64_t>(*options.warmup),
              d_model = static_cast<std::int64_t>(*options.d_model);
   trace.claim({.id = "schedule-peaks-at-warmup",
@@ -127,8 +123,7 @@ void claim_schedule(attn::Trace& trace, const ShownSchedule<T>& shown, const Opt
                .limit = attn::at_most(1.0)});
 }
 
-template <class T>
-void claim_clipping(attn::Trace& trace, const Tensor<T, 2>& gradients, const attn::Clipped<T>& clipped,
+void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const attn::Clipped& clipped,
                     double max_norm) {
   trace.claim(
       {.id = "clipped-is-short-enough",
@@ -136,12 +131,12 @@ void claim_clipping(attn::Trace& trace, const Tensor<T, 2>& gradients, const att
        .formula = "√(Σ clipped²) / max_norm − 1, or 0",
        .value = std::max(
            0.0, std::sqrt(attn::sum_of_products(clipped.gradients, clipped.gradients)) / max_norm - 1.0),
-       .limit = rounding<T>()});
+       .limit = rounding(bench)});
   trace.claim({.id = "clipped-keeps-its-direction",
                .claim = "and points the same way",
                .formula = "1 − cosine of the angle between gradients and clipped",
                .value = std::abs(1.0 - attn::cosine(gradients, clipped.gradients)),
-               .limit = rounding<T>()});
+               .limit = rounding(bench)});
 }
 
 void explain_initialisation(attn::Trace& trace) {
@@ -181,8 +176,7 @@ void advise(attn::Trace& trace) {
              "there. The model knows its training set by heart: dropout, weight decay, more data.");
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& options = bench.options;
   auto& trace = bench.trace;
   check(options);
@@ -237,8 +231,7 @@ const Lesson training = {
         {.d_model = 64, .samples = 4096, .dropout = 0.1, .layers = 6, .warmup = 4000, .max_norm = 1.0},
     .examples = {"training --d-model 128 --layers 12 --warmup 1000", "training --dropout 0.5 --max-norm 10"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

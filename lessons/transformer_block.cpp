@@ -21,8 +21,7 @@ namespace {
 
 using attn::NormOrder;
 
-template <class T>
-attn::TransformerBlockSettings settings_of(const Workbench<T>& bench) {
+attn::TransformerBlockSettings settings_of(const Workbench& bench) {
   return {.heads = bench.heads(),
           .norm = bench.options.norm_order == "pre" ? NormOrder::pre : NormOrder::post,
           .activation = activation_of(bench)};
@@ -46,8 +45,7 @@ std::string block_formula(NormOrder order, bool has_memory) {
   return formula;
 }
 
-template <class T>
-void explain_idea(Workbench<T>& bench) {
+void explain_idea(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   bench.trace.note(
       "idea", "The idea",
@@ -60,8 +58,7 @@ void explain_idea(Workbench<T>& bench) {
       block_formula(settings_of(bench).norm, has_memory));
 }
 
-template <class T>
-void explain_norm_order(Workbench<T>& bench) {
+void explain_norm_order(Workbench& bench) {
   if (settings_of(bench).norm == NormOrder::post)
     bench.trace.note(
         "norm-order", "Layer norm after each sublayer (post-norm)",
@@ -82,8 +79,7 @@ void explain_norm_order(Workbench<T>& bench) {
 }
 
 /// The encoder's output that a decoder's block looks into; nothing for an encoder's block.
-template <class T>
-std::optional<attn::Memory<T>> show_memory(Workbench<T>& bench) {
+std::optional<attn::Memory> show_memory(Workbench& bench) {
   if (!bench.options.memory) return std::nullopt;
   bench.label({"source"}, bench.plan.memory);
   std::string note =
@@ -98,15 +94,14 @@ std::optional<attn::Memory<T>> show_memory(Workbench<T>& bench) {
         "decoder-is-causal", "A decoder that writes must not look ahead",
         "Here every token sees the whole of its own sentence. A decoder writes its sentence word by word and "
         "knows only what it has written: add --causal to hide every later token.");
-  return attn::Memory<T>{std::move(X), std::nullopt};
+  return attn::Memory{std::move(X), std::nullopt};
 }
 
 /// Drawn in the order attention, cross-attention, feed-forward network.
-template <class T>
-attn::TransformerBlockWeights<T> draw_weights(Workbench<T>& bench) {
+attn::TransformerBlockWeights draw_weights(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   const auto draw_attention = [&] { return draw_multihead_weights(bench); };
-  attn::TransformerBlockWeights<T> weights;
+  attn::TransformerBlockWeights weights;
   weights.attention = bench.trace.within("attention", draw_attention);
   if (has_memory) weights.cross = bench.trace.within("cross", draw_attention);
   weights.feed_forward = draw_feed_forward_weights(bench);
@@ -116,17 +111,16 @@ attn::TransformerBlockWeights<T> draw_weights(Workbench<T>& bench) {
   return weights;
 }
 
-template <class T>
-Named<T> show_attention(Workbench<T>& bench, const std::string& group, const Named<T>& query,
-                        const Named<T>& key, const attn::MultiHeadWeights<T>& weights,
-                        const std::optional<Tensor<bool, 3>>& mask) {
+Named show_attention(Workbench& bench, const std::string& group, const Named& query,
+                        const Named& key, const attn::MultiHeadWeights& weights,
+                        const std::optional<Mask<3>>& mask) {
   const auto shown =
       bench.trace.within(group, [&] { return show_multihead(bench, query, key, weights, mask); });
   bench.trace.claim({.id = group + "/rows-sum-to-1",
                      .claim = "each row of " + group + "/weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = attn::row_sum_deviation(shown.attention.weights),
-                     .limit = rounding<T>()});
+                     .limit = rounding(bench)});
   return {group + "/output", shown.output};
 }
 
@@ -164,10 +158,9 @@ SublayerText around_feed_forward(NormOrder order) {
           .weights = "norm_2"};
 }
 
-template <class T>
-void claim_block(Workbench<T>& bench, const Tensor<T, 3>& X, const attn::TransformerBlockWeights<T>& weights,
-                 const std::optional<Tensor<bool, 3>>& mask, const std::optional<attn::Memory<T>>& memory,
-                 const Tensor<T, 3>& output) {
+void claim_block(Workbench& bench, const Tensor<3>& X, const attn::TransformerBlockWeights& weights,
+                 const std::optional<Mask<3>>& mask, const std::optional<attn::Memory>& memory,
+                 const Tensor<3>& output) {
   const auto settings = settings_of(bench);
   const auto block = attn::transformer_block(X, weights, settings, mask, memory);
   bench.trace.claim({.id = "equals-layer",
@@ -181,7 +174,7 @@ void claim_block(Workbench<T>& bench, const Tensor<T, 3>& X, const attn::Transfo
                        .formula = memory ? "max |X + (attention/output + cross/output + ffn/output) − output|"
                                          : "max |X + (attention/output + ffn/output) − output|",
                        .value = attn::deviation_from_sum(X, block),
-                       .limit = rounding<T>(attn::max_abs(X) + attn::max_abs(output))});
+                       .limit = rounding(bench, attn::max_abs(X) + attn::max_abs(output))});
   if (bench.options.causal)
     bench.trace.claim(
         {.id = "no-look-ahead",
@@ -192,8 +185,7 @@ void claim_block(Workbench<T>& bench, const Tensor<T, 3>& X, const attn::Transfo
 }
 
 /// How the numbers to learn divide among the sublayers.
-template <class T>
-void show_parameter_count(Workbench<T>& bench) {
+void show_parameter_count(Workbench& bench) {
   const auto d = bench.d_model(), d_ff = bench.options.d_ff.value();
   const std::size_t attentions = bench.options.memory ? 2 : 1;
   const auto in_attention = attentions * 4 * d * d, in_norms = (attentions + 1) * 2 * d;
@@ -208,8 +200,7 @@ void show_parameter_count(Workbench<T>& bench) {
                                d_ff, d_ff, d, in_ffn, attentions + 1, d, in_norms));
 }
 
-template <class T>
-void run(Workbench<T>& bench) {
+void run(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
   explain_idea(bench);
@@ -227,20 +218,20 @@ void run(Workbench<T>& bench) {
   explain_norm_order(bench);
 
   const auto order = settings_of(bench).norm;
-  Named<T> x = {"X", X};
-  x = show_sublayer<T>(bench, x, order, around_attention(), weights.norm_1, [&](const Named<T>& tokens) {
+  Named x = {"X", X};
+  x = show_sublayer(bench, x, order, around_attention(), weights.norm_1, [&](const Named& tokens) {
     return show_attention(bench, "attention", tokens, tokens, weights.attention, mask);
   });
   if (memory) {
     bench.label({"key"}, bench.plan.memory);
-    x = show_sublayer<T>(
-        bench, x, order, around_cross_attention(), *weights.norm_cross, [&](const Named<T>& tokens) {
+    x = show_sublayer(
+        bench, x, order, around_cross_attention(), *weights.norm_cross, [&](const Named& tokens) {
           return show_attention(bench, "cross", tokens, {"memory", memory->X}, *weights.cross, memory->mask);
         });
   }
-  x = show_sublayer<T>(
+  x = show_sublayer(
       bench, x, order, around_feed_forward(order), weights.norm_2,
-      [&](const Named<T>& tokens) { return show_feed_forward(bench, tokens, weights.feed_forward); });
+      [&](const Named& tokens) { return show_feed_forward(bench, tokens, weights.feed_forward); });
   if (x.id != "output")
     bench.trace.step({.id = "output",
                       .title = "The tokens as they go on to the next block",
@@ -279,8 +270,7 @@ const Lesson transformer_block = {
     .examples = {"transformer-block --sentence \"The cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"J'aime les chats\" --memory \"I love cats\" --causal"},
     .element_count = element_count,
-    .run_float64 = run<double>,
-    .run_float32 = run<float>,
+    .run = run,
 };
 
 }  // namespace lessons

@@ -6,8 +6,7 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-void claim_growth(Workbench<T>& bench, Costs<T>& costs) {
+void claim_growth(Workbench& bench, Costs& costs) {
   const std::size_t n = bench.options.lengths.back(), d = bench.d_model();
   const auto claim = [&](const std::string& id, const std::string& text, const std::string& layer,
                          const Size& from, const Size& to, double factor) {
@@ -30,8 +29,7 @@ void claim_growth(Workbench<T>& bench, Costs<T>& costs) {
         {2 * n, d}, 2.0);
 }
 
-template <class T>
-void claim_rest(Workbench<T>& bench, Costs<T>& costs, const std::optional<std::size_t>& crossing) {
+void claim_rest(Workbench& bench, Costs& costs, const std::optional<std::size_t>& crossing) {
   const std::size_t n = bench.options.lengths.back(), d = bench.d_model();
   auto& trace = bench.trace;
   if (crossing)
@@ -61,13 +59,10 @@ void claim_rest(Workbench<T>& bench, Costs<T>& costs, const std::optional<std::s
 
 }  // namespace
 
-template <class T>
-void claim_complexity(Workbench<T>& bench, Costs<T>& costs, const std::optional<std::size_t>& crossing) {
+void claim_complexity(Workbench& bench, Costs& costs, const std::optional<std::size_t>& crossing) {
   claim_growth(bench, costs);
   claim_rest(bench, costs, crossing);
 }
 
-template void claim_complexity(Workbench<float>&, Costs<float>&, const std::optional<std::size_t>&);
-template void claim_complexity(Workbench<double>&, Costs<double>&, const std::optional<std::size_t>&);
 
 }  // namespace lessons

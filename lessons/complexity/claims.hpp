@@ -10,7 +10,6 @@ namespace lessons {
 /// How work grows with n and d, how long a recurrence waits, how far tokens are apart in full attention, and
 /// what flash attention holds, each measured by running the layers again at another size. `crossing` is the n
 /// from which on full attention takes more multiply-adds than a recurrence, where it was found.
-template <class T>
-void claim_complexity(Workbench<T>& bench, Costs<T>& costs, const std::optional<std::size_t>& crossing);
+void claim_complexity(Workbench& bench, Costs& costs, const std::optional<std::size_t>& crossing);
 
 }  // namespace lessons

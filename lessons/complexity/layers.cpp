@@ -18,10 +18,12 @@ namespace lessons {
 
 namespace {
 
+using attn::Array;
+using attn::Integers;
+using attn::Mask;
 using attn::Tensor;
 
 /// What a layer may use for its run.
-template <class T>
 struct Run {
   const Size& size;
   const Options& options;
@@ -30,117 +32,101 @@ struct Run {
 
   template <class... Lengths>
   auto draw(Lengths... lengths) {
-    return attn::cast<T>(random.normal<sizeof...(Lengths)>(0.0, 1.0 / std::sqrt(static_cast<double>(size.d)),
+    return attn::cast(random.normal<sizeof...(Lengths)>(0.0, 1.0 / std::sqrt(static_cast<double>(size.d)),
                                                            {static_cast<std::size_t>(lengths)...}));
   }
-  Tensor<T, 2> tokens() { return draw(size.n, size.d); }
+  Tensor<2> tokens() { return draw(size.n, size.d); }
 };
 
-template <class T>
-void run_recurrence(Run<T>& run) {
+void run_recurrence(Run& run) {
   const auto d = run.size.d;
   attn::recurrence(run.tokens(), run.draw(d, d), run.draw(d, d), run.meter);
 }
 
 /// As wide as the window of local attention, and never wider than the sequence.
-template <class T>
-void run_convolution(Run<T>& run) {
+void run_convolution(Run& run) {
   const auto side = std::min(*run.options.window, run.size.n - 1);
   attn::convolution(run.tokens(), run.draw(2 * side + 1, run.size.d, run.size.d), run.meter);
 }
 
 /// A convolution of width 1 is a linear layer.
-template <class T>
-void run_projections(Run<T>& run) {
+void run_projections(Run& run) {
   for (int i = 0; i < 4; ++i) attn::convolution(run.tokens(), run.draw(1, run.size.d, run.size.d), run.meter);
 }
 
-template <class T>
-void run_pairs(Run<T>& run, const attn::KeyLists& keys) {
+void run_pairs(Run& run, const attn::KeyLists& keys) {
   attn::sparse_attention(run.tokens(), run.tokens(), run.tokens(), keys, run.meter);
 }
 
-template <class T>
-void run_full(Run<T>& run) {
+void run_full(Run& run) {
   run_pairs(run, attn::all_keys(run.size.n));
 }
 
-template <class T>
-void run_local(Run<T>& run) {
+void run_local(Run& run) {
   run_pairs(run, attn::window_keys(run.size.n, *run.options.window, *run.options.window));
 }
 
-template <class T>
-void run_sliding(Run<T>& run) {
+void run_sliding(Run& run) {
   run_pairs(run, attn::window_keys(run.size.n, *run.options.window, 0));
 }
 
-template <class T>
-void run_sparse(Run<T>& run) {
+void run_sparse(Run& run) {
   run_pairs(run, attn::keys_of(attn::strided_pattern(run.size.n, *run.options.block)));
 }
 
-template <class T>
-void run_linear(Run<T>& run) {
+void run_linear(Run& run) {
   attn::linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()), run.tokens(),
                          run.meter);
 }
 
-template <class T>
-void run_causal_linear(Run<T>& run) {
+void run_causal_linear(Run& run) {
   attn::causal_linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()),
                                 run.tokens(), run.meter);
 }
 
-template <class T>
-void run_chunked(Run<T>& run) {
+void run_chunked(Run& run) {
   attn::chunked_attention(run.tokens(), run.tokens(), run.tokens(), attn::all_keys(run.size.n),
                           *run.options.block, run.meter);
 }
 
-template <class T>
-void run_flash(Run<T>& run) {
+void run_flash(Run& run) {
   attn::flash_attention(run.tokens(), run.tokens(), run.tokens(), *run.options.block, false, run.meter);
 }
 
-template <class T>
-void run_linformer(Run<T>& run) {
+void run_linformer(Run& run) {
   const auto r = *run.options.rank, n = run.size.n;
   attn::low_rank_attention(run.tokens(), run.tokens(), run.tokens(), run.draw(r, n), run.draw(r, n),
                            run.meter);
 }
 
-template <class T>
-void run_performer(Run<T>& run) {
+void run_performer(Run& run) {
   const auto omega = run.draw(run.options.features.value_or(2 * run.size.d), run.size.d);
   attn::linear_attention(attn::positive_random_features(run.tokens(), omega, run.meter),
                          attn::positive_random_features(run.tokens(), omega, run.meter), run.tokens(),
                          run.meter);
 }
 
-template <class T>
-void run_gqa(Run<T>& run) {
+void run_gqa(Run& run) {
   const auto h = *run.options.heads, h_kv = *run.options.kv_heads, n = run.size.n, d = run.size.d / h;
   attn::grouped_attention(run.draw(1, h, n, d), run.draw(1, h_kv, n, d), run.draw(1, h_kv, n, d),
                           attn::all_keys(n), run.meter);
 }
 
-template <class T>
-const std::map<std::string_view, void (*)(Run<T>&)> runs = {
-    {"recurrence", run_recurrence<T>},
-    {"convolution", run_convolution<T>},
-    {"projections", run_projections<T>},
-    {"full", run_full<T>},
-    {"local", run_local<T>},
-    {"sliding", run_sliding<T>},
-    {"sparse", run_sparse<T>},
-    {"linear", run_linear<T>},
-    {"linear/causal", run_causal_linear<T>},
-    {"chunked", run_chunked<T>},
-    {"flash", run_flash<T>},
-    {"linformer", run_linformer<T>},
-    {"performer", run_performer<T>},
-    {"gqa", run_gqa<T>},
+const std::map<std::string_view, void (*)(Run&)> runs = {
+    {"recurrence", run_recurrence},
+    {"convolution", run_convolution},
+    {"projections", run_projections},
+    {"full", run_full},
+    {"local", run_local},
+    {"sliding", run_sliding},
+    {"sparse", run_sparse},
+    {"linear", run_linear},
+    {"linear/causal", run_causal_linear},
+    {"chunked", run_chunked},
+    {"flash", run_flash},
+    {"linformer", run_linformer},
+    {"performer", run_performer},
+    {"gqa", run_gqa},
 };
 
 }  // namespace
@@ -220,15 +206,13 @@ const std::vector<CountedLayer>& counted_layers() {
   return layers;
 }
 
-template <class T>
-const Cost& Costs<T>::of(std::string_view layer, const Size& size) {
+const Cost& Costs::of(std::string_view layer, const Size& size) {
   const auto key = std::tuple(std::string(layer), size.n, size.d);
   const auto known = known_.find(key);
   return known != known_.end() ? known->second : known_.emplace(key, run(layer, size)).first->second;
 }
 
-template <class T>
-std::optional<std::size_t> Costs<T>::crossing(std::string_view layer, std::size_t d, std::size_t longest) {
+std::optional<std::size_t> Costs::crossing(std::string_view layer, std::size_t d, std::size_t longest) {
   const auto takes_less = [&](std::size_t n) {
     return multiply_adds(layer, {n, d}) < multiply_adds("full", {n, d});
   };
@@ -241,16 +225,13 @@ std::optional<std::size_t> Costs<T>::crossing(std::string_view layer, std::size_
   return high;
 }
 
-template <class T>
-Cost Costs<T>::run(std::string_view layer, const Size& size) {
+Cost Costs::run(std::string_view layer, const Size& size) {
   attn::Wiring wiring(size.n);
   attn::Meter meter(wiring);
-  Run<T> run{size, options_, random_, meter};
-  runs<T>.at(layer)(run);
+  Run run{size, options_, random_, meter};
+  runs.at(layer)(run);
   return {meter.work(), wiring.sequential_steps(), wiring.path_length(0, size.n - 1).value_or(0)};
 }
 
-template class Costs<float>;
-template class Costs<double>;
 
 }  // namespace lessons

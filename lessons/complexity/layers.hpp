@@ -39,7 +39,6 @@ struct CountedLayer {
 const std::vector<CountedLayer>& counted_layers();
 
 /// Runs layers on random numbers and remembers what was counted. Options are those of the lesson complexity.
-template <class T>
 class Costs {
  public:
   Costs(const Options& options, attn::Random& random) : options_(options), random_(random) {}

@@ -46,19 +46,17 @@ void explain_checkpointing(attn::Trace& trace, const attn::Work& full, const att
 
 /// The bytes of scores that flash attention holds for the sequence and for the sequence twice over, in tiles
 /// of the same size.
-template <class T>
-std::int64_t growth_of_held_scores(const VariantBench<T>& on, std::size_t block) {
-  const auto held = [&](const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V) {
+std::int64_t growth_of_held_scores(const VariantBench& on, std::size_t block) {
+  const auto held = [&](const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V) {
     attn::Meter meter;
     attn::flash_attention(Q, K, V, block, on.causal(), meter);
     return meter.work().score_bytes;
   };
-  const auto twice = [](const Tensor<T, 2>& x) { return attn::stack_rows(x, x); };
+  const auto twice = [](const Tensor<2>& x) { return attn::stack_rows(x, x); };
   return held(twice(on.Q), twice(on.K), twice(on.V)) - held(on.Q, on.K, on.V);
 }
 
-template <class T>
-void show_tiles(VariantBench<T>& on, const attn::FlashHistory<T>& history) {
+void show_tiles(VariantBench& on, const attn::FlashHistory& history) {
   const auto hidden = [&](const char* shown) -> std::string {
     return on.causal() ? fmt::format(" What --causal hides is not computed: {}.", shown) : "";
   };
@@ -78,8 +76,7 @@ void show_tiles(VariantBench<T>& on, const attn::FlashHistory<T>& history) {
                       history.tile);
 }
 
-template <class T>
-void show_running_softmax(VariantBench<T>& on, const attn::FlashHistory<T>& history) {
+void show_running_softmax(VariantBench& on, const attn::FlashHistory& history) {
   auto& trace = on.bench.trace;
   trace.step(
       {.id = "flash/maximum",
@@ -114,12 +111,11 @@ void show_running_softmax(VariantBench<T>& on, const attn::FlashHistory<T>& hist
 }
 
 /// What the tiles and the running softmax save, in numbers counted on the way.
-template <class T>
-void count_savings(VariantBench<T>& on, const attn::FlashHistory<T>& history, std::size_t block,
+void count_savings(VariantBench& on, const attn::FlashHistory& history, std::size_t block,
                    const attn::Work& work) {
   const auto blocks = static_cast<std::int64_t>(block_names(on.n(), block).size());
   const auto scores = [](const attn::Work& done) {
-    return done.score_bytes / static_cast<std::int64_t>(sizeof(T));
+    return done.score_bytes / static_cast<std::int64_t>(sizeof(double));
   };
   on.bench.trace.note(
       "flash/savings", "What it saves, counted on this run",
@@ -142,8 +138,7 @@ void count_savings(VariantBench<T>& on, const attn::FlashHistory<T>& history, st
 
 }  // namespace
 
-template <class T>
-void show_chunked(VariantBench<T>& on) {
+void show_chunked(VariantBench& on) {
   const auto n = on.n(), chunk = std::min(*on.bench.options.block, n), pairs = attn::pair_count(on.visible);
   auto& trace = on.bench.trace;
   trace.note(
@@ -163,14 +158,13 @@ void show_chunked(VariantBench<T>& on) {
                   .axes = {"query", "d_v"}},
        .multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
        .score_bytes = on.causal() ? "the scores of the last chunk"
-                                  : bytes_of<T>(chunk * n, fmt::format("scores ({} × {})", chunk, n))},
+                                  : bytes_of(chunk * n, fmt::format("scores ({} × {})", chunk, n))},
       output, meter.work(), on.full);
   explain_checkpointing(trace, on.shown.front().work, meter.work());
   claim_equals_masked(on, "chunked-is-exact", "chunked attention is exact", output, on.visible_mask());
 }
 
-template <class T>
-void show_flash(VariantBench<T>& on) {
+void show_flash(VariantBench& on) {
   const auto n = on.n(), block = std::min(*on.bench.options.block, n), pairs = attn::pair_count(on.visible);
   const auto names = block_names(n, block);
   auto& trace = on.bench.trace;
@@ -199,7 +193,7 @@ void show_flash(VariantBench<T>& on) {
                           .from = {"Q", "K", "V"},
                           .axes = {"query", "d_v"}},
                .multiply_adds = fmt::format("{} pairs · (d_k + d_v) + {} for rescaling", pairs, rescaled),
-               .score_bytes = bytes_of<T>(block * block, fmt::format("scores ({} × {})", block, block))},
+               .score_bytes = bytes_of(block * block, fmt::format("scores ({} × {})", block, block))},
               history.output, meter.work(), on.full);
   count_savings(on, history, block, meter.work());
   trace.note(
@@ -218,10 +212,5 @@ void show_flash(VariantBench<T>& on) {
                .limit = attn::exactly(0.0)});
 }
 
-#define INSTANTIATE(T)                          \
-  template void show_chunked(VariantBench<T>&); \
-  template void show_flash(VariantBench<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -25,27 +25,24 @@ std::string counted(std::size_t count, const std::string& what) {
 }
 
 /// Q, K and V cut into heads, with all keys and values and with those of a group averaged.
-template <class T>
 struct Heads {
-  Tensor<T, 4> Q, K, V;
-  Tensor<T, 4> K_grouped, V_grouped;
+  Tensor<4> Q, K, V;
+  Tensor<4> K_grouped, V_grouped;
 };
 
-template <class T>
-Tensor<T, 2> side_by_side(const Tensor<T, 4>& heads) {
+Tensor<2> side_by_side(const Tensor<4>& heads) {
   return attn::sample(attn::merge_heads(heads), 0);
 }
 
-template <class T>
-Heads<T> show_heads(VariantBench<T>& on) {
+Heads show_heads(VariantBench& on) {
   auto& trace = on.bench.trace;
   const auto h = on.bench.heads(), h_kv = on.bench.kv_heads();
-  Heads<T> heads = {attn::split_heads(attn::as_batch(on.Q), h),
+  Heads heads = {attn::split_heads(attn::as_batch(on.Q), h),
                     attn::split_heads(attn::as_batch(on.K), h),
                     attn::split_heads(attn::as_batch(on.V), h),
                     {},
                     {}};
-  const auto grouped = [&](const char* id, const char* of, const char* d, const Tensor<T, 4>& all) {
+  const auto grouped = [&](const char* id, const char* of, const char* d, const Tensor<4>& all) {
     return trace.step(
         {.id = fmt::format("gqa/{}", id),
          .title = fmt::format("The {} that each group shares", of),
@@ -61,8 +58,7 @@ Heads<T> show_heads(VariantBench<T>& on) {
 
 }  // namespace
 
-template <class T>
-void show_gqa(VariantBench<T>& on) {
+void show_gqa(VariantBench& on) {
   const auto n = on.n(), h = on.bench.heads(), h_kv = on.bench.kv_heads(),
              pairs = attn::pair_count(on.visible);
   auto& trace = on.bench.trace;
@@ -102,16 +98,16 @@ void show_gqa(VariantBench<T>& on) {
                           .from = {"gqa/weights", "gqa/V_grouped"},
                           .axes = {"query", "head·d_v"}},
                .multiply_adds = fmt::format("{} · {} pairs · (d_k + d_v) / {}", counted(h, "head"), pairs, h),
-               .score_bytes = bytes_of<T>(h * pairs, "scores"),
+               .score_bytes = bytes_of(h * pairs, "scores"),
                .reference = "gqa/full"},
               output, meter.work(), all);
-  const auto cache = [](const Tensor<T, 4>& K, const Tensor<T, 4>& V) {
-    return static_cast<std::int64_t>((K.size() + V.size()) * sizeof(T));
+  const auto cache = [](const Tensor<4>& K, const Tensor<4>& V) {
+    return static_cast<std::int64_t>((K.size() + V.size()) * sizeof(double));
   };
   trace.step(
       {.id = "gqa/kv_bytes",
        .title = "The cache of keys and values",
-       .formula = bytes_of<T>(n, fmt::format("tokens · {} · (d_k + d_v) / {}", counted(h_kv, "head"), h)),
+       .formula = bytes_of(n, fmt::format("tokens · {} · (d_k + d_v) / {}", counted(h_kv, "head"), h)),
        .from = {"gqa/K_grouped", "gqa/V_grouped"},
        .note = fmt::format("With one for every query head it would take {}.", cache(heads.K, heads.V))},
       cache(heads.K_grouped, heads.V_grouped));
@@ -122,16 +118,14 @@ void show_gqa(VariantBench<T>& on) {
                .claim = "reading a shared head in place equals repeating it for its group",
                .formula = "max |heads − multihead(K and V repeated)|",
                .value = attn::max_abs_difference(attention.output, repeated.output),
-               .limit = rounding<T>(on.magnitude)});
+               .limit = rounding(bench, on.magnitude)});
   const auto fast = attn::fastest_attention(heads.Q, heads.K_grouped, heads.V_grouped,
                                             std::sqrt(static_cast<double>(heads.Q.shape(3))),
                                             {attn::repeat_mask(on.visible_mask(), 1)});
   claim_equals_kernel(on, "gqa",
                       "the fast kernel, whose heads read what they share in place, gives the same output",
-                      output, {fast.kernel, side_by_side(fast.output)}, rounding<T>(on.magnitude));
+                      output, {fast.kernel, side_by_side(fast.output)}, rounding(bench, on.magnitude));
 }
 
-template void show_gqa(VariantBench<float>&);
-template void show_gqa(VariantBench<double>&);
 
 }  // namespace lessons

@@ -30,9 +30,8 @@ struct Choice {
 
 /// The kernel goes by the lists of keys; it is judged by the mask, which says the same in its own way.
 /// Returns the output.
-template <class T>
-Tensor<T, 2> show_choice(VariantBench<T>& on, const Choice& choice, const attn::KeyLists& keys,
-                         const Tensor<bool, 2>& mask) {
+Tensor<2> show_choice(VariantBench& on, const Choice& choice, const attn::KeyLists& keys,
+                         const Mask<2>& mask) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), pairs = attn::pair_count(keys), all = attn::pair_count(on.visible);
   auto note = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
@@ -61,30 +60,28 @@ Tensor<T, 2> show_choice(VariantBench<T>& on, const Choice& choice, const attn::
                           .from = {choice.variant + "/weights", "V"},
                           .axes = {"query", "d_v"}},
                .multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
-               .score_bytes = bytes_of<T>(pairs, "scores")},
+               .score_bytes = bytes_of(pairs, "scores")},
               attention.output, meter.work(), on.full);
   claim_equals_masked(on, choice.claim_id, choice.claim, attention.output, mask);
   return attention.output;
 }
 
 /// Of a variant whose mask is a window.
-template <class T>
-void claim_equals_window_kernel(VariantBench<T>& on, const std::string& variant, const Tensor<T, 2>& output,
-                                const Tensor<bool, 2>& mask) {
+void claim_equals_window_kernel(VariantBench& on, const std::string& variant, const Tensor<2>& output,
+                                const Mask<2>& mask) {
   claim_equals_exact_kernel(
       on, variant, "the fast kernel, which skips the tiles outside the window, gives the same output", output,
       mask);
 }
 
-template <class T>
-void claim_equals_block_kernel(VariantBench<T>& on, const Tensor<T, 2>& output, const Tensor<bool, 2>& mask) {
+void claim_equals_block_kernel(VariantBench& on, const Tensor<2>& output, const Mask<2>& mask) {
   const auto pattern = attn::coarsest_pattern(mask, on.causal());
   claim_equals_kernel(
       on, "sparse",
       fmt::format("the fast kernel, given the pattern in blocks of {0} × {0}, gives the same output",
                   pattern.block),
       output, attn::fastest_block_sparse_attention(on.Q, on.K, on.V, pattern, on.causal()),
-      rounding<T>(on.magnitude));
+      rounding(bench, on.magnitude));
 }
 
 /// How many tokens lie in each of the windows of `size` tokens that begin every size / 2 tokens.
@@ -108,8 +105,7 @@ std::string rows_of_overlapping_windows(std::size_t n) {
                      is_long ? " + …" : "", rows);
 }
 
-template <class T>
-Tensor<bool, 2> sparse_mask(const VariantBench<T>& on) {
+Mask<2> sparse_mask(const VariantBench& on) {
   const auto n = on.n(), block = *on.bench.options.block;
   const auto& pattern = *on.bench.options.pattern;
   const auto chosen = on.pattern_of_file     ? *on.pattern_of_file
@@ -145,8 +141,7 @@ std::pair<std::string, std::string> describe_pattern(const std::string& pattern,
 
 }  // namespace
 
-template <class T>
-void show_local(VariantBench<T>& on) {
+void show_local(VariantBench& on) {
   const auto n = on.n(), w = *on.bench.options.window;
   const auto after = on.causal() ? 0 : w;
   on.bench.trace.note(
@@ -174,8 +169,7 @@ void show_local(VariantBench<T>& on) {
   claim_equals_window_kernel(on, "local", output, mask);
 }
 
-template <class T>
-void show_sliding(VariantBench<T>& on) {
+void show_sliding(VariantBench& on) {
   const auto n = on.n(), w = *on.bench.options.window;
   on.bench.trace.note(
       "sliding/idea", "Sliding window: a window that ends at the query",
@@ -207,8 +201,7 @@ void show_sliding(VariantBench<T>& on) {
   claim_equals_window_kernel(on, "sliding", output, mask);
 }
 
-template <class T>
-void show_sparse(VariantBench<T>& on) {
+void show_sparse(VariantBench& on) {
   const auto& options = on.bench.options;
   const auto mask = sparse_mask(on);
   const auto [idea, rule] = describe_pattern(*options.pattern, *options.block);
@@ -230,11 +223,5 @@ void show_sparse(VariantBench<T>& on) {
   claim_equals_block_kernel(on, output, mask);
 }
 
-#define INSTANTIATE(T)                          \
-  template void show_local(VariantBench<T>&);   \
-  template void show_sliding(VariantBench<T>&); \
-  template void show_sparse(VariantBench<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -22,21 +22,18 @@ namespace lessons {
 namespace {
 
 /// φ(Q) and φ(K), with the steps that they are called in the trace.
-template <class T>
 struct Features {
   std::string variant;
-  Tensor<T, 2> phi_Q, phi_K;
+  Tensor<2> phi_Q, phi_K;
 };
 
 /// What rounding may do to means of n values whose weights come out of sums of n features.
-template <class T>
-attn::Limit rounding_of_sums(const VariantBench<T>& on) {
-  return rounding<T>(std::sqrt(static_cast<double>(on.n())) * attn::max_abs(on.V));
+attn::Limit rounding_of_sums(const VariantBench& on) {
+  return rounding(bench, std::sqrt(static_cast<double>(on.n())) * attn::max_abs(on.V));
 }
 
 /// The weights that the features stand for, and which no kernel computes.
-template <class T>
-attn::PlainLinearAttention<T> show_implied_weights(VariantBench<T>& on, const Features<T>& features) {
+attn::PlainLinearAttention show_implied_weights(VariantBench& on, const Features& features) {
   auto plain = attn::plain_linear_attention(features.phi_Q, features.phi_K, on.V, on.visible_mask());
   on.bench.trace.step({.id = features.variant + "/weights",
                        .title = "The weights that these features amount to",
@@ -50,8 +47,7 @@ attn::PlainLinearAttention<T> show_implied_weights(VariantBench<T>& on, const Fe
 }
 
 /// The output by way of S and z, with the claim that it is the one of all those weights. Returns the output.
-template <class T>
-Tensor<T, 2> show_by_summary(VariantBench<T>& on, const Features<T>& features, attn::Meter& meter,
+Tensor<2> show_by_summary(VariantBench& on, const Features& features, attn::Meter& meter,
                              const std::string& for_features) {
   auto& trace = on.bench.trace;
   const auto& [variant, phi_Q, phi_K] = features;
@@ -84,7 +80,7 @@ Tensor<T, 2> show_by_summary(VariantBench<T>& on, const Features<T>& features, a
                     ? "With --causal each query reads the sums as they are when its own key has been added."
                     : ""},
        .multiply_adds = fmt::format("{}{} tokens · {} features · (2 d_v + 1)", for_features, n, f),
-       .score_bytes = bytes_of<T>(f * (d_v + 1), "numbers in S and z")},
+       .score_bytes = bytes_of(f * (d_v + 1), "numbers in S and z")},
       attention.output, meter.work(), on.full);
   trace.claim({.id = variant + "-equals-all-weights",
                .claim = fmt::format("summing the keys up first gives the output of all {}² weights", n),
@@ -94,8 +90,7 @@ Tensor<T, 2> show_by_summary(VariantBench<T>& on, const Features<T>& features, a
   return attention.output;
 }
 
-template <class T>
-void claim_equals_linear_kernel(VariantBench<T>& on, const std::string& variant, const Tensor<T, 2>& output,
+void claim_equals_linear_kernel(VariantBench& on, const std::string& variant, const Tensor<2>& output,
                                 bool causal) {
   claim_equals_kernel(
       on, variant,
@@ -105,8 +100,7 @@ void claim_equals_linear_kernel(VariantBench<T>& on, const std::string& variant,
 }
 
 /// Linear attention as a recurrence over the tokens.
-template <class T>
-void show_recurrence(VariantBench<T>& on, const Features<T>& features) {
+void show_recurrence(VariantBench& on, const Features& features) {
   auto& trace = on.bench.trace;
   const auto n = on.n();
   trace.note(
@@ -118,7 +112,7 @@ void show_recurrence(VariantBench<T>& on, const Features<T>& features) {
       "Sᵢ = Sᵢ₋₁ + φ(kᵢ) vᵢᵀ,   zᵢ = zᵢ₋₁ + φ(kᵢ)\noutputᵢ = φ(qᵢ)ᵀ Sᵢ / φ(qᵢ)ᵀ zᵢ");
   for (const std::size_t tokens : std::set{std::min<std::size_t>(1, n), std::min<std::size_t>(2, n), n}) {
     attn::Meter meter;
-    const auto first = [&](const Tensor<T, 2>& x) { return attn::rows(x, 0, tokens); };
+    const auto first = [&](const Tensor<2>& x) { return attn::rows(x, 0, tokens); };
     const auto state =
         attn::causal_linear_attention(first(features.phi_Q), first(features.phi_K), first(on.V), meter);
     trace.step({.id = fmt::format("linear/causal/token={}/S", tokens),
@@ -143,7 +137,7 @@ void show_recurrence(VariantBench<T>& on, const Features<T>& features) {
              meter.work().multiply_adds);
   trace.step({.id = "linear/causal/score_bytes",
               .title = "What it held at one time",
-              .formula = bytes_of<T>(features.phi_K.shape(1) * (on.V.shape(1) + 1), "numbers in Sᵢ and zᵢ"),
+              .formula = bytes_of(features.phi_K.shape(1) * (on.V.shape(1) + 1), "numbers in Sᵢ and zᵢ"),
               .from = {"Q", "K", "V"}},
              meter.work().score_bytes);
   const auto plain =
@@ -158,8 +152,7 @@ void show_recurrence(VariantBench<T>& on, const Features<T>& features) {
 
 }  // namespace
 
-template <class T>
-void show_linear(VariantBench<T>& on) {
+void show_linear(VariantBench& on) {
   auto& trace = on.bench.trace;
   trace.note("linear/idea", "Linear attention: the brackets moved",
              "In softmax(Q Kᵀ) V the softmax stands between two products, and so every query has to meet "
@@ -173,7 +166,7 @@ void show_linear(VariantBench<T>& on) {
              "Its linear_attention adds 1e-8 to the denominator. As φ > 0 that is not needed, and where all "
              "features are small it makes the weights sum to less than 1. And its sums run over all keys: "
              "whoever puts a causal mask on its result is too late, as the future is in kv already.");
-  Features<T> features = {"linear", {}, {}};
+  Features features = {"linear", {}, {}};
   features.phi_Q = trace.step({.id = "linear/phi_Q",
                                .title = "The features of the queries",
                                .formula = "elu(Q) + 1",
@@ -192,8 +185,7 @@ void show_linear(VariantBench<T>& on) {
   show_recurrence(on, features);
 }
 
-template <class T>
-void show_linformer(VariantBench<T>& on) {
+void show_linformer(VariantBench& on) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), r = *on.bench.options.rank;
   trace.note("linformer/idea", "Linformer: a few mixtures of the keys",
@@ -241,19 +233,18 @@ void show_linformer(VariantBench<T>& on) {
                           .from = {"linformer/weights", "linformer/projected_V"},
                           .axes = {"query", "d_v"}},
                .multiply_adds = fmt::format("{0} · {1} · (d_k + d_v) to mix + {1} · {0} · (d_k + d_v)", r, n),
-               .score_bytes = bytes_of<T>(n * r, fmt::format("scores ({} × {})", n, r))},
+               .score_bytes = bytes_of(n * r, fmt::format("scores ({} × {})", n, r))},
               attention.output, meter.work(), on.full);
 
-  Tensor<T, 2> identity({n, n}, T{0});
-  for (std::size_t i = 0; i < n; ++i) identity(i, i) = T{1};
+  Tensor<2> identity({n, n}, double{0});
+  for (std::size_t i = 0; i < n; ++i) identity(i, i) = double{1};
   attn::Meter other_meter;
   const auto unmixed = attn::low_rank_attention(on.Q, on.K, on.V, identity, identity, other_meter);
   claim_equals_masked(on, "linformer-without-mixing", "with E = F = I and r = n Linformer is full attention",
                       unmixed.output, on.visible_mask());
 }
 
-template <class T>
-void show_performer(VariantBench<T>& on) {
+void show_performer(VariantBench& on) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), d_k = on.K.shape(1), m = *on.bench.options.features;
   trace.note(
@@ -272,7 +263,7 @@ void show_performer(VariantBench<T>& on) {
                                       .axes = {"feature", "d_k"}},
                                      std::array{m, d_k});
   attn::Meter meter;
-  Features<T> features = {"performer", {}, {}};
+  Features features = {"performer", {}, {}};
   features.phi_Q = trace.step({.id = "performer/phi_Q",
                                .title = "The features of the queries",
                                .formula = "exp(ωᵀy − |y|²/2) / √m,  y = q / d_k^¼",
@@ -288,11 +279,5 @@ void show_performer(VariantBench<T>& on) {
   show_by_summary(on, features, meter, fmt::format("2 · {} tokens · ({} + 1) · d_k + ", n, m));
 }
 
-#define INSTANTIATE(T)                            \
-  template void show_linear(VariantBench<T>&);    \
-  template void show_linformer(VariantBench<T>&); \
-  template void show_performer(VariantBench<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -12,32 +12,29 @@
 
 namespace lessons {
 
-template <class T>
-double error_beyond(double negligible, const Tensor<T, 2>& x, const Tensor<T, 2>& y) {
+double error_beyond(double negligible, const Tensor<2>& x, const Tensor<2>& y) {
   const double error = attn::max_abs_difference(x, y);
   return error <= negligible ? 0.0 : error;
 }
 
-template <class T>
 std::string bytes_of(std::size_t count, const std::string& what) {
-  return fmt::format("{} {} · {} bytes", count, what, sizeof(T));
+  return fmt::format("{} {} · {} bytes", count, what, sizeof(double));
 }
 
-template <class T>
-void show_result(VariantBench<T>& on, const std::string& variant, const ResultWords& words,
-                 const Tensor<T, 2>& output, const attn::Work& work, const Tensor<T, 2>& reference) {
+void show_result(VariantBench& on, const std::string& variant, const ResultWords& words,
+                 const Tensor<2>& output, const attn::Work& work, const Tensor<2>& reference) {
   auto& trace = on.bench.trace;
   auto about = words.output;
   about.id = variant + "/output";
   trace.step(about, output);
 
-  const double error = error_beyond(rounding<T>(on.magnitude).bound, output, reference);
+  const double error = error_beyond(rounding(bench, on.magnitude).bound, output, reference);
   trace.step({.id = variant + "/error",
               .title = "How far off it is",
               .formula = fmt::format("max |{}/output − {}|", variant, words.reference),
               .from = {about.id, words.reference},
               .note = error == 0.0 ? "Nothing: whatever is left is rounding." : ""},
-             static_cast<T>(error));
+             static_cast<double>(error));
   trace.step({.id = variant + "/multiply_adds",
               .title = "What it computed",
               .formula = words.multiply_adds,
@@ -51,21 +48,19 @@ void show_result(VariantBench<T>& on, const std::string& variant, const ResultWo
   on.shown.push_back({variant, work, error});
 }
 
-template <class T>
-void claim_equals_masked(VariantBench<T>& on, const std::string& id, const std::string& claim,
-                         const Tensor<T, 2>& output, const Tensor<bool, 2>& mask) {
+void claim_equals_masked(VariantBench& on, const std::string& id, const std::string& claim,
+                         const Tensor<2>& output, const Mask<2>& mask) {
   const auto plain = attn::scaled_dot_product_attention(attn::as_batch(on.Q), attn::as_batch(on.K),
                                                         attn::as_batch(on.V), {attn::repeat_mask(mask, 1)});
   on.bench.trace.claim({.id = id,
                         .claim = claim,
                         .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
                         .value = attn::max_abs_difference(output, attn::sample(plain.output, 0)),
-                        .limit = rounding<T>(on.magnitude)});
+                        .limit = rounding(bench, on.magnitude)});
 }
 
-template <class T>
-void claim_equals_kernel(VariantBench<T>& on, const std::string& variant, const std::string& claim,
-                         const Tensor<T, 2>& output, const attn::KernelOutput<T, 2>& fast,
+void claim_equals_kernel(VariantBench& on, const std::string& variant, const std::string& claim,
+                         const Tensor<2>& output, const attn::KernelOutput<2>& fast,
                          const attn::Limit& limit) {
   on.bench.trace.claim({.id = variant + "-equals-kernel",
                         .claim = claim,
@@ -74,29 +69,14 @@ void claim_equals_kernel(VariantBench<T>& on, const std::string& variant, const 
                         .limit = limit});
 }
 
-template <class T>
-void claim_equals_exact_kernel(VariantBench<T>& on, const std::string& variant, const std::string& claim,
-                               const Tensor<T, 2>& output, const Tensor<bool, 2>& mask) {
+void claim_equals_exact_kernel(VariantBench& on, const std::string& variant, const std::string& claim,
+                               const Tensor<2>& output, const Mask<2>& mask) {
   const double divisor = std::sqrt(static_cast<double>(on.K.shape(1)));
   const auto fast = attn::fastest_attention(attn::as_batch(on.Q), attn::as_batch(on.K), attn::as_batch(on.V),
                                             divisor, {attn::repeat_mask(mask, 1)});
   claim_equals_kernel(on, variant, claim, output, {fast.kernel, attn::sample(fast.output, 0)},
-                      rounding<T>(on.magnitude));
+                      rounding(bench, on.magnitude));
 }
 
-#define INSTANTIATE(T)                                                                                     \
-  template double error_beyond(double, const Tensor<T, 2>&, const Tensor<T, 2>&);                          \
-  template std::string bytes_of<T>(std::size_t, const std::string&);                                       \
-  template void show_result(VariantBench<T>&, const std::string&, const ResultWords&, const Tensor<T, 2>&, \
-                            const attn::Work&, const Tensor<T, 2>&);                                       \
-  template void claim_equals_masked(VariantBench<T>&, const std::string&, const std::string&,              \
-                                    const Tensor<T, 2>&, const Tensor<bool, 2>&);                          \
-  template void claim_equals_kernel(VariantBench<T>&, const std::string&, const std::string&,              \
-                                    const Tensor<T, 2>&, const attn::KernelOutput<T, 2>&,                  \
-                                    const attn::Limit&);                                                   \
-  template void claim_equals_exact_kernel(VariantBench<T>&, const std::string&, const std::string&,        \
-                                          const Tensor<T, 2>&, const Tensor<bool, 2>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -10,8 +10,7 @@ namespace lessons {
 namespace {
 
 /// "step 0   cache/K [2×6×4]   cache/V [2×6×4]", for the first steps and the last.
-template <class T>
-std::string shapes_by_step(const Workbench<T>& bench) {
+std::string shapes_by_step(const Workbench& bench) {
   constexpr std::size_t shown = 4;
   const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
   std::string lines;
@@ -30,8 +29,7 @@ std::string counted(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-template <class T>
-void show_growth(Workbench<T>& bench) {
+void show_growth(Workbench& bench) {
   const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
   const auto text =
       steps == 1
@@ -46,13 +44,12 @@ void show_growth(Workbench<T>& bench) {
   bench.trace.note("growth", "How the cache has grown", text, shapes_by_step(bench));
 }
 
-template <class T>
-void show_contents(Workbench<T>& bench, std::size_t layer, const attn::KeyValueCache<T>& cache) {
+void show_contents(Workbench& bench, std::size_t layer, const attn::KeyValueCache& cache) {
   const std::string kv_head = bench.kv_heads() == bench.heads() ? "head" : "kv_head";
   const auto group =
       fmt::format("step={}/{}cache/", *bench.options.new_tokens - 1, layer_group(bench.options, layer));
   const auto show = [&](const std::string& name, const std::string& what, const std::string& width,
-                        const std::string& note, const Tensor<T, 4>& kept) {
+                        const std::string& note, const Tensor<4>& kept) {
     bench.trace.step({.id = "cache/" + name,
                       .title = fmt::format("The {} that are kept in the end", what),
                       .formula = group + name,
@@ -75,11 +72,10 @@ std::vector<std::size_t> sharings(std::size_t heads) {
 }
 
 /// What the caches of all layers take up with `kv_heads` heads for `tokens` tokens, counted on one.
-template <class T>
-std::size_t bytes_of_caches(const Workbench<T>& bench, std::size_t kv_heads, std::size_t tokens) {
-  attn::KeyValueCache<T> cache(1, kv_heads, bench.d_k(), bench.d_v());
-  cache.append(Tensor<T, 4>({1, kv_heads, tokens, bench.d_k()}, T{0}),
-               Tensor<T, 4>({1, kv_heads, tokens, bench.d_v()}, T{0}));
+std::size_t bytes_of_caches(const Workbench& bench, std::size_t kv_heads, std::size_t tokens) {
+  attn::KeyValueCache cache(1, kv_heads, bench.d_k(), bench.d_v());
+  cache.append(Tensor<4>({1, kv_heads, tokens, bench.d_k()}, double{0}),
+               Tensor<4>({1, kv_heads, tokens, bench.d_v()}, double{0}));
   return *bench.options.layers * cache.bytes();
 }
 
@@ -93,11 +89,10 @@ std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
       heads, heads == 2 ? "" : ", what lies between is grouped-query attention", kv_heads);
 }
 
-template <class T>
-void compare_bytes(Workbench<T>& bench, const Decoding<T>& decoding) {
+void compare_bytes(Workbench& bench, const Decoding& decoding) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads(), tokens = decoding.caches.front().length();
   const auto numbers = sharings(heads);
-  auto bytes = Tensor<std::int64_t, 1>::from_shape({numbers.size()});
+  auto bytes = Integers<1>::from_shape({numbers.size()});
   std::vector<std::string> names;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     bytes(i) = static_cast<std::int64_t>(bytes_of_caches(bench, numbers[i], tokens));
@@ -108,7 +103,7 @@ void compare_bytes(Workbench<T>& bench, const Decoding<T>& decoding) {
                     .title = "What the cache takes up, by the number of key and value heads",
                     .formula = fmt::format("{} · kv_heads · {} · ({} + {}) numbers · {} bytes",
                                            counted(*bench.options.layers, "layer"), counted(tokens, "token"),
-                                           bench.d_k(), bench.d_v(), sizeof(T)),
+                                           bench.d_k(), bench.d_v(), sizeof(double)),
                     .axes = {"kv_head"},
                     .note = about_sharing(heads, kv_heads)},
                    bytes);
@@ -129,15 +124,12 @@ void compare_bytes(Workbench<T>& bench, const Decoding<T>& decoding) {
 
 }  // namespace
 
-template <class T>
-void show_cache(Workbench<T>& bench, const Decoding<T>& decoding) {
+void show_cache(Workbench& bench, const Decoding& decoding) {
   show_growth(bench);
   for (std::size_t layer = 0; layer < decoding.caches.size(); ++layer)
     in_layer(bench, layer, [&] { show_contents(bench, layer, decoding.caches[layer]); });
   compare_bytes(bench, decoding);
 }
 
-template void show_cache(Workbench<float>&, const Decoding<float>&);
-template void show_cache(Workbench<double>&, const Decoding<double>&);
 
 }  // namespace lessons

@@ -8,7 +8,6 @@ namespace lessons {
 /// as they are now, and `cache/bytes` [kv_head]: what they would take up in memory with as many key and value
 /// heads as query heads, with each smaller number that these can share, and with one. Claims that the caches
 /// of the run take up their share.
-template <class T>
-void show_cache(Workbench<T>& bench, const Decoding<T>& decoding);
+void show_cache(Workbench& bench, const Decoding& decoding);
 
 }  // namespace lessons

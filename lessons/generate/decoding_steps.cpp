@@ -16,10 +16,9 @@ namespace lessons {
 
 namespace {
 
-template <class T>
 class DecodingStep {
  public:
-  DecodingStep(Workbench<T>& bench, const DecoderModel<T>& model, std::size_t step, Decoding<T>& decoding)
+  DecodingStep(Workbench& bench, const DecoderModel& model, std::size_t step, Decoding& decoding)
       : bench_(bench),
         trace_(bench.trace),
         model_(model),
@@ -31,7 +30,7 @@ class DecodingStep {
   void show() {
     introduce();
     label({"token", "query"}, known_);
-    Named<T> x = {"x", show_vectors()};
+    Named x = {"x", show_vectors()};
     const auto mask = is_prefill() ? std::optional(show_mask()) : std::nullopt;
     for (std::size_t layer = 0; layer < decoding_.caches.size(); ++layer)
       x = {group_of(layer) + "residual", in_layer(bench_, layer, [&] { return show_layer(x, layer, mask); })};
@@ -72,7 +71,7 @@ class DecodingStep {
                       known_));
   }
 
-  Tensor<T, 3> show_vectors() {
+  Tensor<3> show_vectors() {
     const std::vector<std::size_t> tokens(decoding_.tokens.begin() + static_cast<std::ptrdiff_t>(known_),
                                           decoding_.tokens.end());
     return trace_.step(
@@ -90,7 +89,7 @@ class DecodingStep {
         attn::embed_tokens(model_.embedding, model_.positions, tokens, known_));
   }
 
-  Tensor<bool, 3> show_mask() {
+  Mask<3> show_mask() {
     const auto n = decoding_.tokens.size();
     label({"key"}, 0);
     const auto mask = attn::repeat_mask(attn::causal_mask(n, n), 1);
@@ -106,7 +105,7 @@ class DecodingStep {
   }
 
   /// Returns `residual`.
-  Tensor<T, 3> show_layer(const Named<T>& x, std::size_t layer, const std::optional<Tensor<bool, 3>>& mask) {
+  Tensor<3> show_layer(const Named& x, std::size_t layer, const std::optional<Mask<3>>& mask) {
     const auto& weights = model_.weights.layers[layer];
     const auto Q =
         show_heads("Q", either("What the tokens ask for", "What it asks for"), x, layer, weights.W_Q,
@@ -129,8 +128,8 @@ class DecodingStep {
 
   /// Shows `Q`, `K` or `V` of the tokens that are read now: x times the weight of that name, split into
   /// heads.
-  Tensor<T, 4> show_heads(const std::string& name, const std::string& title, const Named<T>& x,
-                          std::size_t layer, const Tensor<T, 2>& weight, const std::string& note) {
+  Tensor<4> show_heads(const std::string& name, const std::string& title, const Named& x,
+                          std::size_t layer, const Tensor<2>& weight, const std::string& note) {
     const bool is_query = name == "Q";
     return trace_.step(
         {.id = name,
@@ -143,7 +142,7 @@ class DecodingStep {
   }
 
   /// Shows `K` and `V` of the tokens that are read now, and the cache with them: `cache/K` and `cache/V`.
-  void show_kept(const Named<T>& x, std::size_t layer) {
+  void show_kept(const Named& x, std::size_t layer) {
     const auto& weights = model_.weights.layers[layer];
     auto& cache = decoding_.caches[layer];
     label({"key"}, known_);
@@ -158,7 +157,7 @@ class DecodingStep {
   }
 
   void show_cache(const std::string& name, const std::string& width, const std::string& what,
-                  std::size_t layer, const Tensor<T, 4>& kept) {
+                  std::size_t layer, const Tensor<4>& kept) {
     const auto id = "cache/" + name;
     const auto before = fmt::format("step={}/{}{}", step_ - 1, group_of(layer), id);
     const bool is_first_seen = name == "K";
@@ -187,8 +186,8 @@ class DecodingStep {
   }
 
   /// Shows the attention of the new queries to all keys and values in the cache. Returns `heads`.
-  Tensor<T, 4> show_attention(const Tensor<T, 4>& Q, const attn::KeyValueCache<T>& cache,
-                              const std::optional<Tensor<bool, 3>>& mask) {
+  Tensor<4> show_attention(const Tensor<4>& Q, const attn::KeyValueCache& cache,
+                              const std::optional<Mask<3>>& mask) {
     const std::vector<std::string> axes = {"head", "query", "key"};
     const double divisor = std::sqrt(static_cast<double>(bench_.d_k()));
     const auto scores = trace_.step(
@@ -235,7 +234,7 @@ class DecodingStep {
   }
 
   /// Shows `logits` and `probabilities` of the token to come, and chooses it.
-  void show_choice(const Named<T>& hidden) {
+  void show_choice(const Named& hidden) {
     const auto last = attn::step_of(hidden.tensor, hidden.tensor.shape(1) - 1);
     const auto logits = trace_.step(
         {.id = "logits",
@@ -268,10 +267,10 @@ class DecodingStep {
     decoding_.tokens.push_back(token);
   }
 
-  Workbench<T>& bench_;
+  Workbench& bench_;
   attn::Trace& trace_;
-  const DecoderModel<T>& model_;
-  Decoding<T>& decoding_;
+  const DecoderModel& model_;
+  Decoding& decoding_;
   std::size_t step_;
   std::size_t known_;  ///< how many tokens the caches hold when the step begins
   std::string kv_head_;
@@ -283,16 +282,11 @@ std::string layer_group(const Options& options, std::size_t layer) {
   return options.layers == 1 ? "" : fmt::format("layer={}/", layer + 1);
 }
 
-template <class T>
-void show_decoding_step(Workbench<T>& bench, const DecoderModel<T>& model, std::size_t step,
-                        Decoding<T>& decoding) {
+void show_decoding_step(Workbench& bench, const DecoderModel& model, std::size_t step,
+                        Decoding& decoding) {
   bench.trace.within(fmt::format("step={}", step),
-                     [&] { DecodingStep<T>(bench, model, step, decoding).show(); });
+                     [&] { DecodingStep(bench, model, step, decoding).show(); });
 }
 
-#define INSTANTIATE(T) \
-  template void show_decoding_step(Workbench<T>&, const DecoderModel<T>&, std::size_t, Decoding<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

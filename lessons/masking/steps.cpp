@@ -16,7 +16,7 @@ namespace {
 constexpr double large_negative = -1e9;
 
 /// As if the first token were padding: 1 ≤ j ≤ i, so that row 0 is left with nothing.
-Tensor<bool, 2> causal_mask_without_first_key(std::size_t n) {
+Mask<2> causal_mask_without_first_key(std::size_t n) {
   auto mask = attn::causal_mask(n, n);
   for (std::size_t i = 0; i < n; ++i) mask(i, 0) = false;
   return mask;
@@ -35,10 +35,10 @@ void explain_broadcasting(attn::Trace& trace) {
 }
 
 /// The weights of two heads under a mask of any number of axes.
-template <class T, std::size_t N>
-Tensor<T, 4> show_weights_of_two_heads(Workbench<T>& bench, const std::string& axes,
-                                       const std::string& mask_id, const Tensor<bool, N>& mask,
-                                       const Tensor<T, 4>& scaled, const std::string& title,
+template <std::size_t N>
+Tensor<4> show_weights_of_two_heads(Workbench& bench, const std::string& axes,
+                                       const std::string& mask_id, const Mask<N>& mask,
+                                       const Tensor<4>& scaled, const std::string& title,
                                        const std::string& note) {
   return bench.trace.step({.id = fmt::format("broadcast={}/weights", axes),
                            .title = title,
@@ -52,10 +52,9 @@ Tensor<T, 4> show_weights_of_two_heads(Workbench<T>& bench, const std::string& a
 
 }  // namespace
 
-template <class T>
-MaskedAttention<T> show_masked_attention(Workbench<T>& bench, const std::string& name,
-                                         const Tensor<bool, 3>& mask, const Tensor<T, 3>& scaled,
-                                         const Tensor<T, 3>& V, const std::string& weights_note) {
+MaskedAttention show_masked_attention(Workbench& bench, const std::string& name,
+                                         const Mask<3>& mask, const Tensor<3>& scaled,
+                                         const Tensor<3>& V, const std::string& weights_note) {
   auto& trace = bench.trace;
   const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
   const auto masked = trace.step({.id = masked_id,
@@ -81,9 +80,8 @@ MaskedAttention<T> show_masked_attention(Workbench<T>& bench, const std::string&
   return {weights, output};
 }
 
-template <class T>
-void show_large_negative_fill(Workbench<T>& bench, const Tensor<bool, 3>& causal_mask,
-                              const Tensor<T, 3>& scaled, const Tensor<T, 3>& weights) {
+void show_large_negative_fill(Workbench& bench, const Mask<3>& causal_mask,
+                              const Tensor<3>& scaled, const Tensor<3>& weights) {
   auto& trace = bench.trace;
   const auto masked_1e9 =
       trace.step({.id = "causal/masked_1e9",
@@ -112,8 +110,7 @@ void show_large_negative_fill(Workbench<T>& bench, const Tensor<bool, 3>& causal
       weights_1e9);
 }
 
-template <class T>
-FullyMasked<T> show_fully_masked_row(Workbench<T>& bench, const Tensor<T, 3>& scaled) {
+FullyMasked show_fully_masked_row(Workbench& bench, const Tensor<3>& scaled) {
   const auto batch = scaled.shape(0), n = scaled.shape(1);
   auto& trace = bench.trace;
   trace.note(
@@ -128,7 +125,7 @@ FullyMasked<T> show_fully_masked_row(Workbench<T>& bench, const Tensor<T, 3>& sc
                                 .note = "The first row is empty."},
                                attn::repeat_mask(causal_mask_without_first_key(n), batch));
   const auto masked = attn::apply_mask(scaled, mask);
-  const auto show = [&](attn::About about, const Tensor<T, 3>& weights) {
+  const auto show = [&](attn::About about, const Tensor<3>& weights) {
     about.from = {"scaled", "fully_masked/mask"};
     about.axes = {"query", "key"};
     about.distribution = true;
@@ -162,9 +159,8 @@ FullyMasked<T> show_fully_masked_row(Workbench<T>& bench, const Tensor<T, 3>& sc
   return {mask, weights};
 }
 
-template <class T>
-BroadcastMasks<T> show_broadcast_masks(Workbench<T>& bench, const Tensor<bool, 3>& causal_mask,
-                                       const Tensor<bool, 3>& padding_mask, const Tensor<T, 3>& scaled) {
+BroadcastMasks show_broadcast_masks(Workbench& bench, const Mask<3>& causal_mask,
+                                       const Mask<3>& padding_mask, const Tensor<3>& scaled) {
   const auto batch = scaled.shape(0), n = scaled.shape(1);
   explain_broadcasting(bench.trace);
   const auto of_two_heads =
@@ -175,8 +171,8 @@ BroadcastMasks<T> show_broadcast_masks(Workbench<T>& bench, const Tensor<bool, 3
                         .axes = {"head", "query", "key"},
                         .note = "Real heads have scores of their own. Here they are the same, so that "
                                 "whatever differs below is the mask's doing."},
-                       attn::stack_heads<T>({scaled, scaled}));
-  BroadcastMasks<T> weights;
+                       attn::stack_heads({scaled, scaled}));
+  BroadcastMasks weights;
   weights.of_2D = show_weights_of_two_heads(
       bench, "2D", "causal_mask", attn::causal_mask(n, n), of_two_heads,
       "A mask [query×key]: for every sample and head",
@@ -204,16 +200,5 @@ BroadcastMasks<T> show_broadcast_masks(Workbench<T>& bench, const Tensor<bool, 3
   return weights;
 }
 
-#define INSTANTIATE(T)                                                                               \
-  template MaskedAttention<T> show_masked_attention(Workbench<T>&, const std::string&,               \
-                                                    const Tensor<bool, 3>&, const Tensor<T, 3>&,     \
-                                                    const Tensor<T, 3>&, const std::string&);        \
-  template void show_large_negative_fill(Workbench<T>&, const Tensor<bool, 3>&, const Tensor<T, 3>&, \
-                                         const Tensor<T, 3>&);                                       \
-  template FullyMasked<T> show_fully_masked_row(Workbench<T>&, const Tensor<T, 3>&);                 \
-  template BroadcastMasks<T> show_broadcast_masks(Workbench<T>&, const Tensor<bool, 3>&,             \
-                                                  const Tensor<bool, 3>&, const Tensor<T, 3>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -8,29 +8,29 @@
 namespace lessons {
 
 /// [batch×1×axes…] → [batch×axes…].
-template <class T, std::size_t N>
-Tensor<T, N - 1> only_head(const Tensor<T, N>& x) {
+template <std::size_t N>
+Tensor<N - 1> only_head(const Tensor<N>& x) {
   std::array<std::size_t, N - 1> shape{x.shape(0)};
   std::copy(x.shape().begin() + 2, x.shape().end(), shape.begin() + 1);
-  Tensor<T, N - 1> result(shape);
+  Tensor<N - 1> result(shape);
   std::copy(x.begin(), x.end(), result.begin());
   return result;
 }
 
 /// [batch×axes…] → [batch×1×axes…].
-template <class T, std::size_t N>
-Tensor<T, N + 1> with_one_head(const Tensor<T, N>& x) {
+template <std::size_t N>
+Tensor<N + 1> with_one_head(const Tensor<N>& x) {
   std::array<std::size_t, N + 1> shape{x.shape(0), 1};
   std::copy(x.shape().begin() + 1, x.shape().end(), shape.begin() + 2);
-  Tensor<T, N + 1> result(shape);
+  Tensor<N + 1> result(shape);
   std::copy(x.begin(), x.end(), result.begin());
   return result;
 }
 
 /// Shows a tensor [batch×head×axes…] as a step; in a run without --heads, which has one head, as
 /// [batch×axes…]. `about` names the axes after the head's.
-template <class T, class Element, std::size_t N>
-void show_heads(Workbench<T>& bench, attn::About about, const Tensor<Element, N>& values) {
+template <class Element, std::size_t N>
+void show_heads(Workbench& bench, attn::About about, const Array<Element, N>& values) {
   if (!bench.options.heads) {
     bench.trace.step(about, only_head(values));
     return;
@@ -40,8 +40,8 @@ void show_heads(Workbench<T>& bench, attn::About about, const Tensor<Element, N>
 }
 
 /// The same for an input, which is returned.
-template <class T, class Element, std::size_t N>
-Tensor<Element, N> input_heads(Workbench<T>& bench, attn::About about, const Tensor<Element, N>& values) {
+template <class Element, std::size_t N>
+Array<Element, N> input_heads(Workbench& bench, attn::About about, const Array<Element, N>& values) {
   if (!bench.options.heads) return with_one_head(bench.trace.input(about, only_head(values)));
   about.axes.insert(about.axes.begin(), "head");
   return bench.trace.input(about, values);

@@ -23,66 +23,59 @@ namespace {
 constexpr std::size_t shortest_curve = 8;
 
 /// Scores [batch×1×n×n] of tokens that have been encoded.
-template <class T>
-Tensor<T, 4> scores_with_one_head(const Tensor<T, 3>& encoded) {
+Tensor<4> scores_with_one_head(const Tensor<3>& encoded) {
   return attn::split_heads(scores_of_tokens(encoded), 1);
 }
 
-template <class T>
-Tensor<T, 2> similarity_of(const Tensor<T, 2>& encoding) {
+Tensor<2> similarity_of(const Tensor<2>& encoding) {
   return attn::matmul(encoding, attn::transpose(encoding));
 }
 
 /// The matrix as the scores of one head in a batch of one sample.
-template <class T>
-Tensor<T, 4> as_scores(const Tensor<T, 2>& similarity) {
+Tensor<4> as_scores(const Tensor<2>& similarity) {
   return attn::split_heads(attn::as_batch(similarity), 1);
 }
 
-template <class T>
-void claim_rotation(attn::Trace& trace, const Tensor<T, 2>& encoding, const Tensor<T, 2>& similarity) {
+void claim_rotation(attn::Trace& trace, const Tensor<2>& encoding, const Tensor<2>& similarity) {
   const std::size_t n = encoding.shape(0), d = encoding.shape(1);
-  const auto longer = attn::sinusoidal_encoding<T>(2 * n, d).encoding;
+  const auto longer = attn::sinusoidal_encoding(2 * n, d).encoding;
   trace.claim({.id = "rotation",
                .claim = "PE(p + k) is PE(p) with each pair turned by k · ωᵢ: the same rotation for every p",
                .formula = fmt::format("max |R_k PE(p) − PE(p + k)|, k = {}",
                                       n == 1 ? "1" : fmt::format("1 and {}", n)),
                .value = attn::maximum({attn::deviation_from_rotation(encoding, longer, 1),
                                        attn::deviation_from_rotation(encoding, longer, n)}),
-               .limit = rounding<T>(room_for_angles(n))});
+               .limit = rounding(bench, room_for_angles(n))});
   trace.claim({.id = "similarity-by-distance",
                .claim = "how alike two positions are depends on their distance alone",
                .formula = fmt::format("max |PE(p + {0}) · PE(q + {0}) − PE(p) · PE(q)|", n),
                .value = attn::change_by_moving(as_scores(similarity), as_scores(similarity_of(longer))),
-               .limit = rounding<T>(static_cast<double>(d) * room_for_angles(n))});
+               .limit = rounding(bench, static_cast<double>(d) * room_for_angles(n))});
 }
 
 /// Row p of x [batch×n×positions] is 1 at p and 0 elsewhere.
-template <class T>
-Tensor<T, 3> one_hot_positions(std::size_t batch, std::size_t n) {
-  Tensor<T, 3> one_hot = xt::zeros<T>({batch, n, n});
+Tensor<3> one_hot_positions(std::size_t batch, std::size_t n) {
+  Tensor<3> one_hot = xt::zeros<double>({batch, n, n});
   for (std::size_t b = 0; b < batch; ++b)
-    for (std::size_t p = 0; p < n; ++p) one_hot(b, p, p) = T{1};
+    for (std::size_t p = 0; p < n; ++p) one_hot(b, p, p) = double{1};
   return one_hot;
 }
 
-template <class T>
-void claim_lookup(attn::Trace& trace, const Tensor<T, 3>& X, const Tensor<T, 2>& table,
-                  const Tensor<T, 3>& encoded) {
-  const auto looked_up = attn::linear(one_hot_positions<T>(X.shape(0), X.shape(1)), table);
+void claim_lookup(attn::Trace& trace, const Tensor<3>& X, const Tensor<2>& table,
+                  const Tensor<3>& encoded) {
+  const auto looked_up = attn::linear(one_hot_positions(X.shape(0), X.shape(1)), table);
   trace.claim({.id = "lookup",
                .claim = "a position is looked up as a word is: a one-hot row times the table, added to X",
                .formula = "max |X + one_hot(p) · table − encoded|",
                .value = attn::max_abs_difference(attn::add(X, looked_up), encoded),
-               .limit = rounding<T>(attn::max_abs(encoded))});
+               .limit = rounding(bench, attn::max_abs(encoded))});
 }
 
 }  // namespace
 
-template <class T>
-Encoding<T> show_sinusoidal(Workbench<T>& bench, const PositionalInputs<T>& in) {
+Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
   const std::size_t n = in.X.shape(1), d = in.X.shape(2);
-  const auto sinusoidal = attn::sinusoidal_encoding<T>(n, d);
+  const auto sinusoidal = attn::sinusoidal_encoding(n, d);
   const double slowest = 2.0 * std::numbers::pi / static_cast<double>(sinusoidal.frequencies(d / 2 - 1));
   auto& trace = bench.trace;
 
@@ -158,12 +151,12 @@ Encoding<T> show_sinusoidal(Workbench<T>& bench, const PositionalInputs<T>& in) 
                                    scores_of_tokens(encoded));
     show_weights(bench, scores, in.mask, "A word that is there twice may now look at different words.");
 
-    return Encoding<T>{
+    return Encoding{
         .name = "sinusoidal",
         .enters = "added to the tokens",
         .scores =
-            [](const Tensor<T, 3>& X) {
-              const auto longer = attn::sinusoidal_encoding<T>(X.shape(1), X.shape(2)).encoding;
+            [](const Tensor<3>& X) {
+              const auto longer = attn::sinusoidal_encoding(X.shape(1), X.shape(2)).encoding;
               return scores_with_one_head(attn::add_positions(X, longer));
             },
         .certain_change = bench.options.embeddings ? 0.0 : 0.01,
@@ -172,8 +165,7 @@ Encoding<T> show_sinusoidal(Workbench<T>& bench, const PositionalInputs<T>& in) 
   });
 }
 
-template <class T>
-Encoding<T> show_learned(Workbench<T>& bench, const PositionalInputs<T>& in) {
+Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
   const std::size_t n = in.X.shape(1), d = in.X.shape(2);
   auto& trace = bench.trace;
 
@@ -210,22 +202,17 @@ Encoding<T> show_learned(Workbench<T>& bench, const PositionalInputs<T>& in) {
                    scores_of_tokens(encoded));
     show_weights(bench, scores, in.mask, "");
 
-    return Encoding<T>{
+    return Encoding{
         .name = "learned",
         .enters = "added to the tokens",
         .parameters = static_cast<double>(n * d),
         .scores =
-            [table](const Tensor<T, 3>& X) { return scores_with_one_head(attn::add_positions(X, table)); },
+            [table](const Tensor<3>& X) { return scores_with_one_head(attn::add_positions(X, table)); },
         .has_more_positions = false,
         .certain_change = bench.options.embeddings ? 0.0 : 0.01 * attn::max_abs(table),
         .claim_property = [&trace, X = in.X, table, encoded] { claim_lookup(trace, X, table, encoded); }};
   });
 }
 
-#define INSTANTIATE(T)                                                             \
-  template Encoding<T> show_sinusoidal(Workbench<T>&, const PositionalInputs<T>&); \
-  template Encoding<T> show_learned(Workbench<T>&, const PositionalInputs<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

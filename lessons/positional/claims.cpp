@@ -18,15 +18,13 @@ namespace {
 /// Fewer words have a single pair, whose score need not change.
 constexpr std::size_t words_for_an_order = 3;
 
-template <class T>
-bool is_same_word(const Tensor<T, 3>& X, std::size_t b, std::size_t i, std::size_t j) {
+bool is_same_word(const Tensor<3>& X, std::size_t b, std::size_t i, std::size_t j) {
   return std::equal(&X(b, i, 0), &X(b, i, 0) + X.shape(2), &X(b, j, 0));
 }
 
 /// Two different words of a sentence of n words to exchange: the second and the last, as in "the dog bites
 /// the man", or the first two that differ; nothing where there is one word only, however often.
-template <class T>
-std::optional<std::pair<std::size_t, std::size_t>> words_to_exchange(const Tensor<T, 3>& X, std::size_t b,
+std::optional<std::pair<std::size_t, std::size_t>> words_to_exchange(const Tensor<3>& X, std::size_t b,
                                                                      std::size_t n) {
   if (n > 2 && !is_same_word(X, b, 1, n - 1)) return std::pair(std::size_t{1}, n - 1);
   for (std::size_t j = 1; j < n; ++j)
@@ -46,19 +44,18 @@ struct Measured {
   bool order_is_certain;  ///< whether by_order must be beyond its limit
 };
 
-template <class T>
-Measured measure(const Encoding<T>& encoding, const Tensor<T, 3>& X, const OtherOrder& other) {
+Measured measure(const Encoding& encoding, const Tensor<3>& X, const OtherOrder& other) {
   const auto scores = encoding.scores(X);
   const auto reordered = encoding.scores(attn::permute_rows(X, other.order));
   const double largest = attn::max_abs(scores);
-  const auto limit = rounding<T>(largest);
+  const auto limit = rounding(bench, largest);
   return {.by_order = attn::change_by_order(scores, reordered, other.order),
           .by_moving = encoding.has_more_positions ? std::optional(attn::change_by_moving(
                                                          scores, encoding.scores(attn::rows_twice(X))))
                                                    : std::nullopt,
           .largest_score = largest,
           .order_limit = limit,
-          .moving_limit = rounding<T>(largest * room_for_angles(X.shape(1))),
+          .moving_limit = rounding(bench, largest * room_for_angles(X.shape(1))),
           .order_is_certain =
               other.most_words >= words_for_an_order && encoding.certain_change >= 2.0 * limit.bound};
 }
@@ -69,8 +66,7 @@ std::string change(double value, const attn::Limit& limit) {
   return value < 1000.0 ? fmt::format("{:.4f}", value) : fmt::format("{:.4g}", value);
 }
 
-template <class T>
-std::string comparison_row(const Encoding<T>& encoding, const Measured& measured, bool has_other_order) {
+std::string comparison_row(const Encoding& encoding, const Measured& measured, bool has_other_order) {
   return fmt::format("\n{:<12}{:<30}{:>8}{:>13}{:>13}", encoding.name, encoding.enters, encoding.parameters,
                      has_other_order ? change(measured.by_order, measured.order_limit) : "–",
                      measured.by_moving ? change(*measured.by_moving, measured.moving_limit) : "no row");
@@ -93,8 +89,7 @@ std::string explanation(const std::vector<Measured>& measured, const OtherOrder&
                           "possible, nothing is claimed.";
 }
 
-template <class T>
-void show_comparison(attn::Trace& trace, const std::vector<Encoding<T>>& encodings,
+void show_comparison(attn::Trace& trace, const std::vector<Encoding>& encodings,
                      const std::vector<Measured>& measured, const OtherOrder& other) {
   auto table = fmt::format("{:<12}{:<30}{:>8}{:>13}{:>13}", "", "positions are", "learned", "other order",
                            "further on");
@@ -103,8 +98,7 @@ void show_comparison(attn::Trace& trace, const std::vector<Encoding<T>>& encodin
   trace.note("comparison", "Side by side", explanation(measured, other), table);
 }
 
-template <class T>
-void claim_order_is_lost(Workbench<T>& bench, const PositionalInputs<T>& in, const attn::RowOrder& order,
+void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const attn::RowOrder& order,
                          const Measured& without) {
   const auto reordered = attn::permute_rows(in.X, order);
   const auto output = attn::scaled_dot_product_attention(in.X, in.X, in.X, in.mask).output;
@@ -116,11 +110,10 @@ void claim_order_is_lost(Workbench<T>& bench, const PositionalInputs<T>& in, con
        .formula = "max |scores(X reordered) − scores|, and of outputs",
        .value = attn::maximum(
            {without.by_order, attn::max_abs_difference(moved, attn::permute_rows(output, order))}),
-       .limit = rounding<T>(without.largest_score * attn::max_abs(in.X))});
+       .limit = rounding(bench, without.largest_score * attn::max_abs(in.X))});
 }
 
-template <class T>
-void claim_encoding(attn::Trace& trace, const Encoding<T>& encoding, const Measured& measured) {
+void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured& measured) {
   encoding.claim_property();
   if (encoding.is_relative)
     trace.claim({.id = "distance-only",
@@ -139,8 +132,7 @@ void claim_encoding(attn::Trace& trace, const Encoding<T>& encoding, const Measu
 
 }  // namespace
 
-template <class T>
-OtherOrder other_order(const Tensor<T, 3>& X, const std::vector<std::size_t>& lengths) {
+OtherOrder other_order(const Tensor<3>& X, const std::vector<std::size_t>& lengths) {
   OtherOrder other;
   for (std::size_t b = 0; b < lengths.size(); ++b) {
     auto& order = other.order.emplace_back(X.shape(1));
@@ -154,9 +146,8 @@ OtherOrder other_order(const Tensor<T, 3>& X, const std::vector<std::size_t>& le
   return other;
 }
 
-template <class T>
-void compare_encodings(Workbench<T>& bench, const PositionalInputs<T>& in, const OtherOrder& other,
-                       const std::vector<Encoding<T>>& encodings) {
+void compare_encodings(Workbench& bench, const PositionalInputs& in, const OtherOrder& other,
+                       const std::vector<Encoding>& encodings) {
   std::vector<Measured> measured;
   for (const auto& encoding : encodings) measured.push_back(measure(encoding, in.X, other));
   show_comparison(bench.trace, encodings, measured, other);
@@ -166,11 +157,5 @@ void compare_encodings(Workbench<T>& bench, const PositionalInputs<T>& in, const
     bench.trace.within(encodings[i].name, [&] { claim_encoding(bench.trace, encodings[i], measured[i]); });
 }
 
-#define INSTANTIATE(T)                                                                          \
-  template OtherOrder other_order(const Tensor<T, 3>&, const std::vector<std::size_t>&);        \
-  template void compare_encodings(Workbench<T>&, const PositionalInputs<T>&, const OtherOrder&, \
-                                  const std::vector<Encoding<T>>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -16,13 +16,11 @@ struct OtherOrder {
 
 /// Exchanges two different words of each sentence: the second and the last, as in "the dog bites the man", or
 /// the first two that differ. X is [batch×n×d_model], of which the first `lengths[b]` rows are real.
-template <class T>
-OtherOrder other_order(const Tensor<T, 3>& X, const std::vector<std::size_t>& lengths);
+OtherOrder other_order(const Tensor<3>& X, const std::vector<std::size_t>& lengths);
 
 /// Measures what the encodings know of order and distance, shows it side by side in the note `comparison`,
 /// and claims it. The first encoding is `without`, the one without positions.
-template <class T>
-void compare_encodings(Workbench<T>& bench, const PositionalInputs<T>& in, const OtherOrder& other,
-                       const std::vector<Encoding<T>>& encodings);
+void compare_encodings(Workbench& bench, const PositionalInputs& in, const OtherOrder& other,
+                       const std::vector<Encoding>& encodings);
 
 }  // namespace lessons

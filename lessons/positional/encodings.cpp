@@ -12,8 +12,7 @@
 
 namespace lessons {
 
-template <class T>
-Tensor<T, 3> scores_of_tokens(const Tensor<T, 3>& X) {
+Tensor<3> scores_of_tokens(const Tensor<3>& X) {
   return attn::divide(attn::matmul(X, attn::transpose(X)), std::sqrt(static_cast<double>(X.shape(2))));
 }
 
@@ -25,8 +24,8 @@ double room_for_angles(std::size_t n) {
   return std::max(1.0, static_cast<double>(n) / 1000.0);
 }
 
-template <class T, std::size_t N>
-void show_weights(Workbench<T>& bench, const Tensor<T, N>& scores, const std::optional<Tensor<bool, 3>>& mask,
+template <std::size_t N>
+void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
                   const std::string& note) {
   const auto axes =
       N == 4 ? std::vector<std::string>{"head", "query", "key"} : std::vector<std::string>{"query", "key"};
@@ -41,13 +40,7 @@ void show_weights(Workbench<T>& bench, const Tensor<T, N>& scores, const std::op
       attn::softmax(mask ? attn::apply_mask(scores, *mask) : scores));
 }
 
-#define INSTANTIATE(T)                                                                                  \
-  template Tensor<T, 3> scores_of_tokens(const Tensor<T, 3>&);                                          \
-  template void show_weights(Workbench<T>&, const Tensor<T, 3>&, const std::optional<Tensor<bool, 3>>&, \
-                             const std::string&);                                                       \
-  template void show_weights(Workbench<T>&, const Tensor<T, 4>&, const std::optional<Tensor<bool, 3>>&, \
-                             const std::string&);
-INSTANTIATE(float)
-INSTANTIATE(double)
+template void show_weights(Workbench&, const Tensor<3>&, const std::optional<Mask<3>>&, const std::string&);
+template void show_weights(Workbench&, const Tensor<4>&, const std::optional<Mask<3>>&, const std::string&);
 
 }  // namespace lessons

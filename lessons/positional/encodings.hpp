@@ -9,22 +9,20 @@
 namespace lessons {
 
 /// What every encoding of the lesson positional starts from.
-template <class T>
 struct PositionalInputs {
-  Tensor<T, 3> X;                       ///< [batch×n×d_model]
-  std::optional<Tensor<bool, 3>> mask;  ///< of the padding
-  Tensor<T, 3> scores;                  ///< X Xᵀ / √d, without positions
+  Tensor<3> X;                       ///< [batch×n×d_model]
+  std::optional<Mask<3>> mask;  ///< of the padding
+  Tensor<3> scores;                  ///< X Xᵀ / √d, without positions
 };
 
 /// An encoding that was shown, as the comparison and the claims see it.
-template <class T>
 struct Encoding {
   std::string name;    ///< which is also its group of ids
   std::string enters;  ///< where the positions come in
   double parameters = 0.0;
 
   /// Scores [batch×head×n×n] of any sentence, or of any that the encoding has a position for.
-  std::function<Tensor<T, 4>(const Tensor<T, 3>& X)> scores;
+  std::function<Tensor<4>(const Tensor<3>& X)> scores;
 
   bool has_more_positions = true;  ///< than the sentence has tokens
   bool is_relative = false;        ///< whether scores depend on the distance alone
@@ -37,8 +35,7 @@ struct Encoding {
 };
 
 /// X Xᵀ / √d.
-template <class T>
-Tensor<T, 3> scores_of_tokens(const Tensor<T, 3>& X);
+Tensor<3> scores_of_tokens(const Tensor<3>& X);
 
 /// "X Xᵀ / √d = X Xᵀ / √8 = X Xᵀ / 2.828" for the product X Xᵀ.
 std::string scaling_formula(const std::string& product, std::size_t d);
@@ -47,23 +44,17 @@ std::string scaling_formula(const std::string& product, std::size_t d);
 double room_for_angles(std::size_t n);
 
 /// The step `weights`, the softmax of `scores` under the mask, in the current group. Ranks 3 and 4.
-template <class T, std::size_t N>
-void show_weights(Workbench<T>& bench, const Tensor<T, N>& scores, const std::optional<Tensor<bool, 3>>& mask,
+template <std::size_t N>
+void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
                   const std::string& note);
 
 /// The encodings. Each shows itself from its idea to its weights, in a group of its own.
 
-template <class T>
-Encoding<T> show_sinusoidal(Workbench<T>& bench, const PositionalInputs<T>& in);
-template <class T>
-Encoding<T> show_learned(Workbench<T>& bench, const PositionalInputs<T>& in);
-template <class T>
-Encoding<T> show_relative(Workbench<T>& bench, const PositionalInputs<T>& in);
-template <class T>
-Encoding<T> show_t5(Workbench<T>& bench, const PositionalInputs<T>& in);
-template <class T>
-Encoding<T> show_alibi(Workbench<T>& bench, const PositionalInputs<T>& in);
-template <class T>
-Encoding<T> show_rope(Workbench<T>& bench, const PositionalInputs<T>& in);
+Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in);
+Encoding show_learned(Workbench& bench, const PositionalInputs& in);
+Encoding show_relative(Workbench& bench, const PositionalInputs& in);
+Encoding show_t5(Workbench& bench, const PositionalInputs& in);
+Encoding show_alibi(Workbench& bench, const PositionalInputs& in);
+Encoding show_rope(Workbench& bench, const PositionalInputs& in);
 
 }  // namespace lessons

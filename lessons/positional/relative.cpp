@@ -56,10 +56,9 @@ attn::AxisLabels bucket_labels() {
 /// The distances at which T5 changes the bucket, and two beyond.
 constexpr std::int64_t growing_distances[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91, 128, 256};
 
-template <class T>
 void show_growth_of_buckets(attn::Trace& trace) {
   std::vector<std::string> distances;
-  auto buckets = Tensor<std::int64_t, 1>::from_shape({std::size(growing_distances)});
+  auto buckets = Integers<1>::from_shape({std::size(growing_distances)});
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     distances.push_back(fmt::format("{}", growing_distances[i]));
     buckets(i) = attn::t5_bucket(-growing_distances[i]);
@@ -78,9 +77,8 @@ void show_growth_of_buckets(attn::Trace& trace) {
 }
 
 /// Turns each sentence back to front, with its padding, and compares the scores of the same pairs of words.
-template <class T>
-void claim_mirror(attn::Trace& trace, const Tensor<T, 3>& X, const attn::RowOrder& backwards,
-                  const std::function<Tensor<T, 4>(const Tensor<T, 3>&)>& scores_of) {
+void claim_mirror(attn::Trace& trace, const Tensor<3>& X, const attn::RowOrder& backwards,
+                  const std::function<Tensor<4>(const Tensor<3>&)>& scores_of) {
   const auto scores = scores_of(X);
   trace.claim({.id = "mirror",
                .claim =
@@ -88,7 +86,7 @@ void claim_mirror(attn::Trace& trace, const Tensor<T, 3>& X, const attn::RowOrde
                    "way; the causal mask that it was made for knows that",
                .formula = "max |scores(X backwards) − scores|, of the same pairs of words",
                .value = attn::change_by_order(scores, scores_of(attn::permute_rows(X, backwards)), backwards),
-               .limit = rounding<T>(attn::max_abs(scores))});
+               .limit = rounding(bench, attn::max_abs(scores))});
 }
 
 std::string note_on_slopes(std::size_t heads) {
@@ -104,8 +102,7 @@ std::string note_on_slopes(std::size_t heads) {
 
 }  // namespace
 
-template <class T>
-Encoding<T> show_relative(Workbench<T>& bench, const PositionalInputs<T>& in) {
+Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
   const std::size_t n = in.X.shape(1), d = in.X.shape(2), rows = 2 * clipping_distance + 1;
   auto& trace = bench.trace;
 
@@ -155,11 +152,11 @@ Encoding<T> show_relative(Workbench<T>& bench, const PositionalInputs<T>& in) {
                                    relative.scores);
     show_weights(bench, scores, in.mask, "");
 
-    return Encoding<T>{.name = "relative",
+    return Encoding{.name = "relative",
                        .enters = "added to the keys, by distance",
                        .parameters = static_cast<double>(rows * d),
                        .scores =
-                           [keys](const Tensor<T, 3>& X) {
+                           [keys](const Tensor<3>& X) {
                              return attn::split_heads(attn::relative_scores(X, X, keys).scores, 1);
                            },
                        .is_relative = true,
@@ -168,8 +165,7 @@ Encoding<T> show_relative(Workbench<T>& bench, const PositionalInputs<T>& in) {
   });
 }
 
-template <class T>
-Encoding<T> show_t5(Workbench<T>& bench, const PositionalInputs<T>& in) {
+Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
   const std::size_t n = in.X.shape(1), heads = bench.heads();
   auto& trace = bench.trace;
 
@@ -192,7 +188,7 @@ Encoding<T> show_t5(Workbench<T>& bench, const PositionalInputs<T>& in) {
                      attn::t5_bucket_count, heads);
     trace.label("bucket", {});
     const auto t5 = attn::t5_bias(table, n);
-    show_growth_of_buckets<T>(trace);
+    show_growth_of_buckets(trace);
     trace.step(
         {.id = "buckets",
          .title = "The bucket of each pair of words",
@@ -215,11 +211,11 @@ Encoding<T> show_t5(Workbench<T>& bench, const PositionalInputs<T>& in) {
                                    attn::add_bias(in.scores, t5.bias));
     show_weights(bench, scores, in.mask, "");
 
-    return Encoding<T>{.name = "t5",
+    return Encoding{.name = "t5",
                        .enters = "added to the scores",
                        .parameters = static_cast<double>(table.size()),
                        .scores =
-                           [table](const Tensor<T, 3>& X) {
+                           [table](const Tensor<3>& X) {
                              return attn::add_bias(scores_of_tokens(X),
                                                    attn::t5_bias(table, X.shape(1)).bias);
                            },
@@ -229,10 +225,9 @@ Encoding<T> show_t5(Workbench<T>& bench, const PositionalInputs<T>& in) {
   });
 }
 
-template <class T>
-Encoding<T> show_alibi(Workbench<T>& bench, const PositionalInputs<T>& in) {
+Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
   const std::size_t n = in.X.shape(1), heads = bench.heads();
-  const auto alibi = attn::alibi_bias<T>(heads, n);
+  const auto alibi = attn::alibi_bias(heads, n);
   auto& trace = bench.trace;
 
   return trace.within("alibi", [&] {
@@ -272,11 +267,11 @@ Encoding<T> show_alibi(Workbench<T>& bench, const PositionalInputs<T>& in) {
                    attn::add_bias(in.scores, alibi.bias));
     show_weights(bench, scores, in.mask, "");
 
-    const std::function<Tensor<T, 4>(const Tensor<T, 3>&)> scores_of = [heads](const Tensor<T, 3>& X) {
-      return attn::add_bias(scores_of_tokens(X), attn::alibi_bias<T>(heads, X.shape(1)).bias);
+    const std::function<Tensor<4>(const Tensor<3>&)> scores_of = [heads](const Tensor<3>& X) {
+      return attn::add_bias(scores_of_tokens(X), attn::alibi_bias(heads, X.shape(1)).bias);
     };
     const auto backwards = attn::reversal(std::vector(in.X.shape(0), n), n);
-    return Encoding<T>{.name = "alibi",
+    return Encoding{.name = "alibi",
                        .enters = "taken from the scores",
                        .scores = scores_of,
                        .is_relative = true,
@@ -287,11 +282,5 @@ Encoding<T> show_alibi(Workbench<T>& bench, const PositionalInputs<T>& in) {
   });
 }
 
-#define INSTANTIATE(T)                                                           \
-  template Encoding<T> show_relative(Workbench<T>&, const PositionalInputs<T>&); \
-  template Encoding<T> show_t5(Workbench<T>&, const PositionalInputs<T>&);       \
-  template Encoding<T> show_alibi(Workbench<T>&, const PositionalInputs<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

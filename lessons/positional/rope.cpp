@@ -34,20 +34,18 @@ std::string pairs_in_words(attn::Pairing pairing, std::size_t d) {
          consequence;
 }
 
-template <class T>
-void claim_lengths(attn::Trace& trace, const Tensor<T, 3>& X, const attn::RotaryScores<T>& rotary) {
+void claim_lengths(attn::Trace& trace, const Tensor<3>& X, const attn::RotaryScores& rotary) {
   trace.claim({.id = "lengths-kept",
                .claim = "a turned vector is as long as before: positions change directions, not strengths",
                .formula = "max ||row of Q_rotated| − |row of X||, and of K_rotated",
                .value = attn::maximum({attn::change_of_length(rotary.Q_rotated, X),
                                        attn::change_of_length(rotary.K_rotated, X)}),
-               .limit = rounding<T>(attn::max_abs(X) * static_cast<double>(X.shape(2)))});
+               .limit = rounding(bench, attn::max_abs(X) * static_cast<double>(X.shape(2)))});
 }
 
 }  // namespace
 
-template <class T>
-Encoding<T> show_rope(Workbench<T>& bench, const PositionalInputs<T>& in) {
+Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
   const std::size_t d = in.X.shape(2);
   const auto pairing = pairing_of(bench.options);
   const auto rotary = attn::rotary_scores(in.X, in.X, pairing);
@@ -95,10 +93,10 @@ Encoding<T> show_rope(Workbench<T>& bench, const PositionalInputs<T>& in) {
         rotary.scores);
     show_weights(bench, scores, in.mask, "");
 
-    return Encoding<T>{.name = "rope",
+    return Encoding{.name = "rope",
                        .enters = "turns queries and keys",
                        .scores =
-                           [pairing](const Tensor<T, 3>& X) {
+                           [pairing](const Tensor<3>& X) {
                              return attn::split_heads(attn::rotary_scores(X, X, pairing).scores, 1);
                            },
                        .is_relative = true,
@@ -107,7 +105,5 @@ Encoding<T> show_rope(Workbench<T>& bench, const PositionalInputs<T>& in) {
   });
 }
 
-template Encoding<float> show_rope(Workbench<float>&, const PositionalInputs<float>&);
-template Encoding<double> show_rope(Workbench<double>&, const PositionalInputs<double>&);
 
 }  // namespace lessons

@@ -10,8 +10,7 @@
 
 namespace lessons {
 
-template <class T>
-Tensor<T, 2> show_dot(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& keys) {
+Tensor<2> show_dot(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
   return bench.trace.step({.id = "dot/scores",
                            .title = "Dot: do the two vectors point the same way?",
                            .formula = "queries keysᵀ",
@@ -23,8 +22,7 @@ Tensor<T, 2> show_dot(Workbench<T>& bench, const Tensor<T, 2>& queries, const Te
                           attn::dot_scores(queries, keys));
 }
 
-template <class T>
-Tensor<T, 2> show_scaled_dot(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& keys) {
+Tensor<2> show_scaled_dot(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
   const auto d = bench.d_model();
   const double root = std::sqrt(static_cast<double>(d));
   return bench.trace.step(
@@ -39,9 +37,8 @@ Tensor<T, 2> show_scaled_dot(Workbench<T>& bench, const Tensor<T, 2>& queries, c
       attn::divide(attn::dot_scores(queries, keys), root));
 }
 
-template <class T>
-Tensor<T, 2> show_general(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& W_a,
-                          const Tensor<T, 2>& keys) {
+Tensor<2> show_general(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& W_a,
+                          const Tensor<2>& keys) {
   return bench.trace.step(
       {.id = "general/scores",
        .title = "General: a dot product that is learned",
@@ -54,12 +51,11 @@ Tensor<T, 2> show_general(Workbench<T>& bench, const Tensor<T, 2>& queries, cons
       attn::general_scores(queries, W_a, keys));
 }
 
-template <class T>
-attn::AdditiveScores<T> show_additive(Workbench<T>& bench, const Tensor<T, 2>& queries,
-                                      const Tensor<T, 2>& keys, const Tensor<T, 2>& W_q,
-                                      const Tensor<T, 2>& W_k, const Tensor<T, 1>& v_a) {
+attn::AdditiveScores show_additive(Workbench& bench, const Tensor<2>& queries,
+                                      const Tensor<2>& keys, const Tensor<2>& W_q,
+                                      const Tensor<2>& W_k, const Tensor<1>& v_a) {
   auto& trace = bench.trace;
-  attn::AdditiveScores<T> additive;
+  attn::AdditiveScores additive;
   auto& [projected_queries, projected_keys, hidden, scores] = additive;
 
   projected_queries = trace.step(
@@ -102,11 +98,10 @@ attn::AdditiveScores<T> show_additive(Workbench<T>& bench, const Tensor<T, 2>& q
   return additive;
 }
 
-template <class T>
-attn::ConcatScores<T> show_concat(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& keys,
-                                  const Tensor<T, 2>& W_q, const Tensor<T, 2>& W_k, const Tensor<T, 1>& v_a) {
+attn::ConcatScores show_concat(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
+                                  const Tensor<2>& W_q, const Tensor<2>& W_k, const Tensor<1>& v_a) {
   auto& trace = bench.trace;
-  attn::ConcatScores<T> concat;
+  attn::ConcatScores concat;
   auto& [pairs, hidden, scores] = concat;
 
   const auto W_c =
@@ -145,9 +140,8 @@ attn::ConcatScores<T> show_concat(Workbench<T>& bench, const Tensor<T, 2>& queri
   return concat;
 }
 
-template <class T>
-Tensor<T, 2> show_context(Workbench<T>& bench, const std::string& function, const Tensor<T, 2>& scores,
-                          const Tensor<T, 2>& keys, const std::string& weights_note,
+Tensor<2> show_context(Workbench& bench, const std::string& function, const Tensor<2>& scores,
+                          const Tensor<2>& keys, const std::string& weights_note,
                           const std::string& context_note) {
   const auto weights = bench.trace.step({.id = function + "/weights",
                                          .title = "Each row becomes shares of attention",
@@ -167,19 +161,5 @@ Tensor<T, 2> show_context(Workbench<T>& bench, const std::string& function, cons
   return weights;
 }
 
-#define INSTANTIATE(T)                                                                                       \
-  template Tensor<T, 2> show_dot(Workbench<T>&, const Tensor<T, 2>&, const Tensor<T, 2>&);                   \
-  template Tensor<T, 2> show_scaled_dot(Workbench<T>&, const Tensor<T, 2>&, const Tensor<T, 2>&);            \
-  template Tensor<T, 2> show_general(Workbench<T>&, const Tensor<T, 2>&, const Tensor<T, 2>&,                \
-                                     const Tensor<T, 2>&);                                                   \
-  template attn::AdditiveScores<T> show_additive(Workbench<T>&, const Tensor<T, 2>&, const Tensor<T, 2>&,    \
-                                                 const Tensor<T, 2>&, const Tensor<T, 2>&,                   \
-                                                 const Tensor<T, 1>&);                                       \
-  template attn::ConcatScores<T> show_concat(Workbench<T>&, const Tensor<T, 2>&, const Tensor<T, 2>&,        \
-                                             const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 1>&); \
-  template Tensor<T, 2> show_context(Workbench<T>&, const std::string&, const Tensor<T, 2>&,                 \
-                                     const Tensor<T, 2>&, const std::string&, const std::string&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -10,33 +10,27 @@ namespace lessons {
 /// Five functions that score queries [query×d_model] against keys [key×d_model]. Each shows `FUNCTION/scores`
 /// [query×key], and before it what the scores are made of; sources in attn/ops/scoring.hpp.
 
-template <class T>
-Tensor<T, 2> show_dot(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& keys);
+Tensor<2> show_dot(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys);
 
-template <class T>
-Tensor<T, 2> show_scaled_dot(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& keys);
+Tensor<2> show_scaled_dot(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys);
 
 /// With the input `W_a` [d_model×d_model].
-template <class T>
-Tensor<T, 2> show_general(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& W_a,
-                          const Tensor<T, 2>& keys);
+Tensor<2> show_general(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& W_a,
+                          const Tensor<2>& keys);
 
 /// With the inputs `W_q`, `W_k` [d_model×d_a] and `v_a` [d_a].
-template <class T>
-attn::AdditiveScores<T> show_additive(Workbench<T>& bench, const Tensor<T, 2>& queries,
-                                      const Tensor<T, 2>& keys, const Tensor<T, 2>& W_q,
-                                      const Tensor<T, 2>& W_k, const Tensor<T, 1>& v_a);
+attn::AdditiveScores show_additive(Workbench& bench, const Tensor<2>& queries,
+                                      const Tensor<2>& keys, const Tensor<2>& W_q,
+                                      const Tensor<2>& W_k, const Tensor<1>& v_a);
 
 /// The same weights as one matrix, the step `concat/W_c`.
-template <class T>
-attn::ConcatScores<T> show_concat(Workbench<T>& bench, const Tensor<T, 2>& queries, const Tensor<T, 2>& keys,
-                                  const Tensor<T, 2>& W_q, const Tensor<T, 2>& W_k, const Tensor<T, 1>& v_a);
+attn::ConcatScores show_concat(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
+                                  const Tensor<2>& W_q, const Tensor<2>& W_k, const Tensor<1>& v_a);
 
 /// What follows from the scores, whatever function they come from: shows `FUNCTION/weights`, which it
 /// returns, and `FUNCTION/context`.
-template <class T>
-Tensor<T, 2> show_context(Workbench<T>& bench, const std::string& function, const Tensor<T, 2>& scores,
-                          const Tensor<T, 2>& keys, const std::string& weights_note,
+Tensor<2> show_context(Workbench& bench, const std::string& function, const Tensor<2>& scores,
+                          const Tensor<2>& keys, const std::string& weights_note,
                           const std::string& context_note);
 
 }  // namespace lessons

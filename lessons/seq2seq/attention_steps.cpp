@@ -14,14 +14,12 @@ namespace lessons {
 namespace {
 
 /// The id of the states that the decoder attends to.
-template <class T>
-std::string encoder_states_id(const Workbench<T>& bench) {
+std::string encoder_states_id(const Workbench& bench) {
   return bench.options.bidirectional ? "encoder/states" : "encoder/h";
 }
 
 /// A tensor [batch×head×target×source] as the lesson shows it: without the head axis unless there are heads.
-template <class T>
-void show_pairs(Workbench<T>& bench, attn::About about, const Tensor<T, 4>& tensor) {
+void show_pairs(Workbench& bench, attn::About about, const Tensor<4>& tensor) {
   if (attends_as(bench, "multihead")) {
     about.axes = {"head", "target", "source"};
     bench.trace.step(about, tensor);
@@ -37,8 +35,7 @@ struct ScoreWords {
   std::string note;
 };
 
-template <class T>
-ScoreWords words_for_scores(const Workbench<T>& bench) {
+ScoreWords words_for_scores(const Workbench& bench) {
   const auto states = encoder_states_id(bench);
   if (attends_as(bench, "bahdanau"))
     return {"v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)",
@@ -64,8 +61,7 @@ ScoreWords words_for_scores(const Workbench<T>& bench) {
 
 }  // namespace
 
-template <class T>
-void show_source_attention(Workbench<T>& bench, const attn::SourceAttention<T>& source) {
+void show_source_attention(Workbench& bench, const attn::SourceAttention& source) {
   const auto& [scores, scaled, masked, weights, mixture] = source.attention;
   const auto words = words_for_scores(bench);
   const bool has_heads = attends_as(bench, "multihead");
@@ -129,7 +125,5 @@ void show_source_attention(Workbench<T>& bench, const attn::SourceAttention<T>& 
       source.context);
 }
 
-template void show_source_attention(Workbench<float>&, const attn::SourceAttention<float>&);
-template void show_source_attention(Workbench<double>&, const attn::SourceAttention<double>&);
 
 }  // namespace lessons

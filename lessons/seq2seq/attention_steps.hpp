@@ -7,7 +7,6 @@ namespace lessons {
 
 /// From `scores` to `context`, within the group of the decoder: `masked` with padding, and with several heads
 /// `scaled` and `mean_weights`.
-template <class T>
-void show_source_attention(Workbench<T>& bench, const attn::SourceAttention<T>& source);
+void show_source_attention(Workbench& bench, const attn::SourceAttention& source);
 
 }  // namespace lessons

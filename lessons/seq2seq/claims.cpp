@@ -14,8 +14,7 @@ namespace lessons {
 namespace {
 
 /// How large the sums before the gates may become, and the memory.
-template <class T>
-double cell_magnitude(const attn::LstmWeights<T>& weights, const Tensor<T, 3>& x, const Tensor<T, 3>& c) {
+double cell_magnitude(const attn::LstmWeights& weights, const Tensor<3>& x, const Tensor<3>& c) {
   const auto d_in = static_cast<double>(weights.W_ih.shape(1)),
              hidden = static_cast<double>(weights.hidden());
   return d_in * attn::max_abs(weights.W_ih) * attn::max_abs(x) + hidden * attn::max_abs(weights.W_hh) +
@@ -23,34 +22,30 @@ double cell_magnitude(const attn::LstmWeights<T>& weights, const Tensor<T, 3>& x
 }
 
 /// How large a number of x W may become where no number of x [d] is beyond ±1; 1 without W.
-template <class T>
-double largest_projection(const std::optional<Tensor<T, 2>>& W) {
+double largest_projection(const std::optional<Tensor<2>>& W) {
   return W ? static_cast<double>(W->shape(0)) * attn::max_abs(*W) : 1.0;
 }
 
 /// How large the terms of a score may become together.
-template <class T>
-double score_magnitude(const attn::SourceAttentionWeights<T>& weights, std::size_t width) {
+double score_magnitude(const attn::SourceAttentionWeights& weights, std::size_t width) {
   const double q = largest_projection(weights.W_Q), k = largest_projection(weights.W_K);
   if (weights.v_a) return static_cast<double>(weights.v_a->size()) * attn::max_abs(*weights.v_a) * (q + k);
   return static_cast<double>(width) * q * k;
 }
 
-template <class T>
-void claim_rows_sum_to_1(Workbench<T>& bench, const Seq2SeqRun<T>& run) {
+void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {
   bench.trace.claim({.id = "rows-sum-to-1",
                      .claim = "each row of decoder/weights sums to 1, and so does each row of "
                               "decoder/probabilities",
                      .formula = "max |Σⱼ row − 1|",
                      .value = attn::maximum({attn::row_sum_deviation(run.decoder.source.attention.weights),
                                              attn::row_sum_deviation(run.probabilities)}),
-                     .limit = rounding<T>()});
+                     .limit = rounding(bench)});
 }
 
 /// Asks for all steps at once, with the states as they are shown.
-template <class T>
-void claim_state_that_asks(Workbench<T>& bench, const attn::SourceAttentionWeights<T>& weights,
-                           const Seq2SeqRun<T>& run, bool attends_first) {
+void claim_state_that_asks(Workbench& bench, const attn::SourceAttentionWeights& weights,
+                           const Seq2SeqRun& run, bool attends_first) {
   const auto& h = run.decoder.lstm.h;
   const auto queries = attends_first ? attn::delay(run.encoder.last.h, h) : h;
   const auto source = attn::prepare_source(run.encoder.states, run.lengths, weights);
@@ -62,12 +57,11 @@ void claim_state_that_asks(Workbench<T>& bench, const attn::SourceAttentionWeigh
        .formula = attends_first ? "max |score([s_0; decoder/h without its last row]) − decoder/scores|"
                                 : "max |score(decoder/h) − decoder/scores|",
        .value = attn::max_abs_difference(again.attention.scores, run.decoder.source.attention.scores),
-       .limit = rounding<T>(score_magnitude(weights, h.shape(2)))});
+       .limit = rounding(bench, score_magnitude(weights, h.shape(2)))});
 }
 
-template <class T>
-void claim_what_the_cell_reads(Workbench<T>& bench, const attn::RecurrentDecoderWeights<T>& weights,
-                               const Seq2SeqRun<T>& run) {
+void claim_what_the_cell_reads(Workbench& bench, const attn::RecurrentDecoderWeights& weights,
+                               const Seq2SeqRun& run) {
   const bool feeds_context = weights.attends_first();
   const auto x = feeds_context ? attn::join(run.X_target, run.decoder.source.context) : run.X_target;
   const std::vector<std::size_t> every_step(x.shape(0), x.shape(1));
@@ -77,13 +71,12 @@ void claim_what_the_cell_reads(Workbench<T>& bench, const attn::RecurrentDecoder
                               : "the context is not fed in: each state is what the cell makes of yₜ alone",
        .formula = feeds_context ? "max |cell([yₜ; contextₜ], sₜ₋₁) − sₜ|" : "max |cell(yₜ, hₜ₋₁) − hₜ|",
        .value = attn::deviation_from_cell(run.decoder.lstm, x, run.encoder.last, weights.lstm, every_step),
-       .limit = rounding<T>(cell_magnitude(weights.lstm, x, run.decoder.lstm.c))});
+       .limit = rounding(bench, cell_magnitude(weights.lstm, x, run.decoder.lstm.c))});
 }
 
-template <class T>
-void claim_cell_steps(Workbench<T>& bench, const attn::RecurrentEncoderWeights<T>& weights,
-                      const Seq2SeqRun<T>& run) {
-  const auto initial = attn::zero_state<T>(run.X_source.shape(0), weights.forward.hidden());
+void claim_cell_steps(Workbench& bench, const attn::RecurrentEncoderWeights& weights,
+                      const Seq2SeqRun& run) {
+  const auto initial = attn::zero_state(run.X_source.shape(0), weights.forward.hidden());
   const auto& [forward, reverse, states, last] = run.encoder;
   double deviation = attn::deviation_from_cell(forward, run.X_source, initial, weights.forward, run.lengths);
   double magnitude = cell_magnitude(weights.forward, run.X_source, forward.c);
@@ -97,11 +90,10 @@ void claim_cell_steps(Workbench<T>& bench, const attn::RecurrentEncoderWeights<T
                      .claim = "the encoder equals its cell, run word by word over each sentence alone",
                      .formula = "max |cell(xₜ, hₜ₋₁, cₜ₋₁) − (hₜ, cₜ)|",
                      .value = deviation,
-                     .limit = rounding<T>(magnitude)});
+                     .limit = rounding(bench, magnitude)});
 }
 
-template <class T>
-void claim_memory(Workbench<T>& bench, const Seq2SeqRun<T>& run) {
+void claim_memory(Workbench& bench, const Seq2SeqRun& run) {
   const auto& [forward, reverse, states, last] = run.encoder;
   auto left = attn::sum_of_kept(forward, attn::kept_to_the_end(forward, run.lengths));
   if (reverse)
@@ -111,19 +103,17 @@ void claim_memory(Workbench<T>& bench, const Seq2SeqRun<T>& run) {
                      .claim = "the last memory is the sum of what is left of each word",
                      .formula = "max |Σₜ bottleneck/keptₜ ∘ iₜ ∘ gₜ − decoder/c_0|",
                      .value = attn::max_abs_difference(left, last.c),
-                     .limit = rounding<T>(static_cast<double>(forward.h.shape(1)))});
+                     .limit = rounding(bench, static_cast<double>(forward.h.shape(1)))});
 }
 
 /// A sentence of the batch [batch×n×d] by itself, without padding: [1×length×d].
-template <class T>
-Tensor<T, 3> real_rows(const Tensor<T, 3>& X, std::size_t sample, std::size_t length) {
+Tensor<3> real_rows(const Tensor<3>& X, std::size_t sample, std::size_t length) {
   return attn::as_batch(attn::rows(attn::sample(X, sample), 0, length));
 }
 
 }  // namespace
 
-template <class T>
-void claim_recurrence(Workbench<T>& bench, const Seq2SeqWeights<T>& weights, const Seq2SeqRun<T>& run) {
+void claim_recurrence(Workbench& bench, const Seq2SeqWeights& weights, const Seq2SeqRun& run) {
   claim_rows_sum_to_1(bench, run);
   claim_state_that_asks(bench, weights.decoder.attention, run, weights.decoder.attends_first());
   claim_what_the_cell_reads(bench, weights.decoder, run);
@@ -131,9 +121,8 @@ void claim_recurrence(Workbench<T>& bench, const Seq2SeqWeights<T>& weights, con
   claim_memory(bench, run);
 }
 
-template <class T>
-void claim_padding_changes_nothing(Workbench<T>& bench, const Seq2SeqWeights<T>& weights,
-                                   const Seq2SeqRun<T>& run, const Writing& writing) {
+void claim_padding_changes_nothing(Workbench& bench, const Seq2SeqWeights& weights,
+                                   const Seq2SeqRun& run, const Writing& writing) {
   const auto& decoder = weights.decoder;
   double deviation = 0.0;
   for (std::size_t b = 0; b < run.lengths.size(); ++b) {
@@ -148,16 +137,15 @@ void claim_padding_changes_nothing(Workbench<T>& bench, const Seq2SeqWeights<T>&
         {deviation, attn::max_abs_difference(attn::softmax(attn::sample(alone.logits, 0)), rows)});
   }
   const double read_out = largest_projection(decoder.W_c) * largest_projection(decoder.attention.W_V) *
-                          largest_projection(decoder.attention.W_O) * largest_projection<T>(decoder.W);
+                          largest_projection(decoder.attention.W_O) * largest_projection(decoder.W);
   bench.trace.claim({.id = "padding-changes-nothing",
                      .claim = "padding changes nothing: each sentence alone gets the same probabilities",
                      .formula = "max |decoder/probabilities of the sentence alone − those in the batch|",
                      .value = deviation,
-                     .limit = rounding<T>(read_out)});
+                     .limit = rounding(bench, read_out)});
 }
 
-template <class T>
-void claim_greedy(Workbench<T>& bench, const Seq2SeqRun<T>& run, const Writing& writing) {
+void claim_greedy(Workbench& bench, const Seq2SeqRun& run, const Writing& writing) {
   const auto& written = writing.words;
   double shortfall = 0.0;
   for (std::size_t b = 0; b < written.size(); ++b) {
@@ -174,12 +162,5 @@ void claim_greedy(Workbench<T>& bench, const Seq2SeqRun<T>& run, const Writing& 
                      .limit = attn::exactly(0.0)});
 }
 
-#define INSTANTIATE(T)                                                                                       \
-  template void claim_recurrence(Workbench<T>&, const Seq2SeqWeights<T>&, const Seq2SeqRun<T>&);             \
-  template void claim_padding_changes_nothing(Workbench<T>&, const Seq2SeqWeights<T>&, const Seq2SeqRun<T>&, \
-                                              const Writing&);                                               \
-  template void claim_greedy(Workbench<T>&, const Seq2SeqRun<T>&, const Writing&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -11,28 +11,24 @@
 namespace lessons {
 
 /// A run of the lesson seq2seq, from words to probabilities.
-template <class T>
 struct Seq2SeqRun {
   std::vector<std::size_t> lengths{};  ///< [batch], of the source
-  Tensor<T, 3> X_source{};             ///< [batch×source×d_model]
-  Tensor<T, 3> X_target{};             ///< [batch×target×d_model]
-  attn::RecurrentEncoder<T> encoder{};
-  attn::RecurrentDecoder<T> decoder{};
-  Tensor<T, 3> probabilities{};  ///< [batch×target×vocabulary]
+  Tensor<3> X_source{};             ///< [batch×source×d_model]
+  Tensor<3> X_target{};             ///< [batch×target×d_model]
+  attn::RecurrentEncoder encoder{};
+  attn::RecurrentDecoder decoder{};
+  Tensor<3> probabilities{};  ///< [batch×target×vocabulary]
 };
 
 /// The claims of every run: rows sum to 1, the state that asks and what the cell reads are those of the
 /// paper, and the encoder is its cell step by step.
-template <class T>
-void claim_recurrence(Workbench<T>& bench, const Seq2SeqWeights<T>& weights, const Seq2SeqRun<T>& run);
+void claim_recurrence(Workbench& bench, const Seq2SeqWeights& weights, const Seq2SeqRun& run);
 
 /// With padding: every sentence has the same probabilities without the rest of the batch.
-template <class T>
-void claim_padding_changes_nothing(Workbench<T>& bench, const Seq2SeqWeights<T>& weights,
-                                   const Seq2SeqRun<T>& run, const Writing& writing);
+void claim_padding_changes_nothing(Workbench& bench, const Seq2SeqWeights& weights,
+                                   const Seq2SeqRun& run, const Writing& writing);
 
 /// Without a target: every word written is the likeliest of its row when all are read again as a target.
-template <class T>
-void claim_greedy(Workbench<T>& bench, const Seq2SeqRun<T>& run, const Writing& writing);
+void claim_greedy(Workbench& bench, const Seq2SeqRun& run, const Writing& writing);
 
 }  // namespace lessons

@@ -29,15 +29,14 @@ struct LstmNotes {
 };
 
 /// The six tensors of an LSTM, within the group of its weights.
-template <class T>
-void show_lstm(Workbench<T>& bench, const Reading& reading, const attn::Lstm<T>& run,
+void show_lstm(Workbench& bench, const Reading& reading, const attn::Lstm& run,
                const LstmNotes& notes) {
   const auto hidden = run.h.shape(2);
   auto from = reading.inputs;
   for (const char* weight : {"W_ih", "W_hh", "b_ih", "b_hh"}) from.emplace_back(weight);
   const auto show = [&](const char* id, const char* title, const std::string& formula,
                         const std::vector<std::string>& inputs, const std::string& note,
-                        const Tensor<T, 3>& tensor) {
+                        const Tensor<3>& tensor) {
     bench.trace.step({.id = id,
                       .title = title,
                       .formula = formula,
@@ -60,8 +59,7 @@ void show_lstm(Workbench<T>& bench, const Reading& reading, const attn::Lstm<T>&
   show("h", "The state", "o ∘ tanh(c)", {"o", "c"}, notes.h, run.h);
 }
 
-template <class T>
-void show_decoder_lstm(Workbench<T>& bench, const attn::Lstm<T>& run) {
+void show_decoder_lstm(Workbench& bench, const attn::Lstm& run) {
   if (attends_as(bench, "bahdanau"))
     show_lstm(
         bench, {"[yₜ; contextₜ]", "sₜ₋₁", "cₜ₋₁", {"X_target"}, "target"}, run,
@@ -80,8 +78,7 @@ void show_decoder_lstm(Workbench<T>& bench, const attn::Lstm<T>& run) {
 }
 
 /// For an LSTM from left to right.
-template <class T>
-LstmNotes notes_on_encoder(const Workbench<T>& bench) {
+LstmNotes notes_on_encoder(const Workbench& bench) {
   LstmNotes notes = {
       .i = "σ(x) = 1 / (1 + e⁻ˣ) is between 0 and 1. xₜ is row t of X_source, hₜ₋₁ the row before of the "
            "state "
@@ -101,8 +98,7 @@ LstmNotes notes_on_encoder(const Workbench<T>& bench) {
 
 }  // namespace
 
-template <class T>
-void show_encoder(Workbench<T>& bench, const attn::RecurrentEncoder<T>& encoder) {
+void show_encoder(Workbench& bench, const attn::RecurrentEncoder& encoder) {
   auto& trace = bench.trace;
   trace.within("encoder", [&] {
     show_lstm(bench, {"xₜ", "hₜ₋₁", "cₜ₋₁", {"X_source"}, "source"}, encoder.forward,
@@ -127,11 +123,10 @@ void show_encoder(Workbench<T>& bench, const attn::RecurrentEncoder<T>& encoder)
         encoder.states);
 }
 
-template <class T>
-void show_initial_state(Workbench<T>& bench, const attn::LstmState<T>& initial) {
+void show_initial_state(Workbench& bench, const attn::LstmState& initial) {
   const bool both = bench.options.bidirectional;
   const auto show = [&](const char* id, const char* title, const std::string& part, const char* note,
-                        const Tensor<T, 2>& tensor) {
+                        const Tensor<2>& tensor) {
     std::vector<std::string> from = {"encoder/" + part};
     if (both) from.push_back("encoder/reverse/" + part);
     bench.trace.step(
@@ -150,8 +145,7 @@ void show_initial_state(Workbench<T>& bench, const attn::LstmState<T>& initial) 
   show("decoder/c_0", "… in its memory as well", "c", "", initial.c);
 }
 
-template <class T>
-Tensor<T, 3> show_decoder(Workbench<T>& bench, const attn::RecurrentDecoder<T>& decoder) {
+Tensor<3> show_decoder(Workbench& bench, const attn::RecurrentDecoder& decoder) {
   const bool attends_first = attends_as(bench, "bahdanau"), has_target = bench.plan.target.size() > 0;
   auto& trace = bench.trace;
   return trace.within("decoder", [&] {
@@ -196,11 +190,5 @@ Tensor<T, 3> show_decoder(Workbench<T>& bench, const attn::RecurrentDecoder<T>& 
   });
 }
 
-#define INSTANTIATE(T)                                                         \
-  template void show_encoder(Workbench<T>&, const attn::RecurrentEncoder<T>&); \
-  template void show_initial_state(Workbench<T>&, const attn::LstmState<T>&);  \
-  template Tensor<T, 3> show_decoder(Workbench<T>&, const attn::RecurrentDecoder<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

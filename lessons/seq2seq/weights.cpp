@@ -9,8 +9,7 @@ namespace lessons {
 namespace {
 
 /// Names the rows of the weights of an LSTM: i0, i1, …, f0, …, g0, …, o0, ….
-template <class T>
-void label_gates(Workbench<T>& bench, std::size_t hidden) {
+void label_gates(Workbench& bench, std::size_t hidden) {
   std::vector<std::string> rows;
   for (const char gate : {'i', 'f', 'g', 'o'})
     for (std::size_t unit = 0; unit < hidden; ++unit) rows.push_back(fmt::format("{}{}", gate, unit));
@@ -18,8 +17,7 @@ void label_gates(Workbench<T>& bench, std::size_t hidden) {
 }
 
 /// `columns` names what W_ih reads and says so.
-template <class T>
-attn::LstmWeights<T> draw_lstm(Workbench<T>& bench, const attn::About& W_ih, std::size_t d_in,
+attn::LstmWeights draw_lstm(Workbench& bench, const attn::About& W_ih, std::size_t d_in,
                                std::size_t hidden) {
   label_gates(bench, hidden);
   auto input_weight = bench.left_weight(W_ih, 4 * hidden, d_in);
@@ -35,8 +33,7 @@ attn::LstmWeights<T> draw_lstm(Workbench<T>& bench, const attn::About& W_ih, std
   return {std::move(input_weight), std::move(state_weight), std::move(input_bias), std::move(state_bias)};
 }
 
-template <class T>
-attn::RecurrentEncoderWeights<T> draw_encoder(Workbench<T>& bench) {
+attn::RecurrentEncoderWeights draw_encoder(Workbench& bench) {
   const auto hidden = *bench.options.hidden, d_model = bench.d_model();
   const attn::About forward = {
       .id = "W_ih",
@@ -52,15 +49,14 @@ attn::RecurrentEncoderWeights<T> draw_encoder(Workbench<T>& bench) {
                                .axes = {"gate", "d_model"},
                                .note = "It reads the sentence from its last word to its first."};
   auto& trace = bench.trace;
-  attn::RecurrentEncoderWeights<T> weights;
+  attn::RecurrentEncoderWeights weights;
   trace.within("encoder", [&] { weights.forward = draw_lstm(bench, forward, d_model, hidden); });
   if (bench.options.bidirectional)
     trace.within("encoder/reverse", [&] { weights.reverse = draw_lstm(bench, reverse, d_model, hidden); });
   return weights;
 }
 
-template <class T>
-attn::LstmWeights<T> draw_decoder_lstm(Workbench<T>& bench) {
+attn::LstmWeights draw_decoder_lstm(Workbench& bench) {
   const auto d_model = bench.d_model(), width = state_width(bench);
   const bool reads_context = attends_as(bench, "bahdanau");
   const attn::About about = {.id = "W_ih",
@@ -75,8 +71,7 @@ attn::LstmWeights<T> draw_decoder_lstm(Workbench<T>& bench) {
       "decoder", [&] { return draw_lstm(bench, about, d_model + (reads_context ? width : 0), width); });
 }
 
-template <class T>
-attn::SourceAttentionWeights<T> draw_bahdanau(Workbench<T>& bench) {
+attn::SourceAttentionWeights draw_bahdanau(Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   const auto W_q = bench.weight({.id = "W_q",
                                  .title = "How scoring reads the decoder's state",
@@ -92,8 +87,7 @@ attn::SourceAttentionWeights<T> draw_bahdanau(Workbench<T>& bench) {
   return attn::bahdanau_attention(W_q, W_k, v_a);
 }
 
-template <class T>
-attn::SourceAttentionWeights<T> draw_luong_general(Workbench<T>& bench) {
+attn::SourceAttentionWeights draw_luong_general(Workbench& bench) {
   const auto width = state_width(bench);
   return attn::luong_general_attention(
       bench.weight({.id = "W_a",
@@ -103,8 +97,7 @@ attn::SourceAttentionWeights<T> draw_luong_general(Workbench<T>& bench) {
                    width, width));
 }
 
-template <class T>
-attn::SourceAttentionWeights<T> draw_luong_concat(Workbench<T>& bench) {
+attn::SourceAttentionWeights draw_luong_concat(Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   const auto W_a = bench.weight({.id = "W_a",
                                  .title = "How scoring reads both states, end to end",
@@ -115,8 +108,7 @@ attn::SourceAttentionWeights<T> draw_luong_concat(Workbench<T>& bench) {
   return attn::luong_concat_attention(W_a, v_a);
 }
 
-template <class T>
-attn::SourceAttentionWeights<T> draw_multihead(Workbench<T>& bench) {
+attn::SourceAttentionWeights draw_multihead(Workbench& bench) {
   const auto width = state_width(bench);
   const auto draw = [&](const char* id, const char* title, std::vector<std::string> axes) {
     return bench.weight({.id = id, .title = title, .axes = std::move(axes)}, width, width);
@@ -125,26 +117,24 @@ attn::SourceAttentionWeights<T> draw_multihead(Workbench<T>& bench) {
   auto W_K = draw("W_K", "Makes the keys, of the encoder's", {"hidden", "head·d_k"});
   auto W_V = draw("W_V", "Makes the values", {"hidden", "head·d_v"});
   auto W_O = draw("W_O", "Mixes what the heads found", {"head·d_v", "hidden"});
-  return attn::multihead_source_attention<T>({W_Q, W_K, W_V, W_O}, bench.heads());
+  return attn::multihead_source_attention({W_Q, W_K, W_V, W_O}, bench.heads());
 }
 
-template <class T>
-attn::SourceAttentionWeights<T> draw_attention(Workbench<T>& bench) {
+attn::SourceAttentionWeights draw_attention(Workbench& bench) {
   if (attends_as(bench, "bahdanau")) return draw_bahdanau(bench);
   if (attends_as(bench, "luong-general")) return draw_luong_general(bench);
   if (attends_as(bench, "luong-concat")) return draw_luong_concat(bench);
   if (attends_as(bench, "multihead")) return draw_multihead(bench);
-  return attn::luong_dot_attention<T>();
+  return attn::luong_dot_attention();
 }
 
 }  // namespace
 
-template <class T>
-Seq2SeqWeights<T> draw_seq2seq_weights(Workbench<T>& bench, std::size_t vocabulary) {
+Seq2SeqWeights draw_seq2seq_weights(Workbench& bench, std::size_t vocabulary) {
   const auto width = state_width(bench);
   const bool attends_first = attends_as(bench, "bahdanau");
   auto& trace = bench.trace;
-  Seq2SeqWeights<T> weights;
+  Seq2SeqWeights weights;
   weights.encoder = draw_encoder(bench);
   auto& decoder = weights.decoder;
   decoder.lstm = draw_decoder_lstm(bench);
@@ -169,7 +159,5 @@ Seq2SeqWeights<T> draw_seq2seq_weights(Workbench<T>& bench, std::size_t vocabula
   return weights;
 }
 
-template Seq2SeqWeights<float> draw_seq2seq_weights(Workbench<float>&, std::size_t);
-template Seq2SeqWeights<double> draw_seq2seq_weights(Workbench<double>&, std::size_t);
 
 }  // namespace lessons

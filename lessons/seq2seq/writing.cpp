@@ -19,10 +19,9 @@ std::vector<std::string> vocabulary_of(const attn::TokenBatch& tokens) {
 }
 
 /// The vector of each word that may be written, and zeros for </s>, which is never read.
-template <class T>
-Tensor<T, 2> embedding_of(Workbench<T>& bench, const std::vector<std::string>& vocabulary) {
+Tensor<2> embedding_of(Workbench& bench, const std::vector<std::string>& vocabulary) {
   const auto vectors = bench.known_vectors_of({{std::vector(vocabulary.begin(), vocabulary.end() - 1)}});
-  Tensor<T, 2> embedding = xt::zeros<T>({vocabulary.size(), bench.d_model()});
+  Tensor<2> embedding = xt::zeros<double>({vocabulary.size(), bench.d_model()});
   std::copy(vectors.begin(), vectors.end(), embedding.begin());
   return embedding;
 }
@@ -41,13 +40,12 @@ Writing writing_of(const Plan& plan) {
   return writing;
 }
 
-template <class T>
-void write_greedily(Workbench<T>& bench, Writing& writing, const attn::LstmState<T>& initial,
-                    const attn::PreparedSource<T>& source, const attn::RecurrentDecoderWeights<T>& weights) {
+void write_greedily(Workbench& bench, Writing& writing, const attn::LstmState& initial,
+                    const attn::PreparedSource& source, const attn::RecurrentDecoderWeights& weights) {
   auto most_steps = bench.plan.source.lengths();
   for (auto& steps : most_steps) ++steps;
   const auto start = attn::step_of(bench.known_vectors_of(writing.reads), 0);
-  const attn::WrittenWith<T> vocabulary{embedding_of(bench, writing.vocabulary),
+  const attn::WrittenWith vocabulary{embedding_of(bench, writing.vocabulary),
                                         writing.vocabulary.size() - 1};
   writing.words = attn::decode_greedily(start, initial, source, weights, vocabulary, most_steps);
   for (std::size_t b = 0; b < writing.words.size(); ++b) {
@@ -58,10 +56,5 @@ void write_greedily(Workbench<T>& bench, Writing& writing, const attn::LstmState
   }
 }
 
-#define INSTANTIATE(T)                                                             \
-  template void write_greedily(Workbench<T>&, Writing&, const attn::LstmState<T>&, \
-                               const attn::PreparedSource<T>&, const attn::RecurrentDecoderWeights<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -23,8 +23,7 @@ struct Writing {
 Writing writing_of(const Plan& plan);
 
 /// Fills in what the decoder reads and writes by itself: to </s>, or one word more than the source has.
-template <class T>
-void write_greedily(Workbench<T>& bench, Writing& writing, const attn::LstmState<T>& initial,
-                    const attn::PreparedSource<T>& source, const attn::RecurrentDecoderWeights<T>& weights);
+void write_greedily(Workbench& bench, Writing& writing, const attn::LstmState& initial,
+                    const attn::PreparedSource& source, const attn::RecurrentDecoderWeights& weights);
 
 }  // namespace lessons

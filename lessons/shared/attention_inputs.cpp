@@ -10,8 +10,7 @@ const attn::TokenBatch& key_tokens(const Plan& plan) {
   return plan.sentence.size() > 0 ? plan.sentence : plan.source;
 }
 
-template <class T>
-attn::AttentionInputs<T> show_attention_inputs(Workbench<T>& bench) {
+attn::AttentionInputs show_attention_inputs(Workbench& bench) {
   const auto& queries = query_tokens(bench.plan);
   const auto& keys = key_tokens(bench.plan);
   const auto batch = keys.size(), n_q = queries.length(), n_k = keys.length();
@@ -19,7 +18,7 @@ attn::AttentionInputs<T> show_attention_inputs(Workbench<T>& bench) {
   bench.label({"key"}, keys);
 
   bench.show_lengths(keys);
-  attn::AttentionInputs<T> in;
+  attn::AttentionInputs in;
   in.Q = bench.normal({.id = "Q",
                        .title = "What each query asks for",
                        .axes = {"query", "d_k"},
@@ -47,7 +46,5 @@ double attention_element_count(const Plan& plan) {
   return batch * (n_q * (d_k + d_v) + n_k * (d_k + d_v) + 4 * n_q * n_k);
 }
 
-template attn::AttentionInputs<float> show_attention_inputs(Workbench<float>&);
-template attn::AttentionInputs<double> show_attention_inputs(Workbench<double>&);
 
 }  // namespace lessons

@@ -12,8 +12,7 @@ const attn::TokenBatch& key_tokens(const Plan& plan);
 
 /// Labels the queries and keys with the tokens and shows the inputs `lengths`, `Q`, `K`, `V`, each drawn
 /// normal(0, 1) in that order, and `mask`.
-template <class T>
-attn::AttentionInputs<T> show_attention_inputs(Workbench<T>& bench);
+attn::AttentionInputs show_attention_inputs(Workbench& bench);
 
 /// Elements of these inputs and of the steps from `scores` to `output`.
 double attention_element_count(const Plan& plan);

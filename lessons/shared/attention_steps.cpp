@@ -41,8 +41,8 @@ std::string scaling_formula(std::size_t d_k, double temperature) {
                      divisor);
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> show_dropout(Workbench<T>& bench, const Tensor<T, N>& weights,
+template <std::size_t N>
+Tensor<N> show_dropout(Workbench& bench, const Tensor<N>& weights,
                           const std::vector<std::string>& axes) {
   const double p = bench.options.dropout;
   const auto mask =
@@ -76,9 +76,9 @@ Tensor<T, N> show_dropout(Workbench<T>& bench, const Tensor<T, N>& weights,
 
 }  // namespace
 
-template <class T, std::size_t N>
-std::pair<Tensor<T, N>, Tensor<T, N>> show_scores(Workbench<T>& bench, const Tensor<T, N>& Q,
-                                                  const Tensor<T, N>& K) {
+template <std::size_t N>
+std::pair<Tensor<N>, Tensor<N>> show_scores(Workbench& bench, const Tensor<N>& Q,
+                                                  const Tensor<N>& K) {
   const std::size_t d_k = Q.shape().back();
   const double temperature = bench.options.temperature;
   auto& trace = bench.trace;
@@ -104,12 +104,12 @@ std::pair<Tensor<T, N>, Tensor<T, N>> show_scores(Workbench<T>& bench, const Ten
   return {scores, scaled};
 }
 
-template <class T, std::size_t N>
-ShownAttention<T, N> show_attention(Workbench<T>& bench, const Tensor<T, N>& Q, const Tensor<T, N>& K,
-                                    const Tensor<T, N>& V, const std::optional<Tensor<bool, 3>>& mask) {
+template <std::size_t N>
+ShownAttention<N> show_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
+                                    const Tensor<N>& V, const std::optional<Mask<3>>& mask) {
   const auto query_key = axes_of_query_by<N>("key");
   auto& trace = bench.trace;
-  ShownAttention<T, N> shown;
+  ShownAttention<N> shown;
   auto& [scores, scaled, masked, weights, output] = shown.attention;
 
   std::tie(scores, scaled) = show_scores(bench, Q, K);
@@ -149,14 +149,9 @@ ShownAttention<T, N> show_attention(Workbench<T>& bench, const Tensor<T, N>& Q, 
   return shown;
 }
 
-#define INSTANTIATE(T, N)                                                                               \
-  template std::pair<Tensor<T, N>, Tensor<T, N>> show_scores(Workbench<T>&, const Tensor<T, N>&,        \
-                                                             const Tensor<T, N>&);                      \
-  template ShownAttention<T, N> show_attention(Workbench<T>&, const Tensor<T, N>&, const Tensor<T, N>&, \
-                                               const Tensor<T, N>&, const std::optional<Tensor<bool, 3>>&);
-INSTANTIATE(float, 3)
-INSTANTIATE(float, 4)
-INSTANTIATE(double, 3)
-INSTANTIATE(double, 4)
+template std::pair<Tensor<3>, Tensor<3>> show_scores(Workbench&, const Tensor<3>&, const Tensor<3>&);
+template ShownAttention<3> show_attention(Workbench&, const Tensor<3>&, const Tensor<3>&, const Tensor<3>&, const std::optional<Mask<3>>&);
+template std::pair<Tensor<4>, Tensor<4>> show_scores(Workbench&, const Tensor<4>&, const Tensor<4>&);
+template ShownAttention<4> show_attention(Workbench&, const Tensor<4>&, const Tensor<4>&, const Tensor<4>&, const std::optional<Mask<3>>&);
 
 }  // namespace lessons

@@ -14,14 +14,12 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-bool is_grouped(const Workbench<T>& bench) {
+bool is_grouped(const Workbench& bench) {
   return bench.kv_heads() != bench.heads();
 }
 
 /// The axis that counts the key and value heads.
-template <class T>
-std::string kv_head_axis(const Workbench<T>& bench) {
+std::string kv_head_axis(const Workbench& bench) {
   return is_grouped(bench) ? "kv_head" : "head";
 }
 
@@ -32,9 +30,8 @@ std::string split_note(std::size_t n, std::size_t heads, std::size_t d) {
 }
 
 /// The columns of the weights that belong to head i.
-template <class T>
-attn::SingleHeadWeights<T> weights_of_head(const Workbench<T>& bench,
-                                           const attn::MultiHeadWeights<T>& weights, std::size_t i) {
+attn::SingleHeadWeights weights_of_head(const Workbench& bench,
+                                           const attn::MultiHeadWeights& weights, std::size_t i) {
   const auto d_k = bench.d_k(), d_v = bench.d_v(), kv = i * bench.kv_heads() / bench.heads();
   return {attn::columns(weights.W_Q, i * d_k, (i + 1) * d_k),
           attn::columns(weights.W_K, kv * d_k, (kv + 1) * d_k),
@@ -42,10 +39,9 @@ attn::SingleHeadWeights<T> weights_of_head(const Workbench<T>& bench,
 }
 
 /// The heads one by one, each as a single attention with its own columns of the weights.
-template <class T>
-double deviation_from_separate_heads(const Workbench<T>& bench, const Tensor<T, 3>& X_query,
-                                     const Tensor<T, 3>& X_key, const attn::MultiHeadWeights<T>& weights,
-                                     const Tensor<T, 4>& heads, const std::optional<Tensor<bool, 3>>& mask) {
+double deviation_from_separate_heads(const Workbench& bench, const Tensor<3>& X_query,
+                                     const Tensor<3>& X_key, const attn::MultiHeadWeights& weights,
+                                     const Tensor<4>& heads, const std::optional<Mask<3>>& mask) {
   double deviation = 0.0;
   for (std::size_t i = 0; i < bench.heads(); ++i) {
     const auto single = attn::single_head_attention(X_query, X_key, weights_of_head(bench, weights, i), mask,
@@ -56,10 +52,9 @@ double deviation_from_separate_heads(const Workbench<T>& bench, const Tensor<T, 
 }
 
 /// Multi-head attention with nothing but head 0, beside the lesson self-attention with its weights.
-template <class T>
-double deviation_of_one_head(const Workbench<T>& bench, const Tensor<T, 3>& X_query,
-                             const Tensor<T, 3>& X_key, const attn::MultiHeadWeights<T>& weights,
-                             const std::optional<Tensor<bool, 3>>& mask) {
+double deviation_of_one_head(const Workbench& bench, const Tensor<3>& X_query,
+                             const Tensor<3>& X_key, const attn::MultiHeadWeights& weights,
+                             const std::optional<Mask<3>>& mask) {
   const auto own = weights_of_head(bench, weights, 0);
   const auto W_O = attn::rows(weights.W_O, 0, bench.d_v());
   const double temperature = bench.options.temperature;
@@ -70,12 +65,11 @@ double deviation_of_one_head(const Workbench<T>& bench, const Tensor<T, 3>& X_qu
 }
 
 /// Full multi-head attention whose key and value weights repeat those of the shared heads.
-template <class T>
-Tensor<T, 4> heads_with_repeated_weights(const Workbench<T>& bench, const Tensor<T, 3>& X_query,
-                                         const Tensor<T, 3>& X_key, const attn::MultiHeadWeights<T>& weights,
-                                         const std::optional<Tensor<bool, 3>>& mask) {
+Tensor<4> heads_with_repeated_weights(const Workbench& bench, const Tensor<3>& X_query,
+                                         const Tensor<3>& X_key, const attn::MultiHeadWeights& weights,
+                                         const std::optional<Mask<3>>& mask) {
   const auto h = bench.heads(), group = h / bench.kv_heads();
-  const attn::MultiHeadWeights<T> full = {
+  const attn::MultiHeadWeights full = {
       weights.W_Q, attn::repeat_column_blocks(weights.W_K, bench.d_k(), group),
       attn::repeat_column_blocks(weights.W_V, bench.d_v(), group), weights.W_O};
   return attn::multihead_attention(X_query, X_key, full, h, h, mask, bench.options.temperature)
@@ -93,8 +87,7 @@ std::string grouping_claim(std::size_t heads, std::size_t kv_heads) {
 
 }  // namespace
 
-template <class T>
-attn::MultiHeadWeights<T> draw_multihead_weights(Workbench<T>& bench) {
+attn::MultiHeadWeights draw_multihead_weights(Workbench& bench) {
   const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
   const auto h = bench.heads(), h_kv = bench.kv_heads();
   const auto kv_head = kv_head_axis(bench);
@@ -116,8 +109,7 @@ attn::MultiHeadWeights<T> draw_multihead_weights(Workbench<T>& bench) {
   return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
 }
 
-template <class T>
-void show_multihead_parameters(Workbench<T>& bench) {
+void show_multihead_parameters(Workbench& bench) {
   const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
   const auto h = bench.heads(), h_kv = bench.kv_heads();
   const auto in_Q = d_model * h * d_k, in_K = d_model * h_kv * d_k, in_V = d_model * h_kv * d_v;
@@ -132,10 +124,9 @@ void show_multihead_parameters(Workbench<T>& bench) {
                   h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O));
 }
 
-template <class T>
-ShownMultiHead<T> show_multihead(Workbench<T>& bench, const Named<T>& X_query, const Named<T>& X_key,
-                                 const attn::MultiHeadWeights<T>& weights,
-                                 const std::optional<Tensor<bool, 3>>& mask) {
+ShownMultiHead show_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
+                                 const attn::MultiHeadWeights& weights,
+                                 const std::optional<Mask<3>>& mask) {
   const auto d_k = bench.d_k(), d_v = bench.d_v(), h = bench.heads(), h_kv = bench.kv_heads();
   const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
   const auto kv_head = kv_head_axis(bench);
@@ -222,10 +213,9 @@ ShownMultiHead<T> show_multihead(Workbench<T>& bench, const Named<T>& X_query, c
   return {Q, Q_heads, K_shared, V_shared, shown.attention, output};
 }
 
-template <class T>
-void claim_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_query, const Tensor<T, 3>& X_key,
-                     const attn::MultiHeadWeights<T>& weights, const ShownMultiHead<T>& shown,
-                     const std::optional<Tensor<bool, 3>>& mask) {
+void claim_multihead(Workbench& bench, const Tensor<3>& X_query, const Tensor<3>& X_key,
+                     const attn::MultiHeadWeights& weights, const ShownMultiHead& shown,
+                     const std::optional<Mask<3>>& mask) {
   const auto& [Q, Q_heads, K_heads, V_heads, attention, output] = shown;
   claim_attention(bench, attention, Q_heads, K_heads, V_heads, mask);
 
@@ -240,18 +230,18 @@ void claim_multihead(Workbench<T>& bench, const Tensor<T, 3>& X_query, const Ten
                .claim = "each head is a single attention with its own columns of the weights",
                .formula = "max |headᵢ − Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)|",
                .value = deviation_from_separate_heads(bench, X_query, X_key, weights, attention.output, mask),
-               .limit = rounding<T>(magnitude)});
+               .limit = rounding(bench, magnitude)});
   trace.claim({.id = "one-head-equals-self-attention",
                .claim = "with one head it is the single attention of the lesson self-attention, times W_O",
                .formula = "max |multihead(h = 1) − Attention(Q, K, V) W_O|, with the weights of head 0",
                .value = deviation_of_one_head(bench, X_query, X_key, weights, mask),
-               .limit = rounding<T>(magnitude * attn::max_abs(weights.W_O))});
+               .limit = rounding(bench, magnitude * attn::max_abs(weights.W_O))});
   const auto repeated = heads_with_repeated_weights(bench, X_query, X_key, weights, mask);
   trace.claim({.id = "kv-heads",
                .claim = grouping_claim(bench.heads(), bench.kv_heads()),
                .formula = "max |heads − multihead(weights repeated)|",
                .value = attn::max_abs_difference(repeated, attention.output),
-               .limit = rounding<T>(magnitude)});
+               .limit = rounding(bench, magnitude)});
 }
 
 double multihead_element_count(const Options& options, double batch, double n_q, double n_k) {
@@ -264,16 +254,5 @@ double multihead_element_count(const Options& options, double batch, double n_q,
   return weights + batch * per_sample;
 }
 
-#define INSTANTIATE(T)                                                                       \
-  template attn::MultiHeadWeights<T> draw_multihead_weights(Workbench<T>&);                  \
-  template void show_multihead_parameters(Workbench<T>&);                                    \
-  template ShownMultiHead<T> show_multihead(Workbench<T>&, const Named<T>&, const Named<T>&, \
-                                            const attn::MultiHeadWeights<T>&,                \
-                                            const std::optional<Tensor<bool, 3>>&);          \
-  template void claim_multihead(Workbench<T>&, const Tensor<T, 3>&, const Tensor<T, 3>&,     \
-                                const attn::MultiHeadWeights<T>&, const ShownMultiHead<T>&,  \
-                                const std::optional<Tensor<bool, 3>>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -6,8 +6,7 @@
 
 namespace lessons {
 
-template <class T>
-attn::SingleHeadWeights<T> draw_projection_weights(Workbench<T>& bench) {
+attn::SingleHeadWeights draw_projection_weights(Workbench& bench) {
   const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
   auto W_Q = bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", "d_k"}}, d_model, d_k);
   auto W_K = bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", "d_k"}}, d_model, d_k);
@@ -15,9 +14,8 @@ attn::SingleHeadWeights<T> draw_projection_weights(Workbench<T>& bench) {
   return {std::move(W_Q), std::move(W_K), std::move(W_V)};
 }
 
-template <class T>
-Projections<T> show_projections(Workbench<T>& bench, const Named<T>& X_query, const Named<T>& X_key,
-                                const attn::SingleHeadWeights<T>& weights, const ProjectionTitles& titles) {
+Projections show_projections(Workbench& bench, const Named& X_query, const Named& X_key,
+                                const attn::SingleHeadWeights& weights, const ProjectionTitles& titles) {
   auto& trace = bench.trace;
   auto Q = trace.step({.id = "Q",
                        .title = titles.Q,
@@ -40,11 +38,5 @@ Projections<T> show_projections(Workbench<T>& bench, const Named<T>& X_query, co
   return {std::move(Q), std::move(K), std::move(V)};
 }
 
-#define INSTANTIATE(T)                                                                      \
-  template attn::SingleHeadWeights<T> draw_projection_weights(Workbench<T>&);               \
-  template Projections<T> show_projections(Workbench<T>&, const Named<T>&, const Named<T>&, \
-                                           const attn::SingleHeadWeights<T>&, const ProjectionTitles&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

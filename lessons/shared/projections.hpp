@@ -8,15 +8,13 @@
 namespace lessons {
 
 /// The inputs `W_Q`, `W_K`, `W_V` of an attention with one head, drawn in that order.
-template <class T>
-attn::SingleHeadWeights<T> draw_projection_weights(Workbench<T>& bench);
+attn::SingleHeadWeights draw_projection_weights(Workbench& bench);
 
 /// What tokens become before they attend.
-template <class T>
 struct Projections {
-  Tensor<T, 3> Q;  ///< [batch×query×d_k]
-  Tensor<T, 3> K;  ///< [batch×key×d_k]
-  Tensor<T, 3> V;  ///< [batch×key×d_v]
+  Tensor<3> Q;  ///< [batch×query×d_k]
+  Tensor<3> K;  ///< [batch×key×d_k]
+  Tensor<3> V;  ///< [batch×key×d_v]
 };
 
 struct ProjectionTitles {
@@ -26,9 +24,8 @@ struct ProjectionTitles {
 };
 
 /// Shows `Q` = X_query W_Q, `K` = X_key W_K and `V` = X_key W_V.
-template <class T>
-Projections<T> show_projections(Workbench<T>& bench, const Named<T>& X_query, const Named<T>& X_key,
-                                const attn::SingleHeadWeights<T>& weights,
+Projections show_projections(Workbench& bench, const Named& X_query, const Named& X_key,
+                                const attn::SingleHeadWeights& weights,
                                 const ProjectionTitles& titles = {});
 
 }  // namespace lessons

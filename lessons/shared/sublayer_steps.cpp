@@ -9,8 +9,7 @@ namespace lessons {
 namespace {
 
 /// Shows `about.id` = x + y. Its formula and what it is computed from are filled in.
-template <class T>
-Tensor<T, 3> show_sum(Workbench<T>& bench, attn::About about, const Named<T>& x, const Named<T>& y) {
+Tensor<3> show_sum(Workbench& bench, attn::About about, const Named& x, const Named& y) {
   about.formula = x.id + " + " + y.id;
   about.from = {x.id, y.id};
   return bench.trace.step(about, attn::add(x.tensor, y.tensor));
@@ -18,29 +17,26 @@ Tensor<T, 3> show_sum(Workbench<T>& bench, attn::About about, const Named<T>& x,
 
 /// Shows `about.id`, the layer norm of x with the inputs `NAME/gain` and `NAME/bias`. Its formula and what it
 /// is computed from are filled in.
-template <class T>
-Tensor<T, 3> show_layer_norm(Workbench<T>& bench, attn::About about, const Named<T>& x,
-                             const std::string& name, const attn::LayerNormWeights<T>& weights) {
+Tensor<3> show_layer_norm(Workbench& bench, attn::About about, const Named& x,
+                             const std::string& name, const attn::LayerNormWeights& weights) {
   about.formula = "(x − mean) / √(variance + 1e-5) · gain + bias, x = " + x.id;
   about.from = {x.id, name + "/gain", name + "/bias"};
   return bench.trace.step(about, attn::layer_norm(x.tensor, weights.gain, weights.bias));
 }
 
-template <class T>
-void claim_layer_norm(Workbench<T>& bench, const std::string& id, const Named<T>& x) {
+void claim_layer_norm(Workbench& bench, const std::string& id, const Named& x) {
   bench.trace.claim(
       {.id = id + "/mean-and-variance",
        .claim =
            "before gain and bias each row of " + id + " has mean 0 and variance 1, but for epsilon's share",
        .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v the variance of the row of " + x.id,
        .value = attn::standardization_deviation(attn::standardize(x.tensor), x.tensor),
-       .limit = rounding<T>(attn::max_abs(x.tensor))});
+       .limit = rounding(bench, attn::max_abs(x.tensor))});
 }
 
 }  // namespace
 
-template <class T>
-attn::LayerNormWeights<T> norm_weights(Workbench<T>& bench, const std::string& name) {
+attn::LayerNormWeights norm_weights(Workbench& bench, const std::string& name) {
   auto gain =
       bench.constant({.id = name + "/gain", .title = "Learned scale, at first 1", .axes = {"d_model"}},
                      bench.d_model(), 1.0);
@@ -50,8 +46,7 @@ attn::LayerNormWeights<T> norm_weights(Workbench<T>& bench, const std::string& n
   return {std::move(gain), std::move(bias)};
 }
 
-template <class T>
-Tensor<T, 3> show_attention_residual(Workbench<T>& bench, const Named<T>& X, const Tensor<T, 3>& output) {
+Tensor<3> show_attention_residual(Workbench& bench, const Named& X, const Tensor<3>& output) {
   return show_sum(bench,
                   {.id = "residual",
                    .title = "The token keeps what it was",
@@ -61,9 +56,8 @@ Tensor<T, 3> show_attention_residual(Workbench<T>& bench, const Named<T>& X, con
                   X, {"output", output});
 }
 
-template <class T>
-Tensor<T, 3> show_attention_norm(Workbench<T>& bench, const Named<T>& x,
-                                 const attn::LayerNormWeights<T>& weights) {
+Tensor<3> show_attention_norm(Workbench& bench, const Named& x,
+                                 const attn::LayerNormWeights& weights) {
   return show_layer_norm(bench,
                          {.id = "normalized",
                           .title = "Each row brought to mean 0 and variance 1",
@@ -73,18 +67,17 @@ Tensor<T, 3> show_attention_norm(Workbench<T>& bench, const Named<T>& x,
                          x, "norm", weights);
 }
 
-template <class T>
-Named<T> show_sublayer(Workbench<T>& bench, const Named<T>& x, attn::NormOrder order,
-                       const SublayerText& text, const attn::LayerNormWeights<T>& weights,
-                       const std::function<Named<T>(const Named<T>&)>& show) {
-  const auto show_residual = [&](const Named<T>& found) -> Named<T> {
+Named show_sublayer(Workbench& bench, const Named& x, attn::NormOrder order,
+                       const SublayerText& text, const attn::LayerNormWeights& weights,
+                       const std::function<Named(const Named&)>& show) {
+  const auto show_residual = [&](const Named& found) -> Named {
     const attn::About about = {.id = text.residual_id,
                                .title = text.residual_title,
                                .axes = {"token", "d_model"},
                                .note = text.residual_note};
     return {about.id, show_sum(bench, about, x, found)};
   };
-  const auto show_norm = [&](const Named<T>& before) -> Named<T> {
+  const auto show_norm = [&](const Named& before) -> Named {
     const attn::About about = {.id = text.norm_id,
                                .title = "Each row brought to mean 0 and variance 1",
                                .axes = {"token", "d_model"},
@@ -97,15 +90,5 @@ Named<T> show_sublayer(Workbench<T>& bench, const Named<T>& x, attn::NormOrder o
                                         : show_residual(show(show_norm(x)));
 }
 
-#define INSTANTIATE(T)                                                                                  \
-  template attn::LayerNormWeights<T> norm_weights(Workbench<T>&, const std::string&);                   \
-  template Tensor<T, 3> show_attention_residual(Workbench<T>&, const Named<T>&, const Tensor<T, 3>&);   \
-  template Tensor<T, 3> show_attention_norm(Workbench<T>&, const Named<T>&,                             \
-                                            const attn::LayerNormWeights<T>&);                          \
-  template Named<T> show_sublayer(Workbench<T>&, const Named<T>&, attn::NormOrder, const SublayerText&, \
-                                  const attn::LayerNormWeights<T>&,                                     \
-                                  const std::function<Named<T>(const Named<T>&)>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

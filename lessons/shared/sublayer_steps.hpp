@@ -10,17 +10,14 @@
 namespace lessons {
 
 /// The inputs `NAME/gain`, all 1, and `NAME/bias`, all 0, which cost no draw.
-template <class T>
-attn::LayerNormWeights<T> norm_weights(Workbench<T>& bench, const std::string& name);
+attn::LayerNormWeights norm_weights(Workbench& bench, const std::string& name);
 
 /// Shows `residual` = X + output, for attention from X.
-template <class T>
-Tensor<T, 3> show_attention_residual(Workbench<T>& bench, const Named<T>& X, const Tensor<T, 3>& output);
+Tensor<3> show_attention_residual(Workbench& bench, const Named& X, const Tensor<3>& output);
 
 /// Shows `normalized`, the layer norm of x with the inputs `norm/gain` and `norm/bias`.
-template <class T>
-Tensor<T, 3> show_attention_norm(Workbench<T>& bench, const Named<T>& x,
-                                 const attn::LayerNormWeights<T>& weights);
+Tensor<3> show_attention_norm(Workbench& bench, const Named& x,
+                                 const attn::LayerNormWeights& weights);
 
 /// A sublayer of a transformer block: what is there to say about it, and where its layer norm stands.
 struct SublayerText {
@@ -32,9 +29,8 @@ struct SublayerText {
 /// Shows the sublayer around `show`, which shows the steps of a function f and returns its result: LN(x +
 /// f(x)) after f or x + f(LN(x)) before it. Claims that the rows of the layer norm have mean 0 and
 /// variance 1.
-template <class T>
-Named<T> show_sublayer(Workbench<T>& bench, const Named<T>& x, attn::NormOrder order,
-                       const SublayerText& text, const attn::LayerNormWeights<T>& weights,
-                       const std::function<Named<T>(const Named<T>&)>& show);
+Named show_sublayer(Workbench& bench, const Named& x, attn::NormOrder order,
+                       const SublayerText& text, const attn::LayerNormWeights& weights,
+                       const std::function<Named(const Named&)>& show);
 
 }  // namespace lessons

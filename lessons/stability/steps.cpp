@@ -14,15 +14,14 @@ using attn::Precision;
 
 constexpr double lowest_half = -65504.0;
 
-template <class T, std::size_t N>
-void show(Workbench<T>& bench, attn::About about, const Tensor<T, N>& tensor) {
+template <std::size_t N>
+void show(Workbench& bench, attn::About about, const Tensor<N>& tensor) {
   about.axes = N == 2 ? std::vector<std::string>{"query", "key"} : std::vector<std::string>{"query"};
   bench.trace.step(about, tensor);
 }
 
-template <class T>
-void show_naive(Workbench<T>& bench, const attn::NaiveSoftmax<T>& naive, Precision precision) {
-  const bool is_whole = precision == attn::precision_of<T>();
+void show_naive(Workbench& bench, const attn::NaiveSoftmax& naive, Precision precision) {
+  const bool is_whole = precision == attn::precision_of(bench.trace.dtype());
   show(bench,
        {.id = "naive/exp",
         .title = "As it is written: e to the power of each score",
@@ -47,8 +46,7 @@ void show_naive(Workbench<T>& bench, const attn::NaiveSoftmax<T>& naive, Precisi
 }
 
 /// The intermediates of the stable form that only the format of the run shows.
-template <class T>
-void show_exponentials(Workbench<T>& bench, const attn::StableSoftmax<T>& stable) {
+void show_exponentials(Workbench& bench, const attn::StableSoftmax& stable) {
   show(bench,
        {.id = "stable/exp",
         .title = "No exponential is above 1",
@@ -65,9 +63,8 @@ void show_exponentials(Workbench<T>& bench, const attn::StableSoftmax<T>& stable
        stable.sum);
 }
 
-template <class T>
-void show_stable(Workbench<T>& bench, const attn::StableSoftmax<T>& stable, Precision precision) {
-  const bool is_whole = precision == attn::precision_of<T>();
+void show_stable(Workbench& bench, const attn::StableSoftmax& stable, Precision precision) {
+  const bool is_whole = precision == attn::precision_of(bench.trace.dtype());
   if (is_whole)
     show(bench,
          {.id = "stable/max", .title = "The largest score", .formula = "maxⱼ scores", .from = {"scores"}},
@@ -95,19 +92,18 @@ void show_stable(Workbench<T>& bench, const attn::StableSoftmax<T>& stable, Prec
 }
 
 /// Both rows hold the scores of one query; where the mask is false `hide(score)` stands instead.
-template <class T, class Hide>
-Tensor<T, 2> masked(const Tensor<T, 1>& scores, const Tensor<bool, 2>& mask, Hide hide) {
-  Tensor<T, 2> result(mask.shape());
+template <class Hide>
+Tensor<2> masked(const Tensor<1>& scores, const Mask<2>& mask, Hide hide) {
+  Tensor<2> result(mask.shape());
   for (std::size_t i = 0; i < mask.shape(0); ++i)
     for (std::size_t j = 0; j < mask.shape(1); ++j)
-      result(i, j) = mask(i, j) ? scores(j) : static_cast<T>(hide(static_cast<double>(scores(j))));
+      result(i, j) = mask(i, j) ? scores(j) : static_cast<double>(hide(static_cast<double>(scores(j))));
   return result;
 }
 
 /// Shows `group/masked` and `group/weights`, and returns the weights.
-template <class T>
-Tensor<T, 2> show_fill(Workbench<T>& bench, const std::string& group, attn::About about,
-                       const Tensor<T, 2>& scores, const std::string& weights_note) {
+Tensor<2> show_fill(Workbench& bench, const std::string& group, attn::About about,
+                       const Tensor<2>& scores, const std::string& weights_note) {
   about.id = "masked";
   about.from = {"scores", "mask"};
   const auto weights = attn::stable_softmax(scores, Precision::float16).weights;
@@ -127,12 +123,11 @@ Tensor<T, 2> show_fill(Workbench<T>& bench, const std::string& group, attn::Abou
 
 }  // namespace
 
-template <class T>
-ShownSoftmax<T> show_softmax(Workbench<T>& bench, const Tensor<T, 2>& scores, Precision precision) {
-  ShownSoftmax<T> shown{precision, attn::round_to(precision, scores), {}, {}};
+ShownSoftmax show_softmax(Workbench& bench, const Tensor<2>& scores, Precision precision) {
+  ShownSoftmax shown{precision, attn::round_to(precision, scores), {}, {}};
   shown.naive = attn::naive_softmax(shown.scores, precision);
   shown.stable = attn::stable_softmax(shown.scores, precision);
-  if (precision != attn::precision_of<T>())
+  if (precision != attn::precision_of(bench.trace.dtype()))
     show(bench,
          {.id = "scores",
           .title = fmt::format("The same scores in {}", attn::name_of(precision)),
@@ -148,8 +143,7 @@ ShownSoftmax<T> show_softmax(Workbench<T>& bench, const Tensor<T, 2>& scores, Pr
   return shown;
 }
 
-template <class T>
-void show_log_sum_exp(Workbench<T>& bench, const ShownSoftmax<T>& shown) {
+void show_log_sum_exp(Workbench& bench, const ShownSoftmax& shown) {
   bench.trace.note(
       "log-sum-exp", "The logarithm of a weight",
       "A loss needs the logarithm of a weight. A weight that has become 0 has none: −∞, and a gradient of ∞. "
@@ -185,10 +179,9 @@ void show_log_sum_exp(Workbench<T>& bench, const ShownSoftmax<T>& shown) {
        shown.stable.log_weights);
 }
 
-template <class T>
-ShownFills<T> show_fills(Workbench<T>& bench, const Tensor<T, 1>& scores) {
+ShownFills show_fills(Workbench& bench, const Tensor<1>& scores) {
   const auto n = scores.size();
-  ShownFills<T> shown;
+  ShownFills shown;
   shown.mask = xt::zeros<bool>({std::size_t{2}, n});
   std::fill_n(&shown.mask(0, 0), n - 1, true);
   bench.trace.label("query", {{{"last hidden", "all hidden"}}});
@@ -223,12 +216,6 @@ ShownFills<T> show_fills(Workbench<T>& bench, const Tensor<T, 1>& scores) {
   return shown;
 }
 
-#define INSTANTIATE(T)                                                                        \
-  template ShownSoftmax<T> show_softmax(Workbench<T>&, const Tensor<T, 2>&, attn::Precision); \
-  template void show_log_sum_exp(Workbench<T>&, const ShownSoftmax<T>&);                      \
-  template ShownFills<T> show_fills(Workbench<T>&, const Tensor<T, 1>&);
 
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

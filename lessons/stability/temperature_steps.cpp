@@ -20,29 +20,26 @@ namespace {
 constexpr std::array temperatures = {0.01, 0.1, 1.0, 10.0, 100.0};
 
 /// The same row of scores at each temperature.
-template <class T>
 struct Sweep {
-  Tensor<T, 2> weights;            ///< [temperature×key]
-  Tensor<T, 1> entropy, jacobian;  ///< [temperature]
+  Tensor<2> weights;            ///< [temperature×key]
+  Tensor<1> entropy, jacobian;  ///< [temperature]
 };
 
-template <class T>
-Sweep<T> sweep(const Tensor<T, 1>& scores) {
-  Sweep<T> at;
-  at.weights = Tensor<T, 2>::from_shape({temperatures.size(), scores.size()});
-  at.entropy = at.jacobian = Tensor<T, 1>::from_shape({temperatures.size()});
+Sweep sweep(const Tensor<1>& scores) {
+  Sweep at;
+  at.weights = Tensor<2>::from_shape({temperatures.size(), scores.size()});
+  at.entropy = at.jacobian = Tensor<1>::from_shape({temperatures.size()});
   for (std::size_t i = 0; i < temperatures.size(); ++i) {
     const auto weights = attn::softmax(attn::divide(scores, temperatures[i]));
     std::copy(weights.begin(), weights.end(), &at.weights(i, 0));
-    at.entropy(i) = static_cast<T>(attn::mean_entropy(weights));
-    at.jacobian(i) = static_cast<T>(attn::mean_jacobian_norm(weights) / temperatures[i]);
+    at.entropy(i) = static_cast<double>(attn::mean_entropy(weights));
+    at.jacobian(i) = static_cast<double>(attn::mean_jacobian_norm(weights) / temperatures[i]);
   }
   return at;
 }
 
 /// "T = 0.01  over-sparse": what the limits of the lesson patterns make of each temperature.
-template <class T>
-std::string verdicts(const Tensor<T, 1>& entropy, std::size_t keys) {
+std::string verdicts(const Tensor<1>& entropy, std::size_t keys) {
   const double largest = std::log(static_cast<double>(keys));
   std::string lines;
   for (std::size_t i = 0; i < temperatures.size(); ++i)
@@ -53,8 +50,7 @@ std::string verdicts(const Tensor<T, 1>& entropy, std::size_t keys) {
 
 }  // namespace
 
-template <class T>
-Tensor<T, 1> show_temperatures(Workbench<T>& bench, const Tensor<T, 1>& scores) {
+Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
   const auto at = sweep(scores);
   std::vector<std::string> names;
   for (const double temperature : temperatures) names.push_back(fmt::format("{:g}", temperature));
@@ -88,7 +84,5 @@ Tensor<T, 1> show_temperatures(Workbench<T>& bench, const Tensor<T, 1>& scores) 
   return at.entropy;
 }
 
-template Tensor<float, 1> show_temperatures(Workbench<float>&, const Tensor<float, 1>&);
-template Tensor<double, 1> show_temperatures(Workbench<double>&, const Tensor<double, 1>&);
 
 }  // namespace lessons

@@ -39,9 +39,8 @@ std::vector<std::string> numbers_below(std::size_t count) {
   return numbers;
 }
 
-template <class T>
-attn::VarianceThroughLayers<T> show_variance(Workbench<T>& bench, const Tensor<T, 2>& x,
-                                             const Tensor<T, 3>& Z, const Initialisation& initialisation,
+attn::VarianceThroughLayers show_variance(Workbench& bench, const Tensor<2>& x,
+                                             const Tensor<3>& Z, const Initialisation& initialisation,
                                              Between between, const std::string& title,
                                              const std::string& note) {
   const double s = initialisation.standard_deviation;
@@ -65,8 +64,7 @@ struct Attending {
   double score_std, entropy;
 };
 
-template <class T>
-Attending attend(const Tensor<T, 2>& x, const Tensor<T, 2>& Z_Q, const Tensor<T, 2>& Z_K, double s) {
+Attending attend(const Tensor<2>& x, const Tensor<2>& Z_Q, const Tensor<2>& Z_K, double s) {
   const double root_d = std::sqrt(static_cast<double>(x.shape(1)));
   const auto Q = attn::divide(attn::matmul(x, Z_Q), 1.0 / s), K = attn::divide(attn::matmul(x, Z_K), 1.0 / s);
   const auto scaled = attn::divide(attn::matmul(Q, attn::transpose(K)), root_d);
@@ -74,20 +72,19 @@ Attending attend(const Tensor<T, 2>& x, const Tensor<T, 2>& Z_Q, const Tensor<T,
   return {std::sqrt(mean_square), attn::mean_entropy(attn::softmax(scaled))};
 }
 
-template <class T>
-void show_attending(Workbench<T>& bench, const Tensor<T, 2>& x) {
+void show_attending(Workbench& bench, const Tensor<2>& x) {
   const auto d = x.shape(1);
-  auto first = Tensor<T, 2>::from_shape({attending, d});
+  auto first = Tensor<2>::from_shape({attending, d});
   std::copy_n(x.begin(), first.size(), first.begin());
-  const auto Z_Q = attn::cast<T>(bench.random.template normal<2>(0.0, 1.0, {d, d}));
-  const auto Z_K = attn::cast<T>(bench.random.template normal<2>(0.0, 1.0, {d, d}));
+  const auto Z_Q = bench.random.normal<2>(0.0, 1.0, {d, d});
+  const auto Z_K = bench.random.normal<2>(0.0, 1.0, {d, d});
   const auto all = initialisations(d);
-  auto score_std = Tensor<T, 1>::from_shape({all.size()}), entropy = score_std;
+  auto score_std = Tensor<1>::from_shape({all.size()}), entropy = score_std;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto measured = attend(first, Z_Q, Z_K, all[i].standard_deviation);
-    score_std(i) = static_cast<T>(measured.score_std);
-    entropy(i) = static_cast<T>(measured.entropy);
+    score_std(i) = static_cast<double>(measured.score_std);
+    entropy(i) = static_cast<double>(measured.entropy);
     names.push_back(all[i].name);
   }
   bench.trace.label("initialisation", {{names}});
@@ -112,11 +109,10 @@ void show_attending(Workbench<T>& bench, const Tensor<T, 2>& x) {
 
 }  // namespace
 
-template <class T>
-attn::VarianceThroughLayers<T> show_initialisations(Workbench<T>& bench) {
+attn::VarianceThroughLayers show_initialisations(Workbench& bench) {
   const auto d = bench.d_model(), layers = *bench.options.layers;
-  const auto x = attn::cast<T>(bench.random.template normal<2>(0.0, 1.0, {vectors, d}));
-  const auto Z = attn::cast<T>(bench.random.template normal<3>(0.0, 1.0, {layers, d, d}));
+  const auto x = bench.random.normal<2>(0.0, 1.0, {vectors, d});
+  const auto Z = bench.random.normal<3>(0.0, 1.0, {layers, d, d});
   const auto all = initialisations(d);
   const auto &xavier = all[0], &he = all[1], &fixed = all[2];
   bench.trace.label("layer", {{numbers_below(layers + 1)}});
@@ -152,7 +148,5 @@ attn::VarianceThroughLayers<T> show_initialisations(Workbench<T>& bench) {
   return kept;
 }
 
-template attn::VarianceThroughLayers<float> show_initialisations(Workbench<float>&);
-template attn::VarianceThroughLayers<double> show_initialisations(Workbench<double>&);
 
 }  // namespace lessons

@@ -9,7 +9,6 @@ namespace lessons {
 constexpr std::size_t vectors = 256, attending = 16;
 
 /// Shows the group initialisation/ and returns what Xavier's does with nothing between the layers.
-template <class T>
-attn::VarianceThroughLayers<T> show_initialisations(Workbench<T>& bench);
+attn::VarianceThroughLayers show_initialisations(Workbench& bench);
 
 }  // namespace lessons

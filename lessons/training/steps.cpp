@@ -15,11 +15,10 @@ namespace lessons {
 
 namespace {
 
-template <class T>
-Tensor<T, 1> squared_times(const Tensor<T, 1>& x, double factor) {
-  Tensor<T, 1> result(x.shape());
-  std::transform(x.begin(), x.end(), result.begin(), [factor](T element) {
-    return static_cast<T>(static_cast<double>(element) * static_cast<double>(element) * factor);
+Tensor<1> squared_times(const Tensor<1>& x, double factor) {
+  Tensor<1> result(x.shape());
+  std::transform(x.begin(), x.end(), result.begin(), [factor](double element) {
+    return static_cast<double>(static_cast<double>(element) * static_cast<double>(element) * factor);
   });
   return result;
 }
@@ -34,8 +33,7 @@ std::vector<std::int64_t> steps_to_show(std::int64_t warmup) {
 
 }  // namespace
 
-template <class T>
-ShownDropout<T> show_dropout_masks(Workbench<T>& bench) {
+ShownDropout show_dropout_masks(Workbench& bench) {
   const double p = bench.options.dropout;
   const auto samples = *bench.options.samples;
   auto& trace = bench.trace;
@@ -87,22 +85,21 @@ ShownDropout<T> show_dropout_masks(Workbench<T>& bench) {
   return {weights, std::move(moments)};
 }
 
-template <class T>
-ShownSchedule<T> show_schedule(Workbench<T>& bench) {
+ShownSchedule show_schedule(Workbench& bench) {
   const auto d_model = static_cast<std::int64_t>(bench.d_model());
   const auto warmup = static_cast<std::int64_t>(*bench.options.warmup);
   const auto steps = steps_to_show(warmup);
-  ShownSchedule<T> shown;
-  shown.steps = Tensor<std::int64_t, 1>::from_shape({steps.size()});
+  ShownSchedule shown;
+  shown.steps = Integers<1>::from_shape({steps.size()});
   std::copy(steps.begin(), steps.end(), shown.steps.begin());
-  Tensor<T, 1> rising(shown.steps.shape()), falling(shown.steps.shape());
-  shown.rate = Tensor<T, 1>(shown.steps.shape());
+  Tensor<1> rising(shown.steps.shape()), falling(shown.steps.shape());
+  shown.rate = Tensor<1>(shown.steps.shape());
   std::vector<std::string> names;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto schedule = attn::warmup_schedule(steps[i], d_model, warmup);
-    rising(i) = static_cast<T>(schedule.rising);
-    falling(i) = static_cast<T>(schedule.falling);
-    shown.rate(i) = static_cast<T>(schedule.rate);
+    rising(i) = static_cast<double>(schedule.rising);
+    falling(i) = static_cast<double>(schedule.falling);
+    shown.rate(i) = static_cast<double>(schedule.rate);
     names.push_back(fmt::format("{}", steps[i]));
   }
   auto& trace = bench.trace;
@@ -136,8 +133,7 @@ ShownSchedule<T> show_schedule(Workbench<T>& bench) {
   return shown;
 }
 
-template <class T>
-std::pair<Tensor<T, 2>, attn::Clipped<T>> show_clipping(Workbench<T>& bench) {
+std::pair<Tensor<2>, attn::Clipped> show_clipping(Workbench& bench) {
   const double max_norm = *bench.options.max_norm;
   auto& trace = bench.trace;
   trace.label("layer", {});
@@ -157,14 +153,14 @@ std::pair<Tensor<T, 2>, attn::Clipped<T>> show_clipping(Workbench<T>& bench) {
               .title = "The length of all of them as one vector",
               .formula = "√(Σ layer_norms²)",
               .from = {"layer_norms"}},
-             static_cast<T>(clipped.norm));
+             static_cast<double>(clipped.norm));
   trace.step(
       {.id = "factor",
        .title = "One factor for all",
        .formula = fmt::format("min(1, max_norm / (norm + 1e-6)) = min(1, {:g} / (norm + 1e-6))", max_norm),
        .from = {"norm"},
        .note = "As torch.nn.utils.clip_grad_norm_ has it. 1 where the gradient is short enough."},
-      static_cast<T>(clipped.factor));
+      static_cast<double>(clipped.factor));
   trace.step({.id = "clipped",
               .title = "A shorter step in the same direction",
               .formula = "factor · gradients",
@@ -182,15 +178,9 @@ std::pair<Tensor<T, 2>, attn::Clipped<T>> show_clipping(Workbench<T>& bench) {
               .formula = "cosine of the angle between gradients and by_value",
               .from = {"gradients", "by_value"},
               .note = "1 is the same direction, as it is where nothing was cut off."},
-             static_cast<T>(attn::cosine(gradients, by_value)));
+             static_cast<double>(attn::cosine(gradients, by_value)));
   return {gradients, std::move(clipped)};
 }
 
-#define INSTANTIATE(T)                                        \
-  template ShownDropout<T> show_dropout_masks(Workbench<T>&); \
-  template ShownSchedule<T> show_schedule(Workbench<T>&);     \
-  template std::pair<Tensor<T, 2>, attn::Clipped<T>> show_clipping(Workbench<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

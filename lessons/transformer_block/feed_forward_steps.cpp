@@ -15,9 +15,8 @@ namespace {
 
 using attn::Activation;
 
-template <class T>
-void claim_feed_forward(Workbench<T>& bench, const Tensor<T, 3>& x, const Tensor<T, 3>& output,
-                        const attn::FeedForwardWeights<T>& weights) {
+void claim_feed_forward(Workbench& bench, const Tensor<3>& x, const Tensor<3>& output,
+                        const attn::FeedForwardWeights& weights) {
   const auto before = attn::linear(x, weights.W_1, weights.b_1);
   const auto activation = activation_of(bench);
   const auto backwards = attn::reversal(bench.plan.sentence.lengths(), bench.plan.sentence.length());
@@ -27,7 +26,7 @@ void claim_feed_forward(Workbench<T>& bench, const Tensor<T, 3>& x, const Tensor
        .claim = "the feed-forward network mixes no tokens: in another order each gets the same",
        .formula = "max |reverse(ffn(reverse(x))) − ffn(x)|",
        .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), output),
-       .limit = rounding<T>(attn::max_abs(before) * attn::max_abs(weights.W_2))});
+       .limit = rounding(bench, attn::max_abs(before) * attn::max_abs(weights.W_2))});
   if (activation == Activation::gelu)
     bench.trace.claim({.id = "ffn/gelu-is-near-relu",
                        .claim = "GELU is nowhere further than 0.17 from ReLU",
@@ -38,13 +37,11 @@ void claim_feed_forward(Workbench<T>& bench, const Tensor<T, 3>& x, const Tensor
 
 }  // namespace
 
-template <class T>
-attn::Activation activation_of(const Workbench<T>& bench) {
+attn::Activation activation_of(const Workbench& bench) {
   return bench.options.activation == "gelu" ? Activation::gelu : Activation::relu;
 }
 
-template <class T>
-attn::FeedForwardWeights<T> draw_feed_forward_weights(Workbench<T>& bench) {
+attn::FeedForwardWeights draw_feed_forward_weights(Workbench& bench) {
   const auto d_model = bench.d_model(), d_ff = bench.options.d_ff.value();
   auto W_1 = bench.weight({.id = "W_1",
                            .title = "Widens each token",
@@ -63,9 +60,8 @@ attn::FeedForwardWeights<T> draw_feed_forward_weights(Workbench<T>& bench) {
   return {std::move(W_1), std::move(b_1), std::move(W_2), std::move(b_2)};
 }
 
-template <class T>
-Named<T> show_feed_forward(Workbench<T>& bench, const Named<T>& x,
-                           const attn::FeedForwardWeights<T>& weights) {
+Named show_feed_forward(Workbench& bench, const Named& x,
+                           const attn::FeedForwardWeights& weights) {
   const auto activation = activation_of(bench);
   const bool is_relu = activation == Activation::relu;
   auto& trace = bench.trace;
@@ -89,7 +85,7 @@ Named<T> show_feed_forward(Workbench<T>& bench, const Named<T>& x,
     trace.note("ffn/zeros", "How much ReLU cuts off",
                fmt::format("{} of the {} numbers of ffn/hidden are 0. Which ones they are differs from token "
                            "to token: each token works with its own part of W_1 and W_2.",
-                           std::count(hidden.begin(), hidden.end(), T{0}), hidden.size()));
+                           std::count(hidden.begin(), hidden.end(), double{0}), hidden.size()));
   const auto output = trace.step({.id = "ffn/output",
                                   .title = "What each token adds to itself",
                                   .formula = "ffn/hidden W_2 + b_2",
@@ -101,11 +97,5 @@ Named<T> show_feed_forward(Workbench<T>& bench, const Named<T>& x,
   return {"ffn/output", output};
 }
 
-#define INSTANTIATE(T)                                                           \
-  template attn::Activation activation_of(const Workbench<T>&);                  \
-  template attn::FeedForwardWeights<T> draw_feed_forward_weights(Workbench<T>&); \
-  template Named<T> show_feed_forward(Workbench<T>&, const Named<T>&, const attn::FeedForwardWeights<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace lessons

@@ -6,17 +6,14 @@
 namespace lessons {
 
 /// What `--activation` names.
-template <class T>
-attn::Activation activation_of(const Workbench<T>& bench);
+attn::Activation activation_of(const Workbench& bench);
 
 /// The inputs `W_1`, `b_1`, `W_2`, `b_2`; the biases are 0 and cost no draw.
-template <class T>
-attn::FeedForwardWeights<T> draw_feed_forward_weights(Workbench<T>& bench);
+attn::FeedForwardWeights draw_feed_forward_weights(Workbench& bench);
 
 /// Shows the feed-forward network of a transformer block: `ffn/hidden` and `ffn/output`, which it returns,
 /// and claims that it mixes no tokens.
-template <class T>
-Named<T> show_feed_forward(Workbench<T>& bench, const Named<T>& x,
-                           const attn::FeedForwardWeights<T>& weights);
+Named show_feed_forward(Workbench& bench, const Named& x,
+                           const attn::FeedForwardWeights& weights);
 
 }  // namespace lessons

@@ -209,6 +209,10 @@ void require_vectors(const attn::WordVectors& vectors, const attn::TokenBatch& b
 
 }  // namespace
 
+attn::Dtype Plan::dtype() const {
+  return options.dtype == "float32" ? attn::Dtype::float32 : attn::Dtype::float64;
+}
+
 bool Plan::is_batched() const {
   return sentence.size() > 1 || source.size() > 1;
 }

@@ -22,6 +22,9 @@ struct Plan {
   std::optional<attn::WordVectors> vectors{};
   attn::GivenTensors given{};  ///< inputs of --input
 
+  /// What each tensor of the run is rounded to.
+  attn::Dtype dtype() const;
+
   /// Whether there are several samples, so that tensors are shown with a batch axis.
   bool is_batched() const;
 

@@ -23,24 +23,21 @@ std::unique_ptr<attn::Random> random_of(const Options& options) {
 
 }  // namespace
 
-template <class T>
-Workbench<T>::Workbench(const Plan& the_plan, attn::Trace& the_trace)
+Workbench::Workbench(const Plan& the_plan, attn::Trace& the_trace)
     : random_(random_of(the_plan.options)),
       plan(the_plan),
       options(the_plan.options),
       trace(the_trace),
       random(*random_) {}
 
-template <class T>
-void Workbench<T>::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
+void Workbench::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
   for (const auto& axis : axes) trace.label(axis, tokens.labels());
 }
 
-template <class T>
-void Workbench<T>::show_lengths(const attn::TokenBatch& tokens) {
+void Workbench::show_lengths(const attn::TokenBatch& tokens) {
   if (!tokens.is_padded()) return;
   const auto lengths = tokens.lengths();
-  auto counts = Tensor<std::int64_t, 1>::from_shape({lengths.size()});
+  auto counts = Integers<1>::from_shape({lengths.size()});
   std::copy(lengths.begin(), lengths.end(), counts.begin());
   trace.settled_input(
       {.id = "lengths",
@@ -52,81 +49,70 @@ void Workbench<T>::show_lengths(const attn::TokenBatch& tokens) {
       counts);
 }
 
-template <class T>
-Tensor<T, 3> Workbench<T>::embed(const attn::About& about, const attn::TokenBatch& tokens) {
+Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tokens) {
   const auto X = trace.input(about, vectors_of(tokens));
   if (trace.is_given(about.id)) remember(tokens, X);
   return X;
 }
 
-template <class T>
-void Workbench<T>::remember(const attn::TokenBatch& tokens, const Tensor<T, 3>& X) {
+void Workbench::remember(const attn::TokenBatch& tokens, const Tensor<3>& X) {
   for (std::size_t b = 0; b < tokens.size(); ++b)
     for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i)
       given_.emplace(tokens.tokens[b][i], std::vector<double>(&X(b, i, 0), &X(b, i, 0) + X.shape(2)));
 }
 
-template <class T>
-Tensor<T, 3> Workbench<T>::vectors_of(const attn::TokenBatch& tokens) {
+Tensor<3> Workbench::vectors_of(const attn::TokenBatch& tokens) {
   return rows_of(tokens, [this](const std::string& token) { return vector_of(token); });
 }
 
-template <class T>
-Tensor<T, 3> Workbench<T>::known_vectors_of(const attn::TokenBatch& tokens) {
+Tensor<3> Workbench::known_vectors_of(const attn::TokenBatch& tokens) {
   return rows_of(tokens, [this](const std::string& token) {
     const auto given = given_.find(token);
     return given == given_.end() ? vector_of(token) : given->second;
   });
 }
 
-template <class T>
 template <class VectorOf>
-Tensor<T, 3> Workbench<T>::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token) {
-  Tensor<double, 3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model()});
+Tensor<3> Workbench::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token) {
+  Tensor<3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model()});
   for (std::size_t b = 0; b < tokens.size(); ++b)
     for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i) {
       const auto vector = vector_of_token(tokens.tokens[b][i]);
       std::copy(vector.begin(), vector.end(), &X(b, i, 0));
     }
-  return attn::cast<T>(X);
+  return X;
 }
 
-template <class T>
-Tensor<T, 2> Workbench<T>::weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out) {
+Tensor<2> Workbench::weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out) {
   return trace.input(about,
-                     attn::cast<T>(random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_in, fan_out})));
+                     random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_in, fan_out}));
 }
 
-template <class T>
-Tensor<T, 2> Workbench<T>::left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in) {
+Tensor<2> Workbench::left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in) {
   return trace.input(about,
-                     attn::cast<T>(random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_out, fan_in})));
+                     random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_out, fan_in}));
 }
 
-template <class T>
-Tensor<T, 1> Workbench<T>::weight(const attn::About& about, std::size_t fan_in) {
-  return trace.input(about, attn::cast<T>(random.normal<1>(0.0, weight_scale(fan_in, 1), {fan_in})));
+Tensor<1> Workbench::weight(const attn::About& about, std::size_t fan_in) {
+  return trace.input(about, random.normal<1>(0.0, weight_scale(fan_in, 1), {fan_in}));
 }
 
-template <class T>
 template <std::size_t N>
-Tensor<T, N> Workbench<T>::normal(const attn::About& about, const std::array<std::size_t, N>& shape) {
-  return trace.input(about, attn::cast<T>(random.normal<N>(0.0, 1.0, shape)));
+Tensor<N> Workbench::normal(const attn::About& about, const std::array<std::size_t, N>& shape) {
+  return trace.input(about, random.normal<N>(0.0, 1.0, shape));
 }
 
-template <class T>
-Tensor<T, 1> Workbench<T>::constant(const attn::About& about, std::size_t length, double value) {
-  return trace.input(about, Tensor<T, 1>({length}, static_cast<T>(value)));
+Tensor<1> Workbench::constant(const attn::About& about, std::size_t length, double value) {
+  return trace.input(about, Tensor<1>({length}, static_cast<double>(value)));
 }
 
-template <class T>
-std::optional<Tensor<bool, 3>> Workbench<T>::mask(const attn::TokenBatch& queries,
+std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries,
                                                   const attn::TokenBatch& keys) {
   const auto n_q = queries.length(), n_k = keys.length();
   const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);
-  std::optional<Tensor<bool, 3>> mask;
+  std::optional<Mask<3>> mask;
   std::vector<std::string> rules;
-  const auto restrict_to = [&](const Tensor<bool, 3>& visible, std::string rule) {
+  const auto restrict_to = [&](const Mask<3>& visible, std::string rule) {
     mask = mask ? attn::both(*mask, visible) : visible;
     rules.push_back(std::move(rule));
   };
@@ -137,7 +123,7 @@ std::optional<Tensor<bool, 3>> Workbench<T>::mask(const attn::TokenBatch& querie
                 fmt::format("|{} − j| ≤ {}", position, *options.window));
   if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
   if (!mask && !trace.is_given("mask")) return mask;
-  if (!mask) mask = Tensor<bool, 3>({keys.size(), n_q, n_k}, true);
+  if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
   const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};
   const auto chosen = trace.given_or(about, *mask);
   if (chosen != *mask) return show_mask(about, "", chosen, "It is the one of --input.");
@@ -147,8 +133,7 @@ std::optional<Tensor<bool, 3>> Workbench<T>::mask(const attn::TokenBatch& querie
       ends_count ? "The sequences end together: the last query stands beside the last key." : "");
 }
 
-template <class T>
-std::optional<Tensor<bool, 3>> Workbench<T>::padding_mask(const attn::TokenBatch& tokens) {
+std::optional<Mask<3>> Workbench::padding_mask(const attn::TokenBatch& tokens) {
   const auto shown = mask(tokens, tokens);
   if (shown && *shown != attn::padding_mask(tokens.lengths(), tokens.length(), tokens.length()))
     throw attn::Error(
@@ -156,9 +141,8 @@ std::optional<Tensor<bool, 3>> Workbench<T>::padding_mask(const attn::TokenBatch
   return shown;
 }
 
-template <class T>
-Tensor<bool, 3> Workbench<T>::show_mask(attn::About about, const std::string& formula,
-                                        const Tensor<bool, 3>& mask, const std::string& remark) {
+Mask<3> Workbench::show_mask(attn::About about, const std::string& formula,
+                                        const Mask<3>& mask, const std::string& remark) {
   about.formula = formula;
   about.note = "Query i may look at key j where 1 stands.";
   if (!remark.empty()) about.note += ' ' + remark;
@@ -167,13 +151,11 @@ Tensor<bool, 3> Workbench<T>::show_mask(attn::About about, const std::string& fo
   return trace.input(about, mask);
 }
 
-template <class T>
-double Workbench<T>::weight_scale(std::size_t fan_in, std::size_t fan_out) const {
+double Workbench::weight_scale(std::size_t fan_in, std::size_t fan_out) const {
   return standard_deviation(options.weight_scale, fan_in, fan_out);
 }
 
-template <class T>
-void Workbench<T>::draw_vectors(const attn::TokenBatch& tokens) {
+void Workbench::draw_vectors(const attn::TokenBatch& tokens) {
   if (plan.vectors) return;
   for (const auto& sentence : tokens.tokens)
     for (const auto& token : sentence) {
@@ -183,8 +165,7 @@ void Workbench<T>::draw_vectors(const attn::TokenBatch& tokens) {
     }
 }
 
-template <class T>
-std::vector<double> Workbench<T>::vector_of(const std::string& token) {
+std::vector<double> Workbench::vector_of(const std::string& token) {
   const bool is_missing_start = token == attn::start_token && plan.vectors && !plan.vectors->has(token);
   if (is_missing_start) return std::vector(d_model(), 0.0);
   if (plan.vectors) return plan.vectors->at(token);
@@ -193,16 +174,8 @@ std::vector<double> Workbench<T>::vector_of(const std::string& token) {
   return drawn_.at(token);
 }
 
-template class Workbench<float>;
-template class Workbench<double>;
-
-#define INSTANTIATE(T, N) \
-  template Tensor<T, N> Workbench<T>::normal(const attn::About&, const std::array<std::size_t, N>&);
-INSTANTIATE(float, 1)
-INSTANTIATE(float, 2)
-INSTANTIATE(float, 3)
-INSTANTIATE(double, 1)
-INSTANTIATE(double, 2)
-INSTANTIATE(double, 3)
+template Tensor<1> Workbench::normal(const attn::About&, const std::array<std::size_t, 1>&);
+template Tensor<2> Workbench::normal(const attn::About&, const std::array<std::size_t, 2>&);
+template Tensor<3> Workbench::normal(const attn::About&, const std::array<std::size_t, 3>&);
 
 }  // namespace lessons

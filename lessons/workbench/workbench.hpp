@@ -13,18 +13,19 @@
 
 namespace lessons {
 
+using attn::Array;
+using attn::Integers;
+using attn::Mask;
 using attn::Tensor;
 
 /// Token vectors [batch×n×d_model] and their id in the trace.
-template <class T>
 struct Named {
   std::string id;
-  Tensor<T, 3> tensor;
+  Tensor<3> tensor;
 };
 
 /// Where a lesson works: the plan, the random stream and the trace. Whatever a lesson starts from is drawn
 /// here, in the order in which the lesson asks, in float64, and rounded once to T.
-template <class T>
 class Workbench {
   std::unique_ptr<attn::Random> random_;
 
@@ -51,54 +52,54 @@ class Workbench {
 
   /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
   /// for each distinct token (memory before sentence, source before target); padding is a row of zeros.
-  Tensor<T, 3> embed(const attn::About& about, const attn::TokenBatch& tokens);
+  Tensor<3> embed(const attn::About& about, const attn::TokenBatch& tokens);
 
   /// The same without showing it. `<s>` is a row of zeros where given vectors have none for it.
-  Tensor<T, 3> vectors_of(const attn::TokenBatch& tokens);
+  Tensor<3> vectors_of(const attn::TokenBatch& tokens);
 
   /// The same, but for tokens that an input of `--input` was given for the vectors that they have there,
   /// where they first stand.
-  Tensor<T, 3> known_vectors_of(const attn::TokenBatch& tokens);
+  Tensor<3> known_vectors_of(const attn::TokenBatch& tokens);
 
   /// Draws a vector for each distinct token that has none yet, in order of first appearance. For a lesson
   /// with tokens beyond those of the plan, which are otherwise drawn together by the first `embed`.
   void draw_vectors(const attn::TokenBatch& tokens);
 
   /// A weight matrix [fan_in×fan_out], drawn normal(0, s) with the standard deviation of `--weight-scale`.
-  Tensor<T, 2> weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out);
+  Tensor<2> weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out);
 
   /// A weight matrix [fan_out×fan_in] that multiplies from the left, as PyTorch keeps those of an LSTM: drawn
   /// with the same standard deviation.
-  Tensor<T, 2> left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in);
+  Tensor<2> left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in);
 
   /// A weight vector [fan_in], drawn like a matrix with one column.
-  Tensor<T, 1> weight(const attn::About& about, std::size_t fan_in);
+  Tensor<1> weight(const attn::About& about, std::size_t fan_in);
 
   /// An input of that shape, drawn normal(0, 1).
   template <std::size_t N>
-  Tensor<T, N> normal(const attn::About& about, const std::array<std::size_t, N>& shape);
+  Tensor<N> normal(const attn::About& about, const std::array<std::size_t, N>& shape);
 
   /// An input vector [length] that costs no draw: a gain or a bias before training.
-  Tensor<T, 1> constant(const attn::About& about, std::size_t length, double value);
+  Tensor<1> constant(const attn::About& about, std::size_t length, double value);
 
   /// The input `mask` [batch×query×key] for `--causal`, `--window` and the padding of the keys, or the one of
   /// `--input`; nothing where every query may see every key.
-  std::optional<Tensor<bool, 3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
+  std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
 
   /// The same for a lesson whose claims know of no mask but the padding's. Throws attn::Error where `--input`
   /// has another.
-  std::optional<Tensor<bool, 3>> padding_mask(const attn::TokenBatch& tokens);
+  std::optional<Mask<3>> padding_mask(const attn::TokenBatch& tokens);
 
  private:
   double weight_scale(std::size_t fan_in, std::size_t fan_out) const;
   std::vector<double> vector_of(const std::string& token);
   template <class VectorOf>
-  Tensor<T, 3> rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token);
+  Tensor<3> rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token);
 
   /// Keeps the vectors of `--input` for `known_vectors_of`.
-  void remember(const attn::TokenBatch& tokens, const Tensor<T, 3>& X);
+  void remember(const attn::TokenBatch& tokens, const Tensor<3>& X);
 
-  Tensor<bool, 3> show_mask(attn::About about, const std::string& formula, const Tensor<bool, 3>& mask,
+  Mask<3> show_mask(attn::About about, const std::string& formula, const Mask<3>& mask,
                             const std::string& remark);
 
   std::map<std::string, std::vector<double>> drawn_;

@@ -22,6 +22,20 @@ std::string_view name_of(Dtype dtype) {
   return "";
 }
 
+std::size_t size_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float64:
+      return sizeof(double);
+    case Dtype::float32:
+      return sizeof(float);
+    case Dtype::int64:
+      return sizeof(std::int64_t);
+    case Dtype::boolean:
+      return sizeof(bool);
+  }
+  return 0;
+}
+
 std::size_t element_count(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
 }

@@ -10,16 +10,31 @@
 /// The library `attn`: attention, its building blocks and its trace.
 namespace attn {
 
-/// A row-major tensor of rank N that owns its elements. Every function of the library takes and returns
-/// these containers, never a lazy expression.
-template <class T, std::size_t N>
-using Tensor = xt::xtensor<T, N>;
+/// Row-major containers of rank N that own their elements. Every function of the library takes and returns
+/// these, never a lazy expression.
+template <class Element, std::size_t N>
+using Array = xt::xtensor<Element, N>;
+
+/// Numbers. The lab computes in float64 throughout; the tap rounds what a step computed to the run's dtype.
+template <std::size_t N>
+using Tensor = Array<double, N>;
+
+/// True = may be seen.
+template <std::size_t N>
+using Mask = Array<bool, N>;
+
+/// Counts, indices, buckets and distances.
+template <std::size_t N>
+using Integers = Array<std::int64_t, N>;
 
 /// Element types that a traced tensor may have. Masks are `boolean`, counts and indices `int64`.
 enum class Dtype { float64, float32, int64, boolean };
 
 /// "float64", "float32", "int64" or "bool": the names that NumPy uses.
 std::string_view name_of(Dtype dtype);
+
+/// Bytes that a number of this type takes.
+std::size_t size_of(Dtype dtype);
 
 template <class T>
 constexpr Dtype dtype_of();
@@ -57,7 +72,7 @@ struct TensorView {
 };
 
 template <class T, std::size_t N>
-TensorView view_of(const Tensor<T, N>& tensor) {
+TensorView view_of(const Array<T, N>& tensor) {
   return {dtype_of<T>(), Shape(tensor.shape().begin(), tensor.shape().end()), tensor.data()};
 }
 

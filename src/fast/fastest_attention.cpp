@@ -17,8 +17,8 @@ namespace attn {
 
 namespace {
 
-template <class T, std::size_t N>
-exact::Sizes sizes_of(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V) {
+template <std::size_t N>
+exact::Sizes sizes_of(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V) {
   return {.samples = N > 2 ? Q.shape(0) : 1,
           .heads = N == 4 ? Q.shape(1) : 1,
           .kv_heads = N == 4 ? K.shape(1) : 1,
@@ -28,8 +28,8 @@ exact::Sizes sizes_of(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor
           .d_v = V.shape(N - 1)};
 }
 
-template <class T, std::size_t N>
-bool have_matching_shapes(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V) {
+template <std::size_t N>
+bool have_matching_shapes(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V) {
   const exact::Sizes sizes = sizes_of(Q, K, V);
   return K.shape(N - 1) == sizes.d_k &&
          std::equal(K.shape().begin(), K.shape().end() - 1, V.shape().begin()) &&
@@ -38,8 +38,8 @@ bool have_matching_shapes(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Te
 
 /// Whether scores have digits behind the point, and all products and sums stay far from the largest finite
 /// number. Beyond that the running maximum of a fast kernel is lost in rounding.
-template <class T, std::size_t N>
-bool are_moderate(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V, double divisor) {
+template <std::size_t N>
+bool are_moderate(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V, double divisor) {
   constexpr double largest_score = 1e15, largest = 1e280;
   const auto d_k = static_cast<double>(Q.shape(N - 1)), n_k = static_cast<double>(K.shape(N - 2));
   const double query = max_abs(Q) / std::abs(divisor), key = max_abs(K);
@@ -48,17 +48,17 @@ bool are_moderate(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, 
 }
 
 /// What the kernels of exact attention call this mask. Nothing where they do not know it.
-template <class T, std::size_t N>
-std::optional<exact::Visibility> known_visibility(const std::optional<Tensor<bool, 3>>& mask,
-                                                  const Tensor<T, N>& Q, const Tensor<T, N>& K) {
+template <std::size_t N>
+std::optional<exact::Visibility> known_visibility(const std::optional<Mask<3>>& mask,
+                                                  const Tensor<N>& Q, const Tensor<N>& K) {
   if (!mask) return exact::Visibility();
   const bool is_whole =
       mask->shape(0) == Q.shape(0) && mask->shape(1) == Q.shape(N - 2) && mask->shape(2) == K.shape(N - 2);
   return is_whole ? visibility_of(*mask) : std::nullopt;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> repeated(const Tensor<T, N>& kv_heads, const Tensor<T, N>& Q) {
+template <std::size_t N>
+Tensor<N> repeated(const Tensor<N>& kv_heads, const Tensor<N>& Q) {
   if constexpr (N == 4)
     return repeat_heads(kv_heads, Q.shape(1));
   else
@@ -66,13 +66,13 @@ Tensor<T, N> repeated(const Tensor<T, N>& kv_heads, const Tensor<T, N>& Q) {
 }
 
 /// The operands in float64, and the output that a kernel writes.
-template <class T, std::size_t N>
+template <std::size_t N>
 struct Operands {
-  Operands(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V)
-      : sizes(sizes_of(Q, K, V)), query(as_float64(Q)), key(as_float64(K)), value(as_float64(V)) {
+  Operands(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V)
+      : sizes(sizes_of(Q, K, V)), query(Q), key(K), value(V) {
     auto shape = Q.shape();
     shape.back() = sizes.d_v;
-    output = Tensor<double, N>(shape);
+    output = Tensor<N>(shape);
   }
 
   exact::Forward<double> call(double divisor, const exact::Visibility& visible) {
@@ -87,53 +87,51 @@ struct Operands {
   }
 
   exact::Sizes sizes;
-  Tensor<double, N> query, key, value, output;
+  Tensor<N> query, key, value, output;
 };
 
 }  // namespace
 
-template <class T, std::size_t N>
-KernelOutput<T, N> fastest_attention(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V,
-                                     double divisor, const std::optional<Tensor<bool, 3>>& mask) {
+template <std::size_t N>
+KernelOutput<N> fastest_attention(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V,
+                                     double divisor, const std::optional<Mask<3>>& mask) {
   const auto visible = known_visibility(mask, Q, K);
   if (!visible || !have_matching_shapes(Q, K, V) || !are_moderate(Q, K, V, divisor))
     return {"fused_attention", fused_attention(Q, repeated(K, Q), repeated(V, Q), divisor, mask)};
-  Operands<T, N> operands(Q, K, V);
+  Operands<N> operands(Q, K, V);
   const auto& kernel = exact::fastest(operands.sizes);
   kernel.forward64(operands.call(divisor, *visible));
-  return {std::string(kernel.name), cast<T>(operands.output)};
+  return {std::string(kernel.name), operands.output};
 }
 
-template <class T>
-std::optional<KernelGradients<T>> fastest_attention_gradients(const Tensor<T, 3>& Q, const Tensor<T, 3>& K,
-                                                              const Tensor<T, 3>& V, double divisor,
-                                                              const std::optional<Tensor<bool, 3>>& mask,
-                                                              const Tensor<T, 3>& d_output) {
+std::optional<KernelGradients> fastest_attention_gradients(const Tensor<3>& Q, const Tensor<3>& K,
+                                                              const Tensor<3>& V, double divisor,
+                                                              const std::optional<Mask<3>>& mask,
+                                                              const Tensor<3>& d_output) {
   require_fitting("fastest_attention_gradients", Q, K, V);
   const auto visible = known_visibility(mask, Q, K);
   const bool has_moderate_gradients = are_moderate(d_output, V, V, 1.0);  // of the weights, d_output Vᵀ
   if (!visible || !are_moderate(Q, K, V, divisor) || !has_moderate_gradients) return std::nullopt;
-  Operands<T, 3> operands(Q, K, V);
+  Operands<3> operands(Q, K, V);
   if (d_output.shape() != operands.output.shape())
     throw shape_mismatch("fastest_attention_gradients", "d_output", d_output, "the output", operands.output,
                          "all axes must match");
-  Tensor<double, 2> log_sum_exp({Q.shape(0), Q.shape(1)});
+  Tensor<2> log_sum_exp({Q.shape(0), Q.shape(1)});
   auto forward = operands.call(divisor, *visible);
   forward.log_sum_exp = log_sum_exp.data();
   const auto& kernel = exact::fastest(operands.sizes);
   kernel.forward64(forward);
-  const auto d_output64 = as_float64(d_output);
-  Tensor<double, 3> d_Q(Q.shape()), d_K(K.shape()), d_V(V.shape());
+  const auto d_output64 = d_output;
+  Tensor<3> d_Q(Q.shape()), d_K(K.shape()), d_V(V.shape());
   kernel.backward64({forward, d_output64.data(), d_Q.data(), d_K.data(), d_V.data()});
-  return KernelGradients<T>{std::string(kernel.name), cast<T>(d_Q), cast<T>(d_K), cast<T>(d_V)};
+  return KernelGradients{std::string(kernel.name), d_Q, d_K, d_V};
 }
 
-template <class T>
-KernelOutput<T, 2> fastest_block_sparse_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K,
-                                                  const Tensor<T, 2>& V, const block_sparse::Pattern& pattern,
+KernelOutput<2> fastest_block_sparse_attention(const Tensor<2>& Q, const Tensor<2>& K,
+                                                  const Tensor<2>& V, const block_sparse::Pattern& pattern,
                                                   bool causal) {
   require_fitting("fastest_block_sparse_attention", Q, K, V);
-  Operands<T, 2> operands(Q, K, V);
+  Operands<2> operands(Q, K, V);
   const double divisor = std::sqrt(static_cast<double>(operands.sizes.d_k));
   const auto& kernels = block_sparse::kernels();
   const bool is_moderate = are_moderate(Q, K, V, divisor);
@@ -141,14 +139,13 @@ KernelOutput<T, 2> fastest_block_sparse_attention(const Tensor<T, 2>& Q, const T
     return is_moderate && one.fits(operands.sizes);
   });
   kernel.forward64({operands.call(divisor, {.causal = causal}), &pattern});
-  return {"sparse-" + std::string(kernel.name), cast<T>(operands.output)};
+  return {"sparse-" + std::string(kernel.name), operands.output};
 }
 
-template <class T>
-KernelOutput<T, 2> fastest_linear_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K,
-                                            const Tensor<T, 2>& V, bool causal) {
+KernelOutput<2> fastest_linear_attention(const Tensor<2>& Q, const Tensor<2>& K,
+                                            const Tensor<2>& V, bool causal) {
   require_fitting("fastest_linear_attention", Q, K, V);
-  Operands<T, 2> operands(Q, K, V);
+  Operands<2> operands(Q, K, V);
   const auto& kernel = linear_time::kernels().back();
   kernel.forward64({.sizes = operands.sizes,
                     .causal = causal,
@@ -156,24 +153,10 @@ KernelOutput<T, 2> fastest_linear_attention(const Tensor<T, 2>& Q, const Tensor<
                     .key = operands.key.data(),
                     .value = operands.value.data(),
                     .output = operands.output.data()});
-  return {"linear-" + std::string(kernel.name), cast<T>(operands.output)};
+  return {"linear-" + std::string(kernel.name), operands.output};
 }
 
-#define INSTANTIATE_RANK(T, N)                                                            \
-  template KernelOutput<T, N> fastest_attention(const Tensor<T, N>&, const Tensor<T, N>&, \
-                                                const Tensor<T, N>&, double,              \
-                                                const std::optional<Tensor<bool, 3>>&);
-#define INSTANTIATE(T)                                                                                    \
-  INSTANTIATE_RANK(T, 3)                                                                                  \
-  INSTANTIATE_RANK(T, 4)                                                                                  \
-  template std::optional<KernelGradients<T>> fastest_attention_gradients(                                 \
-      const Tensor<T, 3>&, const Tensor<T, 3>&, const Tensor<T, 3>&, double,                              \
-      const std::optional<Tensor<bool, 3>>&, const Tensor<T, 3>&);                                        \
-  template KernelOutput<T, 2> fastest_block_sparse_attention(                                             \
-      const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&, const block_sparse::Pattern&, bool); \
-  template KernelOutput<T, 2> fastest_linear_attention(const Tensor<T, 2>&, const Tensor<T, 2>&,          \
-                                                       const Tensor<T, 2>&, bool);
-INSTANTIATE(float)
-INSTANTIATE(double)
+template KernelOutput<3> fastest_attention(const Tensor<3>&, const Tensor<3>&, const Tensor<3>&, double, const std::optional<Mask<3>>&);
+template KernelOutput<4> fastest_attention(const Tensor<4>&, const Tensor<4>&, const Tensor<4>&, double, const std::optional<Mask<3>>&);
 
 }  // namespace attn

@@ -19,7 +19,7 @@ std::ptrdiff_t distance(const exact::Sizes& sizes, std::size_t query, std::size_
 
 /// Calls `visit(sample, query, key)` where the mask is true.
 template <class Visit>
-void for_each_visible(const Tensor<bool, 3>& mask, const Visit& visit) {
+void for_each_visible(const Array<bool, 3>& mask, const Visit& visit) {
   for (std::size_t b = 0; b < mask.shape(0); ++b)
     for (std::size_t i = 0; i < mask.shape(1); ++i)
       for (std::size_t j = 0; j < mask.shape(2); ++j)
@@ -27,7 +27,7 @@ void for_each_visible(const Tensor<bool, 3>& mask, const Visit& visit) {
 }
 
 /// Lets every query see what the mask lets it see, and as little more as a visibility can.
-exact::Visibility narrowest_around(const Tensor<bool, 3>& mask, const exact::Sizes& sizes) {
+exact::Visibility narrowest_around(const Array<bool, 3>& mask, const exact::Sizes& sizes) {
   std::ptrdiff_t farthest = 0;
   exact::Visibility visible = {.causal = true, .key_lengths = std::vector<std::size_t>(mask.shape(0))};
   for_each_visible(mask, [&](std::size_t sample, std::size_t query, std::size_t key) {
@@ -66,7 +66,7 @@ class PairCounts {
   }
 
  private:
-  Tensor<std::size_t, 2> sums_;  ///< over the queries and keys before
+  Array<std::size_t, 2> sums_;  ///< over the queries and keys before
 };
 
 std::vector<exact::Range> blocks_of(std::size_t n, std::size_t size) {
@@ -93,14 +93,14 @@ std::optional<block_sparse::Pattern> pattern_of(const PairCounts& kept, const Pa
 
 }  // namespace
 
-std::optional<exact::Visibility> visibility_of(const Tensor<bool, 3>& mask) {
+std::optional<exact::Visibility> visibility_of(const Array<bool, 3>& mask) {
   const exact::Sizes sizes = {.samples = mask.shape(0), .n_q = mask.shape(1), .n_k = mask.shape(2)};
   const auto visible = narrowest_around(mask, sizes);
   const auto pairs = static_cast<std::size_t>(std::count(mask.begin(), mask.end(), true));
   return pair_count(visible, sizes) == pairs ? std::optional(visible) : std::nullopt;
 }
 
-block_sparse::Pattern coarsest_pattern(const Tensor<bool, 2>& mask, bool causal) {
+block_sparse::Pattern coarsest_pattern(const Array<bool, 2>& mask, bool causal) {
   const exact::Sizes sizes = {.n_q = mask.shape(0), .n_k = mask.shape(1)};
   const auto is_visible = [&](std::size_t i, std::size_t j) { return !causal || distance(sizes, i, j) <= 0; };
   const PairCounts visible(sizes.n_q, sizes.n_k, is_visible);

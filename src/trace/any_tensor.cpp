@@ -29,20 +29,6 @@ bool has_elements(const TensorView& tensor) {
   return tensor.data != nullptr || element_count(tensor.shape) == 0;
 }
 
-std::size_t size_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float64:
-      return sizeof(double);
-    case Dtype::float32:
-      return sizeof(float);
-    case Dtype::int64:
-      return sizeof(std::int64_t);
-    case Dtype::boolean:
-      return sizeof(bool);
-  }
-  return 0;
-}
-
 AnyTensor::AnyTensor(Dtype dtype, Shape shape)
     : dtype_(dtype), shape_(std::move(shape)), bytes_(room_for(dtype_, shape_)) {}
 

@@ -10,9 +10,6 @@ namespace attn {
 /// Whether a tensor is there with its elements, of which there may be none, or as a shape only.
 bool has_elements(const TensorView& tensor);
 
-/// Bytes that an element takes in memory.
-std::size_t size_of(Dtype dtype);
-
 /// A tensor of any rank and any of the trace's element types that owns its elements, in row-major order.
 class AnyTensor {
  public:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/ops/precision.hpp"
 #include "trace/id.hpp"
 
 namespace attn {
@@ -73,21 +74,31 @@ std::string Trace::find(const std::string& name) const {
 }
 
 void Trace::require_all_given_used() const {
-  if (given_ == nullptr) return;
-  for (const auto& [id, tensor] : *given_)
+  if (options_.given == nullptr) return;
+  for (const auto& [id, tensor] : *options_.given)
     if (std::find(input_ids_.begin(), input_ids_.end(), id) == input_ids_.end())
       throw Error(
           fmt::format("{} in --input is no input of this run; valid: {}", id, fmt::join(input_ids_, ", ")));
 }
 
-void Trace::replace(const About& about, TensorView tensor, void* elements) const {
+void Trace::round(double* elements, std::size_t count) const {
+  if (options_.dtype == Dtype::float64) return;
+  std::transform(elements, elements + count, elements,
+                 [this](double element) { return round_to(options_.dtype, element); });
+}
+
+void Trace::replace(const About& about, const Shape& shape, double* elements) const {
+  if (options_.replace) options_.replace(prefix_ + about.id, shape, elements);
+}
+
+void Trace::take_given(const About& about, TensorView tensor, void* elements) const {
   if (!is_given(about.id)) return;
   const auto id = prefix_ + about.id;
-  const auto& given = given_->at(id);
+  const auto& given = options_.given->at(id);
   auto axes = about.axes;
   const bool has_batch = tensor.shape.size() == axes.size() + 1;
   if (has_batch) axes.insert(axes.begin(), "batch");
-  const bool shows_batch = has_batch && (batched_ || given.shape().size() == tensor.shape.size());
+  const bool shows_batch = has_batch && (options_.batched || given.shape().size() == tensor.shape.size());
   if (has_batch && !shows_batch) {
     axes.erase(axes.begin());
     tensor.shape.erase(tensor.shape.begin());
@@ -108,6 +119,7 @@ void Trace::require_equal(const About& about, const TensorView& expected, const 
 }
 
 void Trace::emit(Kind kind, const About& about, TensorView tensor) {
+  if (sink_ == nullptr) return;
   if (kind == Kind::input) input_ids_.push_back(prefix_ + about.id);
   Event event{.kind = kind,
               .id = about.id,
@@ -122,8 +134,8 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
   if (!has_batch && tensor.shape.size() != about.axes.size())
     throw std::logic_error(fmt::format("[trace] {} has rank {} but {} axes are named", about.id,
                                        tensor.shape.size(), about.axes.size()));
-  const bool shows_batch = has_batch && batched_;
-  if (has_batch && !batched_) tensor.shape.erase(tensor.shape.begin());
+  const bool shows_batch = has_batch && options_.batched;
+  if (has_batch && !options_.batched) tensor.shape.erase(tensor.shape.begin());
   if (shows_batch) event.axes.insert(event.axes.begin(), "batch");
 
   for (const auto& axis : event.axes) {
@@ -136,11 +148,12 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
 }
 
 void Trace::send(Event event) {
+  if (sink_ == nullptr) return;
   event.id = prefix_ + event.id;
   if (!is_valid_id(event.id)) throw std::logic_error(fmt::format("[trace] \"{}\" is no valid id", event.id));
   if (!ids_.insert(event.id).second)
     throw std::logic_error(fmt::format("[trace] id {} is used twice", event.id));
-  sink_.receive(event);
+  sink_->receive(event);
 }
 
 }  // namespace attn

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/event.hpp"
@@ -33,14 +35,29 @@ struct Claim {
   std::string note{};
 };
 
-/// The tap between a lesson and whoever watches it. Watching changes nothing: `step` returns the tensor that
-/// it was given, and so does `input`, unless the person who runs the lesson has put another in its place.
+/// Puts another tensor in the place of a step: is called with the step's full id, its shape and its elements,
+/// which it may change. So a test sees what depends on a step.
+using Replace = std::function<void(const std::string& id, const Shape& shape, double* elements)>;
+
+/// What a trace does beside passing events on.
+struct TraceOptions {
+  bool batched = false;                 ///< whether the leading batch axis is shown
+  Dtype dtype = Dtype::float64;         ///< each floating-point tensor is rounded to it where it is tapped
+  const GivenTensors* given = nullptr;  ///< inputs to take in the place of the lesson's own
+  Replace replace{};
+};
+
+/// The tap between a lesson and whoever watches it. `input` and `step` return the tensor to go on with: the one
+/// that they were given, rounded to the run's dtype, unless the person who runs the lesson has put another in
+/// its place. Lessons compute in float64 and with a batch axis throughout.
 class Trace {
  public:
-  /// Lessons compute with a batch axis throughout; `batched` says whether it is shown. Inputs that `given`
-  /// has are taken from there.
-  Trace(Sink& sink, bool batched, const GivenTensors* given = nullptr)
-      : sink_(sink), batched_(batched), given_(given) {}
+  Trace(Sink& sink, TraceOptions options) : sink_(&sink), options_(std::move(options)) {}
+
+  /// A trace for computing something again: it rounds as this one does, and tells nobody.
+  Trace mute() const { return Trace(options_.dtype); }
+
+  Dtype dtype() const { return options_.dtype; }
 
   /// Calls `show` with every event of it in the group `group`: the id `scores` becomes `group/scores`, and so
   /// do the ids that a step was computed from, where the group has them. Groups nest. Returns what `show`
@@ -61,52 +78,56 @@ class Trace {
   /// A tensor [(batch×)axes…] that the lesson starts from. Returns it, or the one that is given in its place.
   /// Throws Error where that one has another shape, or elements that this one could not have.
   template <class T, std::size_t N>
-  Tensor<T, N> input(const About& about, Tensor<T, N> tensor) {
+  Array<T, N> input(const About& about, Array<T, N> tensor) {
     tensor = given_or(about, std::move(tensor));
-    emit(Kind::input, about, view_of(tensor));
+    emit(Kind::input, about, view(tensor));
     return tensor;
   }
 
   /// A number that the lesson starts from, likewise.
   template <class T>
   T input(const About& about, T scalar) {
-    replace(about, view_of(scalar), &scalar);
-    emit(Kind::input, about, view_of(scalar));
+    take_given(about, view(scalar), &scalar);
+    round(&scalar, 1);
+    emit(Kind::input, about, view(scalar));
     return scalar;
   }
 
   /// An input that follows from other inputs and from the options: it is shown like them, but the one that is
   /// given in its place must be equal. Throws Error where it is not.
   template <class T, std::size_t N>
-  void settled_input(const About& about, const Tensor<T, N>& tensor) {
-    require_equal(about, view_of(tensor), view_of(given_or(about, tensor)));
-    emit(Kind::input, about, view_of(tensor));
+  void settled_input(const About& about, const Array<T, N>& tensor) {
+    require_equal(about, view(tensor), view(given_or(about, tensor)));
+    emit(Kind::input, about, view(tensor));
   }
 
   /// The tensor that is given in the place of this input, or this one, without showing it.
   template <class T, std::size_t N>
-  Tensor<T, N> given_or(const About& about, Tensor<T, N> tensor) {
-    replace(about, view_of(tensor), tensor.data());
+  Array<T, N> given_or(const About& about, Array<T, N> tensor) {
+    take_given(about, view(tensor), tensor.data());
+    round(tensor.data(), tensor.size());
     return tensor;
   }
 
   /// Whether a tensor is given in the place of the input `id` of this group.
-  bool is_given(const std::string& id) const { return given_ != nullptr && given_->count(prefix_ + id) > 0; }
+  bool is_given(const std::string& id) const {
+    return options_.given != nullptr && options_.given->count(prefix_ + id) > 0;
+  }
 
   /// Throws Error for the first given tensor that no input of the run was, with the ids of all inputs.
   void require_all_given_used() const;
 
-  /// A tensor [(batch×)axes…] that the lesson computed. Returns it.
+  /// A tensor [(batch×)axes…] that the lesson computed. Returns the one to go on with.
   template <class T, std::size_t N>
-  Tensor<T, N> step(const About& about, Tensor<T, N> tensor) {
-    emit(Kind::step, about, view_of(tensor));
+  Array<T, N> step(const About& about, Array<T, N> tensor) {
+    finish_step(about, view(tensor), tensor.data());
     return tensor;
   }
 
-  /// A number that the lesson computed. Returns it.
+  /// A number that the lesson computed, likewise.
   template <class T>
   T step(const About& about, T scalar) {
-    emit(Kind::step, about, view_of(scalar));
+    finish_step(about, view(scalar), &scalar);
     return scalar;
   }
 
@@ -116,25 +137,51 @@ class Trace {
   bool all_claims_hold() const { return all_claims_hold_; }
 
  private:
+  explicit Trace(Dtype dtype) : options_{.dtype = dtype} {}
+
   struct Restore {
     std::string& prefix;
     std::string outer;
     ~Restore() { prefix = outer; }
   };
 
+  /// A tensor or number as its event shows it: floating-point numbers have the run's dtype.
+  template <class Tensor>
+  TensorView view(const Tensor& tensor) const {
+    auto view = view_of(tensor);
+    if (view.dtype == Dtype::float64) view.dtype = options_.dtype;
+    return view;
+  }
+
+  /// Rounds numbers to the run's dtype; whole numbers and masks stay what they are.
+  void round(double* elements, std::size_t count) const;
+  template <class T>
+  void round(T*, std::size_t) const {}
+
+  /// Lets `replace` change the elements of a step.
+  void replace(const About& about, const Shape& shape, double* elements) const;
+  template <class T>
+  void replace(const About&, const Shape&, T*) const {}
+
+  template <class T>
+  void finish_step(const About& about, const TensorView& tensor, T* elements) {
+    replace(about, tensor.shape, elements);
+    round(elements, element_count(tensor.shape));
+    emit(Kind::step, about, tensor);
+  }
+
   /// The full id of a tensor shown before under this name, in this group or one around it; the name itself
   /// where there is none.
   std::string find(const std::string& name) const;
 
   /// Overwrites the elements of the input `about` with those that are given for it, where there are any.
-  void replace(const About& about, TensorView tensor, void* elements) const;
+  void take_given(const About& about, TensorView tensor, void* elements) const;
   void require_equal(const About& about, const TensorView& expected, const TensorView& given) const;
   void emit(Kind kind, const About& about, TensorView tensor);
   void send(Event event);
 
-  Sink& sink_;
-  bool batched_;
-  const GivenTensors* given_;
+  Sink* sink_ = nullptr;  ///< none of a mute trace
+  TraceOptions options_;
   bool all_claims_hold_ = true;
   std::string prefix_;
   std::map<std::string, AxisLabels> labels_;

@@ -16,41 +16,19 @@ namespace attn {
 /// What the attention kernels are made of. Not for use outside of them.
 
 /// The keys and values of one head, row by row.
-template <class T>
 struct KeysAndValues {
-  const T* keys;    ///< [n_k×d_k]
-  const T* values;  ///< [n_k×d_v]
+  const double* keys;    ///< [n_k×d_k]
+  const double* values;  ///< [n_k×d_v]
   std::size_t d_k, d_v;
 };
 
-/// Softmax in place, in float64 but for what is stored.
-template <class T>
-void softmax_in_place(std::span<T> scores) {
-  if (scores.empty()) return;
-  const auto largest = static_cast<double>(*std::max_element(scores.begin(), scores.end()));
-  double sum = 0.0;
-  for (T& score : scores) {
-    const double exponential = std::exp(static_cast<double>(score) - largest);
-    sum += exponential;
-    score = static_cast<T>(exponential);
-  }
-  for (T& score : scores) score = static_cast<T>(static_cast<double>(score) / sum);
-}
+/// Softmax in place.
+void softmax_in_place(std::span<double> scores);
 
 /// One query's attention to the listed keys: `weights`, as many as keys, and the output row [d_v]. Zeros
 /// where no key is listed.
-template <class T>
-void attend(const T* query, const KeysAndValues<T>& from, std::span<const std::size_t> keys,
-            std::span<T> weights, T* output, Meter& meter) {
-  const double divisor = std::sqrt(static_cast<double>(from.d_k));
-  for (std::size_t k = 0; k < keys.size(); ++k)
-    weights[k] = static_cast<T>(meter.dot(query, from.keys + keys[k] * from.d_k, from.d_k) / divisor);
-  softmax_in_place(weights);
-  std::vector<double> sum(from.d_v);
-  for (std::size_t k = 0; k < keys.size(); ++k)
-    meter.add_scaled(static_cast<double>(weights[k]), from.values + keys[k] * from.d_v, std::span(sum));
-  std::transform(sum.begin(), sum.end(), output, [](double element) { return static_cast<T>(element); });
-}
+void attend(const double* query, const KeysAndValues& from, std::span<const std::size_t> keys,
+            std::span<double> weights, double* output, Meter& meter);
 
 /// Records that the output of token i is made of the listed tokens in one operation.
 inline void record(std::span<const std::size_t> tokens, std::size_t i, Meter& meter) {
@@ -61,9 +39,9 @@ inline void record(std::span<const std::size_t> tokens, std::size_t i, Meter& me
 
 /// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
 /// V [batch…×n_k×d_v] fit. Q may have other heads than K and V: what these may be, the caller says.
-template <class T, std::size_t N>
-void require_fitting(const std::string& kernel, const Tensor<T, N>& Q, const Tensor<T, N>& K,
-                     const Tensor<T, N>& V) {
+template <std::size_t N>
+void require_fitting(const std::string& kernel, const Tensor<N>& Q, const Tensor<N>& K,
+                     const Tensor<N>& V) {
   if (Q.shape(N - 1) != K.shape(N - 1))
     throw shape_mismatch(kernel, "Q", Q, "K", K, "the last axes must match");
   if (K.shape(N - 2) != V.shape(N - 2))

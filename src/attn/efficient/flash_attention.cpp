@@ -37,8 +37,7 @@ class RunningQuery {
       : number_(number), accumulated_(d_v), meter_(meter) {}
 
   /// Goes on with the scores of the keys of one block.
-  template <class T>
-  void add(std::span<T> scores, const T* values) {
+  void add(std::span<double> scores, const double* values) {
     const auto largest = static_cast<double>(*std::max_element(scores.begin(), scores.end()));
     raise_maximum(std::max(maximum_, largest));
     for (std::size_t k = 0; k < scores.size(); ++k) {
@@ -49,17 +48,15 @@ class RunningQuery {
   }
 
   /// Zeros where no key was seen.
-  template <class T>
-  void write(T* output) const {
+  void write(double* output) const {
     const double divisor = sum_ == 0.0 ? 1.0 : sum_;
     std::transform(accumulated_.begin(), accumulated_.end(), output,
-                   [&](double element) { return static_cast<T>(element / divisor); });
+                   [&](double element) { return static_cast<double>(element / divisor); });
   }
 
   std::size_t number() const { return number_; }
 
-  template <class T>
-  FlashState<T> state(std::span<const T> scores) const {
+  FlashState state(std::span<const double> scores) const {
     return {scores, maximum_, rescaling_, sum_, accumulated_};
   }
 
@@ -99,14 +96,13 @@ std::size_t visible_keys(const Block& keys, std::size_t i, std::size_t n_q, std:
 
 }  // namespace
 
-template <class T>
-Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
+Tensor<2> flash_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V,
                              std::size_t block, bool causal, Meter& meter,
-                             const std::type_identity_t<FlashWatcher<T>>& watch) {
+                             const std::type_identity_t<FlashWatcher>& watch) {
   require_fitting("flash_attention", Q, K, V);
   const std::size_t n_q = Q.shape(0), n_k = K.shape(0), d_k = Q.shape(1), d_v = V.shape(1);
   const double divisor = std::sqrt(static_cast<double>(d_k));
-  Tensor<T, 2> output({n_q, d_v});
+  Tensor<2> output({n_q, d_v});
 
   for (const Block& queries : blocks_of(n_q, block)) {
     std::vector<RunningQuery> running;
@@ -114,7 +110,7 @@ Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const
 
     for (const Block& keys : blocks_of(n_k, block)) {
       if (visible_keys(keys, queries.end - 1, n_q, n_k, causal) == 0) break;
-      auto tile = meter.hold<T>(queries.size() * keys.size());
+      auto tile = meter.hold(queries.size() * keys.size());
       for (auto& query : running) {
         const std::size_t i = query.number(), visible = visible_keys(keys, i, n_q, n_k, causal);
         if (visible == 0) continue;
@@ -122,11 +118,11 @@ Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const
         const auto operation = query.next_operation();
         for (std::size_t k = 0; k < visible; ++k) {
           const std::size_t j = keys.begin + k;
-          scores[k] = static_cast<T>(meter.dot(Q.data() + i * d_k, K.data() + j * d_k, d_k) / divisor);
+          scores[k] = static_cast<double>(meter.dot(Q.data() + i * d_k, K.data() + j * d_k, d_k) / divisor);
           meter.read_token(operation, j);
         }
         query.add(scores, V.data() + keys.begin * d_v);
-        if (watch) watch(keys.number, i, query.state(std::span<const T>(scores)));
+        if (watch) watch(keys.number, i, query.state(std::span<const double>(scores)));
       }
     }
 
@@ -141,40 +137,39 @@ Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const
 namespace {
 
 /// Writes down what flash attention goes through.
-template <class T>
 class FlashRecorder {
  public:
   FlashRecorder(std::size_t n_q, std::size_t n_k, std::size_t d_v, std::size_t block) : block_(block) {
     const std::size_t blocks = blocks_of(n_k, block).size();
-    constexpr T lowest = -std::numeric_limits<T>::infinity();
-    history.scores = Tensor<T, 2>({n_q, n_k}, lowest);
-    history.tile = Tensor<std::int64_t, 2>({n_q, n_k}, 0);
-    history.maximum = Tensor<T, 2>({blocks, n_q}, lowest);
-    history.rescaling = Tensor<T, 2>({blocks, n_q}, T{1});
-    history.sum = Tensor<T, 2>({blocks, n_q}, T{0});
-    history.accumulated = Tensor<T, 2>({blocks, d_v}, T{0});
+    constexpr double lowest = -std::numeric_limits<double>::infinity();
+    history.scores = Tensor<2>({n_q, n_k}, lowest);
+    history.tile = Integers<2>({n_q, n_k}, 0);
+    history.maximum = Tensor<2>({blocks, n_q}, lowest);
+    history.rescaling = Tensor<2>({blocks, n_q}, double{1});
+    history.sum = Tensor<2>({blocks, n_q}, double{0});
+    history.accumulated = Tensor<2>({blocks, d_v}, double{0});
   }
 
-  void record(std::size_t key_block, std::size_t query, const FlashState<T>& state) {
+  void record(std::size_t key_block, std::size_t query, const FlashState& state) {
     count(key_block, query, state);
     for (std::size_t k = 0; k < state.scores.size(); ++k) {
       history.scores(query, key_block * block_ + k) = state.scores[k];
       history.tile(query, key_block * block_ + k) = history.tiles;
     }
-    history.rescaling(key_block, query) = static_cast<T>(state.rescaling);
+    history.rescaling(key_block, query) = static_cast<double>(state.rescaling);
     for (std::size_t later = key_block; later < history.maximum.shape(0); ++later) {
-      history.maximum(later, query) = static_cast<T>(state.maximum);
-      history.sum(later, query) = static_cast<T>(state.sum);
+      history.maximum(later, query) = static_cast<double>(state.maximum);
+      history.sum(later, query) = static_cast<double>(state.sum);
     }
     if (query + 1 == history.maximum.shape(1))
       std::transform(state.accumulated.begin(), state.accumulated.end(), &history.accumulated(key_block, 0),
-                     [](double element) { return static_cast<T>(element); });
+                     [](double element) { return static_cast<double>(element); });
   }
 
-  FlashHistory<T> history;
+  FlashHistory history;
 
  private:
-  void count(std::size_t key_block, std::size_t query, const FlashState<T>& state) {
+  void count(std::size_t key_block, std::size_t query, const FlashState& state) {
     const std::pair place = {query / block_, key_block};
     if (place != place_) ++history.tiles;
     place_ = place;
@@ -188,25 +183,16 @@ class FlashRecorder {
 
 }  // namespace
 
-template <class T>
-FlashHistory<T> flash_history(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
+FlashHistory flash_history(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V,
                               std::size_t block, bool causal, Meter& meter) {
-  FlashRecorder<T> recorder(Q.shape(0), K.shape(0), V.shape(1), block);
+  FlashRecorder recorder(Q.shape(0), K.shape(0), V.shape(1), block);
   recorder.history.output =
       flash_attention(Q, K, V, block, causal, meter,
-                      [&](std::size_t key_block, std::size_t query, const FlashState<T>& state) {
+                      [&](std::size_t key_block, std::size_t query, const FlashState& state) {
                         recorder.record(key_block, query, state);
                       });
   return recorder.history;
 }
 
-#define INSTANTIATE(T)                                                                                  \
-  template Tensor<T, 2> flash_attention(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&,  \
-                                        std::size_t, bool, Meter&,                                      \
-                                        const std::type_identity_t<FlashWatcher<T>>&);                  \
-  template FlashHistory<T> flash_history(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&, \
-                                         std::size_t, bool, Meter&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

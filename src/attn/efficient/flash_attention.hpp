@@ -12,9 +12,8 @@
 namespace attn {
 
 /// What flash attention knows about one query after a block of keys.
-template <class T>
 struct FlashState {
-  std::span<const T> scores;            ///< those of the block, as far as they are visible
+  std::span<const double> scores;            ///< those of the block, as far as they are visible
   double maximum;                       ///< of the scores so far
   double rescaling;                     ///< exp(old maximum − new maximum): 0 for the first block
   double sum;                           ///< Σ exp(score − maximum) over the keys so far
@@ -22,8 +21,7 @@ struct FlashState {
 };
 
 /// Is called for each tile with the number of the key block, the query and its state.
-template <class T>
-using FlashWatcher = std::function<void(std::size_t key_block, std::size_t query, const FlashState<T>&)>;
+using FlashWatcher = std::function<void(std::size_t key_block, std::size_t query, const FlashState&)>;
 
 /// softmax(Q Kᵀ / √d_k) V in tiles of at most `block` queries × `block` keys, of which one is held at a time;
 /// from tile to tile a query keeps a running maximum, a running sum and a running output, which are rescaled
@@ -34,21 +32,19 @@ using FlashWatcher = std::function<void(std::size_t key_block, std::size_t query
 ///
 /// Q [query×d_k], K [key×d_k], V [key×d_v] → [query×d_v]. A query that may see nothing gets zeros. Throws
 /// std::invalid_argument, with both shapes, where they do not match, and for a block of 0.
-template <class T>
-Tensor<T, 2> flash_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
+Tensor<2> flash_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V,
                              std::size_t block, bool causal, Meter& meter,
-                             const std::type_identity_t<FlashWatcher<T>>& watch = {});
+                             const std::type_identity_t<FlashWatcher>& watch = {});
 
 /// What a flash attention went through.
-template <class T>
 struct FlashHistory {
-  Tensor<T, 2> scores;           ///< [query×key], −∞ where none was computed
-  Tensor<std::int64_t, 2> tile;  ///< [query×key] the number of the tile, from 1 on; 0 likewise
-  Tensor<T, 2> maximum;          ///< [block×query]
-  Tensor<T, 2> rescaling;        ///< [block×query]
-  Tensor<T, 2> sum;              ///< [block×query]
-  Tensor<T, 2> accumulated;      ///< [block×d_v], of the last query
-  Tensor<T, 2> output;           ///< [query×d_v]
+  Tensor<2> scores;           ///< [query×key], −∞ where none was computed
+  Integers<2> tile;  ///< [query×key] the number of the tile, from 1 on; 0 likewise
+  Tensor<2> maximum;          ///< [block×query]
+  Tensor<2> rescaling;        ///< [block×query]
+  Tensor<2> sum;              ///< [block×query]
+  Tensor<2> accumulated;      ///< [block×d_v], of the last query
+  Tensor<2> output;           ///< [query×d_v]
 
   std::int64_t tiles = 0;       ///< computed
   std::int64_t beginnings = 0;  ///< queries that met their first block of keys
@@ -58,8 +54,7 @@ struct FlashHistory {
 
 /// Flash attention, watched. A query that does not see a block of keys has the state that it had before it.
 /// Throws as flash_attention does.
-template <class T>
-FlashHistory<T> flash_history(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
+FlashHistory flash_history(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V,
                               std::size_t block, bool causal, Meter& meter);
 
 }  // namespace attn

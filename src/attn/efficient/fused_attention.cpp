@@ -14,12 +14,11 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The mean of values [d_v], weighted with the softmax of scores that come one at a time.
-template <class T>
 class SoftmaxMean {
  public:
   explicit SoftmaxMean(std::size_t d_v) : weighted_sum_(d_v) {}
 
-  void add(double score, const T* value) {
+  void add(double score, const double* value) {
     if (score == -infinity) return;
     if (score > maximum_) raise_maximum(score);
     const double weight = std::exp(score - maximum_);
@@ -29,10 +28,10 @@ class SoftmaxMean {
   }
 
   /// Zeros where nothing was added.
-  void write(T* mean) const {
+  void write(double* mean) const {
     const double divisor = weight_sum_ == 0.0 ? 1.0 : weight_sum_;
     for (std::size_t c = 0; c < weighted_sum_.size(); ++c)
-      mean[c] = static_cast<T>(weighted_sum_[c] / divisor);
+      mean[c] = static_cast<double>(weighted_sum_[c] / divisor);
   }
 
  private:
@@ -49,15 +48,14 @@ class SoftmaxMean {
   std::vector<double> weighted_sum_;
 };
 
-template <class T>
-double dot(const T* x, const T* y, std::size_t length) {
+double dot(const double* x, const double* y, std::size_t length) {
   double sum = 0.0;
   for (std::size_t c = 0; c < length; ++c) sum += static_cast<double>(x[c]) * static_cast<double>(y[c]);
   return sum;
 }
 
-template <class T, std::size_t N>
-void require_matching_mask(const Tensor<bool, 3>& mask, const Tensor<T, N>& Q, const Tensor<T, N>& K) {
+template <std::size_t N>
+void require_matching_mask(const Mask<3>& mask, const Tensor<N>& Q, const Tensor<N>& K) {
   const auto fits = [](std::size_t length, std::size_t expected) {
     return length == expected || length == 1;
   };
@@ -70,9 +68,9 @@ void require_matching_mask(const Tensor<bool, 3>& mask, const Tensor<T, N>& Q, c
 
 }  // namespace
 
-template <class T, std::size_t N>
-Tensor<T, N> fused_attention(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V,
-                             double divisor, const std::optional<Tensor<bool, 3>>& mask) {
+template <std::size_t N>
+Tensor<N> fused_attention(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V,
+                             double divisor, const std::optional<Mask<3>>& mask) {
   require_fitting("fused_attention", Q, K, V);
   if (N == 4 && Q.shape(1) != K.shape(1))
     throw shape_mismatch("fused_attention", "Q", Q, "K", K, "the batch axes must match");
@@ -81,12 +79,12 @@ Tensor<T, N> fused_attention(const Tensor<T, N>& Q, const Tensor<T, N>& K, const
   const std::size_t heads = N == 4 ? Q.shape(1) : 1;
   auto shape = Q.shape();
   shape.back() = d_v;
-  Tensor<T, N> output(shape);
+  Tensor<N> output(shape);
 
   for (std::size_t matrix = 0; matrix < Q.shape(0) * heads; ++matrix)
     for (std::size_t i = 0; i < n_q; ++i) {
-      const T* query = Q.data() + (matrix * n_q + i) * d_k;
-      SoftmaxMean<T> mean(d_v);
+      const double* query = Q.data() + (matrix * n_q + i) * d_k;
+      SoftmaxMean mean(d_v);
       for (std::size_t j = 0; j < n_k; ++j) {
         // Along a mask axis of length 1 xtensor takes every index for 0.
         if (mask && !(*mask)(matrix / heads, i, j)) continue;
@@ -98,12 +96,7 @@ Tensor<T, N> fused_attention(const Tensor<T, N>& Q, const Tensor<T, N>& K, const
   return output;
 }
 
-#define INSTANTIATE(T, N)                                                                              \
-  template Tensor<T, N> fused_attention(const Tensor<T, N>&, const Tensor<T, N>&, const Tensor<T, N>&, \
-                                        double, const std::optional<Tensor<bool, 3>>&);
-INSTANTIATE(float, 3)
-INSTANTIATE(float, 4)
-INSTANTIATE(double, 3)
-INSTANTIATE(double, 4)
+template Tensor<3> fused_attention(const Tensor<3>&, const Tensor<3>&, const Tensor<3>&, double, const std::optional<Mask<3>>&);
+template Tensor<4> fused_attention(const Tensor<4>&, const Tensor<4>&, const Tensor<4>&, double, const std::optional<Mask<3>>&);
 
 }  // namespace attn

@@ -7,10 +7,9 @@
 namespace attn {
 
 /// The heads of one attention, several queries to a key and value head.
-template <class T>
 struct GroupedAttention {
-  Tensor<T, 4> weights;  ///< [batch×head×query×key], 0 where nothing was computed
-  Tensor<T, 4> output;   ///< [batch×head×query×d_v]
+  Tensor<4> weights;  ///< [batch×head×query×key], 0 where nothing was computed
+  Tensor<4> output;   ///< [batch×head×query×d_v]
 };
 
 /// Grouped-query attention (Ainslie et al. 2023; with one key and value head: multi-query attention, Shazeer
@@ -19,14 +18,12 @@ struct GroupedAttention {
 ///
 /// Q [batch×head×query×d_k], K [batch×kv_head×key×d_k], V [batch×kv_head×key×d_v], keys a list for each
 /// query. Throws std::invalid_argument, with both shapes, where they do not match.
-template <class T>
-GroupedAttention<T> grouped_attention(const Tensor<T, 4>& Q, const Tensor<T, 4>& K, const Tensor<T, 4>& V,
+GroupedAttention grouped_attention(const Tensor<4>& Q, const Tensor<4>& K, const Tensor<4>& V,
                                       const KeyLists& keys, Meter& meter);
 
 /// The mean of each group of heads, as a model with all its heads is turned into one with fewer (Ainslie et
 /// al. 2023, section 2.1): [batch×head×n×d] → [batch×kv_head×n×d]. Throws std::invalid_argument where
 /// `kv_heads` does not divide the heads.
-template <class T>
-Tensor<T, 4> group_means(const Tensor<T, 4>& heads, std::size_t kv_heads);
+Tensor<4> group_means(const Tensor<4>& heads, std::size_t kv_heads);
 
 }  // namespace attn

@@ -18,7 +18,7 @@ KeyLists window_keys(std::size_t n, std::size_t before, std::size_t after) {
   return keys;
 }
 
-KeyLists keys_of(const Tensor<bool, 2>& mask) {
+KeyLists keys_of(const Mask<2>& mask) {
   KeyLists keys(mask.shape(0));
   for (std::size_t i = 0; i < mask.shape(0); ++i)
     for (std::size_t j = 0; j < mask.shape(1); ++j)
@@ -26,8 +26,8 @@ KeyLists keys_of(const Tensor<bool, 2>& mask) {
   return keys;
 }
 
-Tensor<bool, 2> mask_of(const KeyLists& keys, std::size_t n_k) {
-  Tensor<bool, 2> mask({keys.size(), n_k}, false);
+Mask<2> mask_of(const KeyLists& keys, std::size_t n_k) {
+  Mask<2> mask({keys.size(), n_k}, false);
   for (std::size_t i = 0; i < keys.size(); ++i)
     for (const std::size_t j : keys[i]) {
       if (j >= n_k)

@@ -17,10 +17,10 @@ KeyLists all_keys(std::size_t n);
 KeyLists window_keys(std::size_t n, std::size_t before, std::size_t after);
 
 /// The keys where a mask [query×key] is true.
-KeyLists keys_of(const Tensor<bool, 2>& mask);
+KeyLists keys_of(const Mask<2>& mask);
 
 /// The mask [query×key] that is true at these keys. Throws std::invalid_argument where a key is n_k or more.
-Tensor<bool, 2> mask_of(const KeyLists& keys, std::size_t n_k);
+Mask<2> mask_of(const KeyLists& keys, std::size_t n_k);
 
 /// How many pairs of a query and a key there are.
 std::size_t pair_count(const KeyLists& keys);

@@ -12,31 +12,26 @@ namespace attn {
 /// they do not match.
 
 /// The product of three matrices from its right end, φ(Q) (φ(K)ᵀ V), which never pairs a query with a key.
-template <class T>
 struct LinearAttention {
-  Tensor<T, 2> S;       ///< [feature×d_v], Σⱼ φ(kⱼ) vⱼᵀ
-  Tensor<T, 1> z;       ///< [feature], Σⱼ φ(kⱼ)
-  Tensor<T, 2> output;  ///< [query×d_v], φ(q)ᵀ S / φ(q)ᵀ z
+  Tensor<2> S;       ///< [feature×d_v], Σⱼ φ(kⱼ) vⱼᵀ
+  Tensor<1> z;       ///< [feature], Σⱼ φ(kⱼ)
+  Tensor<2> output;  ///< [query×d_v], φ(q)ᵀ S / φ(q)ᵀ z
 };
-template <class T>
-LinearAttention<T> linear_attention(const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K,
-                                    const Tensor<T, 2>& V, Meter& meter);
+LinearAttention linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K,
+                                    const Tensor<2>& V, Meter& meter);
 
 /// The same where query i sees the keys 0, …, i only, as a recurrence: S and z grow by one key at a time, and
 /// the query reads them before the next key comes. S and z are those after the last key.
-template <class T>
-LinearAttention<T> causal_linear_attention(const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K,
-                                           const Tensor<T, 2>& V, Meter& meter);
+LinearAttention causal_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K,
+                                           const Tensor<2>& V, Meter& meter);
 
 /// The plain twin of both: every weight is computed, those where the mask [query×key] is false are 0, and the
 /// rows are divided by their sums.
-template <class T>
 struct PlainLinearAttention {
-  Tensor<T, 2> weights;  ///< [query×key]
-  Tensor<T, 2> output;   ///< [query×d_v]
+  Tensor<2> weights;  ///< [query×key]
+  Tensor<2> output;   ///< [query×d_v]
 };
-template <class T>
-PlainLinearAttention<T> plain_linear_attention(const Tensor<T, 2>& phi_Q, const Tensor<T, 2>& phi_K,
-                                               const Tensor<T, 2>& V, const Tensor<bool, 2>& mask);
+PlainLinearAttention plain_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K,
+                                               const Tensor<2>& V, const Mask<2>& mask);
 
 }  // namespace attn

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn/efficient/wiring.hpp"
+#include "attn/tensor.hpp"
 
 namespace attn {
 
@@ -16,23 +17,22 @@ struct Work {
   std::int64_t score_bytes = 0;    ///< held at one time, at most: scores, or what stands in their place
 };
 
-template <class T>
 class Held;
 
 /// Counts what a kernel does. The kernel does its products and holds its scores through the meter, so that
 /// what is counted is what happens. Additions alone, divisions and exponentials are not counted.
 class Meter {
  public:
-  Meter() = default;
+  /// Scores are held as numbers of that dtype.
+  explicit Meter(Dtype dtype = Dtype::float64) : bytes_per_score_(size_of(dtype)) {}
 
   /// Records in `wiring`, too, who reads whom.
-  explicit Meter(Wiring& wiring) : wiring_(&wiring) {}
+  explicit Meter(Wiring& wiring, Dtype dtype = Dtype::float64) : Meter(dtype) { wiring_ = &wiring; }
 
   const Work& work() const { return work_; }
 
   /// Σᵢ xᵢ yᵢ, in order and in float64: `length` multiply-adds.
-  template <class T>
-  double dot(const T* x, const T* y, std::size_t length) {
+  double dot(const double* x, const double* y, std::size_t length) {
     count(length);
     double sum = 0.0;
     for (std::size_t i = 0; i < length; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
@@ -40,8 +40,7 @@ class Meter {
   }
 
   /// sumᵢ += factor · xᵢ: as many multiply-adds as sums.
-  template <class T>
-  void add_scaled(double factor, const T* x, std::span<double> sum) {
+  void add_scaled(double factor, const double* x, std::span<double> sum) {
     count(sum.size());
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += factor * static_cast<double>(x[i]);
   }
@@ -53,8 +52,7 @@ class Meter {
   }
 
   /// Room for that many scores, all 0, held until it goes out of scope.
-  template <class T>
-  Held<T> hold(std::size_t scores);
+  Held hold(std::size_t scores);
 
   /// As in Wiring; all do nothing where nothing is recorded.
   Wiring::Node operation() { return wiring_ == nullptr ? 0 : wiring_->operation(); }
@@ -69,7 +67,6 @@ class Meter {
   }
 
  private:
-  template <class T>
   friend class Held;
 
   void count(std::size_t products) { work_.multiply_adds += static_cast<std::int64_t>(products); }
@@ -80,12 +77,12 @@ class Meter {
   }
 
   Work work_;
+  std::size_t bytes_per_score_;
   std::int64_t held_bytes_ = 0;
   Wiring* wiring_ = nullptr;
 };
 
 /// Numbers that a meter knows to be held.
-template <class T>
 class Held {
  public:
   Held(Meter& meter, std::size_t count) : meter_(meter), numbers_(count) { meter_.change_held(bytes()); }
@@ -94,22 +91,21 @@ class Held {
   Held& operator=(const Held&) = delete;
 
   std::size_t size() const { return numbers_.size(); }
-  T* data() { return numbers_.data(); }
-  const T* data() const { return numbers_.data(); }
-  T& operator[](std::size_t index) { return numbers_[index]; }
-  std::span<T> all() { return numbers_; }
-  std::span<T> part(std::size_t begin, std::size_t count) { return all().subspan(begin, count); }
+  double* data() { return numbers_.data(); }
+  const double* data() const { return numbers_.data(); }
+  double& operator[](std::size_t index) { return numbers_[index]; }
+  std::span<double> all() { return numbers_; }
+  std::span<double> part(std::size_t begin, std::size_t count) { return all().subspan(begin, count); }
 
  private:
-  std::int64_t bytes() const { return static_cast<std::int64_t>(numbers_.size() * sizeof(T)); }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(numbers_.size() * meter_.bytes_per_score_); }
 
   Meter& meter_;
-  std::vector<T> numbers_;
+  std::vector<double> numbers_;
 };
 
-template <class T>
-Held<T> Meter::hold(std::size_t scores) {
-  return Held<T>(*this, scores);
+inline Held Meter::hold(std::size_t scores) {
+  return Held(*this, scores);
 }
 
 }  // namespace attn

@@ -12,29 +12,27 @@ namespace attn {
 namespace {
 
 /// sum += x W for one vector x [d_in] and W [d_in×d].
-template <class T>
-void add_product(const T* x, const T* W, std::size_t d_in, std::span<double> sum, Meter& meter) {
+void add_product(const double* x, const double* W, std::size_t d_in, std::span<double> sum, Meter& meter) {
   for (std::size_t c = 0; c < d_in; ++c) meter.add_scaled(static_cast<double>(x[c]), W + c * sum.size(), sum);
 }
 
 }  // namespace
 
-template <class T>
-Tensor<T, 2> recurrence(const Tensor<T, 2>& X, const Tensor<T, 2>& W_x, const Tensor<T, 2>& W_h,
+Tensor<2> recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h,
                         Meter& meter) {
   const std::size_t n = X.shape(0), d_in = X.shape(1), d = W_x.shape(1);
   if (W_x.shape(0) != d_in)
     throw shape_mismatch("recurrence", "X", X, "W_x", W_x, "the inner axes must match");
   if (W_h.shape(0) != d || W_h.shape(1) != d)
     throw shape_mismatch("recurrence", "W_x", W_x, "W_h", W_h, "W_h must be as wide as W_x, and square");
-  Tensor<T, 2> states({n, d});
-  auto state = meter.hold<T>(d);
+  Tensor<2> states({n, d});
+  auto state = meter.hold(d);
   Wiring::Node last = 0;
   for (std::size_t t = 0; t < n; ++t) {
     std::vector<double> sum(d);
     add_product(X.data() + t * d_in, W_x.data(), d_in, std::span(sum), meter);
     add_product(state.data(), W_h.data(), d, std::span(sum), meter);
-    for (std::size_t c = 0; c < d; ++c) states(t, c) = state[c] = static_cast<T>(std::tanh(sum[c]));
+    for (std::size_t c = 0; c < d; ++c) states(t, c) = state[c] = static_cast<double>(std::tanh(sum[c]));
 
     const auto step = meter.operation();
     if (t > 0) meter.read(step, last);
@@ -45,12 +43,11 @@ Tensor<T, 2> recurrence(const Tensor<T, 2>& X, const Tensor<T, 2>& W_x, const Te
   return states;
 }
 
-template <class T>
-Tensor<T, 2> convolution(const Tensor<T, 2>& X, const Tensor<T, 3>& W, Meter& meter) {
+Tensor<2> convolution(const Tensor<2>& X, const Tensor<3>& W, Meter& meter) {
   const std::size_t n = X.shape(0), width = W.shape(0), d_in = W.shape(1), d = W.shape(2);
   if (X.shape(1) != d_in || width % 2 == 0)
     throw shape_mismatch("convolution", "X", X, "W", W, "the inner axes must match, and the width be odd");
-  Tensor<T, 2> output({n, d});
+  Tensor<2> output({n, d});
   for (std::size_t i = 0; i < n; ++i) {
     std::vector<double> sum(d);
     const auto mixing = meter.operation();
@@ -62,15 +59,10 @@ Tensor<T, 2> convolution(const Tensor<T, 2>& X, const Tensor<T, 3>& W, Meter& me
     }
     meter.deliver(mixing, i);
     std::transform(sum.begin(), sum.end(), output.data() + i * d,
-                   [](double element) { return static_cast<T>(element); });
+                   [](double element) { return static_cast<double>(element); });
   }
   return output;
 }
 
-#define INSTANTIATE(T)                                                                                     \
-  template Tensor<T, 2> recurrence(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&, Meter&); \
-  template Tensor<T, 2> convolution(const Tensor<T, 2>&, const Tensor<T, 3>&, Meter&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

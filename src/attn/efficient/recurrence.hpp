@@ -11,14 +11,12 @@ namespace attn {
 /// A recurrent layer (Elman 1990): h_t = tanh(x_t W_x + h_{t−1} W_h), h_0 = 0. X [n×d_in], W_x [d_in×d],
 /// W_h [d×d] → the states h_1, …, h_n [n×d]. Throws std::invalid_argument, with both shapes, where they do
 /// not match.
-template <class T>
-Tensor<T, 2> recurrence(const Tensor<T, 2>& X, const Tensor<T, 2>& W_x, const Tensor<T, 2>& W_h,
+Tensor<2> recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h,
                         Meter& meter);
 
 /// A convolution along the tokens: y_i = Σ_o x_{i+o} W_o, where o goes from −(width − 1)/2 to (width − 1)/2
 /// and there is nothing beyond the ends. X [n×d_in], W [width×d_in×d], width odd → [n×d]. Throws
 /// std::invalid_argument where that does not fit.
-template <class T>
-Tensor<T, 2> convolution(const Tensor<T, 2>& X, const Tensor<T, 3>& W, Meter& meter);
+Tensor<2> convolution(const Tensor<2>& X, const Tensor<3>& W, Meter& meter);
 
 }  // namespace attn

@@ -10,13 +10,13 @@ namespace attn {
 namespace {
 
 /// Queries begin, …, end − 1. Their scores are held until the weights have been given to `keep`.
-template <class T, class Keep>
-void attend_queries(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V, const KeyLists& keys,
-                    std::size_t begin, std::size_t end, Tensor<T, 2>& output, Meter& meter, Keep keep) {
+template <class Keep>
+void attend_queries(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys,
+                    std::size_t begin, std::size_t end, Tensor<2>& output, Meter& meter, Keep keep) {
   std::size_t pairs = 0;
   for (std::size_t i = begin; i < end; ++i) pairs += keys[i].size();
-  auto weights = meter.hold<T>(pairs);
-  const KeysAndValues<T> from = {K.data(), V.data(), K.shape(1), V.shape(1)};
+  auto weights = meter.hold(pairs);
+  const KeysAndValues from = {K.data(), V.data(), K.shape(1), V.shape(1)};
   std::size_t done = 0;
   for (std::size_t i = begin; i < end; ++i) {
     attend(Q.data() + i * from.d_k, from, std::span(keys[i]), weights.part(done, keys[i].size()),
@@ -29,47 +29,36 @@ void attend_queries(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T
 
 }  // namespace
 
-template <class T>
-SparseAttention<T> sparse_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
+SparseAttention sparse_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V,
                                     const KeyLists& keys, Meter& meter) {
   require_fitting("sparse_attention", Q, K, V);
   require_listed("sparse_attention", keys, Q.shape(0), K.shape(0));
-  SparseAttention<T> attention;
-  attention.output = Tensor<T, 2>({Q.shape(0), V.shape(1)});
+  SparseAttention attention;
+  attention.output = Tensor<2>({Q.shape(0), V.shape(1)});
   attend_queries(Q, K, V, keys, 0, Q.shape(0), attention.output, meter,
-                 [&](std::span<T> weights) { attention.weights.assign(weights.begin(), weights.end()); });
+                 [&](std::span<double> weights) { attention.weights.assign(weights.begin(), weights.end()); });
   return attention;
 }
 
-template <class T>
-Tensor<T, 2> scatter(const SparseAttention<T>& attention, const KeyLists& keys, std::size_t n_k) {
-  Tensor<T, 2> square({keys.size(), n_k}, T{0});
+Tensor<2> scatter(const SparseAttention& attention, const KeyLists& keys, std::size_t n_k) {
+  Tensor<2> square({keys.size(), n_k}, double{0});
   auto weight = attention.weights.begin();
   for (std::size_t i = 0; i < keys.size(); ++i)
     for (const std::size_t j : keys[i]) square(i, j) = *weight++;
   return square;
 }
 
-template <class T>
-Tensor<T, 2> chunked_attention(const Tensor<T, 2>& Q, const Tensor<T, 2>& K, const Tensor<T, 2>& V,
+Tensor<2> chunked_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V,
                                const KeyLists& keys, std::size_t chunk, Meter& meter) {
   require_fitting("chunked_attention", Q, K, V);
   require_listed("chunked_attention", keys, Q.shape(0), K.shape(0));
   if (chunk == 0) throw std::invalid_argument("[chunked_attention] a chunk of 0 queries has no end");
-  Tensor<T, 2> output({Q.shape(0), V.shape(1)});
+  Tensor<2> output({Q.shape(0), V.shape(1)});
   for (std::size_t begin = 0; begin < Q.shape(0); begin += std::min(chunk, Q.shape(0) - begin))
     attend_queries(Q, K, V, keys, begin, begin + std::min(chunk, Q.shape(0) - begin), output, meter,
-                   [](std::span<T>) {});
+                   [](std::span<double>) {});
   return output;
 }
 
-#define INSTANTIATE(T)                                                                                   \
-  template SparseAttention<T> sparse_attention(const Tensor<T, 2>&, const Tensor<T, 2>&,                 \
-                                               const Tensor<T, 2>&, const KeyLists&, Meter&);            \
-  template Tensor<T, 2> scatter(const SparseAttention<T>&, const KeyLists&, std::size_t);                \
-  template Tensor<T, 2> chunked_attention(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&, \
-                                          const KeyLists&, std::size_t, Meter&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

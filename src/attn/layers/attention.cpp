@@ -9,12 +9,12 @@
 
 namespace attn {
 
-template <class T, std::size_t N>
-Attention<T, N> scaled_dot_product_attention(const Tensor<T, N>& Q, const Tensor<T, N>& K,
-                                             const Tensor<T, N>& V,
-                                             const std::optional<Tensor<bool, 3>>& mask, double temperature) {
+template <std::size_t N>
+Attention<N> scaled_dot_product_attention(const Tensor<N>& Q, const Tensor<N>& K,
+                                             const Tensor<N>& V,
+                                             const std::optional<Mask<3>>& mask, double temperature) {
   const auto d_k = static_cast<double>(Q.shape().back());
-  Attention<T, N> attention;
+  Attention<N> attention;
   attention.scores = matmul(Q, transpose(K));
   attention.scaled = divide(attention.scores, std::sqrt(d_k) * temperature);
   if (mask) attention.masked = apply_mask(attention.scaled, *mask);
@@ -23,13 +23,13 @@ Attention<T, N> scaled_dot_product_attention(const Tensor<T, N>& Q, const Tensor
   return attention;
 }
 
-template <class T, std::size_t N>
-AttentionGradients<T, N> scaled_dot_product_attention_backward(const Tensor<T, N>& d_output,
-                                                               const Attention<T, N>& attention,
-                                                               const Tensor<T, N>& Q, const Tensor<T, N>& K,
-                                                               const Tensor<T, N>& V, double temperature) {
+template <std::size_t N>
+AttentionGradients<N> scaled_dot_product_attention_backward(const Tensor<N>& d_output,
+                                                               const Attention<N>& attention,
+                                                               const Tensor<N>& Q, const Tensor<N>& K,
+                                                               const Tensor<N>& V, double temperature) {
   const auto d_k = static_cast<double>(Q.shape().back());
-  AttentionGradients<T, N> gradients;
+  AttentionGradients<N> gradients;
   gradients.d_V = matmul(transpose(attention.weights), d_output);
   gradients.d_weights = matmul(d_output, transpose(V));
   gradients.d_scaled = softmax_backward(attention.weights, gradients.d_weights);
@@ -39,16 +39,9 @@ AttentionGradients<T, N> scaled_dot_product_attention_backward(const Tensor<T, N
   return gradients;
 }
 
-#define INSTANTIATE(T, N)                                                                               \
-  template Attention<T, N> scaled_dot_product_attention(const Tensor<T, N>&, const Tensor<T, N>&,       \
-                                                        const Tensor<T, N>&,                            \
-                                                        const std::optional<Tensor<bool, 3>>&, double); \
-  template AttentionGradients<T, N> scaled_dot_product_attention_backward(                              \
-      const Tensor<T, N>&, const Attention<T, N>&, const Tensor<T, N>&, const Tensor<T, N>&,            \
-      const Tensor<T, N>&, double);
-INSTANTIATE(float, 3)
-INSTANTIATE(float, 4)
-INSTANTIATE(double, 3)
-INSTANTIATE(double, 4)
+template Attention<3> scaled_dot_product_attention(const Tensor<3>&, const Tensor<3>&, const Tensor<3>&, const std::optional<Mask<3>>&, double);
+template AttentionGradients<3> scaled_dot_product_attention_backward( const Tensor<3>&, const Attention<3>&, const Tensor<3>&, const Tensor<3>&, const Tensor<3>&, double);
+template Attention<4> scaled_dot_product_attention(const Tensor<4>&, const Tensor<4>&, const Tensor<4>&, const std::optional<Mask<3>>&, double);
+template AttentionGradients<4> scaled_dot_product_attention_backward( const Tensor<4>&, const Attention<4>&, const Tensor<4>&, const Tensor<4>&, const Tensor<4>&, double);
 
 }  // namespace attn

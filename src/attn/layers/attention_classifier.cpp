@@ -8,12 +8,11 @@
 
 namespace attn {
 
-template <class T>
-AttentionClassifier<T> attention_classifier(const Tensor<T, 3>& encoded,
-                                            const AttentionClassifierWeights<T>& weights, std::size_t heads,
+AttentionClassifier attention_classifier(const Tensor<3>& encoded,
+                                            const AttentionClassifierWeights& weights, std::size_t heads,
                                             const std::vector<std::size_t>& lengths) {
   const std::optional mask = padding_mask(lengths, encoded.shape(1), encoded.shape(1));
-  AttentionClassifier<T> result;
+  AttentionClassifier result;
   result.attention = multihead_attention(encoded, encoded, weights.attention, heads, heads, mask);
   result.residual = add(encoded, result.attention.output);
   result.normalized = layer_norm(result.residual, weights.norm.gain, weights.norm.bias);
@@ -23,11 +22,5 @@ AttentionClassifier<T> attention_classifier(const Tensor<T, 3>& encoded,
   return result;
 }
 
-#define INSTANTIATE(T)                                                                                    \
-  template AttentionClassifier<T> attention_classifier(const Tensor<T, 3>&,                               \
-                                                       const AttentionClassifierWeights<T>&, std::size_t, \
-                                                       const std::vector<std::size_t>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

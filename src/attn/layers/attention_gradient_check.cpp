@@ -17,7 +17,7 @@ namespace attn {
 
 namespace {
 
-using Matrices = Tensor<double, 3>;
+using Matrices = Tensor<3>;
 using Function = std::function<Matrices(const Matrices&)>;
 
 /// How far a step moves a scaled score at most. A central difference is off by the square of that, and
@@ -27,12 +27,11 @@ constexpr double score_step = 1e-5;
 /// Multiply-adds that are done in a moment.
 constexpr double affordable = 1 << 27;
 
-template <class T>
-AttentionInputs<double> in_float64(const AttentionInputs<T>& in) {
-  return {as_float64(in.Q), as_float64(in.K), as_float64(in.V), in.mask};
+AttentionInputs in_float64(const AttentionInputs& in) {
+  return {in.Q, in.K, in.V, in.mask};
 }
 
-double multiply_adds(const AttentionInputs<double>& in) {
+double multiply_adds(const AttentionInputs& in) {
   return static_cast<double>(in.Q.size() * in.K.shape(1)) + static_cast<double>(in.V.size() * in.Q.shape(1));
 }
 
@@ -59,12 +58,11 @@ double sum_of_largest(const Matrices& x) {
 
 }  // namespace
 
-template <class T>
-AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& inputs, double temperature,
-                                                 const Tensor<T, 3>& d_output,
-                                                 const AttentionGradients<T, 3>& gradients, Random& random) {
+AttentionGradientCheck check_attention_gradients(const AttentionInputs& inputs, double temperature,
+                                                 const Tensor<3>& d_output,
+                                                 const AttentionGradients<3>& gradients, Random& random) {
   const auto in = in_float64(inputs);
-  const auto d_out = as_float64(d_output);
+  const auto d_out = d_output;
   const double divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
   const auto forward = scaled_dot_product_attention(in.Q, in.K, in.V, in.mask, temperature);
   const auto d_weights = matmul(d_out, transpose(in.V));
@@ -75,7 +73,7 @@ AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& input
 
   const double largest_score = max_abs(forward.scaled) + max_abs(in.Q) * max_abs(in.K) / divisor;
   const double rounding = std::numeric_limits<double>::epsilon() / score_step +
-                          static_cast<double>(std::numeric_limits<T>::epsilon());
+                          static_cast<double>(std::numeric_limits<double>::epsilon());
   const double tolerance = score_step * score_step + 4.0 * rounding * (1.0 + largest_score);
 
   /// `slope` is how far L moves at most where x moves by 1.
@@ -85,12 +83,12 @@ AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& input
         result.entry_by_entry ? deviation_entry_by_entry(one) : deviation_along(one, direction);
     result.deviations.push_back({name, deviation, slope * tolerance});
   };
-  const auto check_linear = [&](const char* name, const Matrices& x, const Tensor<T, 3>& gradient,
+  const auto check_linear = [&](const char* name, const Matrices& x, const Tensor<3>& gradient,
                                 const Function& output_of, double slope) {
-    check(name, {output_of, x, d_out, as_float64(gradient), 1.0}, random_signs(random, x.shape()), slope);
+    check(name, {output_of, x, d_out, gradient, 1.0}, random_signs(random, x.shape()), slope);
   };
   /// `scaled_of` is linear; `reach` is how far a scaled score moves at most where one entry of x moves by 1.
-  const auto check_through_softmax = [&](const char* name, const Matrices& x, const Tensor<T, 3>& gradient,
+  const auto check_through_softmax = [&](const char* name, const Matrices& x, const Tensor<3>& gradient,
                                          const Function& scaled_of, double reach) {
     const auto direction = random_signs(random, x.shape());
     if (!result.entry_by_entry) reach = max_abs(scaled_of(direction));
@@ -98,7 +96,7 @@ AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& input
       const auto scaled = scaled_of(moved);
       return matmul(softmax(in.mask ? apply_mask(scaled, *in.mask) : scaled), in.V);
     };
-    check(name, {output_of, x, d_out, as_float64(gradient), score_step / reach}, direction,
+    check(name, {output_of, x, d_out, gradient, score_step / reach}, direction,
           sum_of_largest(d_weights) * reach);
   };
 
@@ -124,10 +122,5 @@ AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& input
   return result;
 }
 
-#define INSTANTIATE(T)                                       \
-  template AttentionGradientCheck check_attention_gradients( \
-      const AttentionInputs<T>&, double, const Tensor<T, 3>&, const AttentionGradients<T, 3>&, Random&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

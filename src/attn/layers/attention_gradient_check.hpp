@@ -26,9 +26,8 @@ struct AttentionGradientCheck {
 /// along one direction of random signs for each tensor. A step moves no scaled score by more than 1e-5,
 /// whatever the scale of the scores.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
-template <class T>
-AttentionGradientCheck check_attention_gradients(const AttentionInputs<T>& inputs, double temperature,
-                                                 const Tensor<T, 3>& d_output,
-                                                 const AttentionGradients<T, 3>& gradients, Random& random);
+AttentionGradientCheck check_attention_gradients(const AttentionInputs& inputs, double temperature,
+                                                 const Tensor<3>& d_output,
+                                                 const AttentionGradients<3>& gradients, Random& random);
 
 }  // namespace attn

@@ -15,8 +15,7 @@
 
 namespace attn {
 
-template <class T>
-Tensor<T, 3> embed_tokens(const Tensor<T, 2>& embedding, const Tensor<T, 2>& positions,
+Tensor<3> embed_tokens(const Tensor<2>& embedding, const Tensor<2>& positions,
                           const std::vector<std::size_t>& tokens, std::size_t first) {
   const auto d_model = embedding.shape(1);
   if (positions.shape(1) != d_model)
@@ -26,7 +25,7 @@ Tensor<T, 3> embed_tokens(const Tensor<T, 2>& embedding, const Tensor<T, 2>& pos
     throw std::invalid_argument(
         fmt::format("[embed_tokens] positions has {} rows but the last token stands at {}",
                     positions.shape(0), first + tokens.size() - 1));
-  Tensor<T, 3> x({1, tokens.size(), d_model});
+  Tensor<3> x({1, tokens.size(), d_model});
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] >= embedding.shape(0))
       throw std::invalid_argument(fmt::format("[embed_tokens] embedding has {} rows but there is a token {}",
@@ -36,11 +35,10 @@ Tensor<T, 3> embed_tokens(const Tensor<T, 2>& embedding, const Tensor<T, 2>& pos
   return x;
 }
 
-template <class T>
-CausalDecoder<T> causal_decoder(const Tensor<T, 3>& x, const CausalDecoderWeights<T>& weights) {
+CausalDecoder causal_decoder(const Tensor<3>& x, const CausalDecoderWeights& weights) {
   const auto n = x.shape(1);
   const std::optional mask = repeat_mask(causal_mask(n, n), x.shape(0));
-  CausalDecoder<T> result{.layers = {}, .hidden = x, .logits = {}};
+  CausalDecoder result{.layers = {}, .hidden = x, .logits = {}};
   for (const auto& layer : weights.layers) {
     result.layers.push_back(
         multihead_attention(result.hidden, result.hidden, layer, weights.heads, weights.kv_heads, mask));
@@ -50,9 +48,8 @@ CausalDecoder<T> causal_decoder(const Tensor<T, 3>& x, const CausalDecoderWeight
   return result;
 }
 
-template <class T>
-double deviation_from_full_pass(const std::vector<Tensor<T, 2>>& logits_by_step,
-                                const CausalDecoder<T>& full) {
+double deviation_from_full_pass(const std::vector<Tensor<2>>& logits_by_step,
+                                const CausalDecoder& full) {
   const auto rows = full.logits.shape(1), steps = logits_by_step.size();
   if (steps > rows)
     throw std::invalid_argument(fmt::format(
@@ -64,18 +61,9 @@ double deviation_from_full_pass(const std::vector<Tensor<T, 2>>& logits_by_step,
   return largest;
 }
 
-template <class T>
-std::size_t greedy_token(const Tensor<T, 2>& logits) {
+std::size_t greedy_token(const Tensor<2>& logits) {
   return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-#define INSTANTIATE(T)                                                                                 \
-  template Tensor<T, 3> embed_tokens(const Tensor<T, 2>&, const Tensor<T, 2>&,                         \
-                                     const std::vector<std::size_t>&, std::size_t);                    \
-  template CausalDecoder<T> causal_decoder(const Tensor<T, 3>&, const CausalDecoderWeights<T>&);       \
-  template double deviation_from_full_pass(const std::vector<Tensor<T, 2>>&, const CausalDecoder<T>&); \
-  template std::size_t greedy_token(const Tensor<T, 2>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

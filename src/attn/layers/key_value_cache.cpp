@@ -14,14 +14,13 @@ namespace {
 
 /// The rows of each head of `more` behind those of `x`: [batch×head×n×d], [batch×head×new×d] →
 /// [batch×head×(n+new)×d].
-template <class T>
-Tensor<T, 4> append_rows(const std::string& name, const Tensor<T, 4>& x, const Tensor<T, 4>& more) {
+Tensor<4> append_rows(const std::string& name, const Tensor<4>& x, const Tensor<4>& more) {
   const auto [batch, heads, n, d] = x.shape();
   const auto added = more.shape(2);
   if (more.shape() != std::array{batch, heads, added, d})
     throw shape_mismatch("KeyValueCache", "the cache", x, name, more,
                          "all axes but that of the tokens must match");
-  Tensor<T, 4> result({batch, heads, n + added, d});
+  Tensor<4> result({batch, heads, n + added, d});
   auto end = result.begin();
   for (std::size_t head = 0; head < batch * heads; ++head) {
     end = std::copy_n(x.data() + head * n * d, n * d, end);
@@ -32,12 +31,10 @@ Tensor<T, 4> append_rows(const std::string& name, const Tensor<T, 4>& x, const T
 
 }  // namespace
 
-template <class T>
-KeyValueCache<T>::KeyValueCache(std::size_t batch, std::size_t kv_heads, std::size_t d_k, std::size_t d_v)
+KeyValueCache::KeyValueCache(std::size_t batch, std::size_t kv_heads, std::size_t d_k, std::size_t d_v)
     : keys_({batch, kv_heads, 0, d_k}), values_({batch, kv_heads, 0, d_v}) {}
 
-template <class T>
-void KeyValueCache<T>::append(const Tensor<T, 4>& keys, const Tensor<T, 4>& values) {
+void KeyValueCache::append(const Tensor<4>& keys, const Tensor<4>& values) {
   if (keys.shape(2) != values.shape(2))
     throw shape_mismatch("KeyValueCache", "keys", keys, "values", values,
                          "there must be a value for each key");
@@ -46,11 +43,10 @@ void KeyValueCache<T>::append(const Tensor<T, 4>& keys, const Tensor<T, 4>& valu
   keys_ = std::move(all_keys);
 }
 
-template <class T>
-MultiHeadAttention<T> cached_multihead_attention(const Tensor<T, 3>& X, const MultiHeadWeights<T>& weights,
-                                                 std::size_t heads, KeyValueCache<T>& cache) {
+MultiHeadAttention cached_multihead_attention(const Tensor<3>& X, const MultiHeadWeights& weights,
+                                                 std::size_t heads, KeyValueCache& cache) {
   const auto kv_heads = cache.keys().shape(1);
-  MultiHeadAttention<T> result;
+  MultiHeadAttention result;
   result.Q = linear(X, weights.W_Q);
   result.K = linear(X, weights.W_K);
   result.V = linear(X, weights.W_V);
@@ -66,11 +62,5 @@ MultiHeadAttention<T> cached_multihead_attention(const Tensor<T, 3>& X, const Mu
   return result;
 }
 
-#define INSTANTIATE(T)                                                                                       \
-  template class KeyValueCache<T>;                                                                           \
-  template MultiHeadAttention<T> cached_multihead_attention(const Tensor<T, 3>&, const MultiHeadWeights<T>&, \
-                                                            std::size_t, KeyValueCache<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

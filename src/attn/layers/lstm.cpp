@@ -21,17 +21,15 @@ double sigmoid(double x) {
 }
 
 /// Adds W x to the four gates of one unit, in order.
-template <class T>
-void add_products(const Tensor<T, 2>& W, std::size_t unit, const T* x, std::array<double, 4>& gates) {
+void add_products(const Tensor<2>& W, std::size_t unit, const double* x, std::array<double, 4>& gates) {
   const std::size_t width = W.shape(1), block = W.shape(0) / 4 * width;
-  const T* row = W.data() + unit * width;
+  const double* row = W.data() + unit * width;
   for (std::size_t k = 0; k < width; ++k)
     for (std::size_t gate = 0; gate < 4; ++gate)
       gates[gate] += static_cast<double>(row[gate * block + k]) * static_cast<double>(x[k]);
 }
 
-template <class T>
-void check_shapes(const Tensor<T, 2>& x, const LstmState<T>& before, const LstmWeights<T>& weights) {
+void check_shapes(const Tensor<2>& x, const LstmState& before, const LstmWeights& weights) {
   const auto& [W_ih, W_hh, b_ih, b_hh] = weights;
   if (W_ih.shape(1) != x.shape(1))
     throw shape_mismatch("lstm_cell", "x", x, "W_ih", W_ih, "the last axes must match");
@@ -54,25 +52,21 @@ std::vector<std::size_t> reading_order(std::size_t length, Direction direction) 
   return order;
 }
 
-template <class T>
-void copy_row(const Tensor<T, 2>& from, std::size_t b, Tensor<T, 3>& to, std::size_t t) {
+void copy_row(const Tensor<2>& from, std::size_t b, Tensor<3>& to, std::size_t t) {
   std::copy_n(&from(b, 0), from.shape(1), &to(b, t, 0));
 }
 
-template <class T>
-void copy_row(const Tensor<T, 2>& from, std::size_t b, Tensor<T, 2>& to) {
+void copy_row(const Tensor<2>& from, std::size_t b, Tensor<2>& to) {
   std::copy_n(&from(b, 0), from.shape(1), &to(b, 0));
 }
 
 /// Row t of sample b alone: [1×d].
-template <class T>
-Tensor<T, 2> row_of(const Tensor<T, 3>& x, std::size_t b, std::size_t t) {
+Tensor<2> row_of(const Tensor<3>& x, std::size_t b, std::size_t t) {
   const auto step = step_of(x, t);
   return rows(step, b, b + 1);
 }
 
-template <class T>
-void check_lengths(const char* op, const Tensor<T, 3>& x, const std::vector<std::size_t>& lengths) {
+void check_lengths(const char* op, const Tensor<3>& x, const std::vector<std::size_t>& lengths) {
   const auto longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   if (lengths.size() == x.shape(0) && longest <= x.shape(1)) return;
   throw std::invalid_argument(
@@ -82,17 +76,15 @@ void check_lengths(const char* op, const Tensor<T, 3>& x, const std::vector<std:
 
 }  // namespace
 
-template <class T>
-LstmState<T> zero_state(std::size_t batch, std::size_t hidden) {
-  return {xt::zeros<T>({batch, hidden}), xt::zeros<T>({batch, hidden})};
+LstmState zero_state(std::size_t batch, std::size_t hidden) {
+  return {xt::zeros<double>({batch, hidden}), xt::zeros<double>({batch, hidden})};
 }
 
-template <class T>
-LstmStep<T> lstm_cell(const Tensor<T, 2>& x, const LstmState<T>& before, const LstmWeights<T>& weights) {
+LstmStep lstm_cell(const Tensor<2>& x, const LstmState& before, const LstmWeights& weights) {
   check_shapes(x, before, weights);
   const auto shape = before.h.shape();
   const std::size_t hidden = shape[1];
-  LstmStep<T> step;
+  LstmStep step;
   for (auto* tensor : {&step.i, &step.f, &step.g, &step.o, &step.c, &step.h}) tensor->resize(shape);
   for (std::size_t b = 0; b < shape[0]; ++b)
     for (std::size_t unit = 0; unit < hidden; ++unit) {
@@ -102,24 +94,23 @@ LstmStep<T> lstm_cell(const Tensor<T, 2>& x, const LstmState<T>& before, const L
       for (std::size_t gate = 0; gate < 4; ++gate)
         gates[gate] += static_cast<double>(weights.b_ih(gate * hidden + unit)) +
                        static_cast<double>(weights.b_hh(gate * hidden + unit));
-      const T i = step.i(b, unit) = static_cast<T>(sigmoid(gates[0]));
-      const T f = step.f(b, unit) = static_cast<T>(sigmoid(gates[1]));
-      const T g = step.g(b, unit) = static_cast<T>(std::tanh(gates[2]));
-      const T o = step.o(b, unit) = static_cast<T>(sigmoid(gates[3]));
-      const T c = step.c(b, unit) = f * before.c(b, unit) + i * g;
-      step.h(b, unit) = o * static_cast<T>(std::tanh(static_cast<double>(c)));
+      const double i = step.i(b, unit) = static_cast<double>(sigmoid(gates[0]));
+      const double f = step.f(b, unit) = static_cast<double>(sigmoid(gates[1]));
+      const double g = step.g(b, unit) = static_cast<double>(std::tanh(gates[2]));
+      const double o = step.o(b, unit) = static_cast<double>(sigmoid(gates[3]));
+      const double c = step.c(b, unit) = f * before.c(b, unit) + i * g;
+      step.h(b, unit) = o * static_cast<double>(std::tanh(static_cast<double>(c)));
     }
   return step;
 }
 
-template <class T>
-Lstm<T> lstm(const Tensor<T, 3>& x, const LstmState<T>& initial, const LstmWeights<T>& weights,
+Lstm lstm(const Tensor<3>& x, const LstmState& initial, const LstmWeights& weights,
              const std::vector<std::size_t>& lengths, Direction direction) {
   check_lengths("lstm", x, lengths);
   const std::size_t batch = x.shape(0), n = x.shape(1);
-  Lstm<T> run;
+  Lstm run;
   for (auto* tensor : {&run.i, &run.f, &run.g, &run.o, &run.c, &run.h})
-    *tensor = xt::zeros<T>({batch, n, weights.hidden()});
+    *tensor = xt::zeros<double>({batch, n, weights.hidden()});
   run.last = initial;
   for (const auto t : reading_order(n, direction)) {
     const auto step = lstm_cell(step_of(x, t), run.last, weights);
@@ -138,14 +129,13 @@ Lstm<T> lstm(const Tensor<T, 3>& x, const LstmState<T>& initial, const LstmWeigh
   return run;
 }
 
-template <class T>
-double deviation_from_cell(const Lstm<T>& run, const Tensor<T, 3>& x, const LstmState<T>& initial,
-                           const LstmWeights<T>& weights, const std::vector<std::size_t>& lengths,
+double deviation_from_cell(const Lstm& run, const Tensor<3>& x, const LstmState& initial,
+                           const LstmWeights& weights, const std::vector<std::size_t>& lengths,
                            Direction direction) {
   check_lengths("deviation_from_cell", x, lengths);
   double deviation = 0.0;
   for (std::size_t b = 0; b < x.shape(0); ++b) {
-    LstmState<T> before = {rows(initial.h, b, b + 1), rows(initial.c, b, b + 1)};
+    LstmState before = {rows(initial.h, b, b + 1), rows(initial.c, b, b + 1)};
     for (const auto t : reading_order(lengths[b], direction)) {
       const auto step = lstm_cell(row_of(x, b, t), before, weights);
       before = {row_of(run.h, b, t), row_of(run.c, b, t)};
@@ -156,49 +146,36 @@ double deviation_from_cell(const Lstm<T>& run, const Tensor<T, 3>& x, const Lstm
   return deviation;
 }
 
-template <class T>
-Tensor<T, 3> kept_to_the_end(const Lstm<T>& run, const std::vector<std::size_t>& lengths,
+Tensor<3> kept_to_the_end(const Lstm& run, const std::vector<std::size_t>& lengths,
                              Direction direction) {
   check_lengths("kept_to_the_end", run.f, lengths);
-  Tensor<T, 3> kept = xt::zeros<T>(run.f.shape());
+  Tensor<3> kept = xt::zeros<double>(run.f.shape());
   for (std::size_t b = 0; b < kept.shape(0); ++b) {
     auto order = reading_order(lengths[b], direction);
     std::reverse(order.begin(), order.end());
     std::vector<double> product(kept.shape(2), 1.0);
     for (const auto t : order)
       for (std::size_t unit = 0; unit < product.size(); ++unit) {
-        kept(b, t, unit) = static_cast<T>(product[unit]);
+        kept(b, t, unit) = static_cast<double>(product[unit]);
         product[unit] *= static_cast<double>(run.f(b, t, unit));
       }
   }
   return kept;
 }
 
-template <class T>
-Tensor<T, 2> sum_of_kept(const Lstm<T>& run, const Tensor<T, 3>& kept) {
+Tensor<2> sum_of_kept(const Lstm& run, const Tensor<3>& kept) {
   const auto [batch, n, hidden] = kept.shape();
-  auto sum = Tensor<T, 2>::from_shape({batch, hidden});
+  auto sum = Tensor<2>::from_shape({batch, hidden});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t unit = 0; unit < hidden; ++unit) {
       double total = 0.0;
       for (std::size_t t = 0; t < n; ++t)
         total += static_cast<double>(kept(b, t, unit)) * static_cast<double>(run.i(b, t, unit)) *
                  static_cast<double>(run.g(b, t, unit));
-      sum(b, unit) = static_cast<T>(total);
+      sum(b, unit) = static_cast<double>(total);
     }
   return sum;
 }
 
-#define INSTANTIATE(T)                                                                                    \
-  template LstmState<T> zero_state(std::size_t, std::size_t);                                             \
-  template LstmStep<T> lstm_cell(const Tensor<T, 2>&, const LstmState<T>&, const LstmWeights<T>&);        \
-  template Lstm<T> lstm(const Tensor<T, 3>&, const LstmState<T>&, const LstmWeights<T>&,                  \
-                        const std::vector<std::size_t>&, Direction);                                      \
-  template double deviation_from_cell(const Lstm<T>&, const Tensor<T, 3>&, const LstmState<T>&,           \
-                                      const LstmWeights<T>&, const std::vector<std::size_t>&, Direction); \
-  template Tensor<T, 3> kept_to_the_end(const Lstm<T>&, const std::vector<std::size_t>&, Direction);      \
-  template Tensor<T, 2> sum_of_kept(const Lstm<T>&, const Tensor<T, 3>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

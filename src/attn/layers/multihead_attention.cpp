@@ -5,12 +5,11 @@
 
 namespace attn {
 
-template <class T>
-MultiHeadAttention<T> multihead_attention(const Tensor<T, 3>& X_query, const Tensor<T, 3>& X_key,
-                                          const MultiHeadWeights<T>& weights, std::size_t heads,
-                                          std::size_t kv_heads, const std::optional<Tensor<bool, 3>>& mask,
+MultiHeadAttention multihead_attention(const Tensor<3>& X_query, const Tensor<3>& X_key,
+                                          const MultiHeadWeights& weights, std::size_t heads,
+                                          std::size_t kv_heads, const std::optional<Mask<3>>& mask,
                                           double temperature) {
-  MultiHeadAttention<T> result;
+  MultiHeadAttention result;
   result.Q = linear(X_query, weights.W_Q);
   result.K = linear(X_key, weights.W_K);
   result.V = linear(X_key, weights.W_V);
@@ -24,11 +23,5 @@ MultiHeadAttention<T> multihead_attention(const Tensor<T, 3>& X_query, const Ten
   return result;
 }
 
-#define INSTANTIATE(T)                                                                                     \
-  template MultiHeadAttention<T> multihead_attention(const Tensor<T, 3>&, const Tensor<T, 3>&,             \
-                                                     const MultiHeadWeights<T>&, std::size_t, std::size_t, \
-                                                     const std::optional<Tensor<bool, 3>>&, double);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

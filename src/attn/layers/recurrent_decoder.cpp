@@ -10,69 +10,63 @@ namespace attn {
 
 namespace {
 
-template <class T>
-SourceAttention<T> attend_with(const Tensor<T, 2>& query, const PreparedSource<T>& source,
-                               const RecurrentDecoderWeights<T>& weights) {
+SourceAttention attend_with(const Tensor<2>& query, const PreparedSource& source,
+                               const RecurrentDecoderWeights& weights) {
   return attend_to_source(stack_steps(std::vector{query}), source, weights.attention);
 }
 
-template <class T>
-Tensor<T, 2> read_out(const Tensor<T, 2>& x, const RecurrentDecoderWeights<T>& weights) {
+Tensor<2> read_out(const Tensor<2>& x, const RecurrentDecoderWeights& weights) {
   return weights.b ? linear(x, weights.W, *weights.b) : linear(x, weights.W);
 }
 
 /// One tensor of every step, side by side.
-template <class T, class Part>
-auto stacked(const std::vector<RecurrentDecoderStep<T>>& steps, Part part) {
+template <class Part>
+auto stacked(const std::vector<RecurrentDecoderStep>& steps, Part part) {
   std::vector<std::decay_t<decltype(part(steps[0]))>> parts;
   for (const auto& step : steps) parts.push_back(part(step));
   return stack_steps(parts);
 }
 
-template <class T>
-Lstm<T> stacked_lstm(const std::vector<RecurrentDecoderStep<T>>& steps) {
-  const auto gather = [&](Tensor<T, 2> LstmStep<T>::*part) {
+Lstm stacked_lstm(const std::vector<RecurrentDecoderStep>& steps) {
+  const auto gather = [&](Tensor<2> LstmStep::*part) {
     return stacked(steps, [part](const auto& step) { return step.lstm.*part; });
   };
-  return {.i = gather(&LstmStep<T>::i),
-          .f = gather(&LstmStep<T>::f),
-          .g = gather(&LstmStep<T>::g),
-          .o = gather(&LstmStep<T>::o),
-          .c = gather(&LstmStep<T>::c),
-          .h = gather(&LstmStep<T>::h),
+  return {.i = gather(&LstmStep::i),
+          .f = gather(&LstmStep::f),
+          .g = gather(&LstmStep::g),
+          .o = gather(&LstmStep::o),
+          .c = gather(&LstmStep::c),
+          .h = gather(&LstmStep::h),
           .last = steps.back().lstm.state()};
 }
 
-template <class T>
-SourceAttention<T> stacked_attention(const std::vector<RecurrentDecoderStep<T>>& steps) {
-  const auto gather = [&](Tensor<T, 4> Attention<T, 4>::*part) {
+SourceAttention stacked_attention(const std::vector<RecurrentDecoderStep>& steps) {
+  const auto gather = [&](Tensor<4> Attention<4>::*part) {
     return stacked(steps, [part](const auto& step) { return step.source.attention.*part; });
   };
-  SourceAttention<T> all;
-  all.attention.scores = gather(&Attention<T, 4>::scores);
-  all.attention.scaled = gather(&Attention<T, 4>::scaled);
+  SourceAttention all;
+  all.attention.scores = gather(&Attention<4>::scores);
+  all.attention.scaled = gather(&Attention<4>::scaled);
   if (steps[0].source.attention.masked)
     all.attention.masked = stacked(steps, [](const auto& step) { return *step.source.attention.masked; });
-  all.attention.weights = gather(&Attention<T, 4>::weights);
-  all.attention.output = gather(&Attention<T, 4>::output);
+  all.attention.weights = gather(&Attention<4>::weights);
+  all.attention.output = gather(&Attention<4>::output);
   all.context = stacked(steps, [](const auto& step) { return step_of(step.source.context, 0); });
   return all;
 }
 
 /// The first of the largest numbers in row b.
-template <class T>
-std::size_t likeliest(const Tensor<T, 2>& logits, std::size_t b) {
-  const T* row = &logits(b, 0);
+std::size_t likeliest(const Tensor<2>& logits, std::size_t b) {
+  const double* row = &logits(b, 0);
   return static_cast<std::size_t>(std::max_element(row, row + logits.shape(1)) - row);
 }
 
 }  // namespace
 
-template <class T>
-RecurrentDecoderStep<T> decoder_step(const Tensor<T, 2>& y, const LstmState<T>& before,
-                                     const PreparedSource<T>& source,
-                                     const RecurrentDecoderWeights<T>& weights) {
-  RecurrentDecoderStep<T> step;
+RecurrentDecoderStep decoder_step(const Tensor<2>& y, const LstmState& before,
+                                     const PreparedSource& source,
+                                     const RecurrentDecoderWeights& weights) {
+  RecurrentDecoderStep step;
   if (weights.attends_first()) {
     step.query = before.h;
     step.source = attend_with(step.query, source, weights);
@@ -90,15 +84,14 @@ RecurrentDecoderStep<T> decoder_step(const Tensor<T, 2>& y, const LstmState<T>& 
   return step;
 }
 
-template <class T>
-RecurrentDecoder<T> recurrent_decoder(const Tensor<T, 3>& X_target, const LstmState<T>& initial,
-                                      const PreparedSource<T>& source,
-                                      const RecurrentDecoderWeights<T>& weights) {
-  std::vector<RecurrentDecoderStep<T>> steps;
+RecurrentDecoder recurrent_decoder(const Tensor<3>& X_target, const LstmState& initial,
+                                      const PreparedSource& source,
+                                      const RecurrentDecoderWeights& weights) {
+  std::vector<RecurrentDecoderStep> steps;
   for (std::size_t t = 0; t < X_target.shape(1); ++t)
     steps.push_back(
         decoder_step(step_of(X_target, t), t == 0 ? initial : steps.back().lstm.state(), source, weights));
-  RecurrentDecoder<T> all;
+  RecurrentDecoder all;
   all.queries = stacked(steps, [](const auto& step) { return step.query; });
   all.lstm = stacked_lstm(steps);
   all.source = stacked_attention(steps);
@@ -108,11 +101,10 @@ RecurrentDecoder<T> recurrent_decoder(const Tensor<T, 3>& X_target, const LstmSt
   return all;
 }
 
-template <class T>
-std::vector<std::vector<std::size_t>> decode_greedily(Tensor<T, 2> y, const LstmState<T>& initial,
-                                                      const PreparedSource<T>& source,
-                                                      const RecurrentDecoderWeights<T>& weights,
-                                                      const WrittenWith<T>& vocabulary,
+std::vector<std::vector<std::size_t>> decode_greedily(Tensor<2> y, const LstmState& initial,
+                                                      const PreparedSource& source,
+                                                      const RecurrentDecoderWeights& weights,
+                                                      const WrittenWith& vocabulary,
                                                       const std::vector<std::size_t>& most_steps) {
   std::vector<std::vector<std::size_t>> written(y.shape(0));
   const auto is_finished = [&](std::size_t b) {
@@ -135,17 +127,5 @@ std::vector<std::vector<std::size_t>> decode_greedily(Tensor<T, 2> y, const Lstm
   return written;
 }
 
-#define INSTANTIATE(T)                                                                                \
-  template RecurrentDecoderStep<T> decoder_step(const Tensor<T, 2>&, const LstmState<T>&,             \
-                                                const PreparedSource<T>&,                             \
-                                                const RecurrentDecoderWeights<T>&);                   \
-  template RecurrentDecoder<T> recurrent_decoder(const Tensor<T, 3>&, const LstmState<T>&,            \
-                                                 const PreparedSource<T>&,                            \
-                                                 const RecurrentDecoderWeights<T>&);                  \
-  template std::vector<std::vector<std::size_t>> decode_greedily(                                     \
-      Tensor<T, 2>, const LstmState<T>&, const PreparedSource<T>&, const RecurrentDecoderWeights<T>&, \
-      const WrittenWith<T>&, const std::vector<std::size_t>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

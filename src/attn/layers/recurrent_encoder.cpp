@@ -4,11 +4,10 @@
 
 namespace attn {
 
-template <class T>
-RecurrentEncoder<T> recurrent_encoder(const Tensor<T, 3>& X, const RecurrentEncoderWeights<T>& weights,
+RecurrentEncoder recurrent_encoder(const Tensor<3>& X, const RecurrentEncoderWeights& weights,
                                       const std::vector<std::size_t>& lengths) {
-  const auto initial = zero_state<T>(X.shape(0), weights.forward.hidden());
-  RecurrentEncoder<T> encoder;
+  const auto initial = zero_state(X.shape(0), weights.forward.hidden());
+  RecurrentEncoder encoder;
   encoder.forward = lstm(X, initial, weights.forward, lengths);
   encoder.states = encoder.forward.h;
   encoder.last = encoder.forward.last;
@@ -21,11 +20,5 @@ RecurrentEncoder<T> recurrent_encoder(const Tensor<T, 3>& X, const RecurrentEnco
   return encoder;
 }
 
-template RecurrentEncoder<float> recurrent_encoder(const Tensor<float, 3>&,
-                                                   const RecurrentEncoderWeights<float>&,
-                                                   const std::vector<std::size_t>&);
-template RecurrentEncoder<double> recurrent_encoder(const Tensor<double, 3>&,
-                                                    const RecurrentEncoderWeights<double>&,
-                                                    const std::vector<std::size_t>&);
 
 }  // namespace attn

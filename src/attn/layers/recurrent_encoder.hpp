@@ -10,25 +10,22 @@ namespace attn {
 
 /// An LSTM that reads a sentence from the left and, with weights for it, another one that reads it from the
 /// right (Schuster & Paliwal 1997). Both begin with a state of zeros. Instantiated for float and double.
-template <class T>
 struct RecurrentEncoderWeights {
-  LstmWeights<T> forward;
-  std::optional<LstmWeights<T>> reverse;
+  LstmWeights forward;
+  std::optional<LstmWeights> reverse;
 };
 
 /// `width` is the size of a state: that of one LSTM, or of both together.
-template <class T>
 struct RecurrentEncoder {
-  Lstm<T> forward;
-  std::optional<Lstm<T>> reverse;
-  Tensor<T, 3> states;  ///< forward.h, or [forward.h; reverse.h] [batch×n×width]
-  LstmState<T> last;    ///< of a real input, or the two last ones side by side [batch×width]
+  Lstm forward;
+  std::optional<Lstm> reverse;
+  Tensor<3> states;  ///< forward.h, or [forward.h; reverse.h] [batch×n×width]
+  LstmState last;    ///< of a real input, or the two last ones side by side [batch×width]
 };
 
 /// X is [batch×n×d_in], with `lengths[b]` real rows in sample b. Throws std::invalid_argument where the
 /// shapes do not match.
-template <class T>
-RecurrentEncoder<T> recurrent_encoder(const Tensor<T, 3>& X, const RecurrentEncoderWeights<T>& weights,
+RecurrentEncoder recurrent_encoder(const Tensor<3>& X, const RecurrentEncoderWeights& weights,
                                       const std::vector<std::size_t>& lengths);
 
 }  // namespace attn

@@ -16,60 +16,53 @@ namespace attn {
 namespace {
 
 /// x W, or x itself.
-template <class T>
-Tensor<T, 3> project(const Tensor<T, 3>& x, const std::optional<Tensor<T, 2>>& W) {
+Tensor<3> project(const Tensor<3>& x, const std::optional<Tensor<2>>& W) {
   return W ? linear(x, *W) : x;
 }
 
 /// v · tanh(qᵢ + kⱼ) for every pair, one after the other: no layer [query×key×d_a] is held.
-template <class T>
-Tensor<T, 4> additive_scores(const Tensor<T, 4>& Q, const Tensor<T, 4>& K, const Tensor<T, 1>& v) {
+Tensor<4> additive_scores(const Tensor<4>& Q, const Tensor<4>& K, const Tensor<1>& v) {
   const auto [batch, heads, n_q, d_a] = Q.shape();
   const std::size_t n_k = K.shape(2);
   if (K.shape(3) != d_a) throw shape_mismatch("additive_scores", "Q", Q, "K", K, "the last axes must match");
   if (v.size() != d_a) throw shape_mismatch("additive_scores", "Q", Q, "v", v, "the last axes must match");
-  Tensor<T, 4> scores({batch, heads, n_q, n_k});
+  Tensor<4> scores({batch, heads, n_q, n_k});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t h = 0; h < heads; ++h)
       for (std::size_t i = 0; i < n_q; ++i)
         for (std::size_t j = 0; j < n_k; ++j) {
-          const T* q = &Q(b, h, i, 0);
-          const T* k = &K(b, h, j, 0);
+          const double* q = &Q(b, h, i, 0);
+          const double* k = &K(b, h, j, 0);
           double sum = 0.0;
           for (std::size_t c = 0; c < d_a; ++c)
             sum +=
                 static_cast<double>(v(c)) * std::tanh(static_cast<double>(q[c]) + static_cast<double>(k[c]));
-          scores(b, h, i, j) = static_cast<T>(sum);
+          scores(b, h, i, j) = static_cast<double>(sum);
         }
   return scores;
 }
 
 }  // namespace
 
-template <class T>
-SourceAttentionWeights<T> bahdanau_attention(const Tensor<T, 2>& W_q, const Tensor<T, 2>& W_k,
-                                             const Tensor<T, 1>& v_a) {
+SourceAttentionWeights bahdanau_attention(const Tensor<2>& W_q, const Tensor<2>& W_k,
+                                             const Tensor<1>& v_a) {
   return {.W_Q = W_q, .W_K = W_k, .v_a = v_a};
 }
 
-template <class T>
-SourceAttentionWeights<T> luong_dot_attention() {
+SourceAttentionWeights luong_dot_attention() {
   return {};
 }
 
-template <class T>
-SourceAttentionWeights<T> luong_general_attention(const Tensor<T, 2>& W_a) {
+SourceAttentionWeights luong_general_attention(const Tensor<2>& W_a) {
   return {.W_Q = W_a};
 }
 
-template <class T>
-SourceAttentionWeights<T> luong_concat_attention(const Tensor<T, 2>& W_a, const Tensor<T, 1>& v_a) {
+SourceAttentionWeights luong_concat_attention(const Tensor<2>& W_a, const Tensor<1>& v_a) {
   const std::size_t hidden = W_a.shape(0) / 2;
   return {.W_Q = rows(W_a, 0, hidden), .W_K = rows(W_a, hidden, 2 * hidden), .v_a = v_a};
 }
 
-template <class T>
-SourceAttentionWeights<T> multihead_source_attention(const MultiHeadWeights<T>& weights, std::size_t heads) {
+SourceAttentionWeights multihead_source_attention(const MultiHeadWeights& weights, std::size_t heads) {
   return {.W_Q = weights.W_Q,
           .W_K = weights.W_K,
           .W_V = weights.W_V,
@@ -78,9 +71,8 @@ SourceAttentionWeights<T> multihead_source_attention(const MultiHeadWeights<T>& 
           .is_scaled = true};
 }
 
-template <class T>
-PreparedSource<T> prepare_source(const Tensor<T, 3>& states, const std::vector<std::size_t>& lengths,
-                                 const SourceAttentionWeights<T>& weights) {
+PreparedSource prepare_source(const Tensor<3>& states, const std::vector<std::size_t>& lengths,
+                                 const SourceAttentionWeights& weights) {
   const std::size_t n = states.shape(1);
   const bool is_padded =
       std::any_of(lengths.begin(), lengths.end(), [n](std::size_t length) { return length < n; });
@@ -89,11 +81,10 @@ PreparedSource<T> prepare_source(const Tensor<T, 3>& states, const std::vector<s
           .mask = is_padded ? std::optional(padding_mask(lengths, 1, n)) : std::nullopt};
 }
 
-template <class T>
-SourceAttention<T> attend_to_source(const Tensor<T, 3>& queries, const PreparedSource<T>& source,
-                                    const SourceAttentionWeights<T>& weights) {
+SourceAttention attend_to_source(const Tensor<3>& queries, const PreparedSource& source,
+                                    const SourceAttentionWeights& weights) {
   const auto Q = split_heads(project(queries, weights.W_Q), weights.heads);
-  SourceAttention<T> result;
+  SourceAttention result;
   auto& [scores, scaled, masked, shares, mixture] = result.attention;
   scores = weights.v_a ? additive_scores(Q, source.K, *weights.v_a) : matmul(Q, transpose(source.K));
   scaled = weights.is_scaled ? divide(scores, std::sqrt(static_cast<double>(Q.shape(3)))) : scores;
@@ -104,18 +95,5 @@ SourceAttention<T> attend_to_source(const Tensor<T, 3>& queries, const PreparedS
   return result;
 }
 
-#define INSTANTIATE(T)                                                                                    \
-  template SourceAttentionWeights<T> bahdanau_attention(const Tensor<T, 2>&, const Tensor<T, 2>&,         \
-                                                        const Tensor<T, 1>&);                             \
-  template SourceAttentionWeights<T> luong_dot_attention();                                               \
-  template SourceAttentionWeights<T> luong_general_attention(const Tensor<T, 2>&);                        \
-  template SourceAttentionWeights<T> luong_concat_attention(const Tensor<T, 2>&, const Tensor<T, 1>&);    \
-  template SourceAttentionWeights<T> multihead_source_attention(const MultiHeadWeights<T>&, std::size_t); \
-  template PreparedSource<T> prepare_source(const Tensor<T, 3>&, const std::vector<std::size_t>&,         \
-                                            const SourceAttentionWeights<T>&);                            \
-  template SourceAttention<T> attend_to_source(const Tensor<T, 3>&, const PreparedSource<T>&,             \
-                                               const SourceAttentionWeights<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

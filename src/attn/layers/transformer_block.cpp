@@ -9,12 +9,12 @@ namespace attn {
 namespace {
 
 /// Puts the residual connection and the layer norm around `f`.
-template <class T, class Function>
-Sublayer<T> sublayer(const Tensor<T, 3>& x, const LayerNormWeights<T>& weights, NormOrder order, Function f) {
-  const auto norm = [&](const Tensor<T, 3>& tensor) {
+template <class Function>
+Sublayer sublayer(const Tensor<3>& x, const LayerNormWeights& weights, NormOrder order, Function f) {
+  const auto norm = [&](const Tensor<3>& tensor) {
     return layer_norm(tensor, weights.gain, weights.bias);
   };
-  Sublayer<T> result;
+  Sublayer result;
   if (order == NormOrder::post) {
     result.residual = add(x, f(x));
     result.norm = norm(result.residual);
@@ -29,18 +29,17 @@ Sublayer<T> sublayer(const Tensor<T, 3>& x, const LayerNormWeights<T>& weights, 
 
 }  // namespace
 
-template <class T>
-TransformerBlock<T> transformer_block(const Tensor<T, 3>& X, const TransformerBlockWeights<T>& weights,
+TransformerBlock transformer_block(const Tensor<3>& X, const TransformerBlockWeights& weights,
                                       const TransformerBlockSettings& settings,
-                                      const std::optional<Tensor<bool, 3>>& mask,
-                                      const std::optional<Memory<T>>& memory) {
+                                      const std::optional<Mask<3>>& mask,
+                                      const std::optional<Memory>& memory) {
   if (memory.has_value() != (weights.cross && weights.norm_cross))
     throw std::invalid_argument(
         "[transformer_block] a memory and the weights of cross-attention need each other");
   const auto heads = settings.heads;
-  TransformerBlock<T> block;
+  TransformerBlock block;
 
-  block.sublayer_1 = sublayer(X, weights.norm_1, settings.norm, [&](const Tensor<T, 3>& x) {
+  block.sublayer_1 = sublayer(X, weights.norm_1, settings.norm, [&](const Tensor<3>& x) {
     block.attention = multihead_attention(x, x, weights.attention, heads, heads, mask);
     return block.attention.output;
   });
@@ -48,14 +47,14 @@ TransformerBlock<T> transformer_block(const Tensor<T, 3>& X, const TransformerBl
 
   if (memory) {
     block.sublayer_cross =
-        sublayer(block.output, *weights.norm_cross, settings.norm, [&](const Tensor<T, 3>& x) {
+        sublayer(block.output, *weights.norm_cross, settings.norm, [&](const Tensor<3>& x) {
           block.cross = multihead_attention(x, memory->X, *weights.cross, heads, heads, memory->mask);
           return block.cross->output;
         });
     block.output = block.sublayer_cross->output;
   }
 
-  block.sublayer_2 = sublayer(block.output, weights.norm_2, settings.norm, [&](const Tensor<T, 3>& x) {
+  block.sublayer_2 = sublayer(block.output, weights.norm_2, settings.norm, [&](const Tensor<3>& x) {
     block.feed_forward = feed_forward(x, weights.feed_forward, settings.activation);
     return block.feed_forward.output;
   });
@@ -63,11 +62,5 @@ TransformerBlock<T> transformer_block(const Tensor<T, 3>& X, const TransformerBl
   return block;
 }
 
-#define INSTANTIATE(T)                                                                         \
-  template TransformerBlock<T> transformer_block(                                              \
-      const Tensor<T, 3>&, const TransformerBlockWeights<T>&, const TransformerBlockSettings&, \
-      const std::optional<Tensor<bool, 3>>&, const std::optional<Memory<T>>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

@@ -9,15 +9,12 @@ namespace attn {
 enum class Activation { relu, gelu };
 
 /// max(0, x) (Nair & Hinton 2010).
-template <class T>
-Tensor<T, 3> relu(const Tensor<T, 3>& x);
+Tensor<3> relu(const Tensor<3>& x);
 
 /// x Φ(x), Φ the distribution function of the standard normal distribution (Hendrycks & Gimpel 2016), by erf
 /// and not by the tanh that approximates it: x/2 · (1 + erf(x / √2)).
-template <class T>
-Tensor<T, 3> gelu(const Tensor<T, 3>& x);
+Tensor<3> gelu(const Tensor<3>& x);
 
-template <class T>
-Tensor<T, 3> activate(Activation activation, const Tensor<T, 3>& x);
+Tensor<3> activate(Activation activation, const Tensor<3>& x);
 
 }  // namespace attn

@@ -11,63 +11,54 @@ namespace attn {
 namespace {
 
 /// f of each element, computed in float64 and rounded once to T.
-template <class T, class Source, std::size_t N, class Function>
-Tensor<T, N> map(const Tensor<Source, N>& x, Function f) {
-  Tensor<T, N> result(x.shape());
+template <class Source, std::size_t N, class Function>
+Tensor<N> map(const Array<Source, N>& x, Function f) {
+  Tensor<N> result(x.shape());
   std::transform(x.begin(), x.end(), result.begin(),
-                 [&](Source element) { return static_cast<T>(f(static_cast<double>(element))); });
+                 [&](Source element) { return static_cast<double>(f(static_cast<double>(element))); });
   return result;
 }
 
 }  // namespace
 
-template <class T, std::size_t N>
-Tensor<T, N> add(const Tensor<T, N>& x, const Tensor<T, N>& y) {
+template <std::size_t N>
+Tensor<N> add(const Tensor<N>& x, const Tensor<N>& y) {
   if (x.shape() != y.shape()) throw shape_mismatch("add", "x", x, "y", y, "the shapes must be equal");
-  Tensor<T, N> sum(x.shape());
-  std::transform(x.begin(), x.end(), y.begin(), sum.begin(), std::plus<T>());
+  Tensor<N> sum(x.shape());
+  std::transform(x.begin(), x.end(), y.begin(), sum.begin(), std::plus());
   return sum;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> divide(const Tensor<T, N>& x, double divisor) {
-  return map<T>(x, [divisor](double element) { return element / divisor; });
+template <std::size_t N>
+Tensor<N> divide(const Tensor<N>& x, double divisor) {
+  return map(x, [divisor](double element) { return element / divisor; });
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> shift(const Tensor<T, N>& x, double amount) {
-  return map<T>(x, [amount](double element) { return element + amount; });
+template <std::size_t N>
+Tensor<N> shift(const Tensor<N>& x, double amount) {
+  return map(x, [amount](double element) { return element + amount; });
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> tanh(const Tensor<T, N>& x) {
-  return map<T>(x, [](double element) { return std::tanh(element); });
+template <std::size_t N>
+Tensor<N> tanh(const Tensor<N>& x) {
+  return map(x, [](double element) { return std::tanh(element); });
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> cast(const Tensor<double, N>& x) {
-  return map<T>(x, [](double element) { return element; });
-}
-
-template <class T, std::size_t N>
-Tensor<double, N> as_float64(const Tensor<T, N>& x) {
-  return map<double>(x, [](double element) { return element; });
-}
-
-#define INSTANTIATE(T, N)                                              \
-  template Tensor<T, N> add(const Tensor<T, N>&, const Tensor<T, N>&); \
-  template Tensor<T, N> divide(const Tensor<T, N>&, double);           \
-  template Tensor<T, N> shift(const Tensor<T, N>&, double);            \
-  template Tensor<T, N> tanh(const Tensor<T, N>&);                     \
-  template Tensor<T, N> cast(const Tensor<double, N>&);                \
-  template Tensor<double, N> as_float64(const Tensor<T, N>&);
-INSTANTIATE(float, 1)
-INSTANTIATE(float, 2)
-INSTANTIATE(float, 3)
-INSTANTIATE(float, 4)
-INSTANTIATE(double, 1)
-INSTANTIATE(double, 2)
-INSTANTIATE(double, 3)
-INSTANTIATE(double, 4)
+template Tensor<1> add(const Tensor<1>&, const Tensor<1>&);
+template Tensor<1> divide(const Tensor<1>&, double);
+template Tensor<1> shift(const Tensor<1>&, double);
+template Tensor<1> tanh(const Tensor<1>&);
+template Tensor<2> add(const Tensor<2>&, const Tensor<2>&);
+template Tensor<2> divide(const Tensor<2>&, double);
+template Tensor<2> shift(const Tensor<2>&, double);
+template Tensor<2> tanh(const Tensor<2>&);
+template Tensor<3> add(const Tensor<3>&, const Tensor<3>&);
+template Tensor<3> divide(const Tensor<3>&, double);
+template Tensor<3> shift(const Tensor<3>&, double);
+template Tensor<3> tanh(const Tensor<3>&);
+template Tensor<4> add(const Tensor<4>&, const Tensor<4>&);
+template Tensor<4> divide(const Tensor<4>&, double);
+template Tensor<4> shift(const Tensor<4>&, double);
+template Tensor<4> tanh(const Tensor<4>&);
 
 }  // namespace attn

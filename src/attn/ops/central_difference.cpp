@@ -13,8 +13,8 @@ namespace {
 
 /// x + step · direction.
 template <std::size_t N>
-Tensor<double, N> moved(const Tensor<double, N>& x, const Tensor<double, N>& direction, double step) {
-  Tensor<double, N> result(x.shape());
+Tensor<N> moved(const Tensor<N>& x, const Tensor<N>& direction, double step) {
+  Tensor<N> result(x.shape());
   std::transform(x.begin(), x.end(), direction.begin(), result.begin(),
                  [step](double element, double change) { return element + step * change; });
   return result;
@@ -23,7 +23,7 @@ Tensor<double, N> moved(const Tensor<double, N>& x, const Tensor<double, N>& dir
 /// (L(x + h·direction) − L(x − h·direction)) / 2h. The outputs are subtracted before they are summed, which
 /// keeps the digits that a difference of two large sums would lose.
 template <std::size_t N>
-double central_difference(const GradientCheck<N>& check, const Tensor<double, N>& direction) {
+double central_difference(const GradientCheck<N>& check, const Tensor<N>& direction) {
   auto ahead = check.f(moved(check.x, direction, check.step));
   const auto behind = check.f(moved(check.x, direction, -check.step));
   std::transform(ahead.begin(), ahead.end(), behind.begin(), ahead.begin(), std::minus<>());
@@ -33,7 +33,7 @@ double central_difference(const GradientCheck<N>& check, const Tensor<double, N>
 }  // namespace
 
 template <std::size_t N>
-double deviation_along(const GradientCheck<N>& check, const Tensor<double, N>& direction) {
+double deviation_along(const GradientCheck<N>& check, const Tensor<N>& direction) {
   if (check.x.shape() != direction.shape())
     throw shape_mismatch("central_difference", "x", check.x, "direction", direction,
                          "the shapes must be equal");
@@ -43,7 +43,7 @@ double deviation_along(const GradientCheck<N>& check, const Tensor<double, N>& d
 
 template <std::size_t N>
 double deviation_entry_by_entry(const GradientCheck<N>& check) {
-  Tensor<double, N> direction = xt::zeros<double>(check.x.shape());
+  Tensor<N> direction = xt::zeros<double>(check.x.shape());
   double largest = 0.0;
   for (double& entry : direction) {
     entry = 1.0;
@@ -55,11 +55,11 @@ double deviation_entry_by_entry(const GradientCheck<N>& check) {
   return largest;
 }
 
-#define INSTANTIATE(N)                                               \
-  template double deviation_entry_by_entry(const GradientCheck<N>&); \
-  template double deviation_along(const GradientCheck<N>&, const Tensor<double, N>&);
-INSTANTIATE(2)
-INSTANTIATE(3)
-INSTANTIATE(4)
+template double deviation_entry_by_entry(const GradientCheck<2>&);
+template double deviation_along(const GradientCheck<2>&, const Tensor<2>&);
+template double deviation_entry_by_entry(const GradientCheck<3>&);
+template double deviation_along(const GradientCheck<3>&, const Tensor<3>&);
+template double deviation_entry_by_entry(const GradientCheck<4>&);
+template double deviation_along(const GradientCheck<4>&, const Tensor<4>&);
 
 }  // namespace attn

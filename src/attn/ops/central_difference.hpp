@@ -10,10 +10,10 @@ namespace attn {
 /// the only type in which small differences leave digits to look at.
 template <std::size_t N>
 struct GradientCheck {
-  std::function<Tensor<double, N>(const Tensor<double, N>&)> f;
-  Tensor<double, N> x;         ///< where the gradient was taken
-  Tensor<double, N> d_output;  ///< [shape of f(x)]: the loss is L(x) = Σ f(x) ∘ d_output
-  Tensor<double, N> gradient;  ///< [shape of x]: what ∂L/∂x is said to be
+  std::function<Tensor<N>(const Tensor<N>&)> f;
+  Tensor<N> x;         ///< where the gradient was taken
+  Tensor<N> d_output;  ///< [shape of f(x)]: the loss is L(x) = Σ f(x) ∘ d_output
+  Tensor<N> gradient;  ///< [shape of x]: what ∂L/∂x is said to be
   double step = 0.0;           ///< h, how far x is moved
 };
 
@@ -29,6 +29,6 @@ double deviation_entry_by_entry(const GradientCheck<N>& check);
 /// (L(x + h·direction) − L(x − h·direction)) / 2h|. Two evaluations of f for all entries together; with
 /// random signs as direction no wrong entry hides except by chance.
 template <std::size_t N>
-double deviation_along(const GradientCheck<N>& check, const Tensor<double, N>& direction);
+double deviation_along(const GradientCheck<N>& check, const Tensor<N>& direction);
 
 }  // namespace attn

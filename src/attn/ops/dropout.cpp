@@ -18,32 +18,29 @@ void require_probability(const char* op, double p) {
 }  // namespace
 
 template <std::size_t N>
-Tensor<std::int64_t, N> dropout_mask(Random& random, double p, const std::array<std::size_t, N>& shape) {
+Integers<N> dropout_mask(Random& random, double p, const std::array<std::size_t, N>& shape) {
   require_probability("dropout_mask", p);
-  Tensor<std::int64_t, N> mask(shape);
+  Integers<N> mask(shape);
   for (auto& kept : mask) kept = random.binomial(1, 1.0 - p);
   return mask;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> dropout(const Tensor<T, N>& weights, const Tensor<std::int64_t, N>& mask, double p) {
+template <std::size_t N>
+Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p) {
   require_probability("dropout", p);
   if (weights.shape() != mask.shape())
     throw shape_mismatch("dropout", "weights", weights, "mask", mask, "the shapes must be equal");
-  Tensor<T, N> dropped(weights.shape());
+  Tensor<N> dropped(weights.shape());
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const double kept = static_cast<double>(weights.data()[i]) * static_cast<double>(mask.data()[i]);
-    dropped.data()[i] = static_cast<T>(kept / (1.0 - p));
+    dropped.data()[i] = static_cast<double>(kept / (1.0 - p));
   }
   return dropped;
 }
 
-template Tensor<std::int64_t, 3> dropout_mask(Random&, double, const std::array<std::size_t, 3>&);
-template Tensor<std::int64_t, 4> dropout_mask(Random&, double, const std::array<std::size_t, 4>&);
-
-template Tensor<float, 3> dropout(const Tensor<float, 3>&, const Tensor<std::int64_t, 3>&, double);
-template Tensor<float, 4> dropout(const Tensor<float, 4>&, const Tensor<std::int64_t, 4>&, double);
-template Tensor<double, 3> dropout(const Tensor<double, 3>&, const Tensor<std::int64_t, 3>&, double);
-template Tensor<double, 4> dropout(const Tensor<double, 4>&, const Tensor<std::int64_t, 4>&, double);
+template Integers<3> dropout_mask(Random&, double, const std::array<std::size_t, 3>&);
+template Integers<4> dropout_mask(Random&, double, const std::array<std::size_t, 4>&);
+template Tensor<3> dropout(const Tensor<3>&, const Integers<3>&, double);
+template Tensor<4> dropout(const Tensor<4>&, const Integers<4>&, double);
 
 }  // namespace attn

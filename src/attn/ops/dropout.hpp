@@ -9,11 +9,11 @@ namespace attn {
 /// `np.random.binomial(1, 1 - p, shape)` draws it. Ranks 3 and 4.
 /// Throws std::invalid_argument unless 0 <= p < 1.
 template <std::size_t N>
-Tensor<std::int64_t, N> dropout_mask(Random& random, double p, const std::array<std::size_t, N>& shape);
+Integers<N> dropout_mask(Random& random, double p, const std::array<std::size_t, N>& shape);
 
 /// weights · mask / (1 − p): inverted dropout (Srivastava et al. 2014), which keeps the expected value.
 /// Throws std::invalid_argument unless 0 <= p < 1 and the shapes are equal.
-template <class T, std::size_t N>
-Tensor<T, N> dropout(const Tensor<T, N>& weights, const Tensor<std::int64_t, N>& mask, double p);
+template <std::size_t N>
+Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p);
 
 }  // namespace attn

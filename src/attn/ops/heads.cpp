@@ -8,8 +8,7 @@
 
 namespace attn {
 
-template <class T>
-Tensor<T, 4> split_heads(const Tensor<T, 3>& x, std::size_t heads) {
+Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads) {
   const auto [batch, n, width] = x.shape();
   if (heads == 0 || width % heads != 0)
     throw std::invalid_argument(
@@ -17,7 +16,7 @@ Tensor<T, 4> split_heads(const Tensor<T, 3>& x, std::size_t heads) {
                     "divide the last axis",
                     to_string(view_of(x).shape), heads));
   const std::size_t d = width / heads;
-  Tensor<T, 4> split({batch, heads, n, d});
+  Tensor<4> split({batch, heads, n, d});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t h = 0; h < heads; ++h)
       for (std::size_t i = 0; i < n; ++i)
@@ -25,10 +24,9 @@ Tensor<T, 4> split_heads(const Tensor<T, 3>& x, std::size_t heads) {
   return split;
 }
 
-template <class T>
-Tensor<T, 3> merge_heads(const Tensor<T, 4>& heads) {
+Tensor<3> merge_heads(const Tensor<4>& heads) {
   const auto [batch, head_count, n, d] = heads.shape();
-  Tensor<T, 3> merged({batch, n, head_count * d});
+  Tensor<3> merged({batch, n, head_count * d});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t h = 0; h < head_count; ++h)
       for (std::size_t i = 0; i < n; ++i)
@@ -36,11 +34,10 @@ Tensor<T, 3> merge_heads(const Tensor<T, 4>& heads) {
   return merged;
 }
 
-template <class T>
-Tensor<T, 4> stack_heads(const std::vector<Tensor<T, 3>>& heads) {
+Tensor<4> stack_heads(const std::vector<Tensor<3>>& heads) {
   if (heads.empty()) throw std::invalid_argument("[stack_heads] there are no heads");
   const auto [batch, n, d] = heads[0].shape();
-  Tensor<T, 4> stacked({batch, heads.size(), n, d});
+  Tensor<4> stacked({batch, heads.size(), n, d});
   for (std::size_t h = 0; h < heads.size(); ++h) {
     if (heads[h].shape() != heads[0].shape())
       throw shape_mismatch("stack_heads", "head 0", heads[0], "another", heads[h],
@@ -52,15 +49,14 @@ Tensor<T, 4> stack_heads(const std::vector<Tensor<T, 3>>& heads) {
   return stacked;
 }
 
-template <class T>
-Tensor<T, 4> repeat_heads(const Tensor<T, 4>& kv_heads, std::size_t heads) {
+Tensor<4> repeat_heads(const Tensor<4>& kv_heads, std::size_t heads) {
   const auto [batch, kv_head_count, n, d] = kv_heads.shape();
   if (kv_head_count == 0 || heads % kv_head_count != 0)
     throw std::invalid_argument(
         fmt::format("[repeat_heads] kv_heads is {} but there are {} heads: the number of "
                     "key/value heads must divide the number of heads",
                     to_string(view_of(kv_heads).shape), heads));
-  Tensor<T, 4> repeated({batch, heads, n, d});
+  Tensor<4> repeated({batch, heads, n, d});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t h = 0; h < heads; ++h)
       for (std::size_t i = 0; i < n; ++i)
@@ -69,30 +65,19 @@ Tensor<T, 4> repeat_heads(const Tensor<T, 4>& kv_heads, std::size_t heads) {
   return repeated;
 }
 
-template <class T>
-Tensor<T, 3> mean_over_heads(const Tensor<T, 4>& x) {
+Tensor<3> mean_over_heads(const Tensor<4>& x) {
   const auto [batch, heads, n_q, n_k] = x.shape();
-  Tensor<T, 3> mean({batch, n_q, n_k});
+  Tensor<3> mean({batch, n_q, n_k});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t i = 0; i < n_q; ++i)
       for (std::size_t j = 0; j < n_k; ++j) {
         double sum = 0.0;
         for (std::size_t h = 0; h < heads; ++h) sum += static_cast<double>(x(b, h, i, j));
-        mean(b, i, j) = static_cast<T>(sum / static_cast<double>(heads));
+        mean(b, i, j) = static_cast<double>(sum / static_cast<double>(heads));
       }
   return mean;
 }
 
-#define INSTANTIATE(T)                                                  \
-  template Tensor<T, 4> split_heads(const Tensor<T, 3>&, std::size_t);  \
-  template Tensor<T, 3> merge_heads(const Tensor<T, 4>&);               \
-  template Tensor<T, 4> repeat_heads(const Tensor<T, 4>&, std::size_t); \
-  template Tensor<T, 3> mean_over_heads(const Tensor<T, 4>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
-template Tensor<bool, 4> stack_heads(const std::vector<Tensor<bool, 3>>&);
-template Tensor<float, 4> stack_heads(const std::vector<Tensor<float, 3>>&);
-template Tensor<double, 4> stack_heads(const std::vector<Tensor<double, 3>>&);
 
 }  // namespace attn

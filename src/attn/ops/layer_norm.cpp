@@ -13,18 +13,16 @@ namespace {
 
 constexpr double epsilon = 1e-5;
 
-template <class T>
-double mean_of(std::span<const T> row) {
+double mean_of(std::span<const double> row) {
   double sum = 0.0;
-  for (const T element : row) sum += static_cast<double>(element);
+  for (const double element : row) sum += static_cast<double>(element);
   return sum / static_cast<double>(row.size());
 }
 
 /// The biased variance.
-template <class T>
-double variance_of(std::span<const T> row, double mean) {
+double variance_of(std::span<const double> row, double mean) {
   double sum = 0.0;
-  for (const T element : row) {
+  for (const double element : row) {
     const double deviation = static_cast<double>(element) - mean;
     sum += deviation * deviation;
   }
@@ -33,13 +31,12 @@ double variance_of(std::span<const T> row, double mean) {
 
 }  // namespace
 
-template <class T>
-Tensor<T, 3> layer_norm(const Tensor<T, 3>& x, const Tensor<T, 1>& gain, const Tensor<T, 1>& bias) {
+Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>& bias) {
   const std::size_t d = x.shape(2);
   if (gain.size() != d) throw shape_mismatch("layer_norm", "x", x, "gain", gain, "the last axes must match");
   if (bias.size() != d) throw shape_mismatch("layer_norm", "x", x, "bias", bias, "the last axes must match");
 
-  Tensor<T, 3> normalized(x.shape());
+  Tensor<3> normalized(x.shape());
   for (std::size_t begin = 0; begin < x.size(); begin += d) {
     const std::span row(x.data() + begin, d);
     const double mean = mean_of(row);
@@ -47,20 +44,18 @@ Tensor<T, 3> layer_norm(const Tensor<T, 3>& x, const Tensor<T, 1>& gain, const T
     for (std::size_t c = 0; c < d; ++c) {
       const double standardized = (static_cast<double>(row[c]) - mean) / standard_deviation;
       normalized.data()[begin + c] =
-          static_cast<T>(standardized * static_cast<double>(gain(c)) + static_cast<double>(bias(c)));
+          static_cast<double>(standardized * static_cast<double>(gain(c)) + static_cast<double>(bias(c)));
     }
   }
   return normalized;
 }
 
-template <class T>
-Tensor<T, 3> standardize(const Tensor<T, 3>& x) {
+Tensor<3> standardize(const Tensor<3>& x) {
   const std::array<std::size_t, 1> d = {x.shape(2)};
-  return layer_norm(x, Tensor<T, 1>(d, T{1}), Tensor<T, 1>(d, T{0}));
+  return layer_norm(x, Tensor<1>(d, double{1}), Tensor<1>(d, double{0}));
 }
 
-template <class T>
-double standardization_deviation(const Tensor<T, 3>& standardized, const Tensor<T, 3>& x) {
+double standardization_deviation(const Tensor<3>& standardized, const Tensor<3>& x) {
   if (standardized.shape() != x.shape())
     throw shape_mismatch("standardization_deviation", "standardized", standardized, "x", x,
                          "the shapes must be equal");
@@ -75,8 +70,7 @@ double standardization_deviation(const Tensor<T, 3>& standardized, const Tensor<
   return deviation;
 }
 
-template <class T>
-double magnification(const Tensor<T, 3>& x) {
+double magnification(const Tensor<3>& x) {
   double largest = 0.0;
   for (std::size_t begin = 0; begin < x.size(); begin += x.shape(2)) {
     const std::span row(x.data() + begin, x.shape(2));
@@ -85,12 +79,5 @@ double magnification(const Tensor<T, 3>& x) {
   return largest;
 }
 
-#define INSTANTIATE(T)                                                                             \
-  template Tensor<T, 3> layer_norm(const Tensor<T, 3>&, const Tensor<T, 1>&, const Tensor<T, 1>&); \
-  template Tensor<T, 3> standardize(const Tensor<T, 3>&);                                          \
-  template double standardization_deviation(const Tensor<T, 3>&, const Tensor<T, 3>&);             \
-  template double magnification(const Tensor<T, 3>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

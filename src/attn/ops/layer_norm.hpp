@@ -5,31 +5,26 @@
 namespace attn {
 
 /// What layer normalisation learns: gain and bias [d].
-template <class T>
 struct LayerNormWeights {
-  Tensor<T, 1> gain, bias;
+  Tensor<1> gain, bias;
 };
 
 /// Layer normalisation along the last axis (Ba et al. 2016): (x − mean) / √(variance + 1e-5) · gain + bias,
 /// with the biased variance. x is [batch×n×d], gain and bias are [d].
 /// Throws std::invalid_argument, with both shapes, where they do not match.
-template <class T>
-Tensor<T, 3> layer_norm(const Tensor<T, 3>& x, const Tensor<T, 1>& gain, const Tensor<T, 1>& bias);
+Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>& bias);
 
 /// Layer normalisation without gain and bias: (x − mean) / √(variance + 1e-5).
-template <class T>
-Tensor<T, 3> standardize(const Tensor<T, 3>& x);
+Tensor<3> standardize(const Tensor<3>& x);
 
 /// How far the rows of `standardized` are from those of `standardize(x)` in mean and variance: the largest
 /// |mean| and the largest |variance − v / (v + 1e-5)|, v the variance of the row of x, whichever is larger.
 /// That quotient is 1 but for the epsilon, and 0 for a constant row. Throws std::invalid_argument where the
 /// shapes differ.
-template <class T>
-double standardization_deviation(const Tensor<T, 3>& standardized, const Tensor<T, 3>& x);
+double standardization_deviation(const Tensor<3>& standardized, const Tensor<3>& x);
 
 /// The largest 1 / √(variance + 1e-5) of a row: how much layer normalisation magnifies a difference between
 /// rows.
-template <class T>
-double magnification(const Tensor<T, 3>& x);
+double magnification(const Tensor<3>& x);
 
 }  // namespace attn

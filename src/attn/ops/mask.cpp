@@ -22,8 +22,8 @@ std::array<std::size_t, 4> four_axes(const std::array<std::size_t, N>& shape) {
 }
 
 /// Whether the mask's axes, those of length 1 repeated, are those of the scores.
-template <class T, std::size_t N, std::size_t M>
-bool fits(const Tensor<bool, M>& mask, const Tensor<T, N>& scores) {
+template <std::size_t N, std::size_t M>
+bool fits(const Mask<M>& mask, const Tensor<N>& scores) {
   const auto mask_shape = four_axes(mask.shape());
   const auto scores_shape = four_axes(scores.shape());
   return std::equal(
@@ -33,7 +33,7 @@ bool fits(const Tensor<bool, M>& mask, const Tensor<T, N>& scores) {
 
 /// The element for one score. Along an axis of length 1 xtensor takes every index for 0.
 template <std::size_t M>
-bool at(const Tensor<bool, M>& mask, std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
+bool at(const Mask<M>& mask, std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
   if constexpr (M == 2)
     return mask(i, j);
   else if constexpr (M == 3)
@@ -44,15 +44,15 @@ bool at(const Tensor<bool, M>& mask, std::size_t b, std::size_t h, std::size_t i
 
 }  // namespace
 
-Tensor<bool, 2> causal_mask(std::size_t n_q, std::size_t n_k) {
-  Tensor<bool, 2> mask({n_q, n_k});
+Mask<2> causal_mask(std::size_t n_q, std::size_t n_k) {
+  Mask<2> mask({n_q, n_k});
   for (std::size_t i = 0; i < n_q; ++i)
     for (std::size_t j = 0; j < n_k; ++j) mask(i, j) = j + n_q <= i + n_k;
   return mask;
 }
 
-Tensor<bool, 2> window_mask(std::size_t n_q, std::size_t n_k, std::size_t window) {
-  Tensor<bool, 2> mask({n_q, n_k});
+Mask<2> window_mask(std::size_t n_q, std::size_t n_k, std::size_t window) {
+  Mask<2> mask({n_q, n_k});
   for (std::size_t i = 0; i < n_q; ++i)
     for (std::size_t j = 0; j < n_k; ++j) {
       const auto [nearer, farther] = std::minmax({i + n_k, j + n_q});
@@ -61,22 +61,22 @@ Tensor<bool, 2> window_mask(std::size_t n_q, std::size_t n_k, std::size_t window
   return mask;
 }
 
-Tensor<bool, 3> padding_mask(const std::vector<std::size_t>& lengths, std::size_t n_q, std::size_t n_k) {
-  Tensor<bool, 3> mask({lengths.size(), n_q, n_k});
+Mask<3> padding_mask(const std::vector<std::size_t>& lengths, std::size_t n_q, std::size_t n_k) {
+  Mask<3> mask({lengths.size(), n_q, n_k});
   for (std::size_t b = 0; b < lengths.size(); ++b)
     for (std::size_t i = 0; i < n_q; ++i)
       for (std::size_t j = 0; j < n_k; ++j) mask(b, i, j) = j < lengths[b];
   return mask;
 }
 
-Tensor<bool, 3> repeat_mask(const Tensor<bool, 2>& mask, std::size_t batch) {
-  Tensor<bool, 3> repeated({batch, mask.shape(0), mask.shape(1)});
+Mask<3> repeat_mask(const Mask<2>& mask, std::size_t batch) {
+  Mask<3> repeated({batch, mask.shape(0), mask.shape(1)});
   for (std::size_t b = 0; b < batch; ++b)
     std::copy(mask.begin(), mask.end(), repeated.data() + b * mask.size());
   return repeated;
 }
 
-bool has_empty_row(const Tensor<bool, 3>& mask) {
+bool has_empty_row(const Mask<3>& mask) {
   for (auto row = mask.begin(); row != mask.end(); row += static_cast<std::ptrdiff_t>(mask.shape(2)))
     if (std::none_of(row, row + static_cast<std::ptrdiff_t>(mask.shape(2)), [](bool sees) { return sees; }))
       return true;
@@ -84,40 +84,36 @@ bool has_empty_row(const Tensor<bool, 3>& mask) {
 }
 
 template <std::size_t N>
-Tensor<bool, N> both(const Tensor<bool, N>& a, const Tensor<bool, N>& b) {
+Mask<N> both(const Mask<N>& a, const Mask<N>& b) {
   if (a.shape() != b.shape()) throw shape_mismatch("both", "a", a, "b", b, "the shapes must be equal");
-  Tensor<bool, N> result(a.shape());
+  Mask<N> result(a.shape());
   std::transform(a.begin(), a.end(), b.begin(), result.begin(), std::logical_and<bool>());
   return result;
 }
 
-template <class T, std::size_t N, std::size_t M>
-Tensor<T, N> apply_mask(const Tensor<T, N>& scores, const Tensor<bool, M>& mask, double fill) {
+template <std::size_t N, std::size_t M>
+Tensor<N> apply_mask(const Tensor<N>& scores, const Mask<M>& mask, double fill) {
   if (!fits(mask, scores))
     throw shape_mismatch("apply_mask", "scores", scores, "mask", mask,
                          "batch, head, query and key must match or have length 1 in the mask");
   const auto [batch, heads, n_q, n_k] = four_axes(scores.shape());
-  Tensor<T, N> masked(scores);
-  T* score = masked.data();
+  Tensor<N> masked(scores);
+  double* score = masked.data();
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t h = 0; h < heads; ++h)
       for (std::size_t i = 0; i < n_q; ++i)
         for (std::size_t j = 0; j < n_k; ++j, ++score)
-          if (!at(mask, b, h, i, j)) *score = static_cast<T>(fill);
+          if (!at(mask, b, h, i, j)) *score = static_cast<double>(fill);
   return masked;
 }
 
-template Tensor<bool, 2> both(const Tensor<bool, 2>&, const Tensor<bool, 2>&);
-template Tensor<bool, 3> both(const Tensor<bool, 3>&, const Tensor<bool, 3>&);
-template Tensor<bool, 4> both(const Tensor<bool, 4>&, const Tensor<bool, 4>&);
-
-#define INSTANTIATE(T)                                                                   \
-  template Tensor<T, 3> apply_mask(const Tensor<T, 3>&, const Tensor<bool, 2>&, double); \
-  template Tensor<T, 3> apply_mask(const Tensor<T, 3>&, const Tensor<bool, 3>&, double); \
-  template Tensor<T, 4> apply_mask(const Tensor<T, 4>&, const Tensor<bool, 2>&, double); \
-  template Tensor<T, 4> apply_mask(const Tensor<T, 4>&, const Tensor<bool, 3>&, double); \
-  template Tensor<T, 4> apply_mask(const Tensor<T, 4>&, const Tensor<bool, 4>&, double);
-INSTANTIATE(float)
-INSTANTIATE(double)
+template Tensor<3> apply_mask(const Tensor<3>&, const Mask<2>&, double);
+template Tensor<3> apply_mask(const Tensor<3>&, const Mask<3>&, double);
+template Tensor<4> apply_mask(const Tensor<4>&, const Mask<2>&, double);
+template Tensor<4> apply_mask(const Tensor<4>&, const Mask<3>&, double);
+template Tensor<4> apply_mask(const Tensor<4>&, const Mask<4>&, double);
+template Mask<2> both(const Mask<2>&, const Mask<2>&);
+template Mask<3> both(const Mask<3>&, const Mask<3>&);
+template Mask<4> both(const Mask<4>&, const Mask<4>&);
 
 }  // namespace attn

@@ -11,31 +11,31 @@ namespace attn {
 /// i + n_k − n_q, so that the last query sees the last key.
 
 /// [query×key], true where the key's position is not after the query's.
-Tensor<bool, 2> causal_mask(std::size_t n_q, std::size_t n_k);
+Mask<2> causal_mask(std::size_t n_q, std::size_t n_k);
 
 /// [query×key], true where the key is at most `window` positions away, on either side.
-Tensor<bool, 2> window_mask(std::size_t n_q, std::size_t n_k, std::size_t window);
+Mask<2> window_mask(std::size_t n_q, std::size_t n_k, std::size_t window);
 
 /// [batch×query×key], true where the key is among the first `lengths[b]` of its sample: keys that are padding
 /// are hidden, queries that are padding are not.
-Tensor<bool, 3> padding_mask(const std::vector<std::size_t>& lengths, std::size_t n_q, std::size_t n_k);
+Mask<3> padding_mask(const std::vector<std::size_t>& lengths, std::size_t n_q, std::size_t n_k);
 
 /// [batch×query×key]: the same mask for each sample.
-Tensor<bool, 3> repeat_mask(const Tensor<bool, 2>& mask, std::size_t batch);
+Mask<3> repeat_mask(const Mask<2>& mask, std::size_t batch);
 
 /// Whether some query may see no key at all.
-bool has_empty_row(const Tensor<bool, 3>& mask);
+bool has_empty_row(const Mask<3>& mask);
 
 /// True where both are. Throws std::invalid_argument where the shapes differ.
 template <std::size_t N>
-Tensor<bool, N> both(const Tensor<bool, N>& a, const Tensor<bool, N>& b);
+Mask<N> both(const Mask<N>& a, const Mask<N>& b);
 
 /// The scores where the mask is true, `fill` elsewhere. `scores` is [batch×query×key] or
 /// [batch×head×query×key]; a mask [query×key] holds for every batch and head, [batch×query×key] for every
 /// head, [batch×head×query×key] for itself. A mask axis of length 1 is repeated.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
-template <class T, std::size_t N, std::size_t M>
-Tensor<T, N> apply_mask(const Tensor<T, N>& scores, const Tensor<bool, M>& mask,
+template <std::size_t N, std::size_t M>
+Tensor<N> apply_mask(const Tensor<N>& scores, const Mask<M>& mask,
                         double fill = -std::numeric_limits<double>::infinity());
 
 }  // namespace attn

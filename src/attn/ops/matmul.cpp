@@ -26,17 +26,16 @@ bool is_small(const Size& size) {
 
 /// Each element is summed over k = 0, 1, …; the inner loop runs along a row, which the compiler vectorises
 /// without a change of that order.
-template <class T>
-void multiply_in_order(const T* a, const T* b, T* c, const Size& size) {
+void multiply_in_order(const double* a, const double* b, double* c, const Size& size) {
   std::vector<double> row(size.n);
   for (std::size_t i = 0; i < size.m; ++i) {
     std::fill(row.begin(), row.end(), 0.0);
     for (std::size_t k = 0; k < size.k; ++k) {
       const auto a_ik = static_cast<double>(a[i * size.k + k]);
-      const T* b_k = b + k * size.n;
+      const double* b_k = b + k * size.n;
       for (std::size_t j = 0; j < size.n; ++j) row[j] += a_ik * static_cast<double>(b_k[j]);
     }
-    std::transform(row.begin(), row.end(), c + i * size.n, [](double sum) { return static_cast<T>(sum); });
+    std::transform(row.begin(), row.end(), c + i * size.n, [](double sum) { return static_cast<double>(sum); });
   }
 }
 
@@ -50,15 +49,7 @@ void multiply_with_blas(const double* a, const double* b, double* c, const Size&
   xt::blas::gemm(matrix(a, size.m, size.k), matrix(b, size.k, size.n), product);
 }
 
-void multiply_with_blas(const float* a, const float* b, float* c, const Size& size) {
-  const std::vector<double> wide_a(a, a + size.m * size.k), wide_b(b, b + size.k * size.n);
-  std::vector<double> wide_c(size.m * size.n);
-  multiply_with_blas(wide_a.data(), wide_b.data(), wide_c.data(), size);
-  std::transform(wide_c.begin(), wide_c.end(), c, [](double sum) { return static_cast<float>(sum); });
-}
-
-template <class T>
-void multiply(const T* a, const T* b, T* c, const Size& size) {
+void multiply(const double* a, const double* b, double* c, const Size& size) {
   if (is_small(size))
     multiply_in_order(a, b, c, size);
   else
@@ -73,8 +64,8 @@ std::size_t matrix_count(const std::array<std::size_t, N>& shape) {
 
 }  // namespace
 
-template <class T, std::size_t N>
-Tensor<T, N> matmul(const Tensor<T, N>& a, const Tensor<T, N>& b) {
+template <std::size_t N>
+Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) {
   const Size size = {a.shape(N - 2), a.shape(N - 1), b.shape(N - 1)};
   if (b.shape(N - 2) != size.k) throw shape_mismatch("matmul", "a", a, "b", b, "the inner axes must match");
   if (!std::equal(a.shape().begin(), a.shape().end() - 2, b.shape().begin()))
@@ -82,15 +73,15 @@ Tensor<T, N> matmul(const Tensor<T, N>& a, const Tensor<T, N>& b) {
 
   auto shape = a.shape();
   shape.back() = size.n;
-  Tensor<T, N> product(shape);
+  Tensor<N> product(shape);
   for (std::size_t i = 0; i < matrix_count(shape); ++i)
     multiply(a.data() + i * size.m * size.k, b.data() + i * size.k * size.n,
              product.data() + i * size.m * size.n, size);
   return product;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight) {
+template <std::size_t N>
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) {
   const Size size = {x.shape(N - 2), weight.shape(0), weight.shape(1)};
   if (x.shape(N - 1) != size.k)
     throw shape_mismatch("linear", "x", x, "weight", weight,
@@ -98,7 +89,7 @@ Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight) {
 
   auto shape = x.shape();
   shape.back() = size.n;
-  Tensor<T, N> product(shape);
+  Tensor<N> product(shape);
   const Size whole_batch = {matrix_count(shape) * size.m, size.k, size.n};
   if (is_small(size))
     multiply_in_order(x.data(), weight.data(), product.data(), whole_batch);
@@ -107,8 +98,8 @@ Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight) {
   return product;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight, const Tensor<T, 1>& bias) {
+template <std::size_t N>
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& bias) {
   if (bias.size() != weight.shape(1))
     throw shape_mismatch("linear", "weight", weight, "bias", bias, "the last axes must match");
   auto sum = linear(x, weight);
@@ -116,12 +107,12 @@ Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight, const Ten
   return sum;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> transpose(const Tensor<T, N>& x) {
+template <std::size_t N>
+Tensor<N> transpose(const Tensor<N>& x) {
   auto shape = x.shape();
   std::swap(shape[N - 2], shape[N - 1]);
   const std::size_t rows = x.shape(N - 2), columns = x.shape(N - 1);
-  Tensor<T, N> transposed(shape);
+  Tensor<N> transposed(shape);
   for (std::size_t begin = 0; begin < x.size(); begin += rows * columns)
     for (std::size_t i = 0; i < rows; ++i)
       for (std::size_t j = 0; j < columns; ++j)
@@ -129,34 +120,31 @@ Tensor<T, N> transpose(const Tensor<T, N>& x) {
   return transposed;
 }
 
-template <class T>
-Tensor<T, 1> matmul(const Tensor<T, 2>& a, const Tensor<T, 1>& x) {
+Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x) {
   if (a.shape(1) != x.size()) throw shape_mismatch("matmul", "a", a, "x", x, "the inner axes must match");
-  auto product = Tensor<T, 1>::from_shape({a.shape(0)});
+  auto product = Tensor<1>::from_shape({a.shape(0)});
   multiply(a.data(), x.data(), product.data(), {a.shape(0), a.shape(1), 1});
   return product;
 }
 
-template <class T>
-Tensor<T, 1> matmul(const Tensor<T, 1>& x, const Tensor<T, 2>& b) {
+Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b) {
   if (x.size() != b.shape(0)) throw shape_mismatch("matmul", "x", x, "b", b, "the inner axes must match");
-  auto product = Tensor<T, 1>::from_shape({b.shape(1)});
+  auto product = Tensor<1>::from_shape({b.shape(1)});
   multiply(x.data(), b.data(), product.data(), {1, b.shape(0), b.shape(1)});
   return product;
 }
 
-#define INSTANTIATE_RANK(T, N)                                                                 \
-  template Tensor<T, N> matmul(const Tensor<T, N>&, const Tensor<T, N>&);                      \
-  template Tensor<T, N> linear(const Tensor<T, N>&, const Tensor<T, 2>&);                      \
-  template Tensor<T, N> linear(const Tensor<T, N>&, const Tensor<T, 2>&, const Tensor<T, 1>&); \
-  template Tensor<T, N> transpose(const Tensor<T, N>&);
-#define INSTANTIATE(T)                                                    \
-  INSTANTIATE_RANK(T, 2)                                                  \
-  INSTANTIATE_RANK(T, 3)                                                  \
-  INSTANTIATE_RANK(T, 4)                                                  \
-  template Tensor<T, 1> matmul(const Tensor<T, 2>&, const Tensor<T, 1>&); \
-  template Tensor<T, 1> matmul(const Tensor<T, 1>&, const Tensor<T, 2>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
+template Tensor<2> matmul(const Tensor<2>&, const Tensor<2>&);
+template Tensor<2> linear(const Tensor<2>&, const Tensor<2>&);
+template Tensor<2> linear(const Tensor<2>&, const Tensor<2>&, const Tensor<1>&);
+template Tensor<2> transpose(const Tensor<2>&);
+template Tensor<3> matmul(const Tensor<3>&, const Tensor<3>&);
+template Tensor<3> linear(const Tensor<3>&, const Tensor<2>&);
+template Tensor<3> linear(const Tensor<3>&, const Tensor<2>&, const Tensor<1>&);
+template Tensor<3> transpose(const Tensor<3>&);
+template Tensor<4> matmul(const Tensor<4>&, const Tensor<4>&);
+template Tensor<4> linear(const Tensor<4>&, const Tensor<2>&);
+template Tensor<4> linear(const Tensor<4>&, const Tensor<2>&, const Tensor<1>&);
+template Tensor<4> transpose(const Tensor<4>&);
 
 }  // namespace attn

@@ -13,27 +13,25 @@ namespace attn {
 
 /// a b for each matrix of a batch: [batch…×m×k] · [batch…×k×n] → [batch…×m×n]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
-template <class T, std::size_t N>
-Tensor<T, N> matmul(const Tensor<T, N>& a, const Tensor<T, N>& b);
+template <std::size_t N>
+Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b);
 
 /// x W: the last axis of x [batch…×n×d_in] times weight [d_in×d_out]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
-template <class T, std::size_t N>
-Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight);
+template <std::size_t N>
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight);
 
 /// x W + b: the bias [d_out] is added to every row.
-template <class T, std::size_t N>
-Tensor<T, N> linear(const Tensor<T, N>& x, const Tensor<T, 2>& weight, const Tensor<T, 1>& bias);
+template <std::size_t N>
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& bias);
 
 /// xᵀ: the last two axes exchanged, as a copy; ranks 2 to 4.
-template <class T, std::size_t N>
-Tensor<T, N> transpose(const Tensor<T, N>& x);
+template <std::size_t N>
+Tensor<N> transpose(const Tensor<N>& x);
 
 /// A matrix times a vector: [m×k] · [k] → [m]; and a vector times a matrix: [k] · [k×n] → [n].
 /// Both throw std::invalid_argument, with both shapes, where they do not match.
-template <class T>
-Tensor<T, 1> matmul(const Tensor<T, 2>& a, const Tensor<T, 1>& x);
-template <class T>
-Tensor<T, 1> matmul(const Tensor<T, 1>& x, const Tensor<T, 2>& b);
+Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x);
+Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
 
 }  // namespace attn

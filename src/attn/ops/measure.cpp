@@ -12,31 +12,27 @@ namespace attn {
 
 namespace {
 
-template <class T>
-double sum_of(std::span<const T> row) {
+double sum_of(std::span<const double> row) {
   return std::accumulate(row.begin(), row.end(), 0.0);
 }
 
-template <class T>
-double entropy_of(std::span<const T> row) {
+double entropy_of(std::span<const double> row) {
   double entropy = 0.0;
-  for (const T element : row) {
+  for (const double element : row) {
     const auto weight = static_cast<double>(element);
     if (weight != 0.0) entropy -= weight * std::log(weight);
   }
   return entropy;
 }
 
-template <class T>
-double max_of(std::span<const T> row) {
+double max_of(std::span<const double> row) {
   auto largest = static_cast<double>(row.front());
-  for (const T weight : row) largest = maximum({largest, static_cast<double>(weight)});
+  for (const double weight : row) largest = maximum({largest, static_cast<double>(weight)});
   return largest;
 }
 
 /// Element by element: the closed form Σ w² − 2 Σ w³ + (Σ w²)² cancels when one weight is close to 1.
-template <class T>
-double jacobian_norm_of(std::span<const T> row) {
+double jacobian_norm_of(std::span<const double> row) {
   double sum_of_squares = 0.0;
   for (std::size_t i = 0; i < row.size(); ++i) {
     const auto w_i = static_cast<double>(row[i]);
@@ -51,17 +47,17 @@ double jacobian_norm_of(std::span<const T> row) {
 }
 
 /// Calls `visit` with each row along the last axis.
-template <class T, std::size_t N, class Visit>
-void for_each_row(const Tensor<T, N>& x, Visit visit) {
+template <std::size_t N, class Visit>
+void for_each_row(const Tensor<N>& x, Visit visit) {
   const std::size_t length = x.shape().back();
   for (std::size_t begin = 0; begin < x.size(); begin += length) visit(std::span(x.data() + begin, length));
 }
 
 /// The mean of what `measure` says of each row; 0 for a tensor without rows.
-template <class T, std::size_t N, class Measure>
-double mean_over_rows(const Tensor<T, N>& x, Measure measure) {
+template <std::size_t N, class Measure>
+double mean_over_rows(const Tensor<N>& x, Measure measure) {
   double sum = 0.0, count = 0.0;
-  for_each_row(x, [&](std::span<const T> row) {
+  for_each_row(x, [&](std::span<const double> row) {
     sum += measure(row);
     count += 1.0;
   });
@@ -77,15 +73,15 @@ double maximum(std::initializer_list<double> measurements) {
   return largest;
 }
 
-template <class T, std::size_t N>
-double max_abs(const Tensor<T, N>& x) {
+template <std::size_t N>
+double max_abs(const Tensor<N>& x) {
   double largest = 0.0;
-  for (const T element : x) largest = maximum({largest, std::abs(static_cast<double>(element))});
+  for (const double element : x) largest = maximum({largest, std::abs(static_cast<double>(element))});
   return largest;
 }
 
-template <class T, std::size_t N>
-double max_abs_difference(const Tensor<T, N>& x, const Tensor<T, N>& y) {
+template <std::size_t N>
+double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) {
   if (x.shape() != y.shape())
     throw shape_mismatch("max_abs_difference", "x", x, "y", y, "the shapes must be equal");
   double largest = 0.0;
@@ -96,8 +92,8 @@ double max_abs_difference(const Tensor<T, N>& x, const Tensor<T, N>& y) {
   return largest;
 }
 
-template <class T, std::size_t N>
-double sum_of_products(const Tensor<T, N>& x, const Tensor<T, N>& y) {
+template <std::size_t N>
+double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) {
   if (x.shape() != y.shape())
     throw shape_mismatch("sum_of_products", "x", x, "y", y, "the shapes must be equal");
   double sum = 0.0;
@@ -106,23 +102,22 @@ double sum_of_products(const Tensor<T, N>& x, const Tensor<T, N>& y) {
   return sum;
 }
 
-template <class T, std::size_t N>
-double row_sum_deviation(const Tensor<T, N>& weights) {
+template <std::size_t N>
+double row_sum_deviation(const Tensor<N>& weights) {
   double largest = 0.0;
-  for_each_row(weights, [&](std::span<const T> row) {
-    const bool is_zero = std::all_of(row.begin(), row.end(), [](T weight) { return weight == T{0}; });
+  for_each_row(weights, [&](std::span<const double> row) {
+    const bool is_zero = std::all_of(row.begin(), row.end(), [](double weight) { return weight == double{0}; });
     if (!is_zero) largest = maximum({largest, std::abs(sum_of(row) - 1.0)});
   });
   return largest;
 }
 
-template <class T>
-double row_sum_deviation(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask) {
+double row_sum_deviation(const Tensor<3>& weights, const Mask<3>& mask) {
   if (weights.shape() != mask.shape())
     throw shape_mismatch("row_sum_deviation", "weights", weights, "mask", mask, "the shapes must be equal");
   double largest = 0.0;
   const bool* visible = mask.data();
-  for_each_row(weights, [&](std::span<const T> row) {
+  for_each_row(weights, [&](std::span<const double> row) {
     const bool sees_a_key = std::any_of(visible, visible + row.size(), std::identity());
     if (sees_a_key) largest = maximum({largest, std::abs(sum_of(row) - 1.0)});
     visible += row.size();
@@ -130,8 +125,7 @@ double row_sum_deviation(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mas
   return largest;
 }
 
-template <class T>
-double largest_hidden_weight(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask) {
+double largest_hidden_weight(const Tensor<3>& weights, const Mask<3>& mask) {
   if (weights.shape() != mask.shape())
     throw shape_mismatch("largest_hidden_weight", "weights", weights, "mask", mask,
                          "the shapes must be equal");
@@ -141,50 +135,59 @@ double largest_hidden_weight(const Tensor<T, 3>& weights, const Tensor<bool, 3>&
   return largest;
 }
 
-template <class T, std::size_t N>
-double max_abs_row_sum(const Tensor<T, N>& x) {
+template <std::size_t N>
+double max_abs_row_sum(const Tensor<N>& x) {
   double largest = 0.0;
-  for_each_row(x, [&](std::span<const T> row) { largest = maximum({largest, std::abs(sum_of(row))}); });
+  for_each_row(x, [&](std::span<const double> row) { largest = maximum({largest, std::abs(sum_of(row))}); });
   return largest;
 }
 
-template <class T, std::size_t N>
-double mean_entropy(const Tensor<T, N>& weights) {
-  return mean_over_rows(weights, entropy_of<T>);
+template <std::size_t N>
+double mean_entropy(const Tensor<N>& weights) {
+  return mean_over_rows(weights, entropy_of);
 }
 
-template <class T, std::size_t N>
-double mean_max_weight(const Tensor<T, N>& weights) {
-  return mean_over_rows(weights, max_of<T>);
+template <std::size_t N>
+double mean_max_weight(const Tensor<N>& weights) {
+  return mean_over_rows(weights, max_of);
 }
 
-template <class T, std::size_t N>
-double mean_jacobian_norm(const Tensor<T, N>& weights) {
-  return mean_over_rows(weights, jacobian_norm_of<T>);
+template <std::size_t N>
+double mean_jacobian_norm(const Tensor<N>& weights) {
+  return mean_over_rows(weights, jacobian_norm_of);
 }
 
-#define INSTANTIATE(T, N)                                                       \
-  template double max_abs(const Tensor<T, N>&);                                 \
-  template double max_abs_difference(const Tensor<T, N>&, const Tensor<T, N>&); \
-  template double sum_of_products(const Tensor<T, N>&, const Tensor<T, N>&);    \
-  template double row_sum_deviation(const Tensor<T, N>&);                       \
-  template double max_abs_row_sum(const Tensor<T, N>&);                         \
-  template double mean_entropy(const Tensor<T, N>&);                            \
-  template double mean_max_weight(const Tensor<T, N>&);                         \
-  template double mean_jacobian_norm(const Tensor<T, N>&);
-INSTANTIATE(float, 1)
-INSTANTIATE(float, 2)
-INSTANTIATE(float, 3)
-INSTANTIATE(float, 4)
-INSTANTIATE(double, 1)
-INSTANTIATE(double, 2)
-INSTANTIATE(double, 3)
-INSTANTIATE(double, 4)
-
-#define INSTANTIATE_MASKED(T)                                                     \
-  template double row_sum_deviation(const Tensor<T, 3>&, const Tensor<bool, 3>&); \
-  template double largest_hidden_weight(const Tensor<T, 3>&, const Tensor<bool, 3>&);
-INSTANTIATE_MASKED(float)
-INSTANTIATE_MASKED(double)
+template double max_abs(const Tensor<1>&);
+template double max_abs_difference(const Tensor<1>&, const Tensor<1>&);
+template double sum_of_products(const Tensor<1>&, const Tensor<1>&);
+template double row_sum_deviation(const Tensor<1>&);
+template double max_abs_row_sum(const Tensor<1>&);
+template double mean_entropy(const Tensor<1>&);
+template double mean_max_weight(const Tensor<1>&);
+template double mean_jacobian_norm(const Tensor<1>&);
+template double max_abs(const Tensor<2>&);
+template double max_abs_difference(const Tensor<2>&, const Tensor<2>&);
+template double sum_of_products(const Tensor<2>&, const Tensor<2>&);
+template double row_sum_deviation(const Tensor<2>&);
+template double max_abs_row_sum(const Tensor<2>&);
+template double mean_entropy(const Tensor<2>&);
+template double mean_max_weight(const Tensor<2>&);
+template double mean_jacobian_norm(const Tensor<2>&);
+template double max_abs(const Tensor<3>&);
+template double max_abs_difference(const Tensor<3>&, const Tensor<3>&);
+template double sum_of_products(const Tensor<3>&, const Tensor<3>&);
+template double row_sum_deviation(const Tensor<3>&);
+template double max_abs_row_sum(const Tensor<3>&);
+template double mean_entropy(const Tensor<3>&);
+template double mean_max_weight(const Tensor<3>&);
+template double mean_jacobian_norm(const Tensor<3>&);
+template double max_abs(const Tensor<4>&);
+template double max_abs_difference(const Tensor<4>&, const Tensor<4>&);
+template double sum_of_products(const Tensor<4>&, const Tensor<4>&);
+template double row_sum_deviation(const Tensor<4>&);
+template double max_abs_row_sum(const Tensor<4>&);
+template double mean_entropy(const Tensor<4>&);
+template double mean_max_weight(const Tensor<4>&);
+template double mean_jacobian_norm(const Tensor<4>&);
 
 }  // namespace attn

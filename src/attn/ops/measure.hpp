@@ -13,48 +13,46 @@ double maximum(std::initializer_list<double> measurements);
 /// Numbers read off a tensor, in float64. Instantiated for float and double and ranks 1 to 4.
 
 /// The largest |x|; 0 for an empty tensor.
-template <class T, std::size_t N>
-double max_abs(const Tensor<T, N>& x);
+template <std::size_t N>
+double max_abs(const Tensor<N>& x);
 
 /// The largest |x − y| for tensors of one shape; equal infinities differ by 0, a NaN by NaN.
 /// Throws std::invalid_argument where the shapes differ.
-template <class T, std::size_t N>
-double max_abs_difference(const Tensor<T, N>& x, const Tensor<T, N>& y);
+template <std::size_t N>
+double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y);
 
 /// Σ x ∘ y for tensors of one shape, in C order. Throws std::invalid_argument where the shapes differ.
-template <class T, std::size_t N>
-double sum_of_products(const Tensor<T, N>& x, const Tensor<T, N>& y);
+template <std::size_t N>
+double sum_of_products(const Tensor<N>& x, const Tensor<N>& y);
 
 /// The largest |Σⱼ weights − 1| over the rows along the last axis, rows that are all zero (nothing to attend
 /// to) left out.
-template <class T, std::size_t N>
-double row_sum_deviation(const Tensor<T, N>& weights);
+template <std::size_t N>
+double row_sum_deviation(const Tensor<N>& weights);
 
 /// The same under a mask, both [batch×query×key]: over the rows of the queries that may see a key, whatever
 /// their weights are. Throws std::invalid_argument where the shapes differ.
-template <class T>
-double row_sum_deviation(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask);
+double row_sum_deviation(const Tensor<3>& weights, const Mask<3>& mask);
 
 /// The largest |weight| where the mask is false, both [batch×query×key]; 0 where it is true everywhere.
 /// Throws std::invalid_argument where the shapes differ.
-template <class T>
-double largest_hidden_weight(const Tensor<T, 3>& weights, const Tensor<bool, 3>& mask);
+double largest_hidden_weight(const Tensor<3>& weights, const Mask<3>& mask);
 
 /// The largest |Σⱼ x| over the rows along the last axis.
-template <class T, std::size_t N>
-double max_abs_row_sum(const Tensor<T, N>& x);
+template <std::size_t N>
+double max_abs_row_sum(const Tensor<N>& x);
 
 /// The mean over rows of the entropy −Σⱼ wⱼ ln wⱼ, in nats, with 0 ln 0 = 0.
-template <class T, std::size_t N>
-double mean_entropy(const Tensor<T, N>& weights);
+template <std::size_t N>
+double mean_entropy(const Tensor<N>& weights);
 
 /// The mean over rows of the largest weight.
-template <class T, std::size_t N>
-double mean_max_weight(const Tensor<T, N>& weights);
+template <std::size_t N>
+double mean_max_weight(const Tensor<N>& weights);
 
 /// The mean over rows of the Frobenius norm of softmax's Jacobian diag(w) − w wᵀ: how much of a gradient
 /// passes through.
-template <class T, std::size_t N>
-double mean_jacobian_norm(const Tensor<T, N>& weights);
+template <std::size_t N>
+double mean_jacobian_norm(const Tensor<N>& weights);
 
 }  // namespace attn

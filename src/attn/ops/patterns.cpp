@@ -14,10 +14,9 @@ namespace {
 constexpr double large_weight = 0.1;
 
 /// The weights of one head for the real tokens of one sample.
-template <class T>
 class HeadView {
  public:
-  HeadView(const Tensor<T, 4>& weights, std::size_t b, std::size_t h, std::size_t length)
+  HeadView(const Tensor<4>& weights, std::size_t b, std::size_t h, std::size_t length)
       : first_(&weights(b, h, 0, 0)), stride_(weights.shape(3)), length_(length) {}
 
   std::size_t length() const { return length_; }
@@ -44,35 +43,30 @@ class HeadView {
   }
 
  private:
-  const T* first_;
+  const double* first_;
   std::size_t stride_, length_;
 };
 
-template <class T>
-double diagonal_of(const HeadView<T>& w) {
+double diagonal_of(const HeadView& w) {
   return w.mean(w.length(), [&](std::size_t i) { return w(i, i); });
 }
 
-template <class T>
-double local_of(const HeadView<T>& w) {
+double local_of(const HeadView& w) {
   return w.mean(w.length() - 1, [&](std::size_t i) { return (w(i, i + 1) + w(i + 1, i)) / 2.0; });
 }
 
-template <class T>
-double sparse_ratio_of(const HeadView<T>& w) {
+double sparse_ratio_of(const HeadView& w) {
   const double large_in_row =
       w.mean_of_row_sums([](double weight) { return weight > large_weight ? 1.0 : 0.0; });
   return large_in_row / static_cast<double>(w.length());
 }
 
-template <class T>
-double entropy_of(const HeadView<T>& w, double inside = 0.0) {
+double entropy_of(const HeadView& w, double inside = 0.0) {
   return w.mean_of_row_sums(
       [inside](double weight) { return weight == 0.0 ? 0.0 : -weight * std::log(weight + inside); });
 }
 
-template <class T>
-void require_self_attention(const Tensor<T, 4>& weights, const std::vector<std::size_t>& lengths) {
+void require_self_attention(const Tensor<4>& weights, const std::vector<std::size_t>& lengths) {
   if (weights.shape(2) != weights.shape(3))
     throw std::invalid_argument("[attention_patterns] weights are " + to_string(view_of(weights).shape) +
                                 ": there must be as many queries as keys");
@@ -84,21 +78,20 @@ void require_self_attention(const Tensor<T, 4>& weights, const std::vector<std::
 }
 
 /// What `measure` says of each head of each sample: [batch×head].
-template <class Value, class T, class Measure>
-Tensor<Value, 2> of_each_head(const Tensor<T, 4>& weights, const std::vector<std::size_t>& lengths,
+template <class Measure>
+Tensor<2> of_each_head(const Tensor<4>& weights, const std::vector<std::size_t>& lengths,
                               Measure measure) {
   require_self_attention(weights, lengths);
-  auto values = Tensor<Value, 2>::from_shape({weights.shape(0), weights.shape(1)});
+  auto values = Tensor<2>::from_shape({weights.shape(0), weights.shape(1)});
   for (std::size_t b = 0; b < values.shape(0); ++b)
     for (std::size_t h = 0; h < values.shape(1); ++h)
-      values(b, h) = static_cast<Value>(measure(HeadView<T>(weights, b, h, lengths[b])));
+      values(b, h) = measure(HeadView(weights, b, h, lengths[b]));
   return values;
 }
 
-template <class T>
-Tensor<std::int64_t, 3> strongest_of(const Tensor<T, 4>& weights) {
+Integers<3> strongest_of(const Tensor<4>& weights) {
   auto strongest =
-      Tensor<std::int64_t, 3>::from_shape({weights.shape(0), weights.shape(1), weights.shape(2)});
+      Integers<3>::from_shape({weights.shape(0), weights.shape(1), weights.shape(2)});
   const auto keys = weights.shape(3);
   for (std::size_t row = 0; row < strongest.size(); ++row) {
     const std::span weights_of_row(weights.data() + row * keys, keys);
@@ -108,17 +101,16 @@ Tensor<std::int64_t, 3> strongest_of(const Tensor<T, 4>& weights) {
   return strongest;
 }
 
-std::size_t visible_keys(const Tensor<bool, 3>& mask, std::size_t b, std::size_t i) {
+std::size_t visible_keys(const Mask<3>& mask, std::size_t b, std::size_t i) {
   return static_cast<std::size_t>(std::count(&mask(b, i, 0), &mask(b, i, 0) + mask.shape(2), true));
 }
 
 /// Equal shares of all keys that the mask lets a query see: [batch×head×query×key].
-template <class T>
-Tensor<T, 4> uniform_weights(const Tensor<bool, 3>& mask, std::size_t heads) {
-  Tensor<T, 4> weights = xt::zeros<T>({mask.shape(0), heads, mask.shape(1), mask.shape(2)});
+Tensor<4> uniform_weights(const Mask<3>& mask, std::size_t heads) {
+  Tensor<4> weights = xt::zeros<double>({mask.shape(0), heads, mask.shape(1), mask.shape(2)});
   for (std::size_t b = 0; b < mask.shape(0); ++b)
     for (std::size_t i = 0; i < mask.shape(1); ++i) {
-      const auto share = static_cast<T>(1.0 / static_cast<double>(visible_keys(mask, b, i)));
+      const auto share = static_cast<double>(1.0 / static_cast<double>(visible_keys(mask, b, i)));
       for (std::size_t h = 0; h < heads; ++h)
         for (std::size_t j = 0; j < mask.shape(2); ++j)
           if (mask(b, i, j)) weights(b, h, i, j) = share;
@@ -127,54 +119,49 @@ Tensor<T, 4> uniform_weights(const Tensor<bool, 3>& mask, std::size_t heads) {
 }
 
 /// Everything to one key of each row.
-template <class T>
-Tensor<T, 4> one_hot_weights(const Tensor<std::int64_t, 3>& chosen, std::size_t keys) {
-  Tensor<T, 4> weights = xt::zeros<T>({chosen.shape(0), chosen.shape(1), chosen.shape(2), keys});
+Tensor<4> one_hot_weights(const Integers<3>& chosen, std::size_t keys) {
+  Tensor<4> weights = xt::zeros<double>({chosen.shape(0), chosen.shape(1), chosen.shape(2), keys});
   for (std::size_t row = 0; row < chosen.size(); ++row)
-    weights.data()[row * keys + static_cast<std::size_t>(chosen.data()[row])] = T{1};
+    weights.data()[row * keys + static_cast<std::size_t>(chosen.data()[row])] = 1.0;
   return weights;
 }
 
 }  // namespace
 
-template <class T>
-AttentionPatterns<T> attention_patterns(const Tensor<T, 4>& weights,
+AttentionPatterns attention_patterns(const Tensor<4>& weights,
                                         const std::vector<std::size_t>& lengths) {
-  return {.diagonal = of_each_head<T>(weights, lengths, diagonal_of<T>),
-          .local = of_each_head<T>(weights, lengths, local_of<T>),
-          .sparse_ratio = of_each_head<T>(weights, lengths, sparse_ratio_of<T>),
-          .entropy = of_each_head<T>(weights, lengths, [](const HeadView<T>& w) { return entropy_of(w); }),
+  return {.diagonal = of_each_head(weights, lengths, diagonal_of),
+          .local = of_each_head(weights, lengths, local_of),
+          .sparse_ratio = of_each_head(weights, lengths, sparse_ratio_of),
+          .entropy = of_each_head(weights, lengths, [](const HeadView& w) { return entropy_of(w); }),
           .strongest = strongest_of(weights)};
 }
 
-template <class T>
-Tensor<double, 2> entropy_bias(const Tensor<T, 4>& weights, const std::vector<std::size_t>& lengths,
+Tensor<2> entropy_bias(const Tensor<4>& weights, const std::vector<std::size_t>& lengths,
                                double inside) {
-  return of_each_head<double>(
-      weights, lengths, [inside](const HeadView<T>& w) { return entropy_of(w, inside) - entropy_of(w); });
+  return of_each_head(
+      weights, lengths, [inside](const HeadView& w) { return entropy_of(w, inside) - entropy_of(w); });
 }
 
-template <class T>
-Tensor<T, 2> largest_entropy(const Tensor<bool, 3>& mask, const std::vector<std::size_t>& lengths,
+Tensor<2> largest_entropy(const Mask<3>& mask, const std::vector<std::size_t>& lengths,
                              std::size_t heads) {
-  auto largest = Tensor<T, 2>::from_shape({mask.shape(0), heads});
+  auto largest = Tensor<2>::from_shape({mask.shape(0), heads});
   for (std::size_t b = 0; b < mask.shape(0); ++b) {
     double sum = 0.0;
     for (std::size_t i = 0; i < lengths[b]; ++i)
       sum += std::log(static_cast<double>(std::max<std::size_t>(1, visible_keys(mask, b, i))));
     for (std::size_t h = 0; h < heads; ++h)
-      largest(b, h) = static_cast<T>(sum / static_cast<double>(lengths[b]));
+      largest(b, h) = static_cast<double>(sum / static_cast<double>(lengths[b]));
   }
   return largest;
 }
 
-template <class T>
-ExtremeAttention<T> extreme_attention(const Tensor<std::int64_t, 3>& chosen, const Tensor<bool, 3>& mask,
+ExtremeAttention extreme_attention(const Integers<3>& chosen, const Mask<3>& mask,
                                       const std::vector<std::size_t>& lengths) {
-  ExtremeAttention<T> ends;
-  ends.uniform = uniform_weights<T>(mask, chosen.shape(1));
+  ExtremeAttention ends;
+  ends.uniform = uniform_weights(mask, chosen.shape(1));
   ends.uniform_entropy = attention_patterns(ends.uniform, lengths).entropy;
-  ends.one_hot = one_hot_weights<T>(chosen, mask.shape(2));
+  ends.one_hot = one_hot_weights(chosen, mask.shape(2));
   ends.one_hot_entropy = attention_patterns(ends.one_hot, lengths).entropy;
   return ends;
 }
@@ -185,8 +172,7 @@ Spread spread_of(double entropy, double largest_entropy) {
   return entropy < over_sparse_below ? Spread::over_sparse : Spread::selective;
 }
 
-template <class T>
-std::int64_t count_misjudged(const Tensor<T, 2>& entropy, const Tensor<T, 2>& largest_entropy,
+std::int64_t count_misjudged(const Tensor<2>& entropy, const Tensor<2>& largest_entropy,
                              Spread expected) {
   if (entropy.shape() != largest_entropy.shape())
     throw shape_mismatch("count_misjudged", "entropy", entropy, "largest_entropy", largest_entropy,
@@ -205,15 +191,5 @@ std::string_view name_of(Spread spread) {
   return names[static_cast<int>(spread)];
 }
 
-#define INSTANTIATE(T)                                                                                    \
-  template AttentionPatterns<T> attention_patterns(const Tensor<T, 4>&, const std::vector<std::size_t>&); \
-  template Tensor<double, 2> entropy_bias(const Tensor<T, 4>&, const std::vector<std::size_t>&, double);  \
-  template Tensor<T, 2> largest_entropy(const Tensor<bool, 3>&, const std::vector<std::size_t>&,          \
-                                        std::size_t);                                                     \
-  template ExtremeAttention<T> extreme_attention(const Tensor<std::int64_t, 3>&, const Tensor<bool, 3>&,  \
-                                                 const std::vector<std::size_t>&);                        \
-  template std::int64_t count_misjudged(const Tensor<T, 2>&, const Tensor<T, 2>&, Spread);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

@@ -11,45 +11,39 @@ namespace attn {
 /// What attention weights [batch×head×query×key] of a sequence on itself look like, in numbers: one for each
 /// sample and head, over the real tokens of the sample. Computed in float64. Instantiated for float and
 /// double.
-template <class T>
 struct AttentionPatterns {
-  Tensor<T, 2> diagonal;  ///< [batch×head], mean of wᵢᵢ
-  Tensor<T, 2> local;     ///< [batch×head], mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ; 0 for one token
-  Tensor<T, 2> sparse_ratio;  ///< [batch×head], share of the weights above 0.1
-  Tensor<T, 2> entropy;       ///< [batch×head], mean over queries of −Σⱼ wⱼ ln wⱼ, 0 ln 0 = 0
-  Tensor<std::int64_t, 3> strongest;  ///< [batch×head×query], key of the largest weight, the first of several
+  Tensor<2> diagonal;  ///< [batch×head], mean of wᵢᵢ
+  Tensor<2> local;     ///< [batch×head], mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ; 0 for one token
+  Tensor<2> sparse_ratio;  ///< [batch×head], share of the weights above 0.1
+  Tensor<2> entropy;       ///< [batch×head], mean over queries of −Σⱼ wⱼ ln wⱼ, 0 ln 0 = 0
+  Integers<3> strongest;  ///< [batch×head×query], key of the largest weight, the first of several
 };
 
 /// `lengths` says how many tokens of each sample are real. Throws std::invalid_argument where there are not
 /// as many queries as keys, or not a length for each sample.
-template <class T>
-AttentionPatterns<T> attention_patterns(const Tensor<T, 4>& weights, const std::vector<std::size_t>& lengths);
+AttentionPatterns attention_patterns(const Tensor<4>& weights, const std::vector<std::size_t>& lengths);
 
 /// How far the entropy [batch×head] is off with `inside` added inside the logarithm, −Σⱼ wⱼ ln(wⱼ + inside):
 /// too small by almost `inside` for each key that has weight.
-template <class T>
-Tensor<double, 2> entropy_bias(const Tensor<T, 4>& weights, const std::vector<std::size_t>& lengths,
+Tensor<2> entropy_bias(const Tensor<4>& weights, const std::vector<std::size_t>& lengths,
                                double inside);
 
 /// The largest entropy [batch×head] that attention may have under a mask [batch×query×key], true = may be
 /// seen: the mean over queries of ln(number of keys that the query may see); one that may see none counts as
 /// 0.
-template <class T>
-Tensor<T, 2> largest_entropy(const Tensor<bool, 3>& mask, const std::vector<std::size_t>& lengths,
+Tensor<2> largest_entropy(const Mask<3>& mask, const std::vector<std::size_t>& lengths,
                              std::size_t heads);
 
 /// The two ends between which all attention lies.
-template <class T>
 struct ExtremeAttention {
-  Tensor<T, 4> uniform;  ///< [batch×head×query×key], equal shares of all keys that the query may see
-  Tensor<T, 2> uniform_entropy;  ///< [batch×head], measured
-  Tensor<T, 4> one_hot;          ///< [batch×head×query×key], everything to the chosen key
-  Tensor<T, 2> one_hot_entropy;  ///< [batch×head], measured
+  Tensor<4> uniform;  ///< [batch×head×query×key], equal shares of all keys that the query may see
+  Tensor<2> uniform_entropy;  ///< [batch×head], measured
+  Tensor<4> one_hot;          ///< [batch×head×query×key], everything to the chosen key
+  Tensor<2> one_hot_entropy;  ///< [batch×head], measured
 };
 
 /// `chosen` is [batch×head×query], the mask [batch×query×key].
-template <class T>
-ExtremeAttention<T> extreme_attention(const Tensor<std::int64_t, 3>& chosen, const Tensor<bool, 3>& mask,
+ExtremeAttention extreme_attention(const Integers<3>& chosen, const Mask<3>& mask,
                                       const std::vector<std::size_t>& lengths);
 
 /// How widely attention spreads.
@@ -66,8 +60,7 @@ Spread spread_of(double entropy, double largest_entropy);
 
 /// How many of the entropies are judged to be anything but `expected`, those that cannot be judged left out.
 /// Throws std::invalid_argument where the shapes differ.
-template <class T>
-std::int64_t count_misjudged(const Tensor<T, 2>& entropy, const Tensor<T, 2>& largest_entropy,
+std::int64_t count_misjudged(const Tensor<2>& entropy, const Tensor<2>& largest_entropy,
                              Spread expected);
 
 /// "collapsed", "selective", "over-sparse" or "undecided".

@@ -14,24 +14,21 @@ RowOrder reversal(const std::vector<std::size_t>& lengths, std::size_t n) {
   return order;
 }
 
-template <class T>
-Tensor<T, 3> permute_rows(const Tensor<T, 3>& x, const RowOrder& order) {
-  Tensor<T, 3> permuted(x.shape());
+Tensor<3> permute_rows(const Tensor<3>& x, const RowOrder& order) {
+  Tensor<3> permuted(x.shape());
   for (std::size_t b = 0; b < x.shape(0); ++b)
     for (std::size_t i = 0; i < x.shape(1); ++i)
       for (std::size_t j = 0; j < x.shape(2); ++j) permuted(b, i, j) = x(b, order[b][i], j);
   return permuted;
 }
 
-Tensor<bool, 3> permute_pairs(const Tensor<bool, 3>& mask, const RowOrder& order) {
-  Tensor<bool, 3> permuted(mask.shape());
+Mask<3> permute_pairs(const Mask<3>& mask, const RowOrder& order) {
+  Mask<3> permuted(mask.shape());
   for (std::size_t b = 0; b < mask.shape(0); ++b)
     for (std::size_t i = 0; i < mask.shape(1); ++i)
       for (std::size_t j = 0; j < mask.shape(2); ++j) permuted(b, i, j) = mask(b, order[b][i], order[b][j]);
   return permuted;
 }
 
-template Tensor<float, 3> permute_rows(const Tensor<float, 3>&, const RowOrder&);
-template Tensor<double, 3> permute_rows(const Tensor<double, 3>&, const RowOrder&);
 
 }  // namespace attn

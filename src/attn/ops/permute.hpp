@@ -13,10 +13,9 @@ using RowOrder = std::vector<std::vector<std::size_t>>;
 RowOrder reversal(const std::vector<std::size_t>& lengths, std::size_t n);
 
 /// The rows of x [batch×n×d] in another order.
-template <class T>
-Tensor<T, 3> permute_rows(const Tensor<T, 3>& x, const RowOrder& order);
+Tensor<3> permute_rows(const Tensor<3>& x, const RowOrder& order);
 
 /// The rows and the columns of a mask [batch×n×n] in another order.
-Tensor<bool, 3> permute_pairs(const Tensor<bool, 3>& mask, const RowOrder& order);
+Mask<3> permute_pairs(const Mask<3>& mask, const RowOrder& order);
 
 }  // namespace attn

@@ -6,13 +6,12 @@
 
 namespace attn {
 
-template <class T>
-Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, const std::vector<std::size_t>& lengths) {
+Tensor<2> mean_pool(const Tensor<3>& x, const std::vector<std::size_t>& lengths) {
   const std::size_t batch = x.shape(0), n = x.shape(1), d = x.shape(2);
   if (lengths.size() != batch)
     throw std::invalid_argument(
         fmt::format("[mean_pool] there are {} lengths for a batch of {}", lengths.size(), batch));
-  auto pooled = Tensor<T, 2>::from_shape({batch, d});
+  auto pooled = Tensor<2>::from_shape({batch, d});
   for (std::size_t b = 0; b < batch; ++b) {
     if (lengths[b] == 0 || lengths[b] > n)
       throw std::invalid_argument(
@@ -20,13 +19,11 @@ Tensor<T, 2> mean_pool(const Tensor<T, 3>& x, const std::vector<std::size_t>& le
     for (std::size_t c = 0; c < d; ++c) {
       double sum = 0.0;
       for (std::size_t i = 0; i < lengths[b]; ++i) sum += static_cast<double>(x(b, i, c));
-      pooled(b, c) = static_cast<T>(sum / static_cast<double>(lengths[b]));
+      pooled(b, c) = static_cast<double>(sum / static_cast<double>(lengths[b]));
     }
   }
   return pooled;
 }
 
-template Tensor<float, 2> mean_pool(const Tensor<float, 3>&, const std::vector<std::size_t>&);
-template Tensor<double, 2> mean_pool(const Tensor<double, 3>&, const std::vector<std::size_t>&);
 
 }  // namespace attn

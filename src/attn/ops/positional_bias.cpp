@@ -28,14 +28,13 @@ std::int64_t t5_bucket(std::int64_t distance) {
   return first + std::min(exact + static_cast<std::int64_t>(growth), per_direction - 1);
 }
 
-template <class T>
-T5Bias<T> t5_bias(const Tensor<T, 2>& table, std::size_t n) {
+T5Bias t5_bias(const Tensor<2>& table, std::size_t n) {
   if (table.shape(0) != t5_bucket_count)
     throw std::invalid_argument("[t5_bias] table is " + to_string(view_of(table).shape) +
                                 ": it must have a row for each of the " + std::to_string(t5_bucket_count) +
                                 " buckets");
   const std::size_t heads = table.shape(1);
-  T5Bias<T> t5{.buckets = Tensor<std::int64_t, 2>({n, n}), .bias = Tensor<T, 3>({heads, n, n})};
+  T5Bias t5{.buckets = Integers<2>({n, n}), .bias = Tensor<3>({heads, n, n})};
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) {
       const auto bucket = t5_bucket(static_cast<std::int64_t>(j) - static_cast<std::int64_t>(i));
@@ -45,23 +44,21 @@ T5Bias<T> t5_bias(const Tensor<T, 2>& table, std::size_t n) {
   return t5;
 }
 
-template <class T>
-AlibiBias<T> alibi_bias(std::size_t heads, std::size_t n) {
-  AlibiBias<T> alibi{.slopes = Tensor<T, 1>::from_shape({heads}), .bias = Tensor<T, 3>({heads, n, n})};
+AlibiBias alibi_bias(std::size_t heads, std::size_t n) {
+  AlibiBias alibi{.slopes = Tensor<1>::from_shape({heads}), .bias = Tensor<3>({heads, n, n})};
   for (std::size_t h = 0; h < heads; ++h) {
     const double slope = std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(heads));
-    alibi.slopes(h) = static_cast<T>(slope);
+    alibi.slopes(h) = static_cast<double>(slope);
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) alibi.bias(h, i, j) = static_cast<T>(0.0 - slope * distance(i, j));
+      for (std::size_t j = 0; j < n; ++j) alibi.bias(h, i, j) = static_cast<double>(0.0 - slope * distance(i, j));
   }
   return alibi;
 }
 
-template <class T>
-Tensor<T, 4> add_bias(const Tensor<T, 3>& scores, const Tensor<T, 3>& bias) {
+Tensor<4> add_bias(const Tensor<3>& scores, const Tensor<3>& bias) {
   if (scores.shape(1) != bias.shape(1) || scores.shape(2) != bias.shape(2))
     throw shape_mismatch("add_bias", "scores", scores, "bias", bias, "the query and key axes must match");
-  Tensor<T, 4> sum({scores.shape(0), bias.shape(0), scores.shape(1), scores.shape(2)});
+  Tensor<4> sum({scores.shape(0), bias.shape(0), scores.shape(1), scores.shape(2)});
   for (std::size_t b = 0; b < sum.shape(0); ++b)
     for (std::size_t h = 0; h < sum.shape(1); ++h)
       for (std::size_t i = 0; i < sum.shape(2); ++i)
@@ -69,11 +66,5 @@ Tensor<T, 4> add_bias(const Tensor<T, 3>& scores, const Tensor<T, 3>& bias) {
   return sum;
 }
 
-#define INSTANTIATE(T)                                          \
-  template T5Bias<T> t5_bias(const Tensor<T, 2>&, std::size_t); \
-  template AlibiBias<T> alibi_bias(std::size_t, std::size_t);   \
-  template Tensor<T, 4> add_bias(const Tensor<T, 3>&, const Tensor<T, 3>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

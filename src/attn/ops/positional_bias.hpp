@@ -15,33 +15,28 @@ std::int64_t t5_bucket(std::int64_t distance);
 /// The number of those buckets, bucket 16, which nothing falls into, included.
 inline constexpr std::size_t t5_bucket_count = 32;
 
-template <class T>
 struct T5Bias {
-  Tensor<std::int64_t, 2> buckets;  ///< [query×key]
-  Tensor<T, 3> bias;                ///< [head×query×key]
+  Integers<2> buckets;  ///< [query×key]
+  Tensor<3> bias;                ///< [head×query×key]
 };
 
 /// T5's bias for n tokens, read from a learned table [bucket×head]. Instantiated for float and double. Throws
 /// std::invalid_argument unless the table has a row for each bucket.
-template <class T>
-T5Bias<T> t5_bias(const Tensor<T, 2>& table, std::size_t n);
+T5Bias t5_bias(const Tensor<2>& table, std::size_t n);
 
 /// ALiBi (Press et al. 2022, section 3): bias −mₕ · |i − j| with the slopes mₕ = 2^(−8h/heads), h = 1, …,
 /// heads.
-template <class T>
 struct AlibiBias {
-  Tensor<T, 1> slopes;  ///< [head]
-  Tensor<T, 3> bias;    ///< [head×query×key]
+  Tensor<1> slopes;  ///< [head]
+  Tensor<3> bias;    ///< [head×query×key]
 };
 
 /// ALiBi's bias for n tokens. Instantiated for float and double.
-template <class T>
-AlibiBias<T> alibi_bias(std::size_t heads, std::size_t n);
+AlibiBias alibi_bias(std::size_t heads, std::size_t n);
 
 /// The same scores [batch×query×key] for every head, plus the bias [head×query×key] of each:
 /// [batch×head×query×key]. Instantiated for float and double. Throws std::invalid_argument, with both shapes,
 /// where they do not match.
-template <class T>
-Tensor<T, 4> add_bias(const Tensor<T, 3>& scores, const Tensor<T, 3>& bias);
+Tensor<4> add_bias(const Tensor<3>& scores, const Tensor<3>& bias);
 
 }  // namespace attn

@@ -12,8 +12,7 @@ namespace attn {
 
 namespace {
 
-template <class T>
-double length_of_row(const Tensor<T, 3>& x, std::size_t b, std::size_t i) {
+double length_of_row(const Tensor<3>& x, std::size_t b, std::size_t i) {
   double sum = 0.0;
   for (std::size_t j = 0; j < x.shape(2); ++j)
     sum += static_cast<double>(x(b, i, j)) * static_cast<double>(x(b, i, j));
@@ -22,12 +21,11 @@ double length_of_row(const Tensor<T, 3>& x, std::size_t b, std::size_t i) {
 
 }  // namespace
 
-template <class T>
-double change_by_order(const Tensor<T, 4>& scores, const Tensor<T, 4>& reordered, const RowOrder& order) {
+double change_by_order(const Tensor<4>& scores, const Tensor<4>& reordered, const RowOrder& order) {
   if (scores.shape() != reordered.shape())
     throw shape_mismatch("change_by_order", "scores", scores, "reordered", reordered,
                          "the shapes must be equal");
-  Tensor<T, 4> same_pairs(scores.shape());
+  Tensor<4> same_pairs(scores.shape());
   for (std::size_t b = 0; b < scores.shape(0); ++b)
     for (std::size_t h = 0; h < scores.shape(1); ++h)
       for (std::size_t i = 0; i < scores.shape(2); ++i)
@@ -36,13 +34,12 @@ double change_by_order(const Tensor<T, 4>& scores, const Tensor<T, 4>& reordered
   return max_abs_difference(reordered, same_pairs);
 }
 
-template <class T>
-double change_by_moving(const Tensor<T, 4>& scores, const Tensor<T, 4>& twice) {
+double change_by_moving(const Tensor<4>& scores, const Tensor<4>& twice) {
   const std::size_t n = scores.shape(2);
   if (scores.shape(3) != n || twice.shape() != std::array{scores.shape(0), scores.shape(1), 2 * n, 2 * n})
     throw shape_mismatch("change_by_moving", "scores", scores, "twice", twice,
                          "the second must have twice as many queries and keys");
-  Tensor<T, 4> second_half(scores.shape());
+  Tensor<4> second_half(scores.shape());
   for (std::size_t b = 0; b < scores.shape(0); ++b)
     for (std::size_t h = 0; h < scores.shape(1); ++h)
       for (std::size_t i = 0; i < n; ++i)
@@ -50,14 +47,13 @@ double change_by_moving(const Tensor<T, 4>& scores, const Tensor<T, 4>& twice) {
   return max_abs_difference(second_half, scores);
 }
 
-template <class T>
-double deviation_from_rotation(const Tensor<T, 2>& encoding, const Tensor<T, 2>& longer, std::size_t k) {
+double deviation_from_rotation(const Tensor<2>& encoding, const Tensor<2>& longer, std::size_t k) {
   const std::size_t n = encoding.shape(0), d = encoding.shape(1);
   if (longer.shape(0) < n + k || longer.shape(1) != d)
     throw shape_mismatch("deviation_from_rotation", "encoding", encoding, "longer", longer,
                          "the second must have k more rows of the same length");
   const auto frequencies = position_frequencies(d);
-  Tensor<double, 2> clockwise({n, frequencies.size()});
+  Tensor<2> clockwise({n, frequencies.size()});
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t i = 0; i < frequencies.size(); ++i)
       clockwise(p, i) = -static_cast<double>(k) * frequencies(i);
@@ -65,23 +61,15 @@ double deviation_from_rotation(const Tensor<T, 2>& encoding, const Tensor<T, 2>&
   return max_abs_difference(turned, as_batch(rows(longer, k, k + n)));
 }
 
-template <class T>
-double change_of_length(const Tensor<T, 3>& x, const Tensor<T, 3>& y) {
+double change_of_length(const Tensor<3>& x, const Tensor<3>& y) {
   if (x.shape() != y.shape())
     throw shape_mismatch("change_of_length", "x", x, "y", y, "the shapes must be equal");
-  Tensor<double, 2> change({x.shape(0), x.shape(1)});
+  Tensor<2> change({x.shape(0), x.shape(1)});
   for (std::size_t b = 0; b < x.shape(0); ++b)
     for (std::size_t i = 0; i < x.shape(1); ++i)
       change(b, i) = length_of_row(x, b, i) - length_of_row(y, b, i);
   return max_abs(change);
 }
 
-#define INSTANTIATE(T)                                                                            \
-  template double change_by_order(const Tensor<T, 4>&, const Tensor<T, 4>&, const RowOrder&);     \
-  template double change_by_moving(const Tensor<T, 4>&, const Tensor<T, 4>&);                     \
-  template double deviation_from_rotation(const Tensor<T, 2>&, const Tensor<T, 2>&, std::size_t); \
-  template double change_of_length(const Tensor<T, 3>&, const Tensor<T, 3>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

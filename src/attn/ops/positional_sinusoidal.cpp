@@ -8,54 +8,47 @@
 
 namespace attn {
 
-Tensor<double, 1> position_frequencies(std::size_t d) {
+Tensor<1> position_frequencies(std::size_t d) {
   if (d % 2 != 0)
     throw std::invalid_argument("[position_frequencies] d is " + std::to_string(d) + ": it must be even");
-  auto frequencies = Tensor<double, 1>::from_shape({d / 2});
+  auto frequencies = Tensor<1>::from_shape({d / 2});
   for (std::size_t i = 0; i < d / 2; ++i)
     frequencies(i) = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(d));
   return frequencies;
 }
 
-Tensor<double, 2> position_angles(std::size_t n, std::size_t d) {
+Tensor<2> position_angles(std::size_t n, std::size_t d) {
   const auto frequencies = position_frequencies(d);
-  Tensor<double, 2> angles({n, frequencies.size()});
+  Tensor<2> angles({n, frequencies.size()});
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t i = 0; i < frequencies.size(); ++i)
       angles(p, i) = static_cast<double>(p) * frequencies(i);
   return angles;
 }
 
-template <class T>
-SinusoidalEncoding<T> sinusoidal_encoding(std::size_t n, std::size_t d) {
+SinusoidalEncoding sinusoidal_encoding(std::size_t n, std::size_t d) {
   const auto angles = position_angles(n, d);
-  Tensor<double, 2> encoding({n, d});
+  Tensor<2> encoding({n, d});
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t i = 0; i < d / 2; ++i) {
       encoding(p, 2 * i) = std::sin(angles(p, i));
       encoding(p, 2 * i + 1) = std::cos(angles(p, i));
     }
-  return {.frequencies = cast<T>(position_frequencies(d)),
-          .angles = cast<T>(angles),
-          .encoding = cast<T>(encoding)};
+  return {.frequencies = position_frequencies(d),
+          .angles = angles,
+          .encoding = encoding};
 }
 
-template <class T>
-Tensor<T, 3> add_positions(const Tensor<T, 3>& x, const Tensor<T, 2>& table) {
+Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
   if (table.shape(0) < x.shape(1) || table.shape(1) != x.shape(2))
     throw shape_mismatch("add_positions", "x", x, "table", table,
                          "the table needs a row as long as a token for every position");
-  Tensor<T, 3> sum(x.shape());
+  Tensor<3> sum(x.shape());
   for (std::size_t b = 0; b < x.shape(0); ++b)
     for (std::size_t p = 0; p < x.shape(1); ++p)
       for (std::size_t j = 0; j < x.shape(2); ++j) sum(b, p, j) = x(b, p, j) + table(p, j);
   return sum;
 }
 
-#define INSTANTIATE(T)                                                          \
-  template SinusoidalEncoding<T> sinusoidal_encoding(std::size_t, std::size_t); \
-  template Tensor<T, 3> add_positions(const Tensor<T, 3>&, const Tensor<T, 2>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

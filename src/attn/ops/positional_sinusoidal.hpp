@@ -7,29 +7,26 @@ namespace attn {
 /// The frequencies ωᵢ = 10000^(−2i/d), i = 0, …, d/2 − 1, that sinusoidal encodings (Vaswani et al. 2017,
 /// section 3.5) and RoPE (Su et al. 2021, section 3.2.2) share: [pair]. Throws std::invalid_argument for odd
 /// d.
-Tensor<double, 1> position_frequencies(std::size_t d);
+Tensor<1> position_frequencies(std::size_t d);
 
 /// The angles p · ωᵢ of the positions p = 0, …, n − 1: [position×pair]. Throws std::invalid_argument for odd
 /// d.
-Tensor<double, 2> position_angles(std::size_t n, std::size_t d);
+Tensor<2> position_angles(std::size_t n, std::size_t d);
 
 /// The sinusoidal encoding PE of n positions, PE(p, 2i) = sin(p ωᵢ) and PE(p, 2i+1) = cos(p ωᵢ), and all that
 /// it is made of. Each is computed in float64 and rounded once.
-template <class T>
 struct SinusoidalEncoding {
-  Tensor<T, 1> frequencies;  ///< [pair]
-  Tensor<T, 2> angles;       ///< [position×pair]
-  Tensor<T, 2> encoding;     ///< [position×d]
+  Tensor<1> frequencies;  ///< [pair]
+  Tensor<2> angles;       ///< [position×pair]
+  Tensor<2> encoding;     ///< [position×d]
 };
 
 /// Instantiated for float and double. Throws std::invalid_argument for odd d.
-template <class T>
-SinusoidalEncoding<T> sinusoidal_encoding(std::size_t n, std::size_t d);
+SinusoidalEncoding sinusoidal_encoding(std::size_t n, std::size_t d);
 
 /// x [batch×n×d] with row p of `table` [position×d] added to token p of each sample. The table may have more
 /// rows than x has tokens. Instantiated for float and double. Throws std::invalid_argument where a row is
 /// missing or has another length.
-template <class T>
-Tensor<T, 3> add_positions(const Tensor<T, 3>& x, const Tensor<T, 2>& table);
+Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table);
 
 }  // namespace attn

@@ -31,6 +31,14 @@ std::string_view name_of(Precision precision) {
   return format_of(precision).name;
 }
 
+Precision precision_of(Dtype dtype) {
+  return dtype == Dtype::float32 ? Precision::float32 : Precision::float64;
+}
+
+double round_to(Dtype dtype, double x) {
+  return round_to(precision_of(dtype), x);
+}
+
 double round_to(Precision precision, double x) {
   switch (precision) {
     case Precision::float64:
@@ -43,11 +51,11 @@ double round_to(Precision precision, double x) {
   return x;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> round_to(Precision precision, const Tensor<T, N>& x) {
-  Tensor<T, N> rounded(x.shape());
-  std::transform(x.begin(), x.end(), rounded.begin(), [precision](T element) {
-    return static_cast<T>(round_to(precision, static_cast<double>(element)));
+template <std::size_t N>
+Tensor<N> round_to(Precision precision, const Tensor<N>& x) {
+  Tensor<N> rounded(x.shape());
+  std::transform(x.begin(), x.end(), rounded.begin(), [precision](double element) {
+    return static_cast<double>(round_to(precision, static_cast<double>(element)));
   });
   return rounded;
 }
@@ -69,13 +77,12 @@ double exp_vanishes_below(Precision precision) {
   return (format_of(precision).smallest_exponent - 1) * std::numbers::ln2;
 }
 
-template <class T, std::size_t N>
-std::int64_t count_non_finite(const Tensor<T, N>& x) {
-  return std::count_if(x.begin(), x.end(), [](T element) { return !std::isfinite(element); });
+template <std::size_t N>
+std::int64_t count_non_finite(const Tensor<N>& x) {
+  return std::count_if(x.begin(), x.end(), [](double element) { return !std::isfinite(element); });
 }
 
-template <class T>
-std::int64_t count_unforeseen(const Tensor<T, 2>& scores, const Tensor<T, 2>& exponentials,
+std::int64_t count_unforeseen(const Tensor<2>& scores, const Tensor<2>& exponentials,
                               Precision precision) {
   if (scores.shape() != exponentials.shape())
     throw shape_mismatch("count_unforeseen", "scores", scores, "exponentials", exponentials,
@@ -89,13 +96,9 @@ std::int64_t count_unforeseen(const Tensor<T, 2>& scores, const Tensor<T, 2>& ex
   return count;
 }
 
-#define INSTANTIATE(T)                                            \
-  template Tensor<T, 1> round_to(Precision, const Tensor<T, 1>&); \
-  template Tensor<T, 2> round_to(Precision, const Tensor<T, 2>&); \
-  template std::int64_t count_non_finite(const Tensor<T, 1>&);    \
-  template std::int64_t count_non_finite(const Tensor<T, 2>&);    \
-  template std::int64_t count_unforeseen(const Tensor<T, 2>&, const Tensor<T, 2>&, Precision);
-INSTANTIATE(float)
-INSTANTIATE(double)
+template Tensor<1> round_to(Precision, const Tensor<1>&);
+template Tensor<2> round_to(Precision, const Tensor<2>&);
+template std::int64_t count_non_finite(const Tensor<1>&);
+template std::int64_t count_non_finite(const Tensor<2>&);
 
 }  // namespace attn

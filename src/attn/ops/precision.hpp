@@ -13,23 +13,16 @@ enum class Precision { float64, float32, float16 };
 /// "float64", "float32" or "float16": the names that NumPy uses.
 std::string_view name_of(Precision precision);
 
-template <class T>
-constexpr Precision precision_of();
-template <>
-constexpr Precision precision_of<double>() {
-  return Precision::float64;
-}
-template <>
-constexpr Precision precision_of<float>() {
-  return Precision::float32;
-}
+/// The format of a floating-point dtype.
+Precision precision_of(Dtype dtype);
 
 /// The number of that format nearest to x, ties to even; infinity where x is too large for it.
 double round_to(Precision precision, double x);
+double round_to(Dtype dtype, double x);
 
 /// Each element rounded to that format, which must not be wider than T.
-template <class T, std::size_t N>
-Tensor<T, N> round_to(Precision precision, const Tensor<T, N>& x);
+template <std::size_t N>
+Tensor<N> round_to(Precision precision, const Tensor<N>& x);
 
 /// The largest finite number of the format.
 double largest_number(Precision precision);
@@ -41,13 +34,12 @@ double exp_overflows_above(Precision precision);
 double exp_vanishes_below(Precision precision);
 
 /// How many elements are infinite or NaN. Ranks 1 and 2.
-template <class T, std::size_t N>
-std::int64_t count_non_finite(const Tensor<T, N>& x);
+template <std::size_t N>
+std::int64_t count_non_finite(const Tensor<N>& x);
 
 /// How many elements of `exponentials` are finite although the score beside them is above the format's
 /// threshold, or infinite although it is not. Throws std::invalid_argument where the shapes differ.
-template <class T>
-std::int64_t count_unforeseen(const Tensor<T, 2>& scores, const Tensor<T, 2>& exponentials,
+std::int64_t count_unforeseen(const Tensor<2>& scores, const Tensor<2>& exponentials,
                               Precision precision);
 
 }  // namespace attn

@@ -10,23 +10,21 @@
 
 namespace attn {
 
-template <class T>
-Tensor<T, 1> random_scores(Random& random, std::size_t samples, std::size_t d_k) {
+Tensor<1> random_scores(Random& random, std::size_t samples, std::size_t d_k) {
   const auto queries = random.normal<2>(0.0, 1.0, {samples, d_k});
-  auto scores = Tensor<T, 1>::from_shape({samples});
+  auto scores = Tensor<1>::from_shape({samples});
   for (std::size_t i = 0; i < samples; ++i) {
     double score = 0.0;
     for (std::size_t j = 0; j < d_k; ++j) {
-      const auto q = static_cast<T>(queries(i, j)), k = static_cast<T>(random.normal());
+      const auto q = static_cast<double>(queries(i, j)), k = static_cast<double>(random.normal());
       score += static_cast<double>(q) * static_cast<double>(k);
     }
-    scores(i) = static_cast<T>(score);
+    scores(i) = static_cast<double>(score);
   }
   return scores;
 }
 
-template <class T>
-ScoreStatistics score_statistics(const Tensor<T, 1>& scores, std::size_t d_k, std::size_t keys) {
+ScoreStatistics score_statistics(const Tensor<1>& scores, std::size_t d_k, std::size_t keys) {
   const auto rows = cut_into_rows(scores, keys);
   const auto raw = softmax(rows);
   const auto scaled = softmax(divide(rows, std::sqrt(static_cast<double>(d_k))));
@@ -50,10 +48,5 @@ double standard_error_of_variance(double d_k, double samples) {
   return std::sqrt((2.0 * d_k * d_k + 6.0 * d_k) / samples);
 }
 
-#define INSTANTIATE(T)                                                    \
-  template Tensor<T, 1> random_scores(Random&, std::size_t, std::size_t); \
-  template ScoreStatistics score_statistics(const Tensor<T, 1>&, std::size_t, std::size_t);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

@@ -17,14 +17,12 @@ struct ScoreStatistics {
 
 /// The dot products of `samples` random queries with as many random keys, all numbers normal(0, 1): all
 /// queries are drawn before the first key. Products are summed in float64 and rounded once to T.
-template <class T>
-Tensor<T, 1> random_scores(Random& random, std::size_t samples, std::size_t d_k);
+Tensor<1> random_scores(Random& random, std::size_t samples, std::size_t d_k);
 
 /// The scores are taken as they are for the moments, and in rows of `keys` of them, as if each row were one
 /// query's, for softmax; a rest that fills no row is left out there. Instantiated for float and double.
 /// Throws std::invalid_argument where there are no scores.
-template <class T>
-ScoreStatistics score_statistics(const Tensor<T, 1>& scores, std::size_t d_k, std::size_t keys);
+ScoreStatistics score_statistics(const Tensor<1>& scores, std::size_t d_k, std::size_t keys);
 
 /// What chance alone does to the mean of `samples` such scores: √(Var(s) / samples), and Var(s) = d_k.
 double standard_error_of_mean(double d_k, double samples);

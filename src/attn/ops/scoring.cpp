@@ -8,33 +8,29 @@
 
 namespace attn {
 
-template <class T>
-Tensor<T, 2> dot_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys) {
+Tensor<2> dot_scores(const Tensor<2>& queries, const Tensor<2>& keys) {
   return matmul(queries, transpose(keys));
 }
 
-template <class T>
-Tensor<T, 2> general_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& W_a, const Tensor<T, 2>& keys) {
+Tensor<2> general_scores(const Tensor<2>& queries, const Tensor<2>& W_a, const Tensor<2>& keys) {
   return dot_scores(matmul(queries, W_a), keys);
 }
 
-template <class T>
-Tensor<T, 3> pairwise_sum(const Tensor<T, 2>& a, const Tensor<T, 2>& b) {
+Tensor<3> pairwise_sum(const Tensor<2>& a, const Tensor<2>& b) {
   if (a.shape(1) != b.shape(1))
     throw shape_mismatch("pairwise_sum", "a", a, "b", b, "the last axes must match");
-  Tensor<T, 3> sum({a.shape(0), b.shape(0), a.shape(1)});
+  Tensor<3> sum({a.shape(0), b.shape(0), a.shape(1)});
   for (std::size_t i = 0; i < sum.shape(0); ++i)
     for (std::size_t j = 0; j < sum.shape(1); ++j)
       for (std::size_t c = 0; c < sum.shape(2); ++c) sum(i, j, c) = a(i, c) + b(j, c);
   return sum;
 }
 
-template <class T>
-Tensor<T, 3> pairwise_concat(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys) {
+Tensor<3> pairwise_concat(const Tensor<2>& queries, const Tensor<2>& keys) {
   if (queries.shape(1) != keys.shape(1))
     throw shape_mismatch("pairwise_concat", "queries", queries, "keys", keys, "the last axes must match");
   const std::size_t d = queries.shape(1);
-  Tensor<T, 3> pairs({queries.shape(0), keys.shape(0), 2 * d});
+  Tensor<3> pairs({queries.shape(0), keys.shape(0), 2 * d});
   for (std::size_t i = 0; i < pairs.shape(0); ++i)
     for (std::size_t j = 0; j < pairs.shape(1); ++j)
       for (std::size_t c = 0; c < d; ++c) {
@@ -44,34 +40,31 @@ Tensor<T, 3> pairwise_concat(const Tensor<T, 2>& queries, const Tensor<T, 2>& ke
   return pairs;
 }
 
-template <class T>
-Tensor<T, 2> stack_rows(const Tensor<T, 2>& top, const Tensor<T, 2>& bottom) {
+Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom) {
   if (top.shape(1) != bottom.shape(1))
     throw shape_mismatch("stack_rows", "top", top, "bottom", bottom, "the numbers of columns must match");
-  Tensor<T, 2> stacked({top.shape(0) + bottom.shape(0), top.shape(1)});
+  Tensor<2> stacked({top.shape(0) + bottom.shape(0), top.shape(1)});
   std::copy(bottom.begin(), bottom.end(), std::copy(top.begin(), top.end(), stacked.begin()));
   return stacked;
 }
 
-template <class T>
-Tensor<T, 2> dot_last_axis(const Tensor<T, 3>& hidden, const Tensor<T, 1>& v) {
+Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v) {
   if (hidden.shape(2) != v.size())
     throw shape_mismatch("dot_last_axis", "hidden", hidden, "v", v, "the last axes must match");
-  Tensor<T, 2> scores({hidden.shape(0), hidden.shape(1)});
+  Tensor<2> scores({hidden.shape(0), hidden.shape(1)});
   for (std::size_t i = 0; i < scores.shape(0); ++i)
     for (std::size_t j = 0; j < scores.shape(1); ++j) {
       double sum = 0.0;
       for (std::size_t c = 0; c < v.size(); ++c)
         sum += static_cast<double>(hidden(i, j, c)) * static_cast<double>(v(c));
-      scores(i, j) = static_cast<T>(sum);
+      scores(i, j) = static_cast<double>(sum);
     }
   return scores;
 }
 
-template <class T>
-AdditiveScores<T> additive_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys,
-                                  const Tensor<T, 2>& W_q, const Tensor<T, 2>& W_k, const Tensor<T, 1>& v_a) {
-  AdditiveScores<T> additive;
+AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys,
+                                  const Tensor<2>& W_q, const Tensor<2>& W_k, const Tensor<1>& v_a) {
+  AdditiveScores additive;
   additive.projected_queries = matmul(queries, W_q);
   additive.projected_keys = matmul(keys, W_k);
   additive.hidden = tanh(pairwise_sum(additive.projected_queries, additive.projected_keys));
@@ -79,28 +72,14 @@ AdditiveScores<T> additive_scores(const Tensor<T, 2>& queries, const Tensor<T, 2
   return additive;
 }
 
-template <class T>
-ConcatScores<T> concat_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys, const Tensor<T, 2>& W_c,
-                              const Tensor<T, 1>& v_a) {
-  ConcatScores<T> concat;
+ConcatScores concat_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_c,
+                              const Tensor<1>& v_a) {
+  ConcatScores concat;
   concat.pairs = pairwise_concat(queries, keys);
   concat.hidden = tanh(linear(concat.pairs, W_c));
   concat.scores = dot_last_axis(concat.hidden, v_a);
   return concat;
 }
 
-#define INSTANTIATE(T)                                                                                      \
-  template Tensor<T, 2> dot_scores(const Tensor<T, 2>&, const Tensor<T, 2>&);                               \
-  template Tensor<T, 2> general_scores(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&);      \
-  template Tensor<T, 3> pairwise_sum(const Tensor<T, 2>&, const Tensor<T, 2>&);                             \
-  template Tensor<T, 3> pairwise_concat(const Tensor<T, 2>&, const Tensor<T, 2>&);                          \
-  template Tensor<T, 2> stack_rows(const Tensor<T, 2>&, const Tensor<T, 2>&);                               \
-  template Tensor<T, 2> dot_last_axis(const Tensor<T, 3>&, const Tensor<T, 1>&);                            \
-  template AdditiveScores<T> additive_scores(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&, \
-                                             const Tensor<T, 2>&, const Tensor<T, 1>&);                     \
-  template ConcatScores<T> concat_scores(const Tensor<T, 2>&, const Tensor<T, 2>&, const Tensor<T, 2>&,     \
-                                         const Tensor<T, 1>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

@@ -9,50 +9,40 @@ namespace attn {
 /// those do not match.
 
 /// qᵢᵀ kⱼ (Luong et al. 2015, "dot").
-template <class T>
-Tensor<T, 2> dot_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys);
+Tensor<2> dot_scores(const Tensor<2>& queries, const Tensor<2>& keys);
 
 /// qᵢᵀ W_a kⱼ (Luong et al. 2015, "general"); W_a is [d×d].
-template <class T>
-Tensor<T, 2> general_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& W_a, const Tensor<T, 2>& keys);
+Tensor<2> general_scores(const Tensor<2>& queries, const Tensor<2>& W_a, const Tensor<2>& keys);
 
 /// aᵢ + bⱼ for every pair: [query×d_a], [key×d_a] → [query×key×d_a].
-template <class T>
-Tensor<T, 3> pairwise_sum(const Tensor<T, 2>& a, const Tensor<T, 2>& b);
+Tensor<3> pairwise_sum(const Tensor<2>& a, const Tensor<2>& b);
 
 /// [qᵢ; kⱼ] for every pair: [query×d], [key×d] → [query×key×2d].
-template <class T>
-Tensor<T, 3> pairwise_concat(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys);
+Tensor<3> pairwise_concat(const Tensor<2>& queries, const Tensor<2>& keys);
 
 /// Two matrices on top of each other: [a×n], [b×n] → [(a+b)×n].
-template <class T>
-Tensor<T, 2> stack_rows(const Tensor<T, 2>& top, const Tensor<T, 2>& bottom);
+Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom);
 
 /// The dot product of each vector along the last axis with v: [query×key×d_a] · [d_a] → [query×key].
-template <class T>
-Tensor<T, 2> dot_last_axis(const Tensor<T, 3>& hidden, const Tensor<T, 1>& v);
+Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v);
 
 /// vᵀ tanh(W_qᵀ qᵢ + W_kᵀ kⱼ) (Bahdanau et al. 2014, appendix A.1.2), and all that it is made of.
-template <class T>
 struct AdditiveScores {
-  Tensor<T, 2> projected_queries;  ///< [query×d_a]
-  Tensor<T, 2> projected_keys;     ///< [key×d_a]
-  Tensor<T, 3> hidden;             ///< [query×key×d_a], after tanh
-  Tensor<T, 2> scores;             ///< [query×key]
+  Tensor<2> projected_queries;  ///< [query×d_a]
+  Tensor<2> projected_keys;     ///< [key×d_a]
+  Tensor<3> hidden;             ///< [query×key×d_a], after tanh
+  Tensor<2> scores;             ///< [query×key]
 };
-template <class T>
-AdditiveScores<T> additive_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys,
-                                  const Tensor<T, 2>& W_q, const Tensor<T, 2>& W_k, const Tensor<T, 1>& v_a);
+AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys,
+                                  const Tensor<2>& W_q, const Tensor<2>& W_k, const Tensor<1>& v_a);
 
 /// vᵀ tanh(W_cᵀ [qᵢ; kⱼ]) (Luong et al. 2015, "concat"); W_c is [2d×d_a].
-template <class T>
 struct ConcatScores {
-  Tensor<T, 3> pairs;   ///< [query×key×2d]
-  Tensor<T, 3> hidden;  ///< [query×key×d_a], after tanh
-  Tensor<T, 2> scores;  ///< [query×key]
+  Tensor<3> pairs;   ///< [query×key×2d]
+  Tensor<3> hidden;  ///< [query×key×d_a], after tanh
+  Tensor<2> scores;  ///< [query×key]
 };
-template <class T>
-ConcatScores<T> concat_scores(const Tensor<T, 2>& queries, const Tensor<T, 2>& keys, const Tensor<T, 2>& W_c,
-                              const Tensor<T, 1>& v_a);
+ConcatScores concat_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_c,
+                              const Tensor<1>& v_a);
 
 }  // namespace attn

@@ -7,47 +7,36 @@ namespace attn {
 /// Parts and repetitions of tensors, as copies. Instantiated for float, double and, at rank 3, bool.
 
 /// Columns begin, …, end − 1 of a matrix [m×n].
-template <class T>
-Tensor<T, 2> columns(const Tensor<T, 2>& x, std::size_t begin, std::size_t end);
+Tensor<2> columns(const Tensor<2>& x, std::size_t begin, std::size_t end);
 
 /// Rows begin, …, end − 1 of a matrix [m×n].
-template <class T>
-Tensor<T, 2> rows(const Tensor<T, 2>& x, std::size_t begin, std::size_t end);
+Tensor<2> rows(const Tensor<2>& x, std::size_t begin, std::size_t end);
 
 /// One sample of a batch [batch×n×d]: [n×d]. Throws std::invalid_argument where there is no such sample.
-template <class T>
-Tensor<T, 2> sample(const Tensor<T, 3>& x, std::size_t index);
+Tensor<2> sample(const Tensor<3>& x, std::size_t index);
 
 /// A matrix as a batch of one sample: [n×d] → [1×n×d]. `sample` takes it out again.
-template <class T>
-Tensor<T, 3> as_batch(const Tensor<T, 2>& x);
+Tensor<3> as_batch(const Tensor<2>& x);
 
 /// One head of [batch×head×n×d]: [batch×n×d].
-template <class T>
-Tensor<T, 3> head(const Tensor<T, 4>& x, std::size_t index);
+Tensor<3> head(const Tensor<4>& x, std::size_t index);
 
 /// A vector cut into rows [rows×length]. What is left over at its end and fills no row is left out.
-template <class T>
-Tensor<T, 2> cut_into_rows(const Tensor<T, 1>& x, std::size_t length);
+Tensor<2> cut_into_rows(const Tensor<1>& x, std::size_t length);
 
 /// Each block of `width` columns of a matrix [m×blocks·width] `times` times in a row: [m×blocks·times·width].
-template <class T>
-Tensor<T, 2> repeat_column_blocks(const Tensor<T, 2>& x, std::size_t width, std::size_t times);
+Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_t times);
 
 /// The first `count` rows of each sample of [batch×n×d].
-template <class T>
-Tensor<T, 3> first_rows(const Tensor<T, 3>& x, std::size_t count);
+Tensor<3> first_rows(const Tensor<3>& x, std::size_t count);
 
 /// The rows of each sample of [batch×n×d] with `count` rows of zeros behind them: [batch×(n+count)×d].
-template <class T>
-Tensor<T, 3> with_zero_rows(const Tensor<T, 3>& x, std::size_t count);
+Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count);
 
 /// The rows of each sample of [batch×n×d] twice over: [batch×2n×d].
-template <class T>
-Tensor<T, 3> rows_twice(const Tensor<T, 3>& x);
+Tensor<3> rows_twice(const Tensor<3>& x);
 
 /// The columns of each sample of [batch×n×d] twice over: [batch×n×2d].
-template <class T>
-Tensor<T, 3> columns_twice(const Tensor<T, 3>& x);
+Tensor<3> columns_twice(const Tensor<3>& x);
 
 }  // namespace attn

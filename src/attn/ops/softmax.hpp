@@ -6,14 +6,14 @@ namespace attn {
 
 /// softmax(x)ⱼ = exp(xⱼ − max x) / Σₖ exp(xₖ − max x) along the last axis; ranks 1 to 4, float and double.
 /// A row in which every score is −∞ (all keys masked) becomes a row of zeros.
-template <class T, std::size_t N>
-Tensor<T, N> softmax(const Tensor<T, N>& scores);
+template <std::size_t N>
+Tensor<N> softmax(const Tensor<N>& scores);
 
 /// The gradient of a loss with respect to the scores, wⱼ (dⱼ − Σₖ wₖ dₖ) along the last axis, from the
 /// weights w = softmax(scores) and the gradient d with respect to them: softmax's Jacobian diag(w) − w wᵀ
 /// times d, without ever forming it. A score without weight, as a masked one, gets 0. Same instantiations.
 /// Throws std::invalid_argument, with both shapes, where they differ.
-template <class T, std::size_t N>
-Tensor<T, N> softmax_backward(const Tensor<T, N>& weights, const Tensor<T, N>& d_weights);
+template <std::size_t N>
+Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights);
 
 }  // namespace attn

@@ -83,9 +83,9 @@ class PatternFile {
 
 }  // namespace
 
-Tensor<bool, 2> strided_pattern(std::size_t n, std::size_t stride) {
+Mask<2> strided_pattern(std::size_t n, std::size_t stride) {
   require_positive("strided_pattern", stride);
-  Tensor<bool, 2> mask({n, n});
+  Mask<2> mask({n, n});
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) {
       const std::size_t distance = i > j ? i - j : j - i;
@@ -94,16 +94,16 @@ Tensor<bool, 2> strided_pattern(std::size_t n, std::size_t stride) {
   return mask;
 }
 
-Tensor<bool, 2> fixed_pattern(std::size_t n, std::size_t block) {
+Mask<2> fixed_pattern(std::size_t n, std::size_t block) {
   require_positive("fixed_pattern", block);
-  Tensor<bool, 2> mask({n, n});
+  Mask<2> mask({n, n});
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) mask(i, j) = i / block == j / block || j % block == block - 1;
   return mask;
 }
 
-Tensor<bool, 2> random_pattern(Random& random, std::size_t n, std::size_t count) {
-  Tensor<bool, 2> mask({n, n}, false);
+Mask<2> random_pattern(Random& random, std::size_t n, std::size_t count) {
+  Mask<2> mask({n, n}, false);
   for (std::size_t i = 0; i < n; ++i) {
     const auto keys = random.permutation(static_cast<std::int64_t>(n));
     for (std::size_t k = 0; k < std::min(count, n); ++k) mask(i, static_cast<std::size_t>(keys[k])) = true;
@@ -112,9 +112,9 @@ Tensor<bool, 2> random_pattern(Random& random, std::size_t n, std::size_t count)
   return mask;
 }
 
-Tensor<bool, 2> load_pattern(const std::string& path, std::size_t n) {
+Mask<2> load_pattern(const std::string& path, std::size_t n) {
   PatternFile file(path, n);
-  Tensor<bool, 2> mask({n, n});
+  Mask<2> mask({n, n});
   for (std::size_t i = 0; i < n; ++i) {
     const auto digits = file.next();
     if (digits.empty())

@@ -8,11 +8,9 @@ namespace attn {
 /// std::invalid_argument for an empty sample.
 
 /// (1/n) Σᵢ xᵢ, as `x.mean()` in NumPy.
-template <class T>
-double mean(const Tensor<T, 1>& x);
+double mean(const Tensor<1>& x);
 
 /// (1/n) Σᵢ (xᵢ − mean)², as `x.var()` in NumPy: the biased variance, which divides by n and not by n − 1.
-template <class T>
-double variance(const Tensor<T, 1>& x);
+double variance(const Tensor<1>& x);
 
 }  // namespace attn

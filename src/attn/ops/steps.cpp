@@ -10,8 +10,8 @@ namespace attn {
 namespace {
 
 /// Throws unless there is a step and all have one shape.
-template <class T, std::size_t N>
-void require_equal_shapes(const std::vector<Tensor<T, N>>& steps) {
+template <std::size_t N>
+void require_equal_shapes(const std::vector<Tensor<N>>& steps) {
   if (steps.empty()) throw std::invalid_argument("[stack_steps] there are no steps");
   for (const auto& step : steps)
     if (step.shape() != steps[0].shape())
@@ -20,46 +20,42 @@ void require_equal_shapes(const std::vector<Tensor<T, N>>& steps) {
 
 }  // namespace
 
-template <class T>
-Tensor<T, 2> step_of(const Tensor<T, 3>& x, std::size_t t) {
+Tensor<2> step_of(const Tensor<3>& x, std::size_t t) {
   const auto [batch, n, d] = x.shape();
   if (t >= n)
     throw std::invalid_argument("[step_of] there is no step " + std::to_string(t) + " among " +
                                 std::to_string(n));
-  auto step = Tensor<T, 2>::from_shape({batch, d});
+  auto step = Tensor<2>::from_shape({batch, d});
   for (std::size_t b = 0; b < batch; ++b) std::copy_n(x.data() + (b * n + t) * d, d, step.data() + b * d);
   return step;
 }
 
-template <class T>
-Tensor<T, 3> stack_steps(const std::vector<Tensor<T, 2>>& steps) {
+Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps) {
   require_equal_shapes(steps);
   const auto [batch, d] = steps[0].shape();
-  auto sequence = Tensor<T, 3>::from_shape({batch, steps.size(), d});
+  auto sequence = Tensor<3>::from_shape({batch, steps.size(), d});
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t t = 0; t < steps.size(); ++t)
       std::copy_n(steps[t].data() + b * d, d, sequence.data() + (b * steps.size() + t) * d);
   return sequence;
 }
 
-template <class T>
-Tensor<T, 4> stack_steps(const std::vector<Tensor<T, 4>>& steps) {
+Tensor<4> stack_steps(const std::vector<Tensor<4>>& steps) {
   require_equal_shapes(steps);
   const auto [batch, heads, rows, d] = steps[0].shape();
   if (rows != 1) throw std::invalid_argument("[stack_steps] a step has several rows where one belongs");
-  auto sequence = Tensor<T, 4>::from_shape({batch, heads, steps.size(), d});
+  auto sequence = Tensor<4>::from_shape({batch, heads, steps.size(), d});
   for (std::size_t i = 0; i < batch * heads; ++i)
     for (std::size_t t = 0; t < steps.size(); ++t)
       std::copy_n(steps[t].data() + i * d, d, sequence.data() + (i * steps.size() + t) * d);
   return sequence;
 }
 
-template <class T>
-Tensor<T, 3> delay(const Tensor<T, 2>& first, const Tensor<T, 3>& x) {
+Tensor<3> delay(const Tensor<2>& first, const Tensor<3>& x) {
   const auto [batch, n, d] = x.shape();
   if (first.shape(0) != batch || first.shape(1) != d)
     throw shape_mismatch("delay", "first", first, "x", x, "the batch and the last axis must match");
-  auto delayed = Tensor<T, 3>::from_shape({batch, n, d});
+  auto delayed = Tensor<3>::from_shape({batch, n, d});
   for (std::size_t b = 0; b < batch; ++b) {
     auto* row = delayed.data() + b * n * d;
     row = std::copy_n(first.data() + b * d, n > 0 ? d : 0, row);
@@ -68,14 +64,14 @@ Tensor<T, 3> delay(const Tensor<T, 2>& first, const Tensor<T, 3>& x) {
   return delayed;
 }
 
-template <class T, std::size_t N>
-Tensor<T, N> join(const Tensor<T, N>& a, const Tensor<T, N>& b) {
+template <std::size_t N>
+Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) {
   if (!std::equal(a.shape().begin(), a.shape().end() - 1, b.shape().begin()))
     throw shape_mismatch("join", "a", a, "b", b, "all axes but the last must match");
   const std::size_t width_a = a.shape().back(), width_b = b.shape().back();
   auto shape = a.shape();
   shape.back() = width_a + width_b;
-  Tensor<T, N> joined(shape);
+  Tensor<N> joined(shape);
   auto* out = joined.data();
   for (std::size_t row = 0; row * shape.back() < joined.size(); ++row) {
     out = std::copy_n(a.data() + row * width_a, width_a, out);
@@ -84,14 +80,7 @@ Tensor<T, N> join(const Tensor<T, N>& a, const Tensor<T, N>& b) {
   return joined;
 }
 
-#define INSTANTIATE(T)                                                   \
-  template Tensor<T, 2> step_of(const Tensor<T, 3>&, std::size_t);       \
-  template Tensor<T, 3> stack_steps(const std::vector<Tensor<T, 2>>&);   \
-  template Tensor<T, 4> stack_steps(const std::vector<Tensor<T, 4>>&);   \
-  template Tensor<T, 3> delay(const Tensor<T, 2>&, const Tensor<T, 3>&); \
-  template Tensor<T, 2> join(const Tensor<T, 2>&, const Tensor<T, 2>&);  \
-  template Tensor<T, 3> join(const Tensor<T, 3>&, const Tensor<T, 3>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
+template Tensor<2> join(const Tensor<2>&, const Tensor<2>&);
+template Tensor<3> join(const Tensor<3>&, const Tensor<3>&);
 
 }  // namespace attn

@@ -11,23 +11,19 @@ namespace attn {
 /// not match.
 
 /// Step t of a sequence: [batch×n×d] → [batch×d].
-template <class T>
-Tensor<T, 2> step_of(const Tensor<T, 3>& x, std::size_t t);
+Tensor<2> step_of(const Tensor<3>& x, std::size_t t);
 
 /// Steps side by side, the way back: n times [batch×d] → [batch×n×d].
-template <class T>
-Tensor<T, 3> stack_steps(const std::vector<Tensor<T, 2>>& steps);
+Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps);
 
 /// The same for steps of one row each: n times [batch×head×1×d] → [batch×head×n×d].
-template <class T>
-Tensor<T, 4> stack_steps(const std::vector<Tensor<T, 4>>& steps);
+Tensor<4> stack_steps(const std::vector<Tensor<4>>& steps);
 
 /// Every step one later, `first` in front and the last one dropped: [batch×d], [batch×n×d] → [batch×n×d].
-template <class T>
-Tensor<T, 3> delay(const Tensor<T, 2>& first, const Tensor<T, 3>& x);
+Tensor<3> delay(const Tensor<2>& first, const Tensor<3>& x);
 
 /// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3.
-template <class T, std::size_t N>
-Tensor<T, N> join(const Tensor<T, N>& a, const Tensor<T, N>& b);
+template <std::size_t N>
+Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b);
 
 }  // namespace attn

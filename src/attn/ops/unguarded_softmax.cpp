@@ -6,9 +6,8 @@
 
 namespace attn {
 
-template <class T>
-Tensor<T, 3> unguarded_softmax(const Tensor<T, 3>& scores) {
-  Tensor<T, 3> weights(scores.shape());
+Tensor<3> unguarded_softmax(const Tensor<3>& scores) {
+  Tensor<3> weights(scores.shape());
   const std::size_t keys = scores.shape(2);
   for (std::size_t b = 0; b < scores.shape(0); ++b)
     for (std::size_t i = 0; i < scores.shape(1); ++i) {
@@ -17,12 +16,10 @@ Tensor<T, 3> unguarded_softmax(const Tensor<T, 3>& scores) {
       for (std::size_t j = 0; j < keys; ++j) largest = std::max(largest, score(j));
       for (std::size_t j = 0; j < keys; ++j) sum += std::exp(score(j) - largest);
       for (std::size_t j = 0; j < keys; ++j)
-        weights(b, i, j) = static_cast<T>(std::exp(score(j) - largest) / sum);
+        weights(b, i, j) = static_cast<double>(std::exp(score(j) - largest) / sum);
     }
   return weights;
 }
 
-template Tensor<float, 3> unguarded_softmax(const Tensor<float, 3>&);
-template Tensor<double, 3> unguarded_softmax(const Tensor<double, 3>&);
 
 }  // namespace attn

@@ -24,8 +24,8 @@ class Random {
 
   /// A tensor of that shape, filled in C order.
   template <std::size_t N>
-  Tensor<double, N> normal(double mean, double standard_deviation, const std::array<std::size_t, N>& shape) {
-    Tensor<double, N> values(shape);
+  Tensor<N> normal(double mean, double standard_deviation, const std::array<std::size_t, N>& shape) {
+    Tensor<N> values(shape);
     for (double& value : values) value = normal(mean, standard_deviation);
     return values;
   }

@@ -22,44 +22,35 @@ void require_positive(const char* op, const char* name, double value) {
 
 }  // namespace
 
-template <class T>
-Clipped<T> clip_by_norm(const Tensor<T, 2>& gradients, double max_norm) {
+Clipped clip_by_norm(const Tensor<2>& gradients, double max_norm) {
   require_positive("clip_by_norm", "max_norm", max_norm);
-  Clipped<T> clipped;
-  clipped.row_norms = Tensor<T, 1>::from_shape({gradients.shape(0)});
+  Clipped clipped;
+  clipped.row_norms = Tensor<1>::from_shape({gradients.shape(0)});
   for (std::size_t i = 0; i < gradients.shape(0); ++i) {
     double sum_of_squares = 0.0;
     for (std::size_t j = 0; j < gradients.shape(1); ++j)
       sum_of_squares += static_cast<double>(gradients(i, j)) * static_cast<double>(gradients(i, j));
-    clipped.row_norms(i) = static_cast<T>(std::sqrt(sum_of_squares));
+    clipped.row_norms(i) = static_cast<double>(std::sqrt(sum_of_squares));
   }
   clipped.norm = std::sqrt(sum_of_products(gradients, gradients));
   clipped.factor = std::min(1.0, max_norm / (clipped.norm + beside_norm));
-  clipped.gradients = Tensor<T, 2>(gradients.shape());
+  clipped.gradients = Tensor<2>(gradients.shape());
   std::transform(gradients.begin(), gradients.end(), clipped.gradients.begin(),
-                 [&](T g) { return static_cast<T>(clipped.factor * static_cast<double>(g)); });
+                 [&](double g) { return static_cast<double>(clipped.factor * static_cast<double>(g)); });
   return clipped;
 }
 
-template <class T>
-Tensor<T, 2> clip_by_value(const Tensor<T, 2>& gradients, double limit) {
+Tensor<2> clip_by_value(const Tensor<2>& gradients, double limit) {
   require_positive("clip_by_value", "limit", limit);
-  Tensor<T, 2> clipped(gradients.shape());
+  Tensor<2> clipped(gradients.shape());
   std::transform(gradients.begin(), gradients.end(), clipped.begin(),
-                 [&](T g) { return static_cast<T>(std::clamp(static_cast<double>(g), -limit, limit)); });
+                 [&](double g) { return static_cast<double>(std::clamp(static_cast<double>(g), -limit, limit)); });
   return clipped;
 }
 
-template <class T>
-double cosine(const Tensor<T, 2>& x, const Tensor<T, 2>& y) {
+double cosine(const Tensor<2>& x, const Tensor<2>& y) {
   return sum_of_products(x, y) / (std::sqrt(sum_of_products(x, x)) * std::sqrt(sum_of_products(y, y)));
 }
 
-#define INSTANTIATE(T)                                              \
-  template Clipped<T> clip_by_norm(const Tensor<T, 2>&, double);    \
-  template Tensor<T, 2> clip_by_value(const Tensor<T, 2>&, double); \
-  template double cosine(const Tensor<T, 2>&, const Tensor<T, 2>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

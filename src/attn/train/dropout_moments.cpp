@@ -13,16 +13,14 @@ namespace attn {
 namespace {
 
 /// [key] → [1×1×key], the shape in which dropout takes weights.
-template <class T>
-Tensor<T, 3> as_row(const Tensor<T, 1>& x) {
-  auto row = Tensor<T, 3>::from_shape({1, 1, x.size()});
+Tensor<3> as_row(const Tensor<1>& x) {
+  auto row = Tensor<3>::from_shape({1, 1, x.size()});
   std::copy(x.begin(), x.end(), row.begin());
   return row;
 }
 
-template <class T>
-Tensor<T, 1> as_vector(const Tensor<T, 3>& row) {
-  auto x = Tensor<T, 1>::from_shape({row.size()});
+Tensor<1> as_vector(const Tensor<3>& row) {
+  auto x = Tensor<1>::from_shape({row.size()});
   std::copy(row.begin(), row.end(), x.begin());
   return x;
 }
@@ -31,12 +29,11 @@ Tensor<T, 1> as_vector(const Tensor<T, 3>& row) {
 
 /// Mean and variance are updated mask by mask (Welford 1962), so that a weight that is never dropped keeps
 /// its value exactly and has variance 0.
-template <class T>
-DropoutMoments<T> dropout_moments(Random& random, const Tensor<T, 1>& weights, double p,
+DropoutMoments dropout_moments(Random& random, const Tensor<1>& weights, double p,
                                   std::size_t samples) {
   if (samples == 0) throw std::invalid_argument("[dropout_moments] samples is 0: it must be at least 1");
   const auto row = as_row(weights);
-  DropoutMoments<T> moments;
+  DropoutMoments moments;
   std::vector<double> mean(weights.size()), sum_of_squares(weights.size());
   for (std::size_t sample = 0; sample < samples; ++sample) {
     const auto mask = dropout_mask<3>(random, p, row.shape());
@@ -51,16 +48,15 @@ DropoutMoments<T> dropout_moments(Random& random, const Tensor<T, 1>& weights, d
       sum_of_squares[j] += deviation * (static_cast<double>(dropped.data()[j]) - mean[j]);
     }
   }
-  moments.mean = moments.variance = Tensor<T, 1>(weights.shape());
+  moments.mean = moments.variance = Tensor<1>(weights.shape());
   for (std::size_t j = 0; j < mean.size(); ++j) {
-    moments.mean(j) = static_cast<T>(mean[j]);
-    moments.variance(j) = static_cast<T>(sum_of_squares[j] / static_cast<double>(samples));
+    moments.mean(j) = static_cast<double>(mean[j]);
+    moments.variance(j) = static_cast<double>(sum_of_squares[j] / static_cast<double>(samples));
   }
   return moments;
 }
 
-template <class T>
-double error_of_mean(const DropoutMoments<T>& moments, const Tensor<T, 1>& weights, double p,
+double error_of_mean(const DropoutMoments& moments, const Tensor<1>& weights, double p,
                      double samples) {
   double largest = 0.0;
   for (std::size_t j = 0; j < weights.size(); ++j) {
@@ -70,10 +66,5 @@ double error_of_mean(const DropoutMoments<T>& moments, const Tensor<T, 1>& weigh
   return largest;
 }
 
-#define INSTANTIATE(T)                                                                           \
-  template DropoutMoments<T> dropout_moments(Random&, const Tensor<T, 1>&, double, std::size_t); \
-  template double error_of_mean(const DropoutMoments<T>&, const Tensor<T, 1>&, double, double);
-INSTANTIATE(float)
-INSTANTIATE(double)
 
 }  // namespace attn

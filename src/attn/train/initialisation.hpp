@@ -11,27 +11,24 @@ namespace attn {
 enum class Between { nothing, relu };
 
 /// Mean squares from layer to layer.
-template <class T>
 struct VarianceThroughLayers {
   /// [layer], entry 0 for the input: the mean of y² over all y of the layer, taken before ReLU. It is the
   /// variance where the mean of y is 0, as it is for weights drawn with mean 0.
-  Tensor<T, 1> variance;
+  Tensor<1> variance;
 
   /// [layer]: one standard error of variance[l] / variance[l − 1] around d · s², with nothing between the
   /// layers; 0 for the input. For weights normal(0, s) and given x the ratio is a sum of chi-squares over the
   /// eigenvalues of A = xᵀx: its standard deviation is d · s² · √(2/d · tr(A²)/tr(A)²).
-  Tensor<T, 1> standard_error;
+  Tensor<1> standard_error;
 };
 
 /// Follows x [sample×d_model] through the layers y = x W with W = s · Z, where Z [layer×d_model×d_model] was
 /// drawn normal(0, 1). Throws std::invalid_argument, with both shapes, where they do not match.
-template <class T>
-VarianceThroughLayers<T> variance_through_layers(const Tensor<T, 2>& x, const Tensor<T, 3>& Z, double s,
+VarianceThroughLayers variance_through_layers(const Tensor<2>& x, const Tensor<3>& Z, double s,
                                                  Between between);
 
 /// How far the ratio of a layer's variance to the one before is from 1, in standard errors: the largest over
 /// the first `layers` layers; NaN where one is NaN.
-template <class T>
-double error_of_ratios(const VarianceThroughLayers<T>& followed, std::size_t layers);
+double error_of_ratios(const VarianceThroughLayers& followed, std::size_t layers);
 
 }  // namespace attn

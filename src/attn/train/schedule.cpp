@@ -22,8 +22,7 @@ WarmupSchedule warmup_schedule(std::int64_t step, std::int64_t d_model, std::int
   return schedule;
 }
 
-template <class T>
-std::int64_t step_of_largest(const Tensor<std::int64_t, 1>& steps, const Tensor<T, 1>& rates) {
+std::int64_t step_of_largest(const Integers<1>& steps, const Tensor<1>& rates) {
   if (steps.size() != rates.size() || steps.size() == 0)
     throw std::invalid_argument(
         fmt::format("[step_of_largest] there are {} steps and {} rates: there must be as many "
@@ -32,7 +31,5 @@ std::int64_t step_of_largest(const Tensor<std::int64_t, 1>& steps, const Tensor<
   return *(steps.begin() + (std::max_element(rates.begin(), rates.end()) - rates.begin()));
 }
 
-template std::int64_t step_of_largest(const Tensor<std::int64_t, 1>&, const Tensor<float, 1>&);
-template std::int64_t step_of_largest(const Tensor<std::int64_t, 1>&, const Tensor<double, 1>&);
 
 }  // namespace attn

@@ -19,7 +19,6 @@ WarmupSchedule warmup_schedule(std::int64_t step, std::int64_t d_model, std::int
 
 /// The step [step] that has the largest rate [step], the first of several. Throws std::invalid_argument where
 /// there are not as many rates as steps, or none.
-template <class T>
-std::int64_t step_of_largest(const Tensor<std::int64_t, 1>& steps, const Tensor<T, 1>& rates);
+std::int64_t step_of_largest(const Integers<1>& steps, const Tensor<1>& rates);
 
 }  // namespace attn

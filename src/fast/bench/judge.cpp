@@ -17,12 +17,12 @@ constexpr std::size_t fewest_queries = 3;
 using Numbers = std::vector<double>;
 
 template <class T>
-const T* row(const Tensor<T, 4>& tensor, std::size_t head, std::size_t index) {
+const T* row(const Array<T, 4>& tensor, std::size_t head, std::size_t index) {
   return tensor.data() + (head * tensor.shape(2) + index) * tensor.shape(3);
 }
 
 template <class T>
-void append_row(Numbers& numbers, const Tensor<T, 4>& tensor, std::size_t head, std::size_t index) {
+void append_row(Numbers& numbers, const Array<T, 4>& tensor, std::size_t head, std::size_t index) {
   const T* begin = row(tensor, head, index);
   numbers.insert(numbers.end(), begin, begin + tensor.shape(3));
 }
@@ -130,7 +130,7 @@ class Gradients {
   }
 
   template <class T>
-  double error_of(const Tensor<T, 4>& found) const {
+  double error_of(const Array<T, 4>& found) const {
     Deviation deviation;
     deviation.compare(found.data(), sums_.data(), sums_.size());
     return deviation.relative();

@@ -46,12 +46,12 @@ Operands<T> draw_operands(const Setting& setting) {
   const std::size_t n = setting.n, d_k = setting.d_k, d_v = setting.d_v;
   NearlyNormal<T> normal;
   const auto drawn = [&](std::size_t heads, std::size_t width) {
-    Tensor<T, 4> tensor(Shape4{1, heads, n, width});
+    Array<T, 4> tensor(Shape4{1, heads, n, width});
     for (T& element : tensor) element = normal();
     return tensor;
   };
   const auto zeros = [&](std::size_t heads, std::size_t width) {
-    return Tensor<T, 4>(Shape4{1, heads, n, width}, T{0});
+    return Array<T, 4>(Shape4{1, heads, n, width}, T{0});
   };
 
   Operands<T> operands;
@@ -59,7 +59,7 @@ Operands<T> draw_operands(const Setting& setting) {
   operands.key = drawn(setting.kv_heads, d_k);
   operands.value = drawn(setting.kv_heads, d_v);
   operands.output = zeros(setting.heads, d_v);
-  operands.log_sum_exp = Tensor<T, 3>({1, setting.heads, n}, T{0});
+  operands.log_sum_exp = Array<T, 3>({1, setting.heads, n}, T{0});
   if (setting.scores == Scores::rising) make_scores_rise(operands);
   if (!setting.backward) return operands;
   operands.d_output = drawn(setting.heads, d_v);

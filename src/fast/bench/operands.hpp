@@ -8,14 +8,14 @@ namespace attn::bench {
 /// What a kernel reads and where it writes, for one sample.
 template <class T>
 struct Operands {
-  Tensor<T, 4> query;     ///< [batch×head×query×d_k]
-  Tensor<T, 4> key;       ///< [batch×kv_head×key×d_k]
-  Tensor<T, 4> value;     ///< [batch×kv_head×key×d_v]
-  Tensor<T, 4> d_output;  ///< [batch×head×query×d_v]; empty, as the others below, without a way back
+  Array<T, 4> query;     ///< [batch×head×query×d_k]
+  Array<T, 4> key;       ///< [batch×kv_head×key×d_k]
+  Array<T, 4> value;     ///< [batch×kv_head×key×d_v]
+  Array<T, 4> d_output;  ///< [batch×head×query×d_v]; empty, as the others below, without a way back
 
-  Tensor<T, 4> output;       ///< [batch×head×query×d_v]
-  Tensor<T, 3> log_sum_exp;  ///< [batch×head×query]
-  Tensor<T, 4> d_query, d_key, d_value;
+  Array<T, 4> output;       ///< [batch×head×query×d_v]
+  Array<T, 3> log_sum_exp;  ///< [batch×head×query]
+  Array<T, 4> d_query, d_key, d_value;
 };
 
 /// Inputs of nearly normal numbers, the same at every call. With rising scores each key scores about a tenth

@@ -11,7 +11,7 @@ namespace attn::bench {
 
 namespace {
 
-std::optional<Tensor<bool, 3>> mask_of(const Setting& setting) {
+std::optional<Array<bool, 3>> mask_of(const Setting& setting) {
   if (!setting.hides_keys()) return std::nullopt;
   const std::size_t n = setting.n;
   const auto window = window_mask(n, n, setting.window.value_or(n));
@@ -28,13 +28,13 @@ double score_bytes(const Setting& setting, std::size_t element_size) {
 
 /// The other contestants know where the operands lie: they keep their place.
 template <class T>
-void copy_to(Tensor<T, 4>& operand, const Tensor<T, 4>& result) {
+void copy_to(Array<T, 4>& operand, const Array<T, 4>& result) {
   std::copy(result.begin(), result.end(), operand.begin());
 }
 
 template <class T>
 Passes prepare(Operands<T>& operands, const Setting& setting) {
-  const auto mask = std::make_shared<const std::optional<Tensor<bool, 3>>>(mask_of(setting));
+  const auto mask = std::make_shared<const std::optional<Array<bool, 3>>>(mask_of(setting));
   const auto attention = std::make_shared<Attention<T, 4>>();
   Passes passes{.forward = [&operands, heads = setting.heads, mask, attention] {
     *attention = scaled_dot_product_attention(operands.query, repeat_heads(operands.key, heads),

@@ -12,7 +12,7 @@
 #include "attn/ops/central_difference.hpp"
 #include "tests/unit/fast/exact_result.hpp"
 
-using attn::Tensor;
+using attn::Array;
 using attn::exact::Kernel;
 using attn::exact::kernels;
 using attn::exact::Range;
@@ -100,8 +100,8 @@ ExactResult<double> result_of(const nlohmann::json& one) {
           numbers(one["d_value"])};
 }
 
-Tensor<double, 2> as_tensor(const std::vector<double>& numbers) {
-  Tensor<double, 2> tensor(std::array{std::size_t{1}, numbers.size()});
+Array<double, 2> as_tensor(const std::vector<double>& numbers) {
+  Array<double, 2> tensor(std::array{std::size_t{1}, numbers.size()});
   std::copy(numbers.begin(), numbers.end(), tensor.begin());
   return tensor;
 }
@@ -109,7 +109,7 @@ Tensor<double, 2> as_tensor(const std::vector<double>& numbers) {
 /// How far a gradient of kernel 1 is from central differences in the input that `input` names.
 double deviation(const ExactProblem& problem, std::vector<double> ExactProblem::*input,
                  const std::vector<double>& gradient) {
-  const auto output = [&](const Tensor<double, 2>& x) {
+  const auto output = [&](const Array<double, 2>& x) {
     ExactProblem moved = problem;
     (moved.*input).assign(x.begin(), x.end());
     return as_tensor(run_forward<double>(kernels().front(), moved).output);

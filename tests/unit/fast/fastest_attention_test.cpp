@@ -15,12 +15,12 @@
 #include "tests/unit/fast/plain_attention.hpp"
 
 using attn::fastest_attention;
-using attn::Tensor;
+using attn::Array;
 using Catch::Contains;
 
 namespace {
 
-using Mask = std::optional<Tensor<bool, 3>>;
+using Mask = std::optional<Array<bool, 3>>;
 
 /// Masks [2×query×key] of each kind that the kernels know.
 std::vector<Mask> known_masks(std::size_t n_q, std::size_t n_k) {
@@ -33,26 +33,26 @@ std::vector<Mask> known_masks(std::size_t n_q, std::size_t n_k) {
           padding,
           attn::both(causal, window),
           attn::both(attn::both(causal, window), padding),
-          Tensor<bool, 3>({2, n_q, n_k}, false)};
+          Array<bool, 3>({2, n_q, n_k}, false)};
 }
 
 /// True where the sum of all positions is no multiple of 3.
 Mask unknown_mask(std::size_t n_q, std::size_t n_k) {
-  Tensor<bool, 3> mask({2, n_q, n_k});
+  Array<bool, 3> mask({2, n_q, n_k});
   for (std::size_t i = 0; i < mask.size(); ++i)
     mask.data()[i] = (i / (n_q * n_k) + i / n_k % n_q + i % n_k) % 3 > 0;
   return mask;
 }
 
 template <class T, std::size_t N>
-double difference_from_plain(const Tensor<T, N>& Q, const Tensor<T, N>& K, const Tensor<T, N>& V,
+double difference_from_plain(const Array<T, N>& Q, const Array<T, N>& K, const Array<T, N>& V,
                              const Mask& mask, const std::string& kernel) {
   const auto fast = fastest_attention(Q, K, V, std::sqrt(static_cast<double>(Q.shape(N - 1))), mask);
   CHECK(fast.kernel == kernel);
   return attn::max_abs_difference(fast.output, attn::scaled_dot_product_attention(Q, K, V, mask).output);
 }
 
-bool are_equal_or_both_nan(const Tensor<double, 3>& x, const Tensor<double, 3>& y) {
+bool are_equal_or_both_nan(const Array<double, 3>& x, const Array<double, 3>& y) {
   return std::equal(x.begin(), x.end(), y.begin(), y.end(),
                     [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); });
 }
@@ -125,7 +125,7 @@ TEST_CASE("the fastest kernel does not go back where it cannot, and refuses what
 }
 
 TEST_CASE("axes may be empty", "[fastest]") {
-  using Matrices = attn::Tensor<double, 3>;
+  using Matrices = attn::Array<double, 3>;
   const auto Q = random_tensor<double, 3>({2, 5, 4}, 1), V = random_tensor<double, 3>({2, 3, 2}, 2);
   const auto zeros = Matrices({2, 5, 2}, 0.0);
   CHECK((attn::fastest_attention(Q, Matrices({2, 0, 4}), Matrices({2, 0, 2}), 2.0).output == zeros));
@@ -178,11 +178,11 @@ TEST_CASE("numbers that may overflow on the way go to the plain loops", "[fastes
 TEST_CASE("scores without digits behind the point go to plain loops, and are no trouble there", "[fastest]") {
   auto in = random_attention<double>(6, 2, 3);
   for (double& element : in.Q) element *= 1e20;
-  const auto batch = [](const Tensor<double, 2>& x) { return attn::as_batch(x); };
+  const auto batch = [](const Array<double, 2>& x) { return attn::as_batch(x); };
   const auto fast = fastest_attention(batch(in.Q), batch(in.K), batch(in.V), 1.0);
   CHECK(fast.kernel == "fused_attention");
   const auto sparse = attn::fastest_block_sparse_attention(
-      in.Q, in.K, in.V, attn::coarsest_pattern(Tensor<bool, 2>({6, 6}, true), false), false);
+      in.Q, in.K, in.V, attn::coarsest_pattern(Array<bool, 2>({6, 6}, true), false), false);
   CHECK(sparse.kernel == "sparse-plain");
   CHECK(attn::max_abs_difference(attn::as_batch(sparse.output), fast.output) == 0.0);
 }
@@ -231,7 +231,7 @@ TEMPLATE_TEST_CASE("the fastest linear kernel equals all weights of linear atten
   const bool causal = GENERATE(false, true);
   CAPTURE(n, causal);
   const auto in = random_attention<TestType>(n, 4, 3);
-  const auto mask = causal ? attn::causal_mask(n, n) : Tensor<bool, 2>({n, n}, true);
+  const auto mask = causal ? attn::causal_mask(n, n) : Array<bool, 2>({n, n}, true);
   const auto plain =
       attn::plain_linear_attention(attn::elu_plus_one(in.Q), attn::elu_plus_one(in.K), in.V, mask);
   const auto fast = attn::fastest_linear_attention(in.Q, in.K, in.V, causal);

@@ -8,7 +8,7 @@
 #include "attn/ops/sparse_pattern.hpp"
 
 using attn::coarsest_pattern;
-using attn::Tensor;
+using attn::Array;
 using attn::visibility_of;
 using attn::block_sparse::Pattern;
 using attn::exact::Sizes;
@@ -16,13 +16,13 @@ using attn::exact::Visibility;
 
 namespace {
 
-Sizes sizes_of(const Tensor<bool, 3>& mask) {
+Sizes sizes_of(const Array<bool, 3>& mask) {
   return {.samples = mask.shape(0), .n_q = mask.shape(1), .n_k = mask.shape(2)};
 }
 
 /// What the kernels make of it.
-Tensor<bool, 3> mask_of(const Visibility& visible, const Sizes& sizes) {
-  Tensor<bool, 3> mask({sizes.samples, sizes.n_q, sizes.n_k}, false);
+Array<bool, 3> mask_of(const Visibility& visible, const Sizes& sizes) {
+  Array<bool, 3> mask({sizes.samples, sizes.n_q, sizes.n_k}, false);
   for (std::size_t b = 0; b < sizes.samples; ++b)
     for (std::size_t i = 0; i < sizes.n_q; ++i) {
       const auto keys = attn::exact::visible_keys(sizes, visible, b, i);
@@ -31,14 +31,14 @@ Tensor<bool, 3> mask_of(const Visibility& visible, const Sizes& sizes) {
   return mask;
 }
 
-bool is_known(const Tensor<bool, 3>& mask) {
+bool is_known(const Array<bool, 3>& mask) {
   const auto visible = visibility_of(mask);
   return visible && mask_of(*visible, sizes_of(mask)) == mask;
 }
 
 /// Every mask of one sample that some visibility makes.
-std::vector<Tensor<bool, 3>> all_known(std::size_t n_q, std::size_t n_k) {
-  std::vector<Tensor<bool, 3>> masks;
+std::vector<Array<bool, 3>> all_known(std::size_t n_q, std::size_t n_k) {
+  std::vector<Array<bool, 3>> masks;
   const Sizes sizes = {.n_q = n_q, .n_k = n_k};
   for (const bool causal : {false, true})
     for (std::size_t window = 0; window <= n_q + n_k; ++window)
@@ -48,8 +48,8 @@ std::vector<Tensor<bool, 3>> all_known(std::size_t n_q, std::size_t n_k) {
 }
 
 /// The mask [1×n_q×n_k] whose elements are the bits of a number.
-Tensor<bool, 3> mask_of_bits(unsigned bits, std::size_t n_q, std::size_t n_k) {
-  Tensor<bool, 3> mask({1, n_q, n_k});
+Array<bool, 3> mask_of_bits(unsigned bits, std::size_t n_q, std::size_t n_k) {
+  Array<bool, 3> mask({1, n_q, n_k});
   for (bool& element : mask) {
     element = bits % 2 == 1;
     bits /= 2;
@@ -57,8 +57,8 @@ Tensor<bool, 3> mask_of_bits(unsigned bits, std::size_t n_q, std::size_t n_k) {
   return mask;
 }
 
-Tensor<bool, 2> pairs_of(const Pattern& pattern, std::size_t n_q, std::size_t n_k, bool causal) {
-  Tensor<bool, 2> mask({n_q, n_k}, false);
+Array<bool, 2> pairs_of(const Pattern& pattern, std::size_t n_q, std::size_t n_k, bool causal) {
+  Array<bool, 2> mask({n_q, n_k}, false);
   for (std::size_t i = 0; i < n_q; ++i)
     for (std::size_t j = 0; j < n_k; ++j) {
       const auto& kept = pattern.key_blocks[i / pattern.block];
@@ -75,7 +75,7 @@ TEST_CASE("a mask of each kind, and of all together, is what its visibility make
   const int window = GENERATE(-1, 0, 1, 3);
   const bool padded = GENERATE(false, true);
   CAPTURE(n_q, n_k, causal, window, padded);
-  Tensor<bool, 3> mask({2, n_q, n_k}, true);
+  Array<bool, 3> mask({2, n_q, n_k}, true);
   if (causal) mask = attn::both(mask, attn::repeat_mask(attn::causal_mask(n_q, n_k), 2));
   if (window >= 0)
     mask =
@@ -111,10 +111,10 @@ TEST_CASE("each sample has lengths of its own, but no causality and no window", 
 }
 
 TEST_CASE("masks that are almost known are not known", "[known_masks]") {
-  Tensor<bool, 3> hole({1, 5, 5}, true);
+  Array<bool, 3> hole({1, 5, 5}, true);
   hole(0, 2, 2) = false;
   CHECK_FALSE(visibility_of(hole));
-  Tensor<bool, 3> padding_in_front({1, 5, 5}, true);
+  Array<bool, 3> padding_in_front({1, 5, 5}, true);
   for (std::size_t i = 0; i < 5; ++i) padding_in_front(0, i, 0) = false;
   CHECK_FALSE(visibility_of(padding_in_front));
   auto glimpse = attn::repeat_mask(attn::causal_mask(5, 5), 1);
@@ -131,7 +131,7 @@ TEST_CASE("the coarsest pattern keeps just the pairs of any mask", "[known_masks
       GENERATE(std::pair<std::size_t, std::size_t>{3, 4}, std::pair<std::size_t, std::size_t>{4, 3});
   const auto hidden = attn::causal_mask(n_q, n_k);
   for (unsigned bits = 0; bits < 1U << (n_q * n_k); ++bits) {
-    Tensor<bool, 2> mask({n_q, n_k});
+    Array<bool, 2> mask({n_q, n_k});
     const auto whole = mask_of_bits(bits, n_q, n_k);
     std::copy(whole.begin(), whole.end(), mask.begin());
     const auto expected = causal ? attn::both(mask, hidden) : mask;
@@ -141,15 +141,15 @@ TEST_CASE("the coarsest pattern keeps just the pairs of any mask", "[known_masks
 }
 
 TEST_CASE("blocks are as large as they can be", "[known_masks]") {
-  const auto block_of = [](const Tensor<bool, 2>& mask, bool causal = false) {
+  const auto block_of = [](const Array<bool, 2>& mask, bool causal = false) {
     return coarsest_pattern(mask, causal).block;
   };
-  CHECK(block_of(Tensor<bool, 2>({5, 5}, true)) == 5);
-  CHECK(block_of(Tensor<bool, 2>({5, 7}, false)) == 7);
+  CHECK(block_of(Array<bool, 2>({5, 5}, true)) == 5);
+  CHECK(block_of(Array<bool, 2>({5, 7}, false)) == 7);
   CHECK(block_of(attn::causal_mask(6, 6)) == 1);
   CHECK(block_of(attn::causal_mask(6, 6), true) == 6);
   CHECK(block_of(attn::fixed_pattern(6, 2)) == 1);
-  Tensor<bool, 2> diagonal({8, 8});
+  Array<bool, 2> diagonal({8, 8});
   for (std::size_t i = 0; i < 8; ++i)
     for (std::size_t j = 0; j < 8; ++j) diagonal(i, j) = i / 3 == j / 3;
   CHECK(block_of(diagonal) == 3);

@@ -124,7 +124,7 @@ double error(const std::vector<T>& actual, const std::vector<double>& expected) 
 }
 
 template <class T>
-std::vector<double> numbers_of(const attn::Tensor<T, 2>& matrix) {
+std::vector<double> numbers_of(const attn::Array<T, 2>& matrix) {
   return {matrix.begin(), matrix.end()};
 }
 

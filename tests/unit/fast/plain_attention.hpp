@@ -16,7 +16,7 @@ constexpr double rounding = std::is_same_v<T, double> ? 1e-13 : 1e-5;
 
 template <class T>
 struct AttentionInputs {
-  attn::Tensor<T, 2> Q, K, V;
+  attn::Array<T, 2> Q, K, V;
 };
 
 template <class T>
@@ -27,11 +27,11 @@ AttentionInputs<T> random_attention(std::size_t n, std::size_t d_k, std::size_t 
 
 template <class T>
 struct PlainAttention {
-  attn::Tensor<T, 2> weights, output;
+  attn::Array<T, 2> weights, output;
 };
 
 template <class T>
-PlainAttention<T> plain_attention(const AttentionInputs<T>& in, const attn::Tensor<bool, 2>& mask) {
+PlainAttention<T> plain_attention(const AttentionInputs<T>& in, const attn::Array<bool, 2>& mask) {
   const auto attention = attn::scaled_dot_product_attention(
       attn::as_batch(in.Q), attn::as_batch(in.K), attn::as_batch(in.V), {attn::repeat_mask(mask, 1)});
   return {attn::sample(attention.weights, 0), attn::sample(attention.output, 0)};

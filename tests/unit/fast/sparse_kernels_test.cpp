@@ -138,7 +138,7 @@ TEST_CASE("kernel 1 of block-sparse attention is what the lessons compute", "[sp
     for (const std::size_t block : pattern.key_blocks[i / 3])
       for (std::size_t j = 3 * block; j < std::min<std::size_t>(3 * block + 3, 11); ++j) keys[i].push_back(j);
   const auto matrix = [](const std::vector<double>& numbers, std::size_t columns) {
-    attn::Tensor<double, 2> result({numbers.size() / columns, columns});
+    attn::Array<double, 2> result({numbers.size() / columns, columns});
     std::copy(numbers.begin(), numbers.end(), result.begin());
     return result;
   };
