@@ -8,7 +8,6 @@
 #include <cmath>
 #include <string>
 
-#include "fast/fastest_attention.hpp"
 #include "attn/layers/attention.hpp"
 #include "attn/layers/attention_gradient_check.hpp"
 #include "attn/ops/arithmetic.hpp"
@@ -16,10 +15,11 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "fast/fastest_attention.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/shared/attention_inputs.hpp"
 #include "lessons/shared/attention_steps.hpp"
-#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 
@@ -76,9 +76,8 @@ void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
 }
 
 /// Back through output = weights V.
-void show_value_gradients(Workbench& bench, const attn::AttentionInputs& in,
-                          const Tensor<3>& weights, const Tensor<3>& d_output,
-                          attn::AttentionGradients<3>& shown) {
+void show_value_gradients(Workbench& bench, const attn::AttentionInputs& in, const Tensor<3>& weights,
+                          const Tensor<3>& d_output, attn::AttentionGradients<3>& shown) {
   shown.d_V = bench.trace.step(
       {.id = "d_V",
        .title = "Back to the values",
@@ -110,8 +109,7 @@ void show_value_gradients(Workbench& bench, const attn::AttentionInputs& in,
 }
 
 /// Back through weights = softmax(scores / divisor).
-void show_score_gradients(Workbench& bench, const Tensor<3>& weights,
-                          attn::AttentionGradients<3>& shown) {
+void show_score_gradients(Workbench& bench, const Tensor<3>& weights, attn::AttentionGradients<3>& shown) {
   const double temperature = bench.options.temperature;
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * temperature;
   shown.d_scaled = bench.trace.step(
@@ -219,13 +217,14 @@ void claim_gradients(Workbench& bench, const attn::AttentionInputs& in, const Te
   }
 }
 
-void claim_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask,
+void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
                    const attn::AttentionGradients<3>& gradients) {
+  auto& trace = bench.trace;
   trace.claim({.id = "rows-of-d_scaled-sum-to-0",
                .claim = "each row of d_scaled sums to 0: moving all scores of a row together changes nothing",
                .formula = "max |Σⱼ d_scaled|",
                .value = attn::max_abs_row_sum(gradients.d_scaled),
-               .limit = rounding(bench, attn::max_abs(gradients.d_weights))});
+               .limit = rounding(bench.trace, attn::max_abs(gradients.d_weights))});
   if (!mask) return;
   trace.claim({.id = "hidden-scores-have-no-gradient",
                .claim = "d_scaled is exactly 0 wherever the mask hides a key",
@@ -235,8 +234,8 @@ void claim_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask,
 }
 
 /// Not where rounding may change a gradient by a tenth or more: that would claim nothing.
-void claim_equals_kernel(Workbench& bench, const attn::AttentionInputs& in,
-                         const Tensor<3>& d_output, const attn::AttentionGradients<3>& gradients) {
+void claim_equals_kernel(Workbench& bench, const attn::AttentionInputs& in, const Tensor<3>& d_output,
+                         const attn::AttentionGradients<3>& gradients) {
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
   const auto fast = attn::fastest_attention_gradients(in.Q, in.K, in.V, divisor, in.mask, d_output);
   if (!fast) return;
@@ -244,7 +243,7 @@ void claim_equals_kernel(Workbench& bench, const attn::AttentionInputs& in,
   const double d_score = 2.0 * magnitude_of_scores(d_output, in.V, 1.0) / divisor;
   const double largest = attn::maximum({queries * attn::max_abs(d_output), d_score * attn::max_abs(in.K),
                                         queries * d_score * attn::max_abs(in.Q)});
-  const auto limit = rounding(bench, magnitude_of_scores(in.Q, in.K, divisor) * largest);
+  const auto limit = rounding(bench.trace, magnitude_of_scores(in.Q, in.K, divisor) * largest);
   if (!(limit.bound < 0.1)) return;
   bench.trace.claim(
       {.id = "gradients-equal-kernel",
@@ -284,7 +283,7 @@ void run(Workbench& bench) {
   show_query_and_key_gradients(bench, in, gradients);
   show_cost(trace, bench.plan);
   claim_gradients(bench, in, d_output, gradients);
-  claim_softmax(trace, in.mask, gradients);
+  claim_softmax(bench, in.mask, gradients);
   claim_equals_kernel(bench, in, d_output, gradients);
 }
 

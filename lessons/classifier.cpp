@@ -15,8 +15,8 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/claims.hpp"
 #include "lessons/shared/multihead_steps.hpp"
 #include "lessons/shared/position_pairs.hpp"
 #include "lessons/shared/sublayer_steps.hpp"
@@ -41,14 +41,14 @@ Tensor<3> show_encoded(Workbench& bench, const Tensor<3>& X, const Tensor<2>& po
 
 /// Multi-head attention with its residual connection and its layer norm, all in the group `attention`.
 Tensor<3> show_attention_layer(Workbench& bench, const Named& encoded,
-                                  const attn::AttentionClassifierWeights& weights,
-                                  const std::optional<Mask<3>>& mask) {
+                               const attn::AttentionClassifierWeights& weights,
+                               const std::optional<Mask<3>>& mask) {
   const auto shown = show_multihead(bench, encoded, encoded, weights.attention, mask);
   bench.trace.claim({.id = "rows-sum-to-1",
                      .claim = "each row of attention/weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = attn::row_sum_deviation(shown.attention.weights),
-                     .limit = rounding(bench)});
+                     .limit = rounding(bench.trace)});
   const auto residual = show_attention_residual(bench, encoded, shown.output);
   return show_attention_norm(bench, {"residual", residual}, weights.norm);
 }
@@ -70,8 +70,7 @@ Tensor<2> show_pooled(Workbench& bench, const Tensor<3>& normalized) {
       attn::mean_pool(normalized, sentence.lengths()));
 }
 
-Tensor<2> show_probabilities(Workbench& bench, const Tensor<2>& pooled,
-                                const Tensor<2>& W_class) {
+Tensor<2> show_probabilities(Workbench& bench, const Tensor<2>& pooled, const Tensor<2>& W_class) {
   const auto logits = bench.trace.step(
       {.id = "logits",
        .title = "A score for each class",
@@ -96,8 +95,8 @@ Tensor<2> show_probabilities(Workbench& bench, const Tensor<2>& pooled,
 
 /// The whole classifier once more, for sentences of these lengths.
 attn::AttentionClassifier classify(const Workbench& bench, const Tensor<3>& encoded,
-                                      const attn::AttentionClassifierWeights& weights,
-                                      const std::vector<std::size_t>& lengths) {
+                                   const attn::AttentionClassifierWeights& weights,
+                                   const std::vector<std::size_t>& lengths) {
   return attn::attention_classifier(encoded, weights, bench.heads(), lengths);
 }
 
@@ -157,7 +156,7 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
                .claim = "the probabilities sum to 1",
                .formula = "max |Σ probabilities − 1|",
                .value = attn::row_sum_deviation(probabilities),
-               .limit = rounding(bench)});
+               .limit = rounding(bench.trace)});
 
   const auto layer = classify(bench, encoded, weights, lengths);
   trace.claim({.id = "equals-layer",
@@ -167,20 +166,22 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
                .limit = attn::exactly(0.0)});
 
   const auto padded = classify(bench, with_more_padding(encoded), weights, lengths);
-  trace.claim({.id = "padding-changes-nothing",
-               .claim = "two more positions of padding do not change the pooled vector",
-               .formula = "max |pooled of the padded sentence − pooled|",
-               .value = attn::max_abs_difference(padded.pooled, pooled),
-               .limit = rounding(bench, attn::max_abs(layer.residual) * attn::magnification(layer.residual))});
+  trace.claim(
+      {.id = "padding-changes-nothing",
+       .claim = "two more positions of padding do not change the pooled vector",
+       .formula = "max |pooled of the padded sentence − pooled|",
+       .value = attn::max_abs_difference(padded.pooled, pooled),
+       .limit = rounding(bench.trace, attn::max_abs(layer.residual) * attn::magnification(layer.residual))});
 
   const auto backwards = attn::reversal(lengths, sentence.length());
   const auto bag = classify(bench, X, weights, lengths);
   const auto reversed_bag = classify(bench, attn::permute_rows(X, backwards), weights, lengths);
-  trace.claim({.id = "no-order-without-positions",
-               .claim = "without positions the words in reverse give the same pooled vector",
-               .formula = "max |pooled(reverse(X)) − pooled(X)|",
-               .value = attn::max_abs_difference(reversed_bag.pooled, bag.pooled),
-               .limit = rounding(bench, attn::max_abs(bag.residual) * attn::magnification(bag.residual))});
+  trace.claim(
+      {.id = "no-order-without-positions",
+       .claim = "without positions the words in reverse give the same pooled vector",
+       .formula = "max |pooled(reverse(X)) − pooled(X)|",
+       .value = attn::max_abs_difference(reversed_bag.pooled, bag.pooled),
+       .limit = rounding(bench.trace, attn::max_abs(bag.residual) * attn::magnification(bag.residual))});
 }
 
 /// Drawn in the order attention, classes.

@@ -3,31 +3,33 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/attention_steps.hpp"
-#include "lessons/shared/claims.hpp"
-#include "lessons/shared/multihead_steps.hpp"
-#include "lessons/shared/projections.hpp"
+#include "lessons/multihead.hpp"
+#include "lessons/self_attention.hpp"
 
 namespace lessons {
 
 namespace {
 
-void claim_independent_lengths(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K,
-                               const Tensor<3>& V, const std::optional<Mask<3>>& mask,
-                               const attn::Attention<3>& attention) {
-  const double temperature = bench.options.temperature;
-  const auto limit = rounding(bench, attn::max_abs(attention.scaled) * attn::max_abs(V));
-  const auto alone = attn::scaled_dot_product_attention(
-      attn::first_rows(Q, 1), K, V, mask ? std::optional(attn::first_rows(*mask, 1)) : mask, temperature);
+void claim_independent_lengths(Workbench& bench, const Projections& projected,
+                               const std::optional<Mask<3>>& mask) {
+  auto mute = bench.mute();
+  const auto& [Q, K, V] = projected;
+  const auto attention = scaled_dot_product_attention(mute, Q, K, V, mask);
+  const auto limit = rounding(bench.trace, attn::max_abs(attention.scaled) * attn::max_abs(V));
+
+  const auto mask_of_first = mask ? std::optional(attn::first_rows(*mask, 1)) : std::nullopt;
+  const auto alone = scaled_dot_product_attention(mute, attn::first_rows(Q, 1), K, V, mask_of_first);
   bench.trace.claim({.id = "queries-are-independent",
                      .claim = "the first query alone gets the same answer: n_q is free",
                      .formula = "max |attention(Q[:1], K, V) − output[:1]|",
                      .value = attn::max_abs_difference(alone.output, attn::first_rows(attention.output, 1)),
                      .limit = limit});
-  const auto doubled = attn::scaled_dot_product_attention(
-      Q, attn::rows_twice(K), attn::rows_twice(V), mask ? std::optional(attn::columns_twice(*mask)) : mask,
-      temperature);
+
+  const auto doubled_mask = mask ? std::optional(attn::columns_twice(*mask)) : std::nullopt;
+  const auto doubled =
+      scaled_dot_product_attention(mute, Q, attn::rows_twice(K), attn::rows_twice(V), doubled_mask);
   bench.trace.claim({.id = "key-count-is-free",
                      .claim = "with every key and value listed twice the answers stay the same: n_k is free",
                      .formula = "max |attention(Q, [K; K], [V; V]) − output|",
@@ -35,26 +37,25 @@ void claim_independent_lengths(Workbench& bench, const Tensor<3>& Q, const Tenso
                      .limit = limit});
 }
 
-void run_single(Workbench& bench, const Tensor<3>& X_target, const Tensor<3>& X_source) {
+void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& X_source) {
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
-
-  const auto [Q, K, V] = show_projections(bench, {"X_target", X_target}, {"X_source", X_source}, weights,
-                                          {.Q = "What each target token asks of the source",
-                                           .K = "What each source token can be found by",
-                                           .V = "What each source token has to give"});
-  const auto shown = show_attention(bench, Q, K, V, mask);
-
-  claim_attention(bench, shown.attention, Q, K, V, mask);
-  claim_independent_lengths(bench, Q, K, V, mask, shown.attention);
+  const auto projected = project(bench, X_target, X_source, weights,
+                                 {.Q = "What each target token asks of the source",
+                                  .K = "What each source token can be found by",
+                                  .V = "What each source token has to give"});
+  const auto& [Q, K, V] = projected;
+  const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
+  claim_attention(bench, attention, Q, K, V, mask);
+  claim_independent_lengths(bench, projected, mask);
 }
 
-void run_multihead(Workbench& bench, const Tensor<3>& X_target, const Tensor<3>& X_source) {
+void attend_with_heads(Workbench& bench, const Named& X_target, const Named& X_source) {
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
-  show_multihead_parameters(bench);
-  const auto shown = show_multihead(bench, {"X_target", X_target}, {"X_source", X_source}, weights, mask);
-  claim_multihead(bench, X_target, X_source, weights, shown, mask);
+  explain_parameters(bench);
+  const auto attention = multihead_attention(bench, X_target, X_source, weights, mask);
+  claim_multihead(bench, X_target, X_source, weights, attention, mask);
 }
 
 void run(Workbench& bench) {
@@ -83,9 +84,9 @@ void run(Workbench& bench) {
                    .note = "It answers. Where both sentences share a word they share its row."},
                   source);
   if (bench.options.heads)
-    run_multihead(bench, X_target, X_source);
+    attend_with_heads(bench, {"X_target", X_target}, {"X_source", X_source});
   else
-    run_single(bench, X_target, X_source);
+    attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source});
 }
 
 double element_count(const Plan& plan) {

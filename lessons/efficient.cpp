@@ -7,13 +7,13 @@
 #include <cmath>
 #include <filesystem>
 
-#include "attn/error.hpp"
 #include "attn/efficient/sparse_attention.hpp"
+#include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/sparse_pattern.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 
@@ -170,7 +170,7 @@ void run(Workbench& bench) {
   auto pattern = read_pattern(bench.plan);
   introduce(bench.trace);
   auto on = show_inputs(bench, std::move(pattern));
-  explain_counting(bench.trace, rounding(bench, on.magnitude).bound);
+  explain_counting(bench.trace, rounding(bench.trace, on.magnitude).bound);
   show_full(on);
   for (const auto& variant : variants) {
     if (!is_wanted(variant.name, options)) continue;

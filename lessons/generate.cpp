@@ -15,10 +15,10 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/steps.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/generate/cache_steps.hpp"
 #include "lessons/generate/decoding_steps.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/claims.hpp"
 #include "lessons/shared/multihead_steps.hpp"
 #include "lessons/shared/position_pairs.hpp"
 #include "lessons/workbench/weight_scale.hpp"
@@ -76,8 +76,7 @@ DecoderModel show_model(Workbench& bench) {
        .note =
            "A row for each position that will be read (see the lesson positional). The token written last is "
            "read by nobody."},
-      attn::sinusoidal_encoding(prompt.length() + *bench.options.new_tokens - 1, bench.d_model())
-          .encoding);
+      attn::sinusoidal_encoding(prompt.length() + *bench.options.new_tokens - 1, bench.d_model()).encoding);
   model.weights.heads = bench.heads();
   model.weights.kv_heads = bench.kv_heads();
   for (std::size_t layer = 0; layer < *bench.options.layers; ++layer)
@@ -138,7 +137,7 @@ void claim_full_pass(Workbench& bench, const DecoderModel& model, const Decoding
                      .claim = "one pass over the whole text, without a cache, gives the same logits",
                      .formula = "max |step=T/logits − full pass, row of the token read last|",
                      .value = attn::deviation_from_full_pass(decoding.logits, full),
-                     .limit = rounding(bench, magnitude(full, model.weights.W_vocabulary))});
+                     .limit = rounding(bench.trace, magnitude(full, model.weights.W_vocabulary))});
 
   double others = 0.0;
   for (std::size_t i = n; i < decoding.tokens.size(); ++i) {
@@ -177,7 +176,7 @@ void claim_weights(Workbench& bench, const Decoding& decoding) {
                      .claim = "in every step each row of weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = deviation,
-                     .limit = rounding(bench)});
+                     .limit = rounding(bench.trace)});
 }
 
 void run(Workbench& bench) {

@@ -14,8 +14,8 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 
@@ -47,7 +47,8 @@ const std::array<Temperature, 3> temperatures = {{
 void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const attn::HardLookup& hard) {
   const auto& tokens = bench.plan.sentence.tokens[0];
   const auto best = hard.keys[0];
-  const bool has_winner = hard.keys.size() == 1 && hard.gap > rounding(bench, attn::max_abs(scores)).bound;
+  const bool has_winner =
+      hard.keys.size() == 1 && hard.gap > rounding(bench.trace, attn::max_abs(scores)).bound;
   std::string taken =
       "Here the best keys score the same but for rounding, and none of them is the clear winner.";
   if (tokens.size() == 1) taken = "Here there is only one key, so a soft lookup takes the same.";
@@ -88,13 +89,13 @@ void claim_shares(Workbench& bench, const std::vector<Tensor<1>>& shares, const 
                      .claim = "the weights sum to 1 at every temperature",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = sum_deviation,
-                     .limit = rounding(bench)});
+                     .limit = rounding(bench.trace)});
   bench.trace.claim(
       {.id = "colder-is-harder",
        .claim = "a colder lookup never gives the best key a smaller share",
        .formula = "max(0, share at T=1 − share at T=0.1, share at T=0.1 − share at T=0.01)",
        .value = loss,
-       .limit = rounding(bench, attn::max_abs(scores)),
+       .limit = rounding(bench.trace, attn::max_abs(scores)),
        .note = "This is said of the share, not of the answer, which may make a detour: a mixture of all "
                "values can happen to lie nearer to the best key's value than a mixture of two."});
 }
@@ -113,7 +114,7 @@ void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>
                       ? "max |softmax(scores / T) · values − value of the best key|"
                       : "max |softmax(scores / T) · values − mean of the best keys' values|",
        .value = attn::max_abs_difference(attn::matmul(weights, values), hard.output),
-       .limit = rounding(bench, attn::max_abs(values)),
+       .limit = rounding(bench.trace, attn::max_abs(values)),
        .note = has_second_best
                    ? "Measured at T = (best score − second best) / 50. There the second best key gets e⁻⁵⁰ ≈ "
                      "2·10⁻²² times the share of the best one, too little to change a digit."
@@ -135,25 +136,24 @@ void run(Workbench& bench) {
       "only name the keys, so watch the mechanism, not which word is found.",
       "output = Σⱼ weightⱼ · valueⱼ");
 
-  const auto query =
-      bench.normal<1>({.id = "query",
-                                .title = "What we ask for",
-                                .axes = {"d_k"},
-                                .note = "A query is as long as a key, so that they can be compared."},
-                               {d_k});
+  const auto query = bench.normal<1>({.id = "query",
+                                      .title = "What we ask for",
+                                      .axes = {"d_k"},
+                                      .note = "A query is as long as a key, so that they can be compared."},
+                                     {d_k});
   const auto keys =
       bench.normal<2>({.id = "keys",
-                                .title = "What each entry can be found by",
-                                .axes = {"key", "d_k"},
-                                .note = "One row a key. An ordinary dictionary would answer only if one of "
-                                        "them were equal to the query in every number."},
-                               {n, d_k});
-  const auto values = bench.normal<2>(
-      {.id = "values",
-       .title = "What each entry holds",
-       .axes = {"key", "d_v"},
-       .note = "One row a key: the value that belongs to it. Its length d_v is free."},
-      {n, d_v});
+                       .title = "What each entry can be found by",
+                       .axes = {"key", "d_k"},
+                       .note = "One row a key. An ordinary dictionary would answer only if one of "
+                               "them were equal to the query in every number."},
+                      {n, d_k});
+  const auto values =
+      bench.normal<2>({.id = "values",
+                       .title = "What each entry holds",
+                       .axes = {"key", "d_v"},
+                       .note = "One row a key: the value that belongs to it. Its length d_v is free."},
+                      {n, d_v});
 
   const auto scores =
       trace.step({.id = "scores",

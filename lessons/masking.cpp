@@ -12,10 +12,10 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/masking/steps.hpp"
 #include "lessons/shared/attention_steps.hpp"
-#include "lessons/shared/claims.hpp"
 #include "lessons/shared/projections.hpp"
 
 namespace lessons {
@@ -87,17 +87,18 @@ Masks show_masks(Workbench& bench) {
   return masks;
 }
 
-void claim_rows_sum_to_1(attn::Trace& trace, const Masks& masks, const MaskedAttention& causal,
+void claim_rows_sum_to_1(Workbench& bench, const Masks& masks, const MaskedAttention& causal,
                          const MaskedAttention& padding, const MaskedAttention& combined,
                          const FullyMasked& fully_masked) {
-  trace.claim({.id = "rows-sum-to-1",
-               .claim = "under every mask, each row of weights that may see a key sums to 1",
-               .formula = "max |Σⱼ weights − 1|",
-               .value = attn::maximum({attn::row_sum_deviation(causal.weights, masks.causal),
-                                       attn::row_sum_deviation(padding.weights, masks.padding),
-                                       attn::row_sum_deviation(combined.weights, masks.combined),
-                                       attn::row_sum_deviation(fully_masked.weights, fully_masked.mask)}),
-               .limit = rounding(bench)});
+  bench.trace.claim(
+      {.id = "rows-sum-to-1",
+       .claim = "under every mask, each row of weights that may see a key sums to 1",
+       .formula = "max |Σⱼ weights − 1|",
+       .value = attn::maximum({attn::row_sum_deviation(causal.weights, masks.causal),
+                               attn::row_sum_deviation(padding.weights, masks.padding),
+                               attn::row_sum_deviation(combined.weights, masks.combined),
+                               attn::row_sum_deviation(fully_masked.weights, fully_masked.mask)}),
+       .limit = rounding(bench.trace)});
 }
 
 void claim_hidden(attn::Trace& trace, const Masks& masks, const MaskedAttention& causal,
@@ -165,8 +166,8 @@ void claim_broadcast(attn::Trace& trace, const BroadcastMasks& broadcast, const 
   trace.claim({.id = "4D-is-per-head",
                .claim = "with a mask for each head, each head is what it would be alone",
                .formula = "max |broadcast=4D/weights − [causal/weights, padding/weights]|",
-               .value = attn::max_abs_difference(broadcast.of_4D,
-                                                 attn::stack_heads({causal.weights, padding.weights})),
+               .value = attn::max_abs_difference(
+                   broadcast.of_4D, attn::stack_heads<double>({causal.weights, padding.weights})),
                .limit = attn::exactly(0.0)});
 }
 
@@ -207,7 +208,7 @@ void run(Workbench& bench) {
   const auto fully_masked = show_fully_masked_row(bench, scaled);
   const auto broadcast = show_broadcast_masks(bench, masks.causal, masks.padding, scaled);
 
-  claim_rows_sum_to_1(trace, masks, causal, padding, combined, fully_masked);
+  claim_rows_sum_to_1(bench, masks, causal, padding, combined, fully_masked);
   claim_hidden(trace, masks, causal, padding, combined);
   claim_causality(bench, X, weights, masks.causal, causal.output);
   claim_nothing_to_see(trace, fully_masked, V);

@@ -19,9 +19,9 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/patterns/optional_heads.hpp"
-#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 
@@ -153,7 +153,7 @@ attn::AttentionPatterns show_patterns(Workbench& bench, const Tensor<4>& weights
 }
 
 attn::ExtremeAttention show_extremes(Workbench& bench, const Mask<3>& mask,
-                                        const attn::AttentionPatterns& patterns) {
+                                     const attn::AttentionPatterns& patterns) {
   bench.trace.note("extremes", "The two ends",
                    "All that attention can do lies between two ends: equal shares, which only average, and a "
                    "single key for each query, which only copies. The same measures, applied to both:");
@@ -239,14 +239,14 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const attn::Extr
                .claim = "each row of weights sums to 1",
                .formula = "max |Σⱼ weights − 1|",
                .value = attn::row_sum_deviation(weights),
-               .limit = rounding(bench)});
+               .limit = rounding(bench.trace)});
   trace.claim({.id = "uniform-entropy",
                .claim = bench.options.causal ? "equal shares of i + 1 keys have the entropy ln(i + 1)"
                                              : "equal shares of n keys have the entropy ln n",
                .formula = bench.options.causal ? "max |uniform/entropy − mean of ln(i + 1)|"
                                                : "max |uniform/entropy − ln n|",
                .value = attn::max_abs_difference(ends.uniform_entropy, largest_entropy),
-               .limit = rounding(bench, attn::max_abs(largest_entropy))});
+               .limit = rounding(bench.trace, attn::max_abs(largest_entropy))});
   trace.claim({.id = "one-hot-entropy",
                .claim = "weights on a single key have the entropy 0",
                .formula = "max |one_hot/entropy|",

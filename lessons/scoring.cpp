@@ -12,9 +12,9 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/scoring/steps.hpp"
-#include "lessons/shared/claims.hpp"
 
 namespace lessons {
 
@@ -104,8 +104,8 @@ void compare(Workbench& bench) {
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
-                        const Tensor<1>& v_a, const Tensor<2>& dot,
-                        const attn::AdditiveScores& additive, const attn::ConcatScores& concat) {
+                        const Tensor<1>& v_a, const Tensor<2>& dot, const attn::AdditiveScores& additive,
+                        const attn::ConcatScores& concat) {
   const auto d = static_cast<double>(bench.d_model());
   const double before_tanh =
       attn::max_abs(additive.projected_queries) + attn::max_abs(additive.projected_keys);
@@ -114,14 +114,14 @@ void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor
        .claim = "concat with W_c = [W_q; W_k] is additive",
        .formula = "max |additive/scores − concat/scores|",
        .value = attn::max_abs_difference(additive.scores, concat.scores),
-       .limit = rounding(bench, static_cast<double>(v_a.size()) * attn::max_abs(v_a) * before_tanh)});
+       .limit = rounding(bench.trace, static_cast<double>(v_a.size()) * attn::max_abs(v_a) * before_tanh)});
 
   const Tensor<2> identity = xt::eye<double>(bench.d_model());
   bench.trace.claim({.id = "general-with-identity-equals-dot",
                      .claim = "general with W_a = I is dot",
                      .formula = "max |queries I keysᵀ − dot/scores|",
                      .value = attn::max_abs_difference(attn::general_scores(queries, identity, keys), dot),
-                     .limit = rounding(bench, d * attn::max_abs(queries) * attn::max_abs(keys))});
+                     .limit = rounding(bench.trace, d * attn::max_abs(queries) * attn::max_abs(keys))});
 }
 
 void claim_rows_sum_to_1(Workbench& bench, const std::vector<Tensor<2>>& weights) {
@@ -132,7 +132,7 @@ void claim_rows_sum_to_1(Workbench& bench, const std::vector<Tensor<2>>& weights
                      .claim = "each row of the weights of all five functions sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = deviation,
-                     .limit = rounding(bench)});
+                     .limit = rounding(bench.trace)});
 }
 
 void run(Workbench& bench) {

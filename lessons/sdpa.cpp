@@ -1,12 +1,239 @@
 /// Scaled dot-product attention on its own: no words, no weight matrices, only Q, K and V.
 /// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1, equation 1.
 
+#include "lessons/sdpa.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "attn/error.hpp"
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/dropout.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/softmax.hpp"
+#include "fast/fastest_attention.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/attention_inputs.hpp"
-#include "lessons/shared/attention_steps.hpp"
-#include "lessons/shared/claims.hpp"
 
 namespace lessons {
+
+namespace {
+
+/// Several heads have an axis more, and names of their own.
+template <std::size_t N>
+constexpr bool has_heads = N == 4;
+
+template <std::size_t N>
+std::string suffix() {
+  return has_heads<N> ? "_heads" : "";
+}
+
+template <std::size_t N>
+std::vector<std::string> axes_of_query_by(const std::string& last) {
+  if constexpr (has_heads<N>) return {"head", "query", last};
+  return {"query", last};
+}
+
+double divisor_of(std::size_t d_k, double temperature) {
+  return std::sqrt(static_cast<double>(d_k)) * temperature;
+}
+
+/// "scores / √d_k = scores / √4 = scores / 2", and with the temperature where there is one.
+std::string scaling_formula(std::size_t d_k, double temperature) {
+  const double divisor = divisor_of(d_k, temperature);
+  if (temperature == 1.0) return fmt::format("scores / √d_k = scores / √{} = scores / {:.4g}", d_k, divisor);
+  return fmt::format("scores / (√d_k · T) = scores / (√{} · {:g}) = scores / {:.4g}", d_k, temperature,
+                     divisor);
+}
+
+template <std::size_t N>
+Tensor<N> drop(Workbench& bench, const Tensor<N>& weights) {
+  const double p = bench.options.dropout;
+  const auto axes = axes_of_query_by<N>("key");
+  const auto mask =
+      bench.trace.input({.id = "dropout_mask",
+                         .title = "Which weights survive dropout",
+                         .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
+                         .axes = axes,
+                         .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
+                        attn::dropout_mask<N>(bench.random, p, weights.shape()));
+  if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
+    throw attn::Error(
+        "dropout_mask in --input has other elements than 0 and 1; valid: 1 for a weight that is kept");
+  const auto dropped = bench.trace.step(
+      {.id = "dropped",
+       .title = "Weights after dropout",
+       .formula = fmt::format("weights · dropout_mask / (1 − p) = weights · dropout_mask / {:g}", 1.0 - p),
+       .from = {"weights", "dropout_mask"},
+       .axes = axes,
+       .note = "The survivors grow by 1 / (1 − p), so that a weight keeps its expected value.",
+       .distribution = true},
+      attn::dropout(weights, mask, p));
+  bench.trace.note(
+      "dropout-at-inference", "These rows are no longer shares",
+      fmt::format("With dropout a row need not sum to 1: the sums here are off by up to {:.4f}. That is "
+                  "right in training, where it keeps the model from leaning on single tokens. Left on "
+                  "when a model is used or looked at, it is a mistake: what you read as attention is "
+                  "partly chance. Run again with --dropout 0 for the weights themselves.",
+                  attn::row_sum_deviation(dropped)));
+  return dropped;
+}
+
+}  // namespace
+
+template <std::size_t N>
+std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K) {
+  const auto d_k = Q.shape().back();
+  const auto temperature = bench.options.temperature;
+  const auto query_key = axes_of_query_by<N>("key");
+
+  auto scores = bench.trace.step({.id = "scores",
+                                  .title = "How well does each query match each key?",
+                                  .formula = fmt::format("Q{0} K{0}ᵀ", suffix<N>()),
+                                  .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
+                                  .axes = query_key,
+                                  .note = "Row i holds the dot products of query i with every key. A large "
+                                          "one means that the two vectors point the same way."},
+                                 attn::matmul(Q, attn::transpose(K)));
+
+  auto scaled = bench.trace.step(
+      {.id = "scaled",
+       .title = "Scores of a size that does not depend on d_k",
+       .formula = scaling_formula(d_k, temperature),
+       .from = {"scores"},
+       .axes = query_key,
+       .note =
+           "A dot product of d_k terms with variance 1 has variance d_k. Dividing by √d_k brings it back to "
+           "1, so that softmax is not driven to a single key (see the lesson scaling)."},
+      attn::divide(scores, divisor_of(d_k, temperature)));
+  return {std::move(scores), std::move(scaled)};
+}
+
+template <std::size_t N>
+Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
+                                          const Tensor<N>& V, const std::optional<Mask<3>>& mask) {
+  const auto query_key = axes_of_query_by<N>("key");
+  auto& trace = bench.trace;
+  Attention<N> attention;
+  auto& [scores, scaled, masked, weights, dropped, output] = attention;
+
+  std::tie(scores, scaled) = scaled_scores(bench, Q, K);
+
+  if (mask)
+    masked = trace.step({.id = "masked",
+                         .title = "What may not be seen gets −∞",
+                         .formula = "scaled where mask, −∞ elsewhere",
+                         .from = {"scaled", "mask"},
+                         .axes = query_key,
+                         .note = "exp(−∞) is exactly 0, so a hidden key gets no weight at all."},
+                        attn::apply_mask(scaled, *mask));
+
+  weights = trace.step(
+      {.id = "weights",
+       .title = "Each row becomes shares of attention",
+       .formula = mask ? "softmax(masked)" : "softmax(scaled)",
+       .from = {mask ? "masked" : "scaled"},
+       .axes = query_key,
+       .note = "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a row sums to 1. "
+               "Read a row as: this token looks that much at each of those.",
+       .distribution = true},
+      attn::softmax(mask ? *masked : scaled));
+
+  if (bench.options.dropout > 0.0) dropped = drop(bench, weights);
+
+  const std::string used = dropped ? "dropped" : "weights";
+  output = trace.step({.id = has_heads<N> ? "heads" : "output",
+                       .title = "Every query takes home a mixture of the values",
+                       .formula = fmt::format("{} V{}", used, suffix<N>()),
+                       .from = {used, "V" + suffix<N>()},
+                       .axes = axes_of_query_by<N>("d_v"),
+                       .note = "Row i is the average of the rows of V, weighted with row i of the weights."},
+                      attn::matmul(attention.used_weights(), V));
+  return attention;
+}
+
+template <std::size_t N>
+void claim_attention(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q, const Tensor<N>& K,
+                     const Tensor<N>& V, const std::optional<Mask<3>>& mask) {
+  auto& trace = bench.trace;
+  trace.claim({.id = "rows-sum-to-1",
+               .claim = "each row of weights sums to 1",
+               .formula = "max |Σⱼ weights − 1|",
+               .value = attn::row_sum_deviation(attention.weights),
+               .limit = rounding(trace)});
+
+  const auto& seen_scores = attention.masked ? *attention.masked : attention.scaled;
+  const double magnitude = attn::max_abs(attention.scaled);
+  trace.claim(
+      {.id = "shift-invariance",
+       .claim = "adding 10 to every score changes no weight",
+       .formula = "max |softmax(scores + 10) − softmax(scores)|",
+       .value = attn::max_abs_difference(attn::softmax(attn::shift(seen_scores, 10.0)), attention.weights),
+       .limit = attn::at_most(std::min(rounding(trace, magnitude + 10.0).bound, 0.1))});
+
+  const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
+  const auto fused = attn::fastest_attention(Q, K, V, divisor, mask);
+  const auto output = attention.dropped ? attn::matmul(attention.weights, V) : attention.output;
+  trace.claim({.id = "equals-fused-kernel",
+               .claim = "the fused kernel, which never holds the whole scores, gives the same output",
+               .formula = fmt::format("max |output − kernel {}(Q, K, V)|", fused.kernel),
+               .value = attn::max_abs_difference(fused.output, output),
+               .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))});
+}
+
+#define INSTANTIATE(N)                                                                                    \
+  template std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench&, const Tensor<N>&, const Tensor<N>&); \
+  template Attention<N> scaled_dot_product_attention(Workbench&, const Tensor<N>&, const Tensor<N>&,      \
+                                                     const Tensor<N>&, const std::optional<Mask<3>>&);    \
+  template void claim_attention(Workbench&, const Attention<N>&, const Tensor<N>&, const Tensor<N>&,      \
+                                const Tensor<N>&, const std::optional<Mask<3>>&);
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
+
+AttentionInputs attention_inputs(Workbench& bench) {
+  const auto& queries = bench.plan.query_tokens();
+  const auto& keys = bench.plan.key_tokens();
+  const auto batch = keys.size(), n_q = queries.length(), n_k = keys.length();
+  bench.label({"query"}, queries);
+  bench.label({"key"}, keys);
+  bench.show_lengths(keys);
+
+  AttentionInputs in;
+  in.Q = bench.normal({.id = "Q",
+                       .title = "What each query asks for",
+                       .axes = {"query", "d_k"},
+                       .note = "One row a query. Its length d_k must be that of the keys."},
+                      std::array{batch, n_q, bench.d_k()});
+  in.K = bench.normal({.id = "K",
+                       .title = "What each entry can be found by",
+                       .axes = {"key", "d_k"},
+                       .note = "One row a key."},
+                      std::array{batch, n_k, bench.d_k()});
+  in.V = bench.normal({.id = "V",
+                       .title = "What each entry has to give",
+                       .axes = {"key", "d_v"},
+                       .note = "One row a key: the value that belongs to it. Its length d_v is free."},
+                      std::array{batch, n_k, bench.d_v()});
+  in.mask = bench.mask(queries, keys);
+  return in;
+}
+
+double attention_element_count(const Plan& plan) {
+  const auto& keys = plan.key_tokens();
+  const auto batch = static_cast<double>(keys.size());
+  const auto n_q = static_cast<double>(plan.query_tokens().length()),
+             n_k = static_cast<double>(keys.length());
+  const auto d_k = static_cast<double>(*plan.options.d_k), d_v = static_cast<double>(*plan.options.d_v);
+  return batch * (n_q * (d_k + d_v) + n_k * (d_k + d_v) + 4 * n_q * n_k);
+}
 
 namespace {
 
@@ -19,9 +246,9 @@ void run(Workbench& bench) {
       "numbers below are drawn at random, so only the mechanism means something, not what is looked at.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
-  const auto in = show_attention_inputs(bench);
-  const auto shown = show_attention(bench, in.Q, in.K, in.V, in.mask);
-  claim_attention(bench, shown.attention, in.Q, in.K, in.V, in.mask);
+  const auto [Q, K, V, mask] = attention_inputs(bench);
+  const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
+  claim_attention(bench, attention, Q, K, V, mask);
 }
 
 }  // namespace

@@ -1,33 +1,75 @@
 /// Self-attention: queries, keys and values all come from one sentence.
 /// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
 
+#include "lessons/self_attention.hpp"
+
+#include <utility>
+
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/attention_steps.hpp"
-#include "lessons/shared/claims.hpp"
-#include "lessons/shared/projections.hpp"
 
 namespace lessons {
 
+ProjectionWeights draw_projection_weights(Workbench& bench) {
+  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
+  auto W_Q = bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", "d_k"}}, d_model, d_k);
+  auto W_K = bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", "d_k"}}, d_model, d_k);
+  auto W_V = bench.weight({.id = "W_V", .title = "Makes values", .axes = {"d_model", "d_v"}}, d_model, d_v);
+  return {std::move(W_Q), std::move(W_K), std::move(W_V)};
+}
+
+Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
+                    const ProjectionWeights& weights, const ProjectionTitles& titles) {
+  auto& trace = bench.trace;
+  auto Q = trace.step({.id = "Q",
+                       .title = titles.Q,
+                       .formula = X_query.id + " W_Q",
+                       .from = {X_query.id, "W_Q"},
+                       .axes = {"query", "d_k"}},
+                      attn::linear(X_query.tensor, weights.W_Q));
+  auto K = trace.step({.id = "K",
+                       .title = titles.K,
+                       .formula = X_key.id + " W_K",
+                       .from = {X_key.id, "W_K"},
+                       .axes = {"key", "d_k"}},
+                      attn::linear(X_key.tensor, weights.W_K));
+  auto V = trace.step({.id = "V",
+                       .title = titles.V,
+                       .formula = X_key.id + " W_V",
+                       .from = {X_key.id, "W_V"},
+                       .axes = {"key", "d_v"}},
+                      attn::linear(X_key.tensor, weights.W_V));
+  return {std::move(Q), std::move(K), std::move(V)};
+}
+
+Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const Named& X_key,
+                                   const ProjectionWeights& weights, const std::optional<Mask<3>>& mask) {
+  const auto [Q, K, V] = project(bench, X_query, X_key, weights);
+  return scaled_dot_product_attention(bench, Q, K, V, mask);
+}
+
 namespace {
 
-/// Reverses the real tokens of each sentence, runs attention again and puts the rows of the result back.
-void claim_equivariance(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K,
-                        const Tensor<3>& V, const std::optional<Mask<3>>& mask,
-                        const attn::Attention<3>& attention) {
+/// Reverses the real tokens of each sentence, attends again and puts the rows of the result back.
+void claim_equivariance(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
+                        const std::optional<Mask<3>>& mask) {
+  auto mute = bench.mute();
+  const auto attention = scaled_dot_product_attention(mute, Q, K, V, mask);
   const auto backwards = attn::reversal(bench.plan.sentence.lengths(), bench.plan.sentence.length());
-  const auto permuted_mask = mask ? std::optional(attn::permute_pairs(*mask, backwards)) : std::nullopt;
-  const auto permuted = attn::scaled_dot_product_attention(
-      attn::permute_rows(Q, backwards), attn::permute_rows(K, backwards), attn::permute_rows(V, backwards),
-      permuted_mask, bench.options.temperature);
+  const auto reversed_mask = mask ? std::optional(attn::permute_pairs(*mask, backwards)) : std::nullopt;
+  const auto reversed =
+      scaled_dot_product_attention(mute, attn::permute_rows(Q, backwards), attn::permute_rows(K, backwards),
+                                   attn::permute_rows(V, backwards), reversed_mask);
   bench.trace.claim(
       {.id = "permutation-equivariance",
        .claim = mask ? "reversing the tokens, and the mask with them, reverses the rows of the output"
                      : "reversing the tokens reverses the rows of the output and changes nothing else",
        .formula = "max |reverse(attention(reverse(X))) − attention(X)|",
-       .value = attn::max_abs_difference(attn::permute_rows(permuted.output, backwards), attention.output),
-       .limit = rounding(bench, attn::max_abs(attention.scaled) * attn::max_abs(V))});
+       .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), attention.output),
+       .limit = rounding(bench.trace, attn::max_abs(attention.scaled) * attn::max_abs(V))});
 }
 
 void run(Workbench& bench) {
@@ -50,11 +92,11 @@ void run(Workbench& bench) {
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
-  const auto [Q, K, V] = show_projections(bench, {"X", X}, {"X", X}, weights);
-  const auto shown = show_attention(bench, Q, K, V, mask);
+  const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
+  const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
 
-  claim_attention(bench, shown.attention, Q, K, V, mask);
-  claim_equivariance(bench, Q, K, V, mask, shown.attention);
+  claim_attention(bench, attention, Q, K, V, mask);
+  claim_equivariance(bench, Q, K, V, mask);
 }
 
 double element_count(const Plan& plan) {

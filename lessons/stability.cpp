@@ -13,8 +13,8 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/claims.hpp"
 #include "lessons/stability/steps.hpp"
 #include "lessons/stability/temperature_steps.hpp"
 
@@ -22,14 +22,14 @@ namespace lessons {
 
 namespace {
 
-using attn::Precision;
+using attn::Dtype;
 
 constexpr std::array sizes = {1.0, 10.0, 100.0, 1000.0};
 
 /// The formats that are narrower than T.
-std::vector<Precision> narrower_formats() {
-  if constexpr (std::is_same_v<double, double>) return {Precision::float32, Precision::float16};
-  return {Precision::float16};
+std::vector<Dtype> narrower_formats() {
+  if constexpr (std::is_same_v<double, double>) return {Dtype::float32, Dtype::float16};
+  return {Dtype::float16};
 }
 
 void explain(attn::Trace& trace) {
@@ -41,7 +41,7 @@ void explain(attn::Trace& trace) {
              "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)");
   auto table =
       fmt::format("{:<9}{:>15}{:>18}{:>16}", "", "largest number", "exp is inf above", "exp is 0 below");
-  for (const auto precision : {Precision::float64, Precision::float32, Precision::float16})
+  for (const auto precision : {Dtype::float64, Dtype::float32, Dtype::float16})
     table += fmt::format("\n{:<9}{:>15.5g}{:>18.2f}{:>16.2f}", attn::name_of(precision),
                          attn::largest_number(precision), attn::exp_overflows_above(precision),
                          attn::exp_vanishes_below(precision));
@@ -98,8 +98,8 @@ void claim_formats(attn::Trace& trace, const std::vector<ShownSoftmax>& formats)
   for (const auto& [precision, scores, naive, stable] : formats) {
     overflows += count_overflows(stable);
     unforeseen += attn::count_unforeseen(scores, naive.exp, precision);
-    if (precision == attn::precision_of(bench.trace.dtype())) row_sums = attn::row_sum_deviation(stable.weights);
-    if (precision == Precision::float16)
+    if (precision == trace.dtype()) row_sums = attn::row_sum_deviation(stable.weights);
+    if (precision == Dtype::float16)
       for (const auto* tensor : {&scores, &naive.exp, &stable.shifted, &stable.exp, &stable.weights})
         no_halves += attn::max_abs_difference(attn::round_to(precision, *tensor), *tensor) == 0.0 ? 0 : 1;
   }
@@ -117,7 +117,7 @@ void claim_formats(attn::Trace& trace, const std::vector<ShownSoftmax>& formats)
                .claim = "each row of stable/weights sums to 1",
                .formula = "max |Σⱼ stable/weights − 1|",
                .value = row_sums,
-               .limit = rounding(bench)});
+               .limit = rounding(trace)});
   trace.claim({.id = "halves-are-halves",
                .claim = "every number of float16/ is a half",
                .formula = "number of tensors that change when rounded to halves once more",
@@ -131,13 +131,13 @@ void claim_run(attn::Trace& trace, const ShownSoftmax& run) {
                .claim = "for scores of size 1 both forms give the same weights",
                .formula = "max |naive/weights − stable/weights|, first row",
                .value = attn::max_abs_difference(first_row(naive.weights), first_row(stable.weights)),
-               .limit = rounding(bench)});
+               .limit = rounding(trace)});
   const double magnitude = attn::max_abs(scores);
   trace.claim({.id = "logsumexp-is-a-soft-maximum",
                .claim = "log-sum-exp lies between the largest score and ln n above it",
                .formula = "max of (max x − logsumexp) and (logsumexp − max x − ln n), or 0",
                .value = attn::distance_from_soft_maximum(stable),
-               .limit = rounding(bench, magnitude)});
+               .limit = rounding(trace, magnitude)});
   double difference = 0.0;
   for (std::size_t i = 0; i < scores.size(); ++i)
     difference =
@@ -147,11 +147,10 @@ void claim_run(attn::Trace& trace, const ShownSoftmax& run) {
                .claim = "e to the power of the log weights gives the weights",
                .formula = "max |exp(logsumexp/log_weights) − stable/weights|",
                .value = difference,
-               .limit = rounding(bench)});
+               .limit = rounding(trace)});
 }
 
-void claim_fills_and_temperatures(attn::Trace& trace, const ShownFills& fills,
-                                  const Tensor<1>& entropy) {
+void claim_fills_and_temperatures(attn::Trace& trace, const ShownFills& fills, const Tensor<1>& entropy) {
   double hidden = 0.0;
   for (const auto* weights : {&fills.weights_1e9, &fills.weights_65504, &fills.weights_added})
     if (weights->shape(1) > 1)
@@ -170,14 +169,14 @@ void claim_fills_and_temperatures(attn::Trace& trace, const ShownFills& fills,
                .claim = "the higher the temperature, the wider attention spreads",
                .formula = "largest fall of temperature/entropy from one T to the next",
                .value = fall,
-               .limit = rounding(bench, attn::max_abs(entropy))});
+               .limit = rounding(trace, attn::max_abs(entropy))});
 }
 
 void run(Workbench& bench) {
   auto& trace = bench.trace;
   explain(trace);
   const auto scores = show_scores_of_all_sizes(bench);
-  std::vector<ShownSoftmax> formats = {show_softmax(bench, scores, attn::precision_of(bench.trace.dtype()))};
+  std::vector<ShownSoftmax> formats = {show_softmax(bench, scores, bench.trace.dtype())};
   show_log_sum_exp(bench, formats.front());
   for (const auto precision : narrower_formats()) {
     const std::string name(attn::name_of(precision));

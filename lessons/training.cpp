@@ -10,8 +10,8 @@
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/train/schedule.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/claims.hpp"
 #include "lessons/training/initialisation_steps.hpp"
 #include "lessons/training/steps.hpp"
 
@@ -64,7 +64,7 @@ void claim_dropout(attn::Trace& trace, const ShownDropout& shown, const Options&
                  .claim = "without dropout every weight stays what it is",
                  .formula = "max |mean − weights|",
                  .value = attn::max_abs_difference(shown.moments.mean, shown.weights),
-                 .limit = rounding(bench)});
+                 .limit = rounding(trace)});
   else if (samples * std::min(p, 1.0 - p) >= fewest_drops)
     trace.claim({.id = "dropout-keeps-the-mean",
                  .claim = "dropout keeps the expected value of each weight, within 5 standard errors",
@@ -131,12 +131,12 @@ void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const attn::
        .formula = "√(Σ clipped²) / max_norm − 1, or 0",
        .value = std::max(
            0.0, std::sqrt(attn::sum_of_products(clipped.gradients, clipped.gradients)) / max_norm - 1.0),
-       .limit = rounding(bench)});
+       .limit = rounding(trace)});
   trace.claim({.id = "clipped-keeps-its-direction",
                .claim = "and points the same way",
                .formula = "1 − cosine of the angle between gradients and clipped",
                .value = std::abs(1.0 - attn::cosine(gradients, clipped.gradients)),
-               .limit = rounding(bench)});
+               .limit = rounding(trace)});
 }
 
 void explain_initialisation(attn::Trace& trace) {

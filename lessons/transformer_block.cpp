@@ -9,8 +9,8 @@
 
 #include "attn/layers/transformer_block_measure.hpp"
 #include "attn/ops/measure.hpp"
+#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/claims.hpp"
 #include "lessons/shared/multihead_steps.hpp"
 #include "lessons/shared/sublayer_steps.hpp"
 #include "lessons/transformer_block/feed_forward_steps.hpp"
@@ -111,16 +111,15 @@ attn::TransformerBlockWeights draw_weights(Workbench& bench) {
   return weights;
 }
 
-Named show_attention(Workbench& bench, const std::string& group, const Named& query,
-                        const Named& key, const attn::MultiHeadWeights& weights,
-                        const std::optional<Mask<3>>& mask) {
+Named show_attention(Workbench& bench, const std::string& group, const Named& query, const Named& key,
+                     const attn::MultiHeadWeights& weights, const std::optional<Mask<3>>& mask) {
   const auto shown =
       bench.trace.within(group, [&] { return show_multihead(bench, query, key, weights, mask); });
   bench.trace.claim({.id = group + "/rows-sum-to-1",
                      .claim = "each row of " + group + "/weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = attn::row_sum_deviation(shown.attention.weights),
-                     .limit = rounding(bench)});
+                     .limit = rounding(bench.trace)});
   return {group + "/output", shown.output};
 }
 
@@ -174,7 +173,7 @@ void claim_block(Workbench& bench, const Tensor<3>& X, const attn::TransformerBl
                        .formula = memory ? "max |X + (attention/output + cross/output + ffn/output) − output|"
                                          : "max |X + (attention/output + ffn/output) − output|",
                        .value = attn::deviation_from_sum(X, block),
-                       .limit = rounding(bench, attn::max_abs(X) + attn::max_abs(output))});
+                       .limit = rounding(bench.trace, attn::max_abs(X) + attn::max_abs(output))});
   if (bench.options.causal)
     bench.trace.claim(
         {.id = "no-look-ahead",
@@ -229,9 +228,9 @@ void run(Workbench& bench) {
           return show_attention(bench, "cross", tokens, {"memory", memory->X}, *weights.cross, memory->mask);
         });
   }
-  x = show_sublayer(
-      bench, x, order, around_feed_forward(order), weights.norm_2,
-      [&](const Named& tokens) { return show_feed_forward(bench, tokens, weights.feed_forward); });
+  x = show_sublayer(bench, x, order, around_feed_forward(order), weights.norm_2, [&](const Named& tokens) {
+    return show_feed_forward(bench, tokens, weights.feed_forward);
+  });
   if (x.id != "output")
     bench.trace.step({.id = "output",
                       .title = "The tokens as they go on to the next block",

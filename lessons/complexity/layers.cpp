@@ -32,8 +32,8 @@ struct Run {
 
   template <class... Lengths>
   auto draw(Lengths... lengths) {
-    return attn::cast(random.normal<sizeof...(Lengths)>(0.0, 1.0 / std::sqrt(static_cast<double>(size.d)),
-                                                           {static_cast<std::size_t>(lengths)...}));
+    return random.normal<sizeof...(Lengths)>(0.0, 1.0 / std::sqrt(static_cast<double>(size.d)),
+                                             {static_cast<std::size_t>(lengths)...});
   }
   Tensor<2> tokens() { return draw(size.n, size.d); }
 };

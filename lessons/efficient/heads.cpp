@@ -14,7 +14,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/efficient/variants.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -118,13 +118,13 @@ void show_gqa(VariantBench& on) {
                .claim = "reading a shared head in place equals repeating it for its group",
                .formula = "max |heads − multihead(K and V repeated)|",
                .value = attn::max_abs_difference(attention.output, repeated.output),
-               .limit = rounding(bench, on.magnitude)});
+               .limit = rounding(on.bench.trace, on.magnitude)});
   const auto fast = attn::fastest_attention(heads.Q, heads.K_grouped, heads.V_grouped,
                                             std::sqrt(static_cast<double>(heads.Q.shape(3))),
                                             {attn::repeat_mask(on.visible_mask(), 1)});
   claim_equals_kernel(on, "gqa",
                       "the fast kernel, whose heads read what they share in place, gives the same output",
-                      output, {fast.kernel, side_by_side(fast.output)}, rounding(bench, on.magnitude));
+                      output, {fast.kernel, side_by_side(fast.output)}, rounding(on.bench.trace, on.magnitude));
 }
 
 

@@ -13,7 +13,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/sparse_pattern.hpp"
 #include "lessons/efficient/variants.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -81,7 +81,7 @@ void claim_equals_block_kernel(VariantBench& on, const Tensor<2>& output, const 
       fmt::format("the fast kernel, given the pattern in blocks of {0} × {0}, gives the same output",
                   pattern.block),
       output, attn::fastest_block_sparse_attention(on.Q, on.K, on.V, pattern, on.causal()),
-      rounding(bench, on.magnitude));
+      rounding(on.bench.trace, on.magnitude));
 }
 
 /// How many tokens lie in each of the windows of `size` tokens that begin every size / 2 tokens.

@@ -15,7 +15,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/efficient/variants.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -29,7 +29,7 @@ struct Features {
 
 /// What rounding may do to means of n values whose weights come out of sums of n features.
 attn::Limit rounding_of_sums(const VariantBench& on) {
-  return rounding(bench, std::sqrt(static_cast<double>(on.n())) * attn::max_abs(on.V));
+  return rounding(on.bench.trace, std::sqrt(static_cast<double>(on.n())) * attn::max_abs(on.V));
 }
 
 /// The weights that the features stand for, and which no kernel computes.

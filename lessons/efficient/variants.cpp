@@ -8,7 +8,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -28,7 +28,7 @@ void show_result(VariantBench& on, const std::string& variant, const ResultWords
   about.id = variant + "/output";
   trace.step(about, output);
 
-  const double error = error_beyond(rounding(bench, on.magnitude).bound, output, reference);
+  const double error = error_beyond(rounding(on.bench.trace, on.magnitude).bound, output, reference);
   trace.step({.id = variant + "/error",
               .title = "How far off it is",
               .formula = fmt::format("max |{}/output − {}|", variant, words.reference),
@@ -56,7 +56,7 @@ void claim_equals_masked(VariantBench& on, const std::string& id, const std::str
                         .claim = claim,
                         .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
                         .value = attn::max_abs_difference(output, attn::sample(plain.output, 0)),
-                        .limit = rounding(bench, on.magnitude)});
+                        .limit = rounding(on.bench.trace, on.magnitude)});
 }
 
 void claim_equals_kernel(VariantBench& on, const std::string& variant, const std::string& claim,
@@ -75,7 +75,7 @@ void claim_equals_exact_kernel(VariantBench& on, const std::string& variant, con
   const auto fast = attn::fastest_attention(attn::as_batch(on.Q), attn::as_batch(on.K), attn::as_batch(on.V),
                                             divisor, {attn::repeat_mask(mask, 1)});
   claim_equals_kernel(on, variant, claim, output, {fast.kernel, attn::sample(fast.output, 0)},
-                      rounding(bench, on.magnitude));
+                      rounding(on.bench.trace, on.magnitude));
 }
 
 

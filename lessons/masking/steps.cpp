@@ -171,7 +171,7 @@ BroadcastMasks show_broadcast_masks(Workbench& bench, const Mask<3>& causal_mask
                         .axes = {"head", "query", "key"},
                         .note = "Real heads have scores of their own. Here they are the same, so that "
                                 "whatever differs below is the mask's doing."},
-                       attn::stack_heads({scaled, scaled}));
+                       attn::stack_heads<double>({scaled, scaled}));
   BroadcastMasks weights;
   weights.of_2D = show_weights_of_two_heads(
       bench, "2D", "causal_mask", attn::causal_mask(n, n), of_two_heads,

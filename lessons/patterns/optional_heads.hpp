@@ -8,21 +8,21 @@
 namespace lessons {
 
 /// [batch×1×axes…] → [batch×axes…].
-template <std::size_t N>
-Tensor<N - 1> only_head(const Tensor<N>& x) {
+template <class Element, std::size_t N>
+Array<Element, N - 1> only_head(const Array<Element, N>& x) {
   std::array<std::size_t, N - 1> shape{x.shape(0)};
   std::copy(x.shape().begin() + 2, x.shape().end(), shape.begin() + 1);
-  Tensor<N - 1> result(shape);
+  Array<Element, N - 1> result(shape);
   std::copy(x.begin(), x.end(), result.begin());
   return result;
 }
 
 /// [batch×axes…] → [batch×1×axes…].
-template <std::size_t N>
-Tensor<N + 1> with_one_head(const Tensor<N>& x) {
+template <class Element, std::size_t N>
+Array<Element, N + 1> with_one_head(const Array<Element, N>& x) {
   std::array<std::size_t, N + 1> shape{x.shape(0), 1};
   std::copy(x.shape().begin() + 1, x.shape().end(), shape.begin() + 2);
-  Tensor<N + 1> result(shape);
+  Array<Element, N + 1> result(shape);
   std::copy(x.begin(), x.end(), result.begin());
   return result;
 }

@@ -13,7 +13,7 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/positional/encodings.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -45,12 +45,12 @@ void claim_rotation(attn::Trace& trace, const Tensor<2>& encoding, const Tensor<
                                       n == 1 ? "1" : fmt::format("1 and {}", n)),
                .value = attn::maximum({attn::deviation_from_rotation(encoding, longer, 1),
                                        attn::deviation_from_rotation(encoding, longer, n)}),
-               .limit = rounding(bench, room_for_angles(n))});
+               .limit = rounding(trace, room_for_angles(n))});
   trace.claim({.id = "similarity-by-distance",
                .claim = "how alike two positions are depends on their distance alone",
                .formula = fmt::format("max |PE(p + {0}) · PE(q + {0}) − PE(p) · PE(q)|", n),
                .value = attn::change_by_moving(as_scores(similarity), as_scores(similarity_of(longer))),
-               .limit = rounding(bench, static_cast<double>(d) * room_for_angles(n))});
+               .limit = rounding(trace, static_cast<double>(d) * room_for_angles(n))});
 }
 
 /// Row p of x [batch×n×positions] is 1 at p and 0 elsewhere.
@@ -68,7 +68,7 @@ void claim_lookup(attn::Trace& trace, const Tensor<3>& X, const Tensor<2>& table
                .claim = "a position is looked up as a word is: a one-hot row times the table, added to X",
                .formula = "max |X + one_hot(p) · table − encoded|",
                .value = attn::max_abs_difference(attn::add(X, looked_up), encoded),
-               .limit = rounding(bench, attn::max_abs(encoded))});
+               .limit = rounding(trace, attn::max_abs(encoded))});
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/positional_measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -44,18 +44,18 @@ struct Measured {
   bool order_is_certain;  ///< whether by_order must be beyond its limit
 };
 
-Measured measure(const Encoding& encoding, const Tensor<3>& X, const OtherOrder& other) {
+Measured measure(const attn::Trace& trace, const Encoding& encoding, const Tensor<3>& X, const OtherOrder& other) {
   const auto scores = encoding.scores(X);
   const auto reordered = encoding.scores(attn::permute_rows(X, other.order));
   const double largest = attn::max_abs(scores);
-  const auto limit = rounding(bench, largest);
+  const auto limit = rounding(trace, largest);
   return {.by_order = attn::change_by_order(scores, reordered, other.order),
           .by_moving = encoding.has_more_positions ? std::optional(attn::change_by_moving(
                                                          scores, encoding.scores(attn::rows_twice(X))))
                                                    : std::nullopt,
           .largest_score = largest,
           .order_limit = limit,
-          .moving_limit = rounding(bench, largest * room_for_angles(X.shape(1))),
+          .moving_limit = rounding(trace, largest * room_for_angles(X.shape(1))),
           .order_is_certain =
               other.most_words >= words_for_an_order && encoding.certain_change >= 2.0 * limit.bound};
 }
@@ -110,7 +110,7 @@ void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const att
        .formula = "max |scores(X reordered) − scores|, and of outputs",
        .value = attn::maximum(
            {without.by_order, attn::max_abs_difference(moved, attn::permute_rows(output, order))}),
-       .limit = rounding(bench, without.largest_score * attn::max_abs(in.X))});
+       .limit = rounding(bench.trace, without.largest_score * attn::max_abs(in.X))});
 }
 
 void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured& measured) {
@@ -149,7 +149,7 @@ OtherOrder other_order(const Tensor<3>& X, const std::vector<std::size_t>& lengt
 void compare_encodings(Workbench& bench, const PositionalInputs& in, const OtherOrder& other,
                        const std::vector<Encoding>& encodings) {
   std::vector<Measured> measured;
-  for (const auto& encoding : encodings) measured.push_back(measure(encoding, in.X, other));
+  for (const auto& encoding : encodings) measured.push_back(measure(bench.trace, encoding, in.X, other));
   show_comparison(bench.trace, encodings, measured, other);
 
   claim_order_is_lost(bench, in, other.order, measured.front());

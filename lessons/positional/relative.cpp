@@ -13,7 +13,7 @@
 #include "attn/ops/positional_measure.hpp"
 #include "attn/ops/positional_relative.hpp"
 #include "lessons/positional/encodings.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -86,7 +86,7 @@ void claim_mirror(attn::Trace& trace, const Tensor<3>& X, const attn::RowOrder& 
                    "way; the causal mask that it was made for knows that",
                .formula = "max |scores(X backwards) − scores|, of the same pairs of words",
                .value = attn::change_by_order(scores, scores_of(attn::permute_rows(X, backwards)), backwards),
-               .limit = rounding(bench, attn::max_abs(scores))});
+               .limit = rounding(trace, attn::max_abs(scores))});
 }
 
 std::string note_on_slopes(std::size_t heads) {

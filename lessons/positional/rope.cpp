@@ -8,7 +8,7 @@
 #include "attn/ops/positional_measure.hpp"
 #include "attn/ops/positional_rotary.hpp"
 #include "lessons/positional/encodings.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -40,7 +40,7 @@ void claim_lengths(attn::Trace& trace, const Tensor<3>& X, const attn::RotarySco
                .formula = "max ||row of Q_rotated| − |row of X||, and of K_rotated",
                .value = attn::maximum({attn::change_of_length(rotary.Q_rotated, X),
                                        attn::change_of_length(rotary.K_rotated, X)}),
-               .limit = rounding(bench, attn::max_abs(X) * static_cast<double>(X.shape(2)))});
+               .limit = rounding(trace, attn::max_abs(X) * static_cast<double>(X.shape(2)))});
 }
 
 }  // namespace

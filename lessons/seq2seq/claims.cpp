@@ -7,7 +7,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -40,7 +40,7 @@ void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {
                      .formula = "max |Σⱼ row − 1|",
                      .value = attn::maximum({attn::row_sum_deviation(run.decoder.source.attention.weights),
                                              attn::row_sum_deviation(run.probabilities)}),
-                     .limit = rounding(bench)});
+                     .limit = rounding(bench.trace)});
 }
 
 /// Asks for all steps at once, with the states as they are shown.
@@ -57,7 +57,7 @@ void claim_state_that_asks(Workbench& bench, const attn::SourceAttentionWeights&
        .formula = attends_first ? "max |score([s_0; decoder/h without its last row]) − decoder/scores|"
                                 : "max |score(decoder/h) − decoder/scores|",
        .value = attn::max_abs_difference(again.attention.scores, run.decoder.source.attention.scores),
-       .limit = rounding(bench, score_magnitude(weights, h.shape(2)))});
+       .limit = rounding(bench.trace, score_magnitude(weights, h.shape(2)))});
 }
 
 void claim_what_the_cell_reads(Workbench& bench, const attn::RecurrentDecoderWeights& weights,
@@ -71,7 +71,7 @@ void claim_what_the_cell_reads(Workbench& bench, const attn::RecurrentDecoderWei
                               : "the context is not fed in: each state is what the cell makes of yₜ alone",
        .formula = feeds_context ? "max |cell([yₜ; contextₜ], sₜ₋₁) − sₜ|" : "max |cell(yₜ, hₜ₋₁) − hₜ|",
        .value = attn::deviation_from_cell(run.decoder.lstm, x, run.encoder.last, weights.lstm, every_step),
-       .limit = rounding(bench, cell_magnitude(weights.lstm, x, run.decoder.lstm.c))});
+       .limit = rounding(bench.trace, cell_magnitude(weights.lstm, x, run.decoder.lstm.c))});
 }
 
 void claim_cell_steps(Workbench& bench, const attn::RecurrentEncoderWeights& weights,
@@ -90,7 +90,7 @@ void claim_cell_steps(Workbench& bench, const attn::RecurrentEncoderWeights& wei
                      .claim = "the encoder equals its cell, run word by word over each sentence alone",
                      .formula = "max |cell(xₜ, hₜ₋₁, cₜ₋₁) − (hₜ, cₜ)|",
                      .value = deviation,
-                     .limit = rounding(bench, magnitude)});
+                     .limit = rounding(bench.trace, magnitude)});
 }
 
 void claim_memory(Workbench& bench, const Seq2SeqRun& run) {
@@ -103,7 +103,7 @@ void claim_memory(Workbench& bench, const Seq2SeqRun& run) {
                      .claim = "the last memory is the sum of what is left of each word",
                      .formula = "max |Σₜ bottleneck/keptₜ ∘ iₜ ∘ gₜ − decoder/c_0|",
                      .value = attn::max_abs_difference(left, last.c),
-                     .limit = rounding(bench, static_cast<double>(forward.h.shape(1)))});
+                     .limit = rounding(bench.trace, static_cast<double>(forward.h.shape(1)))});
 }
 
 /// A sentence of the batch [batch×n×d] by itself, without padding: [1×length×d].
@@ -142,7 +142,7 @@ void claim_padding_changes_nothing(Workbench& bench, const Seq2SeqWeights& weigh
                      .claim = "padding changes nothing: each sentence alone gets the same probabilities",
                      .formula = "max |decoder/probabilities of the sentence alone − those in the batch|",
                      .value = deviation,
-                     .limit = rounding(bench, read_out)});
+                     .limit = rounding(bench.trace, read_out)});
 }
 
 void claim_greedy(Workbench& bench, const Seq2SeqRun& run, const Writing& writing) {

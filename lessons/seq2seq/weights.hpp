@@ -15,13 +15,13 @@ struct Seq2SeqWeights {
 };
 
 /// Whether --attention is `name`: bahdanau, luong-dot, luong-general, luong-concat or multihead.
-bool attends_as(const Workbench& bench, const char* name) {
+inline bool attends_as(const Workbench& bench, const char* name) {
   return bench.options.attention == name;
 }
 
 /// Numbers in a state of the decoder, and in one of the states that it attends to: `hidden`, or twice as many
 /// with --bidirectional.
-std::size_t state_width(const Workbench& bench) {
+inline std::size_t state_width(const Workbench& bench) {
   return bench.options.hidden.value() * (bench.options.bidirectional ? 2 : 1);
 }
 

@@ -2,7 +2,7 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -31,7 +31,7 @@ void claim_layer_norm(Workbench& bench, const std::string& id, const Named& x) {
            "before gain and bias each row of " + id + " has mean 0 and variance 1, but for epsilon's share",
        .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v the variance of the row of " + x.id,
        .value = attn::standardization_deviation(attn::standardize(x.tensor), x.tensor),
-       .limit = rounding(bench, attn::max_abs(x.tensor))});
+       .limit = rounding(bench.trace, attn::max_abs(x.tensor))});
 }
 
 }  // namespace

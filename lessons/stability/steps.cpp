@@ -10,7 +10,7 @@ namespace lessons {
 
 namespace {
 
-using attn::Precision;
+using attn::Dtype;
 
 constexpr double lowest_half = -65504.0;
 
@@ -20,8 +20,8 @@ void show(Workbench& bench, attn::About about, const Tensor<N>& tensor) {
   bench.trace.step(about, tensor);
 }
 
-void show_naive(Workbench& bench, const attn::NaiveSoftmax& naive, Precision precision) {
-  const bool is_whole = precision == attn::precision_of(bench.trace.dtype());
+void show_naive(Workbench& bench, const attn::NaiveSoftmax& naive, Dtype precision) {
+  const bool is_whole = precision == bench.trace.dtype();
   show(bench,
        {.id = "naive/exp",
         .title = "As it is written: e to the power of each score",
@@ -63,8 +63,8 @@ void show_exponentials(Workbench& bench, const attn::StableSoftmax& stable) {
        stable.sum);
 }
 
-void show_stable(Workbench& bench, const attn::StableSoftmax& stable, Precision precision) {
-  const bool is_whole = precision == attn::precision_of(bench.trace.dtype());
+void show_stable(Workbench& bench, const attn::StableSoftmax& stable, Dtype precision) {
+  const bool is_whole = precision == bench.trace.dtype();
   if (is_whole)
     show(bench,
          {.id = "stable/max", .title = "The largest score", .formula = "maxⱼ scores", .from = {"scores"}},
@@ -84,7 +84,7 @@ void show_stable(Workbench& bench, const attn::StableSoftmax& stable, Precision 
         .formula = is_whole ? "stable/exp / stable/sum" : "exp(stable/shifted) / Σⱼ exp(stable/shifted)",
         .from = is_whole ? std::vector<std::string>{"stable/exp", "stable/sum"}
                          : std::vector<std::string>{"stable/shifted"},
-        .note = precision == Precision::float16
+        .note = precision == Dtype::float16
                     ? "Each share is rounded to 11 binary digits, so a row sums to 1 only roughly."
                     : "",
         .distribution = true},
@@ -106,7 +106,7 @@ Tensor<2> show_fill(Workbench& bench, const std::string& group, attn::About abou
                        const Tensor<2>& scores, const std::string& weights_note) {
   about.id = "masked";
   about.from = {"scores", "mask"};
-  const auto weights = attn::stable_softmax(scores, Precision::float16).weights;
+  const auto weights = attn::stable_softmax(scores, Dtype::float16).weights;
   bench.trace.within(group, [&] {
     show(bench, about, scores);
     show(bench,
@@ -123,17 +123,17 @@ Tensor<2> show_fill(Workbench& bench, const std::string& group, attn::About abou
 
 }  // namespace
 
-ShownSoftmax show_softmax(Workbench& bench, const Tensor<2>& scores, Precision precision) {
+ShownSoftmax show_softmax(Workbench& bench, const Tensor<2>& scores, Dtype precision) {
   ShownSoftmax shown{precision, attn::round_to(precision, scores), {}, {}};
   shown.naive = attn::naive_softmax(shown.scores, precision);
   shown.stable = attn::stable_softmax(shown.scores, precision);
-  if (precision != attn::precision_of(bench.trace.dtype()))
+  if (precision != bench.trace.dtype())
     show(bench,
          {.id = "scores",
           .title = fmt::format("The same scores in {}", attn::name_of(precision)),
           .formula = "scores, each rounded to the nearest number that there is",
           .from = {"scores"},
-          .note = precision == Precision::float16
+          .note = precision == Dtype::float16
                       ? "A half has 11 binary digits, 3 decimal ones: from 1024 on it counts in ones. (All "
                         "numbers in this group are exact halves; they are stored wider.)"
                       : ""},
@@ -194,7 +194,7 @@ ShownFills show_fills(Workbench& bench, const Tensor<1>& scores) {
       show_fill(bench, "fill=-1e9",
                 {.title = "−10⁹, as most tutorials write it, is −inf",
                  .formula = "scores where mask, −10⁹ elsewhere, rounded"},
-                masked(scores, shown.mask, [](double) { return attn::round_to(Precision::float16, -1e9); }),
+                masked(scores, shown.mask, [](double) { return attn::round_to(Dtype::float16, -1e9); }),
                 "Right where a key is left to see. Where none is, −inf − (−inf) is nan: the very thing "
                 "against which −10⁹ was chosen.");
   shown.weights_65504 = show_fill(
@@ -208,8 +208,8 @@ ShownFills show_fills(Workbench& bench, const Tensor<1>& scores) {
        .formula = "scores where mask, scores − 65504 − 65504 elsewhere"},
       masked(scores, shown.mask,
              [](double score) {
-               const double once = attn::round_to(Precision::float16, score + lowest_half);
-               return attn::round_to(Precision::float16, once + lowest_half);
+               const double once = attn::round_to(Dtype::float16, score + lowest_half);
+               return attn::round_to(Dtype::float16, once + lowest_half);
              }),
       "Masks that are added overflow when two meet, and the nan is back. Combine masks as booleans, fill "
       "once, and guard the row that sees nothing, as this lab's softmax does: its weights are 0.");

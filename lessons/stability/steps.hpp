@@ -8,7 +8,7 @@ namespace lessons {
 
 /// Softmax of the same scores in one format, both ways.
 struct ShownSoftmax {
-  attn::Precision precision;
+  attn::Dtype precision;
   Tensor<2> scores;  ///< [query×key], rounded to the format
   attn::NaiveSoftmax naive;
   attn::StableSoftmax stable;
@@ -16,7 +16,7 @@ struct ShownSoftmax {
 
 /// Shows both forms step by step in the format of the run, and their main steps and the rounded `scores` in
 /// any narrower one.
-ShownSoftmax show_softmax(Workbench& bench, const Tensor<2>& scores, attn::Precision precision);
+ShownSoftmax show_softmax(Workbench& bench, const Tensor<2>& scores, attn::Dtype precision);
 
 /// Shows four ways to the logarithm of a sum of exponentials and of a weight.
 void show_log_sum_exp(Workbench& bench, const ShownSoftmax& shown);

@@ -7,7 +7,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
-#include "lessons/shared/claims.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -26,7 +26,7 @@ void claim_feed_forward(Workbench& bench, const Tensor<3>& x, const Tensor<3>& o
        .claim = "the feed-forward network mixes no tokens: in another order each gets the same",
        .formula = "max |reverse(ffn(reverse(x))) − ffn(x)|",
        .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), output),
-       .limit = rounding(bench, attn::max_abs(before) * attn::max_abs(weights.W_2))});
+       .limit = rounding(bench.trace, attn::max_abs(before) * attn::max_abs(weights.W_2))});
   if (activation == Activation::gelu)
     bench.trace.claim({.id = "ffn/gelu-is-near-relu",
                        .claim = "GELU is nowhere further than 0.17 from ReLU",

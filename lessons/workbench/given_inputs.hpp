@@ -1,8 +1,8 @@
 #pragma once
 
-#include "trace/stored_trace.hpp"
-#include "trace/given.hpp"
 #include "lessons/workbench/options.hpp"
+#include "trace/given.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace lessons {
 

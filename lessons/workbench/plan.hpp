@@ -4,8 +4,8 @@
 
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"
-#include "trace/given.hpp"
 #include "lessons/workbench/options.hpp"
+#include "trace/given.hpp"
 
 namespace lessons {
 
@@ -24,6 +24,11 @@ struct Plan {
 
   /// What each tensor of the run is rounded to.
   attn::Dtype dtype() const;
+
+  /// The tokens that queries and keys belong to. One sentence gives both, or the target gives the queries and
+  /// the source the keys.
+  const attn::TokenBatch& query_tokens() const { return sentence.size() > 0 ? sentence : target; }
+  const attn::TokenBatch& key_tokens() const { return sentence.size() > 0 ? sentence : source; }
 
   /// Whether there are several samples, so that tensors are shown with a batch axis.
   bool is_batched() const;

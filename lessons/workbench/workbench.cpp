@@ -30,6 +30,21 @@ Workbench::Workbench(const Plan& the_plan, attn::Trace& the_trace)
       trace(the_trace),
       random(*random_) {}
 
+Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_trace)
+    : random_(random_of(the_plan.options)),
+      mute_trace_(std::move(mute_trace)),
+      mute_options_(the_plan.options),
+      plan(the_plan),
+      options(mute_options_),
+      trace(*mute_trace_),
+      random(*random_) {
+  mute_options_.dropout = 0.0;
+}
+
+Workbench Workbench::mute() const {
+  return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()));
+}
+
 void Workbench::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
   for (const auto& axis : axes) trace.label(axis, tokens.labels());
 }
@@ -84,13 +99,11 @@ Tensor<3> Workbench::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_
 }
 
 Tensor<2> Workbench::weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out) {
-  return trace.input(about,
-                     random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_in, fan_out}));
+  return trace.input(about, random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_in, fan_out}));
 }
 
 Tensor<2> Workbench::left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in) {
-  return trace.input(about,
-                     random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_out, fan_in}));
+  return trace.input(about, random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_out, fan_in}));
 }
 
 Tensor<1> Workbench::weight(const attn::About& about, std::size_t fan_in) {
@@ -106,8 +119,7 @@ Tensor<1> Workbench::constant(const attn::About& about, std::size_t length, doub
   return trace.input(about, Tensor<1>({length}, static_cast<double>(value)));
 }
 
-std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries,
-                                                  const attn::TokenBatch& keys) {
+std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys) {
   const auto n_q = queries.length(), n_k = keys.length();
   const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);
   std::optional<Mask<3>> mask;
@@ -141,8 +153,8 @@ std::optional<Mask<3>> Workbench::padding_mask(const attn::TokenBatch& tokens) {
   return shown;
 }
 
-Mask<3> Workbench::show_mask(attn::About about, const std::string& formula,
-                                        const Mask<3>& mask, const std::string& remark) {
+Mask<3> Workbench::show_mask(attn::About about, const std::string& formula, const Mask<3>& mask,
+                             const std::string& remark) {
   about.formula = formula;
   about.note = "Query i may look at key j where 1 stands.";
   if (!remark.empty()) about.note += ' ' + remark;

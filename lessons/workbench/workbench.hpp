@@ -8,8 +8,8 @@
 
 #include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
-#include "trace/trace.hpp"
 #include "lessons/workbench/plan.hpp"
+#include "trace/trace.hpp"
 
 namespace lessons {
 
@@ -25,12 +25,19 @@ struct Named {
 };
 
 /// Where a lesson works: the plan, the random stream and the trace. Whatever a lesson starts from is drawn
-/// here, in the order in which the lesson asks, in float64, and rounded once to T.
+/// here, in the order in which the lesson asks, in float64, and rounded where it is tapped.
 class Workbench {
   std::unique_ptr<attn::Random> random_;
+  std::unique_ptr<attn::Trace> mute_trace_;
+  Options mute_options_;
 
  public:
   Workbench(const Plan& plan, attn::Trace& trace);
+  Workbench(Workbench&&) = delete;
+
+  /// A workbench for computing something again to make a claim: its trace is mute, and nothing is dropped
+  /// out.
+  Workbench mute() const;
 
   const Plan& plan;
   const Options& options;
@@ -91,6 +98,8 @@ class Workbench {
   std::optional<Mask<3>> padding_mask(const attn::TokenBatch& tokens);
 
  private:
+  Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace);
+
   double weight_scale(std::size_t fan_in, std::size_t fan_out) const;
   std::vector<double> vector_of(const std::string& token);
   template <class VectorOf>
@@ -100,7 +109,7 @@ class Workbench {
   void remember(const attn::TokenBatch& tokens, const Tensor<3>& X);
 
   Mask<3> show_mask(attn::About about, const std::string& formula, const Mask<3>& mask,
-                            const std::string& remark);
+                    const std::string& remark);
 
   std::map<std::string, std::vector<double>> drawn_;
   std::map<std::string, std::vector<double>> given_;

@@ -3,10 +3,27 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 namespace attn {
+
+namespace {
+
+/// x rounded to so many binary digits, the leading 1 included, of which numbers below 2^smallest_exponent
+/// have fewer; infinity beyond the largest number.
+double round_to(double x, int digits, int smallest_exponent, double largest) {
+  if (x == 0.0 || !std::isfinite(x)) return x;
+  const int exponent = std::max(std::ilogb(x), smallest_exponent);
+  const double rounded =
+      std::ldexp(std::nearbyint(std::ldexp(x, digits - 1 - exponent)), exponent + 1 - digits);
+  return std::abs(rounded) > largest ? std::copysign(std::numeric_limits<double>::infinity(), x) : rounded;
+}
+
+}  // namespace
 
 std::string_view name_of(Dtype dtype) {
   switch (dtype) {
@@ -14,6 +31,10 @@ std::string_view name_of(Dtype dtype) {
       return "float64";
     case Dtype::float32:
       return "float32";
+    case Dtype::float16:
+      return "float16";
+    case Dtype::bfloat16:
+      return "bfloat16";
     case Dtype::int64:
       return "int64";
     case Dtype::boolean:
@@ -22,18 +43,37 @@ std::string_view name_of(Dtype dtype) {
   return "";
 }
 
-std::size_t size_of(Dtype dtype) {
+std::size_t item_size(Dtype dtype) {
   switch (dtype) {
     case Dtype::float64:
-      return sizeof(double);
-    case Dtype::float32:
-      return sizeof(float);
     case Dtype::int64:
-      return sizeof(std::int64_t);
+      return 8;
+    case Dtype::float32:
+      return 4;
+    case Dtype::float16:
+    case Dtype::bfloat16:
+      return 2;
     case Dtype::boolean:
-      return sizeof(bool);
+      return 1;
   }
   return 0;
+}
+
+bool is_floating(Dtype dtype) {
+  return dtype != Dtype::int64 && dtype != Dtype::boolean;
+}
+
+double round_to(Dtype dtype, double x) {
+  switch (dtype) {
+    case Dtype::float32:
+      return static_cast<double>(static_cast<float>(x));
+    case Dtype::float16:
+      return round_to(x, 11, -14, 65504.0);
+    case Dtype::bfloat16:
+      return round_to(x, 8, -126, 0x1.FEp127);
+    default:
+      return x;
+  }
 }
 
 std::size_t element_count(const Shape& shape) {
@@ -42,16 +82,13 @@ std::size_t element_count(const Shape& shape) {
 
 double TensorView::at(std::size_t offset) const {
   switch (dtype) {
-    case Dtype::float64:
-      return static_cast<const double*>(data)[offset];
-    case Dtype::float32:
-      return static_cast<double>(static_cast<const float*>(data)[offset]);
     case Dtype::int64:
       return static_cast<double>(static_cast<const std::int64_t*>(data)[offset]);
     case Dtype::boolean:
       return static_cast<const bool*>(data)[offset] ? 1.0 : 0.0;
+    default:
+      return static_cast<const double*>(data)[offset];
   }
-  return 0.0;
 }
 
 std::string to_string(const Shape& shape) {

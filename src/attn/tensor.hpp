@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 #include <xtensor/xtensor.hpp>
 
@@ -28,13 +30,20 @@ template <std::size_t N>
 using Integers = Array<std::int64_t, N>;
 
 /// Element types that a traced tensor may have. Masks are `boolean`, counts and indices `int64`.
-enum class Dtype { float64, float32, int64, boolean };
+enum class Dtype { float64, float32, float16, bfloat16, int64, boolean };
 
-/// "float64", "float32", "int64" or "bool": the names that NumPy uses.
+/// "float64", "bfloat16", "int64", "bool": the names that NumPy uses, and PyTorch.
 std::string_view name_of(Dtype dtype);
 
 /// Bytes that a number of this type takes.
-std::size_t size_of(Dtype dtype);
+std::size_t item_size(Dtype dtype);
+
+/// Whether the elements are floating-point numbers.
+bool is_floating(Dtype dtype);
+
+/// The number of that floating-point type nearest to x, ties to even; infinity where x is too large for it.
+/// x itself where the type is not floating-point.
+double round_to(Dtype dtype, double x);
 
 template <class T>
 constexpr Dtype dtype_of();
@@ -61,7 +70,9 @@ using Shape = std::vector<std::size_t>;
 /// Number of elements of a tensor of that shape; 1 for a scalar, whose shape is empty.
 std::size_t element_count(const Shape& shape);
 
-/// A tensor of any rank and element type, looked at without owning or copying it.
+/// A tensor of any rank and element type, looked at without owning or copying it. The elements are doubles
+/// where the type is floating-point, whichever it is, each of them a number of that type; otherwise
+/// std::int64_t or bool.
 struct TensorView {
   Dtype dtype = Dtype::float64;
   Shape shape;
@@ -71,9 +82,11 @@ struct TensorView {
   double at(std::size_t offset) const;
 };
 
+/// Of a tensor of float, whose elements are no doubles, the shape alone.
 template <class T, std::size_t N>
 TensorView view_of(const Array<T, N>& tensor) {
-  return {dtype_of<T>(), Shape(tensor.shape().begin(), tensor.shape().end()), tensor.data()};
+  const void* const data = std::is_same_v<T, float> ? nullptr : static_cast<const void*>(tensor.data());
+  return {dtype_of<T>(), Shape(tensor.shape().begin(), tensor.shape().end()), data};
 }
 
 /// A scalar seen as a tensor of rank 0.

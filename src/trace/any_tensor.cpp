@@ -16,17 +16,15 @@ std::vector<std::byte> room_for(Dtype dtype, const Shape& shape) {
   return std::vector<std::byte>(std::max<std::size_t>(1, element_count(shape) * size_of(dtype)));
 }
 
-template <class T>
-void replace_nan(T* elements, std::size_t count) {
-  std::replace_if(
-      elements, elements + count, [](T element) { return std::isnan(element); },
-      std::numeric_limits<T>::quiet_NaN());
-}
-
 }  // namespace
 
 bool has_elements(const TensorView& tensor) {
   return tensor.data != nullptr || element_count(tensor.shape) == 0;
+}
+
+std::size_t size_of(Dtype dtype) {
+  if (dtype == Dtype::boolean) return sizeof(bool);
+  return dtype == Dtype::int64 ? sizeof(std::int64_t) : sizeof(double);
 }
 
 AnyTensor::AnyTensor(Dtype dtype, Shape shape)
@@ -47,9 +45,11 @@ AnyTensor::AnyTensor(Dtype dtype, Shape shape, std::vector<std::byte> elements)
 
 AnyTensor with_one_nan(const TensorView& tensor) {
   AnyTensor copy(tensor);
-  const auto count = element_count(tensor.shape);
-  if (tensor.dtype == Dtype::float64) replace_nan(copy.elements<double>(), count);
-  if (tensor.dtype == Dtype::float32) replace_nan(copy.elements<float>(), count);
+  if (!is_floating(tensor.dtype)) return copy;
+  auto* const elements = copy.elements<double>();
+  std::replace_if(
+      elements, elements + element_count(tensor.shape), [](double element) { return std::isnan(element); },
+      std::numeric_limits<double>::quiet_NaN());
   return copy;
 }
 

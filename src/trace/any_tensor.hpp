@@ -10,6 +10,9 @@ namespace attn {
 /// Whether a tensor is there with its elements, of which there may be none, or as a shape only.
 bool has_elements(const TensorView& tensor);
 
+/// Bytes that an element takes in memory: floating-point numbers are doubles there.
+std::size_t size_of(Dtype dtype);
+
 /// A tensor of any rank and any of the trace's element types that owns its elements, in row-major order.
 class AnyTensor {
  public:
@@ -30,7 +33,7 @@ class AnyTensor {
   /// no element.
   TensorView view() const { return {dtype_, shape_, bytes_.data()}; }
 
-  /// The elements, for T the element type.
+  /// The elements, for T double, std::int64_t or bool, as TensorView has them.
   template <class T>
   T* elements() {
     return reinterpret_cast<T*>(bytes_.data());

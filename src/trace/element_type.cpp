@@ -9,8 +9,8 @@
 #include <limits>
 #include <utility>
 
-#include "trace/file.hpp"
 #include "attn/ops/half.hpp"
+#include "trace/file.hpp"
 
 namespace attn {
 
@@ -32,8 +32,8 @@ constexpr std::array<Properties, 13> properties = {{{"bool", 1, Dtype::boolean},
                                                     {"uint16", 2, Dtype::int64},
                                                     {"uint32", 4, Dtype::int64},
                                                     {"uint64", 8, Dtype::int64},
-                                                    {"float16", 2, Dtype::float32},
-                                                    {"bfloat16", 2, Dtype::float32},
+                                                    {"float16", 2, Dtype::float16},
+                                                    {"bfloat16", 2, Dtype::bfloat16},
                                                     {"float32", 4, Dtype::float32},
                                                     {"float64", 8, Dtype::float64}}};
 
@@ -55,6 +55,21 @@ Bytes convert_each(const Bytes& stored, Convert convert) {
     std::memcpy(converted.data() + to, &value, sizeof value);
   }
   return converted;
+}
+
+/// A bfloat16 is the upper half of a float32.
+double bfloat16_value(std::uint16_t bits) {
+  const std::uint32_t wide = std::uint32_t{bits} << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof value);
+  return static_cast<double>(value);
+}
+
+std::uint16_t bfloat16_bits(double number) {
+  const auto value = static_cast<float>(number);
+  std::uint32_t wide;
+  std::memcpy(&wide, &value, sizeof wide);
+  return static_cast<std::uint16_t>(wide >> 16);
 }
 
 template <class Stored>
@@ -100,11 +115,11 @@ Bytes convert(ElementType type, Bytes stored, std::string_view place) {
     case ElementType::uint64:
       return narrow_unsigned(stored, place);
     case ElementType::float16:
-      return convert_each<std::uint16_t>(
-          stored, [](std::uint16_t bits) { return static_cast<float>(half_value(bits)); });
-    case ElementType::bfloat16:  // the upper half of a float32
-      return convert_each<std::uint16_t>(
-          stored, [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); });
+      return convert_each<std::uint16_t>(stored, half_value);
+    case ElementType::bfloat16:
+      return convert_each<std::uint16_t>(stored, bfloat16_value);
+    case ElementType::float32:
+      return convert_each<float>(stored, [](float value) { return static_cast<double>(value); });
     default:
       return stored;
   }
@@ -146,6 +161,12 @@ Dtype dtype_for(ElementType type) {
   return properties_of(type).dtype;
 }
 
+ElementType element_type_of(Dtype dtype) {
+  const auto found = std::find_if(properties.begin(), properties.end(),
+                                  [&](const auto& type) { return type.name == name_of(dtype); });
+  return static_cast<ElementType>(found - properties.begin());
+}
+
 std::size_t stored_size(const Layout& layout, std::string_view place) {
   constexpr std::size_t most_axes = 32, largest = std::numeric_limits<std::int64_t>::max();
   const auto& shape = layout.shape;
@@ -166,6 +187,32 @@ AnyTensor decode(const Layout& layout, std::vector<std::byte> stored, std::strin
   if (layout.big_endian != (std::endian::native == std::endian::big)) reverse_each(stored, size);
   if (layout.fortran_order && layout.shape.size() > 1) stored = to_row_major(stored, layout.shape, size);
   return {dtype_for(layout.type), layout.shape, convert(layout.type, std::move(stored), place)};
+}
+
+std::string encode(const TensorView& tensor, ElementType type) {
+  const auto count = element_count(tensor.shape);
+  std::string bytes(count * size_of(type), '\0');
+  const auto write = [&](auto convert) {
+    const auto* const elements = static_cast<const double*>(tensor.data);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto element = convert(elements[i]);
+      std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element);
+    }
+  };
+  switch (type) {
+    case ElementType::float32:
+      write([](double value) { return static_cast<float>(value); });
+      break;
+    case ElementType::float16:
+      write(half_bits);
+      break;
+    case ElementType::bfloat16:
+      write(bfloat16_bits);
+      break;
+    default:
+      if (count > 0) std::memcpy(bytes.data(), tensor.data, bytes.size());
+  }
+  return bytes;
 }
 
 }  // namespace attn

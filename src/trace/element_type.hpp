@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,9 +31,11 @@ std::string_view name_of(ElementType type);
 
 std::size_t size_of(ElementType type);
 
-/// The element type of a tensor that holds all its numbers exactly: int64 for whole numbers, float32 for half
-/// precision and bfloat16.
+/// The type of a tensor that is read from such elements: int64 for all whole numbers.
 Dtype dtype_for(ElementType type);
+
+/// The type of the same name.
+ElementType element_type_of(Dtype dtype);
 
 /// How the elements of a tensor lie in a file.
 struct Layout {
@@ -49,5 +52,9 @@ std::size_t stored_size(const Layout& layout, std::string_view place);
 /// The tensor whose elements are these bytes, as many as `stored_size` says. Throws Error, with `place`, for
 /// a whole number beyond int64 and for a bool that is neither 0 nor 1.
 AnyTensor decode(const Layout& layout, std::vector<std::byte> stored, std::string_view place);
+
+/// The elements of a tensor as such bytes, the lowest first. Floating-point numbers are rounded to `type`,
+/// which is one of the floating-point types for them and the type of the same name for all others.
+std::string encode(const TensorView& tensor, ElementType type);
 
 }  // namespace attn

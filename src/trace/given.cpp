@@ -28,42 +28,53 @@ void for_each_element(const AnyTensor& tensor, Use use) {
     for (std::size_t i = 0; i < count; ++i) use(i, elements[i]);
   };
   switch (view.dtype) {
-    case Dtype::float64:
-      return visit(static_cast<const double*>(view.data));
-    case Dtype::float32:
-      return visit(static_cast<const float*>(view.data));
     case Dtype::int64:
       return visit(static_cast<const std::int64_t*>(view.data));
     case Dtype::boolean:
       return visit(static_cast<const bool*>(view.data));
+    default:
+      return visit(static_cast<const double*>(view.data));
   }
 }
 
-template <class T, class Stored>
-bool holds(Stored value) {
-  if constexpr (std::is_same_v<T, bool>) return value == Stored(0) || value == Stored(1);
-  if constexpr (std::is_floating_point_v<T>) return std::isfinite(static_cast<T>(value));
+template <class Stored>
+bool holds(Dtype dtype, Stored value) {
+  if (dtype == Dtype::boolean) return value == Stored(0) || value == Stored(1);
+  if (is_floating(dtype)) return std::isfinite(round_to(dtype, static_cast<double>(value)));
   constexpr double largest_exact = 9007199254740992.0;  // 2^53
   if constexpr (std::is_floating_point_v<Stored>)
     return std::trunc(value) == value && std::abs(value) <= static_cast<Stored>(largest_exact);
   return true;
 }
 
-template <class T>
-std::string_view valid_elements() {
-  if constexpr (std::is_same_v<T, bool>) return "0 or 1, where 1 means may be seen";
-  if constexpr (std::is_same_v<T, std::int64_t>) return "whole numbers";
-  if constexpr (std::is_same_v<T, float>) return "finite numbers up to 3.4e38, the largest of float32";
-  return "finite numbers";
+std::string_view valid_elements(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float64:
+      return "finite numbers";
+    case Dtype::float32:
+      return "finite numbers up to 3.4e38, the largest of float32";
+    case Dtype::float16:
+      return "finite numbers up to 65504, the largest of float16";
+    case Dtype::bfloat16:
+      return "finite numbers up to 3.38e38, the largest of bfloat16";
+    case Dtype::int64:
+      return "whole numbers";
+    case Dtype::boolean:
+      return "0 or 1, where 1 means may be seen";
+  }
+  return "";
 }
 
 template <class T>
-void copy_as(const std::string& id, const AnyTensor& given, T* elements) {
+void copy_as(const std::string& id, const AnyTensor& given, Dtype dtype, T* elements) {
   for_each_element(given, [&](std::size_t offset, auto value) {
-    if (!holds<T>(value))
+    if (!holds(dtype, value))
       throw Error(fmt::format("{} in --input has {} at {}; valid: {}", id, value,
-                              index_of(offset, given.shape()), valid_elements<T>()));
-    elements[offset] = static_cast<T>(value);
+                              index_of(offset, given.shape()), valid_elements(dtype)));
+    if constexpr (std::is_same_v<T, double>)
+      elements[offset] = round_to(dtype, static_cast<double>(value));
+    else
+      elements[offset] = static_cast<T>(value);
   });
 }
 
@@ -71,14 +82,12 @@ void copy_as(const std::string& id, const AnyTensor& given, T* elements) {
 
 void copy_elements(const std::string& id, const AnyTensor& given, Dtype dtype, void* elements) {
   switch (dtype) {
-    case Dtype::float64:
-      return copy_as(id, given, static_cast<double*>(elements));
-    case Dtype::float32:
-      return copy_as(id, given, static_cast<float*>(elements));
     case Dtype::int64:
-      return copy_as(id, given, static_cast<std::int64_t*>(elements));
+      return copy_as(id, given, dtype, static_cast<std::int64_t*>(elements));
     case Dtype::boolean:
-      return copy_as(id, given, static_cast<bool*>(elements));
+      return copy_as(id, given, dtype, static_cast<bool*>(elements));
+    default:
+      return copy_as(id, given, dtype, static_cast<double*>(elements));
   }
 }
 

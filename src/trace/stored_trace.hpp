@@ -47,9 +47,8 @@ class StoredTrace {
   /// Of every event, in the order of the file; none of a file that has no words, as archives have not.
   const std::vector<StoredWords>& words() const { return words_; }
 
-  /// The elements of `tensors()[index]`, converted exactly to its dtype: half precision and bfloat16 to
-  /// float32, every integer to int64. Throws Error, with the file and the id, where the file does not hold
-  /// what it promises.
+  /// The elements of `tensors()[index]`, converted exactly to its dtype, every integer to int64. Throws
+  /// Error, with the file and the id, where the file does not hold what it promises.
   virtual AnyTensor read(std::size_t index) const = 0;
 
  protected:

@@ -33,15 +33,20 @@ std::vector<json> cases_of_rank(const std::string& subject, const std::string& n
 }
 
 template <class T, std::size_t N>
-attn::Tensor<T, N> tensor(const json& value) {
-  attn::Tensor<T, N> result(value.at("shape").get<std::array<std::size_t, N>>());
+attn::Array<T, N> tensor(const json& value) {
+  attn::Array<T, N> result(value.at("shape").get<std::array<std::size_t, N>>());
   const json& data = value.at("data");
   for (std::size_t i = 0; i < result.size(); ++i) result.data()[i] = data.at(i).get<T>();
   return result;
 }
 
+template <std::size_t N>
+attn::Tensor<N> tensor(const json& value) {
+  return tensor<double, N>(value);
+}
+
 /// A mask [batch×query×key], or none where the fixture says null.
-inline std::optional<attn::Tensor<bool, 3>> mask(const json& value) {
+inline std::optional<attn::Mask<3>> mask(const json& value) {
   if (value.is_null()) return std::nullopt;
   return tensor<bool, 3>(value);
 }
@@ -52,7 +57,7 @@ constexpr double tolerance = std::is_same_v<T, double> ? 1e-10 : 1e-5;
 
 /// The largest |actual − expected| over the largest |expected|; infinite for another shape or a NaN.
 template <class T, std::size_t N>
-double relative_error(const attn::Tensor<T, N>& actual, const attn::Tensor<double, N>& expected) {
+double relative_error(const attn::Array<T, N>& actual, const attn::Tensor<N>& expected) {
   if (actual.shape() != expected.shape()) return std::numeric_limits<double>::infinity();
   double error = 0.0, magnitude = 0.0;
   for (std::size_t i = 0; i < actual.size(); ++i) {
@@ -65,7 +70,7 @@ double relative_error(const attn::Tensor<T, N>& actual, const attn::Tensor<doubl
 }
 
 template <class T, std::size_t N>
-double relative_error(const attn::Tensor<T, N>& actual, const json& expected) {
+double relative_error(const attn::Array<T, N>& actual, const json& expected) {
   return relative_error(actual, tensor<double, N>(expected));
 }
 

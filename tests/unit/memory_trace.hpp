@@ -22,7 +22,8 @@ class MemoryTrace : public attn::StoredTrace {
                           const std::vector<std::string>& axes = {},
                           std::vector<attn::AxisLabels> labels = {}) {
     attn::AnyTensor tensor(attn::dtype_of<T>(), shape);
-    std::copy(elements.begin(), elements.end(), tensor.template elements<T>());
+    using Stored = std::conditional_t<std::is_same_v<T, float>, double, T>;
+    std::copy(elements.begin(), elements.end(), tensor.template elements<Stored>());
     elements_.push_back(std::move(tensor));
     labels.resize(axes.size());
     tensors_.push_back({.id = id,

@@ -24,7 +24,7 @@ class Held;
 class Meter {
  public:
   /// Scores are held as numbers of that dtype.
-  explicit Meter(Dtype dtype = Dtype::float64) : bytes_per_score_(size_of(dtype)) {}
+  explicit Meter(Dtype dtype = Dtype::float64) : bytes_per_score_(item_size(dtype)) {}
 
   /// Records in `wiring`, too, who reads whom.
   explicit Meter(Wiring& wiring, Dtype dtype = Dtype::float64) : Meter(dtype) { wiring_ = &wiring; }

@@ -34,10 +34,11 @@ Tensor<3> merge_heads(const Tensor<4>& heads) {
   return merged;
 }
 
-Tensor<4> stack_heads(const std::vector<Tensor<3>>& heads) {
+template <class Element>
+Array<Element, 4> stack_heads(const std::vector<Array<Element, 3>>& heads) {
   if (heads.empty()) throw std::invalid_argument("[stack_heads] there are no heads");
   const auto [batch, n, d] = heads[0].shape();
-  Tensor<4> stacked({batch, heads.size(), n, d});
+  Array<Element, 4> stacked({batch, heads.size(), n, d});
   for (std::size_t h = 0; h < heads.size(); ++h) {
     if (heads[h].shape() != heads[0].shape())
       throw shape_mismatch("stack_heads", "head 0", heads[0], "another", heads[h],
@@ -78,6 +79,7 @@ Tensor<3> mean_over_heads(const Tensor<4>& x) {
   return mean;
 }
 
-
+template Tensor<4> stack_heads(const std::vector<Tensor<3>>&);
+template Mask<4> stack_heads(const std::vector<Mask<3>>&);
 
 }  // namespace attn

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "attn/ops/half.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
@@ -13,68 +12,43 @@ namespace {
 
 /// What a format is made of.
 struct Format {
-  std::string_view name;
   int digits;             ///< binary digits of a number, the leading 1 included
   int largest_exponent;   ///< numbers end below 2^(largest_exponent + 1)
   int smallest_exponent;  ///< the smallest number above 0 is 2^smallest_exponent
 };
 
-const Format& format_of(Precision precision) {
+const Format& format_of(Dtype dtype) {
   static constexpr Format formats[] = {
-      {"float64", 53, 1023, -1074}, {"float32", 24, 127, -149}, {"float16", 11, 15, -24}};
-  return formats[static_cast<int>(precision)];
+      {53, 1023, -1074}, {24, 127, -149}, {11, 15, -24}, {8, 127, -133}};
+  return formats[static_cast<int>(dtype)];
 }
 
 }  // namespace
 
-std::string_view name_of(Precision precision) {
-  return format_of(precision).name;
-}
-
-Precision precision_of(Dtype dtype) {
-  return dtype == Dtype::float32 ? Precision::float32 : Precision::float64;
-}
-
-double round_to(Dtype dtype, double x) {
-  return round_to(precision_of(dtype), x);
-}
-
-double round_to(Precision precision, double x) {
-  switch (precision) {
-    case Precision::float64:
-      return x;
-    case Precision::float32:
-      return static_cast<double>(static_cast<float>(x));
-    case Precision::float16:
-      return round_to_half(x);
-  }
-  return x;
-}
-
 template <std::size_t N>
-Tensor<N> round_to(Precision precision, const Tensor<N>& x) {
+Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) {
   Tensor<N> rounded(x.shape());
-  std::transform(x.begin(), x.end(), rounded.begin(), [precision](double element) {
-    return static_cast<double>(round_to(precision, static_cast<double>(element)));
+  std::transform(x.begin(), x.end(), rounded.begin(), [dtype](double element) {
+    return round_to(dtype, element);
   });
   return rounded;
 }
 
-double largest_number(Precision precision) {
-  const auto& format = format_of(precision);
+double largest_number(Dtype dtype) {
+  const auto& format = format_of(dtype);
   return std::ldexp(2.0 - std::ldexp(1.0, 1 - format.digits), format.largest_exponent);
 }
 
 /// Rounding goes to infinity from half a step above the largest number on: 2^(e+1) (1 − 2^−(digits+1)), e the
 /// largest exponent. In float64 that is no number itself; its logarithm is.
-double exp_overflows_above(Precision precision) {
-  const auto& format = format_of(precision);
+double exp_overflows_above(Dtype dtype) {
+  const auto& format = format_of(dtype);
   return (format.largest_exponent + 1) * std::numbers::ln2 + std::log1p(-std::ldexp(1.0, -format.digits - 1));
 }
 
 /// Rounding goes to 0 up to half the smallest number.
-double exp_vanishes_below(Precision precision) {
-  return (format_of(precision).smallest_exponent - 1) * std::numbers::ln2;
+double exp_vanishes_below(Dtype dtype) {
+  return (format_of(dtype).smallest_exponent - 1) * std::numbers::ln2;
 }
 
 template <std::size_t N>
@@ -83,11 +57,11 @@ std::int64_t count_non_finite(const Tensor<N>& x) {
 }
 
 std::int64_t count_unforeseen(const Tensor<2>& scores, const Tensor<2>& exponentials,
-                              Precision precision) {
+                              Dtype dtype) {
   if (scores.shape() != exponentials.shape())
     throw shape_mismatch("count_unforeseen", "scores", scores, "exponentials", exponentials,
                          "the shapes must be equal");
-  const double threshold = exp_overflows_above(precision);
+  const double threshold = exp_overflows_above(dtype);
   std::int64_t count = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const bool is_foreseen = static_cast<double>(scores.data()[i]) > threshold;
@@ -96,8 +70,8 @@ std::int64_t count_unforeseen(const Tensor<2>& scores, const Tensor<2>& exponent
   return count;
 }
 
-template Tensor<1> round_to(Precision, const Tensor<1>&);
-template Tensor<2> round_to(Precision, const Tensor<2>&);
+template Tensor<1> round_to(Dtype, const Tensor<1>&);
+template Tensor<2> round_to(Dtype, const Tensor<2>&);
 template std::int64_t count_non_finite(const Tensor<1>&);
 template std::int64_t count_non_finite(const Tensor<2>&);
 

@@ -58,8 +58,9 @@ Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_
   return repeated;
 }
 
-Tensor<3> first_rows(const Tensor<3>& x, std::size_t count) {
-  auto part = Tensor<3>::from_shape({x.shape(0), count, x.shape(2)});
+template <class Element>
+Array<Element, 3> first_rows(const Array<Element, 3>& x, std::size_t count) {
+  auto part = Array<Element, 3>::from_shape({x.shape(0), count, x.shape(2)});
   for (std::size_t b = 0; b < part.shape(0); ++b)
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t j = 0; j < part.shape(2); ++j) part(b, i, j) = x(b, i, j);
@@ -83,15 +84,19 @@ Tensor<3> rows_twice(const Tensor<3>& x) {
   return doubled;
 }
 
-Tensor<3> columns_twice(const Tensor<3>& x) {
+template <class Element>
+Array<Element, 3> columns_twice(const Array<Element, 3>& x) {
   const auto d = x.shape(2);
-  auto doubled = Tensor<3>::from_shape({x.shape(0), x.shape(1), 2 * d});
+  auto doubled = Array<Element, 3>::from_shape({x.shape(0), x.shape(1), 2 * d});
   for (std::size_t b = 0; b < x.shape(0); ++b)
     for (std::size_t i = 0; i < x.shape(1); ++i)
       for (std::size_t j = 0; j < 2 * d; ++j) doubled(b, i, j) = x(b, i, j % d);
   return doubled;
 }
 
-
+template Tensor<3> first_rows(const Tensor<3>&, std::size_t);
+template Mask<3> first_rows(const Mask<3>&, std::size_t);
+template Tensor<3> columns_twice(const Tensor<3>&);
+template Mask<3> columns_twice(const Mask<3>&);
 
 }  // namespace attn

@@ -28,7 +28,8 @@ Tensor<2> cut_into_rows(const Tensor<1>& x, std::size_t length);
 Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_t times);
 
 /// The first `count` rows of each sample of [batch×n×d].
-Tensor<3> first_rows(const Tensor<3>& x, std::size_t count);
+template <class Element>
+Array<Element, 3> first_rows(const Array<Element, 3>& x, std::size_t count);
 
 /// The rows of each sample of [batch×n×d] with `count` rows of zeros behind them: [batch×(n+count)×d].
 Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count);
@@ -37,6 +38,7 @@ Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count);
 Tensor<3> rows_twice(const Tensor<3>& x);
 
 /// The columns of each sample of [batch×n×d] twice over: [batch×n×2d].
-Tensor<3> columns_twice(const Tensor<3>& x);
+template <class Element>
+Array<Element, 3> columns_twice(const Array<Element, 3>& x);
 
 }  // namespace attn

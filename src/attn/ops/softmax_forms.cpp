@@ -11,7 +11,7 @@ namespace {
 
 /// f(element) for each element, rounded.
 template <std::size_t N, class Function>
-Tensor<N> map(Precision precision, const Tensor<N>& x, Function f) {
+Tensor<N> map(Dtype precision, const Tensor<N>& x, Function f) {
   Tensor<N> result(x.shape());
   std::transform(x.begin(), x.end(), result.begin(), [&](double element) {
     return static_cast<double>(round_to(precision, f(static_cast<double>(element))));
@@ -21,7 +21,7 @@ Tensor<N> map(Precision precision, const Tensor<N>& x, Function f) {
 
 /// f(element, entry) for each element and the entry of its row, rounded.
 template <class Function>
-Tensor<2> map(Precision precision, const Tensor<2>& x, const Tensor<1>& of_row, Function f) {
+Tensor<2> map(Dtype precision, const Tensor<2>& x, const Tensor<1>& of_row, Function f) {
   Tensor<2> result(x.shape());
   for (std::size_t i = 0; i < x.shape(0); ++i)
     for (std::size_t j = 0; j < x.shape(1); ++j)
@@ -30,7 +30,7 @@ Tensor<2> map(Precision precision, const Tensor<2>& x, const Tensor<1>& of_row, 
   return result;
 }
 
-Tensor<1> sum_of_rows(Precision precision, const Tensor<2>& x) {
+Tensor<1> sum_of_rows(Dtype precision, const Tensor<2>& x) {
   auto sums = Tensor<1>::from_shape({x.shape(0)});
   for (std::size_t i = 0; i < x.shape(0); ++i) {
     double sum = 0.0;
@@ -62,7 +62,7 @@ double difference(double x, double y) {
 
 }  // namespace
 
-NaiveSoftmax naive_softmax(const Tensor<2>& scores, Precision precision) {
+NaiveSoftmax naive_softmax(const Tensor<2>& scores, Dtype precision) {
   NaiveSoftmax naive;
   naive.exp = map(precision, scores, exp_of);
   naive.sum = sum_of_rows(precision, naive.exp);
@@ -71,7 +71,7 @@ NaiveSoftmax naive_softmax(const Tensor<2>& scores, Precision precision) {
   return naive;
 }
 
-StableSoftmax stable_softmax(const Tensor<2>& scores, Precision precision) {
+StableSoftmax stable_softmax(const Tensor<2>& scores, Dtype precision) {
   StableSoftmax stable;
   stable.max = max_of_rows(scores);
   stable.shifted = map(precision, scores, stable.max, difference);

@@ -16,7 +16,7 @@ struct NaiveSoftmax {
   Tensor<2> weights;    ///< [query×key]; NaN from ∞/∞ and from 0/0
   Tensor<1> logsumexp;  ///< [query], ln of the sum
 };
-NaiveSoftmax naive_softmax(const Tensor<2>& scores, Precision precision = Precision::float64);
+NaiveSoftmax naive_softmax(const Tensor<2>& scores, Dtype precision = Dtype::float64);
 
 /// exp(x − max x) / Σ exp(x − max x). Unlike `softmax` it knows no fully masked rows: a row of −∞ is NaN, as
 /// it is in NumPy and PyTorch.
@@ -31,7 +31,7 @@ struct StableSoftmax {
 
   Tensor<2> log_of_weights;  ///< [query×key], ln of the weights: −∞ for those that have become 0
 };
-StableSoftmax stable_softmax(const Tensor<2>& scores, Precision precision = Precision::float64);
+StableSoftmax stable_softmax(const Tensor<2>& scores, Dtype precision = Dtype::float64);
 
 /// How far logsumexp lies outside of what a soft maximum may be, from the largest score to ln(number of keys)
 /// above it: the largest over the rows, 0 where it lies within; NaN where one is NaN.

@@ -28,23 +28,23 @@ double score_bytes(const Setting& setting, std::size_t element_size) {
 
 /// The other contestants know where the operands lie: they keep their place.
 template <class T>
-void copy_to(Array<T, 4>& operand, const Array<T, 4>& result) {
-  std::copy(result.begin(), result.end(), operand.begin());
+void copy_to(Array<T, 4>& operand, const Tensor<4>& result) {
+  std::transform(result.begin(), result.end(), operand.begin(), [](double x) { return static_cast<T>(x); });
 }
 
 template <class T>
 Passes prepare(Operands<T>& operands, const Setting& setting) {
   const auto mask = std::make_shared<const std::optional<Array<bool, 3>>>(mask_of(setting));
-  const auto attention = std::make_shared<Attention<T, 4>>();
+  const auto attention = std::make_shared<Attention<4>>();
   Passes passes{.forward = [&operands, heads = setting.heads, mask, attention] {
-    *attention = scaled_dot_product_attention(operands.query, repeat_heads(operands.key, heads),
-                                              repeat_heads(operands.value, heads), *mask);
+    *attention = scaled_dot_product_attention(Tensor<4>(operands.query), repeat_heads(Tensor<4>(operands.key), heads),
+                                              repeat_heads(Tensor<4>(operands.value), heads), *mask);
     copy_to(operands.output, attention->output);
   }};
   if (setting.backward && setting.heads == setting.kv_heads)
     passes.backward = [&operands, attention] {
       const auto gradients = scaled_dot_product_attention_backward(
-          operands.d_output, *attention, operands.query, operands.key, operands.value);
+          Tensor<4>(operands.d_output), *attention, Tensor<4>(operands.query), Tensor<4>(operands.key), Tensor<4>(operands.value));
       copy_to(operands.d_query, gradients.d_Q);
       copy_to(operands.d_key, gradients.d_K);
       copy_to(operands.d_value, gradients.d_V);

@@ -1,6 +1,5 @@
 #include "trace/diff/diff_json.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -26,16 +25,10 @@ Json number(double value) {
   return value;
 }
 
-/// Floats keep their few digits.
 Json number(const Number& value) {
   return std::visit(
       [](auto typed) -> Json {
-        if constexpr (std::is_same_v<decltype(typed), float>) {
-          const auto text = to_string(Number(typed));
-          double read = typed;
-          if (std::isfinite(typed)) std::from_chars(text.data(), text.data() + text.size(), read);
-          return number(read);
-        } else if constexpr (std::is_same_v<decltype(typed), double>) {
+        if constexpr (std::is_same_v<decltype(typed), double>) {
           return number(typed);
         } else {
           return typed;

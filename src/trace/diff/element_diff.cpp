@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "trace/number.hpp"
+
 namespace attn {
 
 namespace {
@@ -24,8 +26,6 @@ std::span<const T> elements_of(const TensorView& tensor) {
 template <class Visitor>
 auto visit_elements(const TensorView& tensor, Visitor visit) {
   switch (tensor.dtype) {
-    case Dtype::float32:
-      return visit(elements_of<float>(tensor));
     case Dtype::int64:
       return visit(elements_of<std::int64_t>(tensor));
     case Dtype::boolean:
@@ -61,18 +61,6 @@ double distance(A a, B b) {
 }
 
 template <class A, class B>
-void set_first(ElementDiff& diff, std::size_t offset, A a, B b) {
-  diff.first = offset;
-  if constexpr (std::is_same_v<A, B>) {
-    diff.first_a = a;
-    diff.first_b = b;
-  } else {
-    diff.first_a = static_cast<double>(a);
-    diff.first_b = static_cast<double>(b);
-  }
-}
-
-template <class A, class B>
 void add_unequal(ElementDiff& diff, std::size_t offset, A a, B b, const Tolerance& tolerance) {
   const double absolute = distance(a, b), size = std::abs(static_cast<double>(b));
   const double relative = absolute < infinite && size > 0.0 ? absolute / size : infinite;
@@ -81,7 +69,7 @@ void add_unequal(ElementDiff& diff, std::size_t offset, A a, B b, const Toleranc
   diff.max_relative = std::max(diff.max_relative, relative);
   ++diff.unequal;
   if (tolerance.allows(absolute, size)) return;
-  if (diff.beyond++ == 0) set_first(diff, offset, a, b);
+  if (diff.beyond++ == 0) diff.first = offset;
 }
 
 template <class A, class B>
@@ -94,6 +82,19 @@ ElementDiff compare(std::span<const A> a, std::span<const B> b, const Tolerance&
   return diff;
 }
 
+/// In its own type, or in float64 where it is shown beside one of another type.
+Number number_at(const TensorView& tensor, std::size_t offset, bool in_own_type) {
+  if (!in_own_type) return tensor.at(offset);
+  switch (tensor.dtype) {
+    case Dtype::int64:
+      return static_cast<const std::int64_t*>(tensor.data)[offset];
+    case Dtype::boolean:
+      return static_cast<const bool*>(tensor.data)[offset];
+    default:
+      return with_fewest_digits(tensor.at(offset), tensor.dtype);
+  }
+}
+
 }  // namespace
 
 std::string to_string(const Number& number) {
@@ -104,9 +105,14 @@ ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tol
   if (a.shape != b.shape)
     throw std::invalid_argument(
         fmt::format("[compare_elements] {} beside {}", to_string(a.shape), to_string(b.shape)));
-  return visit_elements(a, [&](auto from_a) {
+  auto diff = visit_elements(a, [&](auto from_a) {
     return visit_elements(b, [&](auto from_b) { return compare(from_a, from_b, tolerance); });
   });
+  if (diff.beyond > 0) {
+    diff.first_a = number_at(a, diff.first, a.dtype == b.dtype);
+    diff.first_b = number_at(b, diff.first, a.dtype == b.dtype);
+  }
+  return diff;
 }
 
 }  // namespace attn

@@ -4,15 +4,15 @@
 #include <string>
 #include <variant>
 
-#include "trace/diff/tolerance.hpp"
 #include "attn/tensor.hpp"
+#include "trace/diff/tolerance.hpp"
 
 namespace attn {
 
-/// One element of a tensor, in its own type.
-using Number = std::variant<bool, std::int64_t, float, double>;
+/// One element of a tensor. A floating-point number has the fewest digits that its type allows.
+using Number = std::variant<bool, std::int64_t, double>;
 
-/// The shortest text that reads back as the same number of that type: "0.1", "-inf", "nan", "true".
+/// "0.1", "-inf", "nan", "true".
 std::string to_string(const Number& number);
 
 /// How the elements of two tensors differ. Errors are |a − b| and |a − b| / |b|; they are infinite where one

@@ -10,10 +10,6 @@ namespace attn {
 
 namespace {
 
-bool is_float(Dtype dtype) {
-  return dtype == Dtype::float64 || dtype == Dtype::float32;
-}
-
 /// The first entry of the axis that is named differently, as each sample sees it.
 std::optional<LabelDiff> compare_labels(const std::string& axis, const AxisLabels& a, const AxisLabels& b) {
   if (a.empty() || b.empty()) return std::nullopt;
@@ -91,7 +87,7 @@ bool TensorDiff::has_same_shape() const {
 }
 
 bool TensorDiff::has_same_kind_of_elements() const {
-  return a->dtype == b->dtype || (is_float(a->dtype) && is_float(b->dtype));
+  return a->dtype == b->dtype || (is_floating(a->dtype) && is_floating(b->dtype));
 }
 
 Verdict TensorDiff::verdict() const {

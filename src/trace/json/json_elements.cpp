@@ -65,15 +65,18 @@ std::optional<T> parse_non_finite(JsonText& text) {
 }
 
 template <class T>
-T parse_element(JsonText& text) {
-  if constexpr (std::is_floating_point_v<T>)
+T parse_element(JsonText& text, Dtype dtype) {
+  if constexpr (std::is_floating_point_v<T>) {
     if (text.peek() == '"')
       if (const auto value = parse_non_finite<T>(text)) return *value;
+    if (dtype == Dtype::float32) return static_cast<double>(parse_number<float>(text));
+    return round_to(dtype, parse_number<T>(text));
+  }
   return parse_number<T>(text);
 }
 
 template <>
-bool parse_element<bool>(JsonText& text) {
+bool parse_element<bool>(JsonText& text, Dtype) {
   const auto word = text.look_ahead();
   const bool value = word.starts_with("true");
   if (!value && !word.starts_with("false")) text.fail("true or false");
@@ -82,24 +85,24 @@ bool parse_element<bool>(JsonText& text) {
 }
 
 template <class T>
-void parse_nested(JsonText& text, const Shape& shape, std::size_t axis, T*& element) {
+void parse_nested(JsonText& text, Dtype dtype, const Shape& shape, std::size_t axis, T*& element) {
   if (axis == shape.size()) {
-    *element++ = parse_element<T>(text);
+    *element++ = parse_element<T>(text, dtype);
     return;
   }
   text.expect('[');
   for (std::size_t i = 0; i < shape[axis]; ++i) {
     if (i > 0) text.expect(',');
-    parse_nested(text, shape, axis + 1, element);
+    parse_nested(text, dtype, shape, axis + 1, element);
   }
   text.expect(']');
 }
 
 template <class T>
-AnyTensor read_elements_of(JsonText& text, const Shape& shape) {
-  AnyTensor tensor(dtype_of<T>(), shape);
+AnyTensor read_elements_of(JsonText& text, Dtype dtype, const Shape& shape) {
+  AnyTensor tensor(dtype, shape);
   T* element = tensor.elements<T>();
-  parse_nested(text, shape, 0, element);
+  parse_nested(text, dtype, shape, 0, element);
   if (text.peek() != '\0') text.fail("the end of its data");
   return tensor;
 }
@@ -108,14 +111,12 @@ AnyTensor read_elements_of(JsonText& text, const Shape& shape) {
 
 AnyTensor read_elements(JsonText& text, Dtype dtype, const Shape& shape) {
   switch (dtype) {
-    case Dtype::float32:
-      return read_elements_of<float>(text, shape);
     case Dtype::int64:
-      return read_elements_of<std::int64_t>(text, shape);
+      return read_elements_of<std::int64_t>(text, dtype, shape);
     case Dtype::boolean:
-      return read_elements_of<bool>(text, shape);
+      return read_elements_of<bool>(text, dtype, shape);
     default:
-      return read_elements_of<double>(text, shape);
+      return read_elements_of<double>(text, dtype, shape);
   }
 }
 

@@ -9,13 +9,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include "trace/json/description.hpp"
 #include "trace/element_type.hpp"
+#include "trace/id.hpp"
+#include "trace/json/description.hpp"
 #include "trace/json/json_elements.hpp"
 #include "trace/json/json_text.hpp"
-#include "trace/json/strict_json.hpp"
 #include "trace/json/json_values.hpp"
-#include "trace/id.hpp"
+#include "trace/json/strict_json.hpp"
 
 namespace attn {
 
@@ -40,10 +40,11 @@ void for_each_member(JsonText& text, See see) {
 }
 
 ElementType type_from(const json& name, std::string_view place) {
-  for (const auto type :
-       {ElementType::float64, ElementType::float32, ElementType::int64, ElementType::boolean})
+  for (const auto type : {ElementType::float64, ElementType::float32, ElementType::float16,
+                          ElementType::bfloat16, ElementType::int64, ElementType::boolean})
     if (name == name_of(type)) return type;
-  refuse(place, fmt::format("its dtype is {}", in_message(name.dump())), "float64, float32, int64 or bool");
+  refuse(place, fmt::format("its dtype is {}", in_message(name.dump())),
+         "float64, float32, float16, bfloat16, int64 or bool");
 }
 
 Shape shape_from(const json& value, std::string_view place) {

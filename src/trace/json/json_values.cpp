@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "trace/number.hpp"
+
 namespace attn {
 
 namespace {
@@ -15,8 +17,9 @@ void append_number(std::string& text, T number) {
   text.append(buffer, end);
 }
 
-template <class T>
-void append_float(std::string& text, T value) {
+}  // namespace
+
+void append_float(std::string& text, double value, Dtype dtype) {
   if (std::isnan(value)) {
     text += R"("NaN")";
   } else if (std::isinf(value)) {
@@ -24,11 +27,9 @@ void append_float(std::string& text, T value) {
   } else if (value == 0 && std::signbit(value)) {
     text += "-0.0";  // many readers take -0 for an integer and lose the sign
   } else {
-    append_number(text, value);
+    text += shortest(value, dtype);
   }
 }
-
-}  // namespace
 
 void append_value(std::string& text, std::monostate) {
   text += "null";
@@ -46,12 +47,8 @@ void append_value(std::string& text, std::size_t value) {
   append_number(text, value);
 }
 
-void append_value(std::string& text, float value) {
-  append_float(text, value);
-}
-
 void append_value(std::string& text, double value) {
-  append_float(text, value);
+  append_float(text, value, Dtype::float64);
 }
 
 void append_value(std::string& text, const std::string& value) {

@@ -21,7 +21,7 @@ void append_value(std::string& text, std::size_t value);
 
 /// The shortest text that reads back as the same number of that type; what is not finite as the strings
 /// "-Infinity", "Infinity", "NaN".
-void append_value(std::string& text, float value);
+void append_float(std::string& text, double value, Dtype dtype);
 void append_value(std::string& text, double value);
 
 /// Bytes that are no UTF-8 become U+FFFD, so that the document always is.

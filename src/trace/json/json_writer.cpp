@@ -10,38 +10,26 @@ namespace attn {
 
 namespace {
 
-/// The elements as nested row-major lists; `element` moves on to the first one that is not written yet.
-template <class T>
-void append_nested(std::string& text, const Shape& shape, std::size_t axis, const T*& element) {
-  if (axis == shape.size()) {
-    append_value(text, *element++);
-    return;
+void append_element(std::string& text, const TensorView& tensor, std::size_t offset) {
+  switch (tensor.dtype) {
+    case Dtype::int64:
+      return append_value(text, static_cast<const std::int64_t*>(tensor.data)[offset]);
+    case Dtype::boolean:
+      return append_value(text, static_cast<const bool*>(tensor.data)[offset]);
+    default:
+      return append_float(text, static_cast<const double*>(tensor.data)[offset], tensor.dtype);
   }
+}
+
+/// The elements as nested row-major lists; `offset` moves on to the first one that is not written yet.
+void append_nested(std::string& text, const TensorView& tensor, std::size_t axis, std::size_t& offset) {
+  if (axis == tensor.shape.size()) return append_element(text, tensor, offset++);
   text += '[';
-  for (std::size_t i = 0; i < shape[axis]; ++i) {
+  for (std::size_t i = 0; i < tensor.shape[axis]; ++i) {
     if (i > 0) text += ',';
-    append_nested(text, shape, axis + 1, element);
+    append_nested(text, tensor, axis + 1, offset);
   }
   text += ']';
-}
-
-template <class T>
-void append_elements(std::string& text, const TensorView& tensor) {
-  const T* element = static_cast<const T*>(tensor.data);
-  append_nested(text, tensor.shape, 0, element);
-}
-
-void append_data(std::string& text, const TensorView& tensor) {
-  switch (tensor.dtype) {
-    case Dtype::float64:
-      return append_elements<double>(text, tensor);
-    case Dtype::float32:
-      return append_elements<float>(text, tensor);
-    case Dtype::int64:
-      return append_elements<std::int64_t>(text, tensor);
-    case Dtype::boolean:
-      return append_elements<bool>(text, tensor);
-  }
 }
 
 void append_tensor(std::string& text, const Event& event) {
@@ -51,7 +39,8 @@ void append_tensor(std::string& text, const Event& event) {
   append_member(text, "dtype", std::string(name_of(event.tensor->dtype)));
   if (event.tensor->data == nullptr) return;
   text += ",\"data\":";
-  append_data(text, *event.tensor);
+  std::size_t offset = 0;
+  append_nested(text, *event.tensor, 0, offset);
 }
 
 /// The schema has finite numbers only: a limit that overflowed is the largest one, and what could not be

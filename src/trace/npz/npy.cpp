@@ -1,10 +1,9 @@
 #include "trace/npz/npy.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <vector>
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xnpy.hpp>
 
 #include "trace/file.hpp"
 #include "trace/npz/npy_header.hpp"
@@ -40,10 +39,36 @@ std::size_t read_preamble(ByteStream& stream, std::uint64_t size, std::string_vi
   return major == 1 ? 2 : 4;
 }
 
-template <class T>
-std::string npy_bytes_of(const void* elements, const Shape& shape) {
-  return xt::dump_npy(
-      xt::adapt(static_cast<const T*>(elements), element_count(shape), xt::no_ownership(), shape));
+/// NumPy's code for what an array of these elements holds; it has no bfloat16.
+std::string_view code_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float64:
+      return "<f8";
+    case Dtype::float16:
+      return "<f2";
+    case Dtype::int64:
+      return "<i8";
+    case Dtype::boolean:
+      return "|b1";
+    default:
+      return "<f4";
+  }
+}
+
+/// "()", "(3,)", "(3, 4)".
+std::string python_tuple(const Shape& shape) {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+/// What stands before the elements, padded such that they are aligned.
+std::string npy_preamble(std::string_view code, const Shape& shape) {
+  constexpr std::size_t alignment = 64, size_before_header = 10;
+  auto header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", code, python_tuple(shape));
+  header.append(alignment - (size_before_header + header.size() + 1) % alignment, ' ');
+  header += '\n';
+  return fmt::format("{}\x01{:c}{:c}{:c}{}", magic, '\0', static_cast<char>(header.size() & 0xFF),
+                     static_cast<char>(header.size() >> 8), header);
 }
 
 }  // namespace
@@ -68,21 +93,12 @@ Npy read_npy_header(ByteStream& stream, std::uint64_t size, std::string_view pla
 }
 
 std::string npy_bytes(const TensorView& tensor) {
-  switch (tensor.dtype) {
-    case Dtype::float64:
-      return npy_bytes_of<double>(tensor.data, tensor.shape);
-    case Dtype::float32:
-      return npy_bytes_of<float>(tensor.data, tensor.shape);
-    case Dtype::int64:
-      return npy_bytes_of<std::int64_t>(tensor.data, tensor.shape);
-    case Dtype::boolean:
-      return npy_bytes_of<bool>(tensor.data, tensor.shape);
-  }
-  return {};
+  const auto type = tensor.dtype == Dtype::bfloat16 ? ElementType::float32 : element_type_of(tensor.dtype);
+  return npy_preamble(code_of(tensor.dtype), tensor.shape) + encode(tensor, type);
 }
 
 std::string npy_bytes(const std::string& text) {
-  return npy_bytes_of<std::uint8_t>(text.data(), {text.size()});
+  return npy_preamble("|u1", {text.size()}) + text;
 }
 
 }  // namespace attn

@@ -29,7 +29,7 @@ struct Npy {
 /// size, and for elements of a type that no tensor has: objects, complex numbers, texts, records.
 Npy read_npy_header(ByteStream& stream, std::uint64_t size, std::string_view place);
 
-/// The array as NumPy's `save` writes it, in version 1.0.
+/// The array as NumPy's `save` writes it, in version 1.0; bfloat16, which it has not, as float32.
 std::string npy_bytes(const TensorView& tensor);
 
 /// A text as an array of its bytes (uint8).

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trace/any_tensor.hpp"
+#include "trace/element_type.hpp"
 #include "trace/json/json_values.hpp"
 
 namespace attn {
@@ -21,6 +22,10 @@ std::string safetensors_name(Dtype dtype) {
       return "F64";
     case Dtype::float32:
       return "F32";
+    case Dtype::float16:
+      return "F16";
+    case Dtype::bfloat16:
+      return "BF16";
     case Dtype::int64:
       return "I64";
     case Dtype::boolean:
@@ -50,13 +55,13 @@ void SafetensorsWriter::receive(const Event& event) {
   if (!event.tensor || !has_elements(*event.tensor)) return;
   const auto copy = with_one_nan(*event.tensor);
   const auto tensor = copy.view();
-  const auto begin = elements_.size(), size = element_count(tensor.shape) * size_of(tensor.dtype);
-  elements_.append(static_cast<const char*>(tensor.data), size);
+  const auto begin = elements_.size();
+  elements_ += encode(tensor, element_type_of(tensor.dtype));
   append_member(metadata_, "tensor:" + event.id, description_as_json(event));
   std::string entry = "{";
   append_member(entry, "dtype", safetensors_name(tensor.dtype));
   append_member(entry, "shape", tensor.shape);
-  append_member(entry, "data_offsets", std::vector<std::size_t>{begin, begin + size});
+  append_member(entry, "data_offsets", std::vector<std::size_t>{begin, elements_.size()});
   entries_ += fmt::format(",\"{}\":{}}}", event.id, entry);
 }
 

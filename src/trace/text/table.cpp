@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "attn/text/width.hpp"
 #include "trace/text/ansi.hpp"
 #include "trace/text/heatmap.hpp"
-#include "attn/text/width.hpp"
 
 namespace attn {
 
@@ -37,8 +37,18 @@ Positions positions_along(std::size_t length, bool elided) {
   return positions;
 }
 
-bool is_float(Dtype dtype) {
-  return dtype == Dtype::float64 || dtype == Dtype::float32;
+/// Numbers of that type which differ by this share of them may be the same but for rounding.
+double rounding_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return 1e-5;
+    case Dtype::float16:
+      return 2e-3;
+    case Dtype::bfloat16:
+      return 1.6e-2;
+    default:
+      return 1e-9;
+  }
 }
 
 double largest_magnitude(const TensorView& tensor) {
@@ -54,7 +64,7 @@ double largest_magnitude(const TensorView& tensor) {
 class NumberFormat {
  public:
   NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
-    if (!is_float(tensor.dtype)) return;
+    if (!is_floating(tensor.dtype)) return;
     const double largest = largest_magnitude(tensor);
     const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
     scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
@@ -227,7 +237,7 @@ std::optional<std::size_t> TableLayout::strongest_key(std::size_t offset) const 
   double largest = 0.0;
   for (std::size_t i = 0; i < row_length(); ++i) largest = std::max(largest, tensor_.at(offset + i));
   if (!(largest > 0.0)) return std::nullopt;
-  const double tie = largest * (1.0 - (tensor_.dtype == Dtype::float32 ? 1e-5 : 1e-9));
+  const double tie = largest * (1.0 - rounding_of(tensor_.dtype));
   std::size_t key = 0;
   while (!(tensor_.at(offset + key) >= tie)) ++key;
   return key;

@@ -13,9 +13,8 @@ using attn::Tensor;
 namespace {
 
 /// The recurrence with the products of the library.
-template <class T>
-Tensor<T, 2> plain_recurrence(const Tensor<T, 2>& X, const Tensor<T, 2>& W_x, const Tensor<T, 2>& W_h) {
-  Tensor<T, 2> states({X.shape(0), W_h.shape(0)}), state({1, W_h.shape(0)}, T{0});
+Tensor<2> plain_recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h) {
+  Tensor<2> states({X.shape(0), W_h.shape(0)}), state({1, W_h.shape(0)}, double{0});
   for (std::size_t t = 0; t < X.shape(0); ++t) {
     state = attn::tanh(attn::add(attn::linear(attn::rows(X, t, t + 1), W_x), attn::linear(state, W_h)));
     std::copy(state.begin(), state.end(), &states(t, 0));
@@ -24,12 +23,11 @@ Tensor<T, 2> plain_recurrence(const Tensor<T, 2>& X, const Tensor<T, 2>& W_x, co
 }
 
 /// The convolution as one product for each place in the window, of X moved by that place.
-template <class T>
-Tensor<T, 2> plain_convolution(const Tensor<T, 2>& X, const Tensor<T, 3>& W) {
+Tensor<2> plain_convolution(const Tensor<2>& X, const Tensor<3>& W) {
   const std::size_t n = X.shape(0), side = W.shape(0) / 2;
-  Tensor<T, 2> output({n, W.shape(2)}, T{0});
+  Tensor<2> output({n, W.shape(2)}, double{0});
   for (std::size_t o = 0; o < W.shape(0); ++o) {
-    Tensor<T, 2> moved({n, X.shape(1)}, T{0});
+    Tensor<2> moved({n, X.shape(1)}, double{0});
     for (std::size_t i = 0; i < n; ++i)
       if (i + o >= side && i + o < n + side) std::copy_n(&X(i + o - side, 0), X.shape(1), &moved(i, 0));
     output = attn::add(output, attn::linear(moved, attn::sample(W, o)));
@@ -39,35 +37,34 @@ Tensor<T, 2> plain_convolution(const Tensor<T, 2>& X, const Tensor<T, 3>& W) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the recurrent layer is its formula, step by step", "[recurrence]", float, double) {
+TEST_CASE("the recurrent layer is its formula, step by step", "[recurrence]") {
   const std::size_t n = GENERATE(1, 6), d_in = GENERATE(1, 3), d = GENERATE(1, 4);
-  const auto X = random_tensor<TestType, 2>({n, d_in}, 1), W_x = random_tensor<TestType, 2>({d_in, d}, 2),
-             W_h = random_tensor<TestType, 2>({d, d}, 3);
+  const auto X = random_tensor<2>({n, d_in}, 1), W_x = random_tensor<2>({d_in, d}, 2),
+             W_h = random_tensor<2>({d, d}, 3);
   attn::Wiring wiring(n);
   Meter meter(wiring);
   const auto states = attn::recurrence(X, W_x, W_h, meter);
-  CHECK(attn::max_abs_difference(states, plain_recurrence(X, W_x, W_h)) <= rounding<TestType>);
+  CHECK(attn::max_abs_difference(states, plain_recurrence(X, W_x, W_h)) <= rounding);
   CHECK(meter.work().multiply_adds == static_cast<std::int64_t>(n * (d_in * d + d * d)));
-  CHECK(meter.work().score_bytes == static_cast<std::int64_t>(d * sizeof(TestType)));
+  CHECK(meter.work().score_bytes == static_cast<std::int64_t>(d * sizeof(double)));
   CHECK(wiring.sequential_steps() == static_cast<std::int64_t>(n));
   CHECK(wiring.path_length(0, n - 1) == static_cast<std::int64_t>(n));
 }
 
-TEMPLATE_TEST_CASE("the convolution is its formula, with nothing beyond the ends", "[recurrence]", float,
-                   double) {
+TEST_CASE("the convolution is its formula, with nothing beyond the ends", "[recurrence]") {
   const std::size_t n = GENERATE(1, 2, 7), width = GENERATE(1, 3, 5), d_in = GENERATE(1, 3);
-  const auto X = random_tensor<TestType, 2>({n, d_in}, 1);
-  const auto W = random_tensor<TestType, 3>({width, d_in, 2}, 2);
+  const auto X = random_tensor<2>({n, d_in}, 1);
+  const auto W = random_tensor<3>({width, d_in, 2}, 2);
   Meter meter;
   CHECK(attn::max_abs_difference(attn::convolution(X, W, meter), plain_convolution(X, W)) <=
-        rounding<TestType>);
+        rounding);
 }
 
 TEST_CASE("a convolution takes as many layers as its window is narrow", "[recurrence]") {
-  const auto X = random_tensor<double, 2>({7, 2}, 1);
+  const auto X = random_tensor<2>({7, 2}, 1);
   attn::Wiring wiring(7);
   Meter meter(wiring);
-  attn::convolution(X, random_tensor<double, 3>({5, 2, 2}, 2), meter);
+  attn::convolution(X, random_tensor<3>({5, 2, 2}, 2), meter);
   CHECK(meter.work().multiply_adds == (3 + 4 + 5 + 5 + 5 + 4 + 3) * 4);
   CHECK(meter.work().score_bytes == 0);
   CHECK(wiring.sequential_steps() == 1);
@@ -75,11 +72,11 @@ TEST_CASE("a convolution takes as many layers as its window is narrow", "[recurr
 }
 
 TEST_CASE("the recurrent layer and the convolution refuse what does not fit", "[recurrence]") {
-  const auto X = random_tensor<double, 2>({4, 3}, 1), square = random_tensor<double, 2>({2, 2}, 1),
-             W_x = random_tensor<double, 2>({3, 2}, 1);
+  const auto X = random_tensor<2>({4, 3}, 1), square = random_tensor<2>({2, 2}, 1),
+             W_x = random_tensor<2>({3, 2}, 1);
   Meter meter;
   CHECK_THROWS_AS(attn::recurrence(X, square, square, meter), std::invalid_argument);
   CHECK_THROWS_AS(attn::recurrence(X, W_x, W_x, meter), std::invalid_argument);
-  CHECK_THROWS_AS(attn::convolution(X, random_tensor<double, 3>({3, 2, 2}, 1), meter), std::invalid_argument);
-  CHECK_THROWS_AS(attn::convolution(X, random_tensor<double, 3>({2, 3, 2}, 1), meter), std::invalid_argument);
+  CHECK_THROWS_AS(attn::convolution(X, random_tensor<3>({3, 2, 2}, 1), meter), std::invalid_argument);
+  CHECK_THROWS_AS(attn::convolution(X, random_tensor<3>({2, 3, 2}, 1), meter), std::invalid_argument);
 }

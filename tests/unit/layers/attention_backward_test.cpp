@@ -19,30 +19,28 @@ using Catch::Contains;
 
 namespace {
 
-template <class T>
 struct Case {
-  attn::AttentionInputs<T> in;
-  Tensor<T, 3> d_output;
-  attn::Attention<T, 3> attention;
+  attn::AttentionInputs in;
+  Tensor<3> d_output;
+  attn::Attention<3> attention;
   double temperature = 1.0;
 
-  AttentionGradients<T, 3> gradients() const {
+  AttentionGradients<3> gradients() const {
     return scaled_dot_product_attention_backward(d_output, attention, in.Q, in.K, in.V, temperature);
   }
-  AttentionGradientCheck check(const AttentionGradients<T, 3>& gradients) const {
+  AttentionGradientCheck check(const AttentionGradients<3>& gradients) const {
     attn::RandomState random(1);
     return check_attention_gradients(in, temperature, d_output, gradients, random);
   }
 };
 
 /// Two samples with n queries and n + 1 keys, d_k = 3 and d_v = 5.
-template <class T>
-Case<T> random_case(std::size_t n, std::optional<Tensor<bool, 3>> mask = std::nullopt,
+Case random_case(std::size_t n, std::optional<Mask<3>> mask = std::nullopt,
                     double temperature = 1.0) {
-  Case<T> one;
-  one.in = {random_tensor<T, 3>({2, n, 3}, 1), random_tensor<T, 3>({2, n + 1, 3}, 2),
-            random_tensor<T, 3>({2, n + 1, 5}, 3), std::move(mask)};
-  one.d_output = random_tensor<T, 3>({2, n, 5}, 4);
+  Case one;
+  one.in = {random_tensor<3>({2, n, 3}, 1), random_tensor<3>({2, n + 1, 3}, 2),
+            random_tensor<3>({2, n + 1, 5}, 3), std::move(mask)};
+  one.d_output = random_tensor<3>({2, n, 5}, 4);
   one.temperature = temperature;
   one.attention = attn::scaled_dot_product_attention(one.in.Q, one.in.K, one.in.V, one.in.mask, temperature);
   return one;
@@ -57,12 +55,11 @@ std::size_t wrong_ones(const AttentionGradientCheck& check) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("all gradients of attention agree with central differences", "[attention_backward]", float,
-                   double) {
+TEST_CASE("all gradients of attention agree with central differences", "[attention_backward]") {
   const double temperature = GENERATE(1e-3, 0.3, 1.0, 50.0);
   const auto mask = attn::padding_mask({5, 2}, 4, 5);
-  for (const auto& one : {random_case<TestType>(4, std::nullopt, temperature),
-                          random_case<TestType>(4, mask, temperature), random_case<TestType>(1)}) {
+  for (const auto& one : {random_case(4, std::nullopt, temperature),
+                          random_case(4, mask, temperature), random_case(1)}) {
     const auto check = one.check(one.gradients());
     CHECK(check.entry_by_entry);
     REQUIRE(check.deviations.size() == 6);
@@ -73,9 +70,8 @@ TEMPLATE_TEST_CASE("all gradients of attention agree with central differences", 
   }
 }
 
-TEMPLATE_TEST_CASE("the gradients of many tokens are checked along one direction", "[attention_backward]",
-                   float, double) {
-  const auto one = random_case<TestType>(100, attn::repeat_mask(attn::causal_mask(100, 101), 2));
+TEST_CASE("the gradients of many tokens are checked along one direction", "[attention_backward]") {
+  const auto one = random_case(100, attn::repeat_mask(attn::causal_mask(100, 101), 2));
   const auto check = one.check(one.gradients());
   CHECK_FALSE(check.entry_by_entry);
   CHECK(wrong_ones(check) == 0);
@@ -84,7 +80,7 @@ TEMPLATE_TEST_CASE("the gradients of many tokens are checked along one direction
 TEST_CASE("each wrong gradient breaks its own check and no other", "[attention_backward]") {
   const auto n = GENERATE(std::size_t{4}, std::size_t{100});
   const auto one = random_case<double>(n);
-  Tensor<double, 3> AttentionGradients<double, 3>::*const all[] = {
+  Tensor<3> AttentionGradients<double, 3>::*const all[] = {
       &AttentionGradients<double, 3>::d_V,      &AttentionGradients<double, 3>::d_weights,
       &AttentionGradients<double, 3>::d_scaled, &AttentionGradients<double, 3>::d_scores,
       &AttentionGradients<double, 3>::d_Q,      &AttentionGradients<double, 3>::d_K};
@@ -115,10 +111,10 @@ TEST_CASE("typical mistakes in the backward pass break the check", "[attention_b
   }));
 }
 
-TEMPLATE_TEST_CASE("each head goes back as it would alone", "[attention_backward]", float, double) {
-  const auto Q = random_tensor<TestType, 4>({2, 3, 4, 5}, 1), K = random_tensor<TestType, 4>({2, 3, 6, 5}, 2);
-  const auto V = random_tensor<TestType, 4>({2, 3, 6, 2}, 3),
-             d_output = random_tensor<TestType, 4>({2, 3, 4, 2}, 4);
+TEST_CASE("each head goes back as it would alone", "[attention_backward]") {
+  const auto Q = random_tensor<4>({2, 3, 4, 5}, 1), K = random_tensor<4>({2, 3, 6, 5}, 2);
+  const auto V = random_tensor<4>({2, 3, 6, 2}, 3),
+             d_output = random_tensor<4>({2, 3, 4, 2}, 4);
   const std::optional mask = attn::repeat_mask(attn::causal_mask(4, 6), 2);
   const auto together = scaled_dot_product_attention_backward(
       d_output, attn::scaled_dot_product_attention(Q, K, V, mask, 0.5), Q, K, V, 0.5);
@@ -146,9 +142,9 @@ TEST_CASE("hidden keys and queries that see nothing have gradient 0", "[attentio
   CHECK(attn::max_abs(gradients.d_Q) > 0.01);
 }
 
-TEMPLATE_TEST_CASE("softmax goes back by its Jacobian", "[softmax]", float, double) {
-  const auto w = attn::softmax(random_tensor<TestType, 1>({6}, 1));
-  const auto d = random_tensor<TestType, 1>({6}, 2);
+TEST_CASE("softmax goes back by its Jacobian", "[softmax]") {
+  const auto w = attn::softmax(random_tensor<1>({6}, 1));
+  const auto d = random_tensor<1>({6}, 2);
   const auto d_scores = attn::softmax_backward(w, d);
   for (std::size_t j = 0; j < 6; ++j) {
     double expected = 0.0;
@@ -158,17 +154,17 @@ TEMPLATE_TEST_CASE("softmax goes back by its Jacobian", "[softmax]", float, doub
 }
 
 TEST_CASE("softmax goes back by 0 where a weight is 0, and each row sums to 0", "[softmax]") {
-  const Tensor<double, 2> w = {{0.0, 0.25, 0.75}, {0.0, 0.0, 0.0}, {1.0, 0.0, 0.0}},
+  const Tensor<2> w = {{0.0, 0.25, 0.75}, {0.0, 0.0, 0.0}, {1.0, 0.0, 0.0}},
                           d = {{9, 1, 2}, {3, 4, 5}, {6, 7, 8}};
   const auto d_scores = attn::softmax_backward(w, d);
-  CHECK((d_scores == Tensor<double, 2>{{0.0, -0.1875, 0.1875}, {0, 0, 0}, {0, 0, 0}}));
+  CHECK((d_scores == Tensor<2>{{0.0, -0.1875, 0.1875}, {0, 0, 0}, {0, 0, 0}}));
   CHECK(attn::max_abs_row_sum(d_scores) == 0.0);
   CHECK(attn::max_abs_row_sum(d) == 21.0);
 }
 
 TEST_CASE("going back refuses what does not fit with both shapes", "[attention_backward]") {
   const auto one = random_case<double>(4);
-  CHECK_THROWS_WITH(scaled_dot_product_attention_backward(random_tensor<double, 3>({2, 4, 6}, 1),
+  CHECK_THROWS_WITH(scaled_dot_product_attention_backward(random_tensor<3>({2, 4, 6}, 1),
                                                           one.attention, one.in.Q, one.in.K, one.in.V),
                     Contains("2×4×6") && Contains("2×5×5"));
   CHECK_THROWS_AS(attn::softmax_backward(one.attention.weights, one.in.Q), std::invalid_argument);

@@ -17,31 +17,27 @@ using Tokens = std::vector<std::size_t>;
 
 namespace {
 
-template <class T>
-constexpr double rounding = std::is_same_v<T, double> ? 1e-12 : 1e-4;
+constexpr double rounding = std::is_same_v<double, double> ? 1e-12 : 1e-4;
 
 /// Two layers of four heads, two of them for keys and values; d_model = 8, d_k = 3, d_v = 2, seven words.
-template <class T>
-attn::CausalDecoderWeights<T> random_weights() {
-  attn::CausalDecoderWeights<T> weights{
-      .layers = {}, .W_vocabulary = random_tensor<T, 2>({8, 7}, 9), .heads = 4, .kv_heads = 2};
+attn::CausalDecoderWeights random_weights() {
+  attn::CausalDecoderWeights weights{
+      .layers = {}, .W_vocabulary = random_tensor<2>({8, 7}, 9), .heads = 4, .kv_heads = 2};
   for (unsigned layer = 0; layer < 2; ++layer)
     weights.layers.push_back(
-        {random_tensor<T, 2>({8, 12}, 4 * layer + 1), random_tensor<T, 2>({8, 6}, 4 * layer + 2),
-         random_tensor<T, 2>({8, 4}, 4 * layer + 3), random_tensor<T, 2>({8, 8}, 4 * layer + 4)});
+        {random_tensor<2>({8, 12}, 4 * layer + 1), random_tensor<2>({8, 6}, 4 * layer + 2),
+         random_tensor<2>({8, 4}, 4 * layer + 3), random_tensor<2>({8, 8}, 4 * layer + 4)});
   return weights;
 }
 
-template <class T>
-Tensor<T, 3> embedded(const Tokens& tokens, std::size_t first) {
-  return attn::embed_tokens(random_tensor<T, 2>({7, 8}, 20), attn::sinusoidal_encoding<T>(12, 8).encoding,
+Tensor<3> embedded(const Tokens& tokens, std::size_t first) {
+  return attn::embed_tokens(random_tensor<2>({7, 8}, 20), attn::sinusoidal_encoding(12, 8).encoding,
                             tokens, first);
 }
 
 /// The logits of one more token after `known` others, read with their caches.
-template <class T>
-Tensor<T, 2> cached_logits(Tensor<T, 3> x, const attn::CausalDecoderWeights<T>& weights,
-                           std::vector<attn::KeyValueCache<T>>& caches) {
+Tensor<2> cached_logits(Tensor<3> x, const attn::CausalDecoderWeights& weights,
+                           std::vector<attn::KeyValueCache>& caches) {
   for (std::size_t layer = 0; layer < weights.layers.size(); ++layer)
     x = attn::add(
         x, attn::cached_multihead_attention(x, weights.layers[layer], weights.heads, caches[layer]).output);
@@ -50,10 +46,9 @@ Tensor<T, 2> cached_logits(Tensor<T, 3> x, const attn::CausalDecoderWeights<T>& 
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a decoder adds each layer's attention and scores the words", "[causal_decoder]", float,
-                   double) {
-  const auto weights = random_weights<TestType>();
-  const auto x = embedded<TestType>({1, 5, 0, 1}, 0);
+TEST_CASE("a decoder adds each layer's attention and scores the words", "[causal_decoder]") {
+  const auto weights = random_weights();
+  const auto x = embedded({1, 5, 0, 1}, 0);
   const auto pass = attn::causal_decoder(x, weights);
   REQUIRE(pass.layers.size() == 2);
   const auto between = attn::add(x, pass.layers[0].output);
@@ -70,16 +65,15 @@ TEST_CASE("a later token changes nothing before it", "[causal_decoder]") {
   CHECK(attn::max_abs_difference(attn::step_of(one.logits, 3), attn::step_of(other.logits, 3)) > 0.01);
 }
 
-TEMPLATE_TEST_CASE("token by token, layer by layer, the cache gives the logits of the full pass",
-                   "[causal_decoder]", float, double) {
-  const auto weights = random_weights<TestType>();
-  const auto full = attn::causal_decoder(embedded<TestType>({1, 5, 0, 1, 3}, 0), weights);
-  std::vector<attn::KeyValueCache<TestType>> caches(2, {1, 2, 3, 2});
-  std::vector<Tensor<TestType, 2>> logits = {cached_logits(embedded<TestType>({1, 5, 0}, 0), weights, caches),
-                                             cached_logits(embedded<TestType>({1}, 3), weights, caches),
-                                             cached_logits(embedded<TestType>({3}, 4), weights, caches)};
-  CHECK(attn::deviation_from_full_pass(logits, full) <= rounding<TestType>);
-  logits[1](0, 2) += TestType(0.5);
+TEST_CASE("token by token, layer by layer, the cache gives the logits of the full pass", "[causal_decoder]") {
+  const auto weights = random_weights();
+  const auto full = attn::causal_decoder(embedded({1, 5, 0, 1, 3}, 0), weights);
+  std::vector<attn::KeyValueCache> caches(2, {1, 2, 3, 2});
+  std::vector<Tensor<2>> logits = {cached_logits(embedded({1, 5, 0}, 0), weights, caches),
+                                             cached_logits(embedded({1}, 3), weights, caches),
+                                             cached_logits(embedded({3}, 4), weights, caches)};
+  CHECK(attn::deviation_from_full_pass(logits, full) <= rounding);
+  logits[1](0, 2) += double(0.5);
   CHECK(attn::deviation_from_full_pass(logits, full) == Approx(0.5).epsilon(1e-3));
 }
 
@@ -87,7 +81,7 @@ TEST_CASE("a token that is read at the wrong position is noticed", "[causal_deco
   const auto weights = random_weights<double>();
   const auto full = attn::causal_decoder(embedded<double>({1, 5, 0, 1}, 0), weights);
   for (const std::size_t position : {0, 2, 4}) {
-    std::vector<attn::KeyValueCache<double>> caches(2, {1, 2, 3, 2});
+    std::vector<attn::KeyValueCache> caches(2, {1, 2, 3, 2});
     cached_logits(embedded<double>({1, 5, 0}, 0), weights, caches);
     const auto logits = cached_logits(embedded<double>({1}, position), weights, caches);
     CHECK(attn::deviation_from_full_pass<double>({logits}, full) > 0.01);
@@ -102,16 +96,16 @@ TEST_CASE("more steps than rows of a full pass cannot be compared", "[causal_dec
 }
 
 TEST_CASE("a token's vector is its row of the embedding and that of its position", "[causal_decoder]") {
-  const Tensor<double, 2> embedding = {{1, 2}, {3, 4}}, positions = {{10, 20}, {30, 40}, {50, 60}};
-  CHECK((attn::embed_tokens(embedding, positions, {1, 0}, 1) == Tensor<double, 3>{{{33, 44}, {51, 62}}}));
+  const Tensor<2> embedding = {{1, 2}, {3, 4}}, positions = {{10, 20}, {30, 40}, {50, 60}};
+  CHECK((attn::embed_tokens(embedding, positions, {1, 0}, 1) == Tensor<3>{{{33, 44}, {51, 62}}}));
   CHECK_THROWS_WITH(attn::embed_tokens(embedding, positions, {2}, 0),
                     Contains("2 rows") && Contains("token 2"));
   CHECK_THROWS_WITH(attn::embed_tokens(embedding, positions, {1, 1}, 2),
                     Contains("3 rows") && Contains("stands at 3"));
-  CHECK_THROWS_AS(attn::embed_tokens(embedding, Tensor<double, 2>{{1, 2, 3}}, {1}, 0), std::invalid_argument);
+  CHECK_THROWS_AS(attn::embed_tokens(embedding, Tensor<2>{{1, 2, 3}}, {1}, 0), std::invalid_argument);
 }
 
 TEST_CASE("greedy decoding takes the first of the best tokens", "[causal_decoder]") {
-  CHECK(attn::greedy_token(Tensor<double, 2>{{-1.0, 3.0, 2.0, 3.0}}) == 1);
+  CHECK(attn::greedy_token(Tensor<2>{{-1.0, 3.0, 2.0, 3.0}}) == 1);
   CHECK(attn::greedy_token(Tensor<float, 2>{{-1.0F}}) == 0);
 }

@@ -17,60 +17,55 @@ using fixture::relative_error;
 
 namespace {
 
-template <class T>
-constexpr double rounding = std::is_same_v<T, double> ? 1e-13 : 1e-5;
+constexpr double rounding = std::is_same_v<double, double> ? 1e-13 : 1e-5;
 
-template <class T>
-attn::MultiHeadAttention<T> run(const fixture::json& one) {
-  const auto weight = [&](const char* name) { return fixture::tensor<T, 2>(one[name]); };
-  return multihead_attention<T>(fixture::tensor<T, 3>(one["X_query"]), fixture::tensor<T, 3>(one["X_key"]),
+attn::MultiHeadAttention run(const fixture::json& one) {
+  const auto weight = [&](const char* name) { return fixture::tensor<2>(one[name]); };
+  return multihead_attention(fixture::tensor<3>(one["X_query"]), fixture::tensor<3>(one["X_key"]),
                                 {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O")}, one["heads"],
                                 one["kv_heads"], fixture::mask(one["mask"]));
 }
 
 /// Weights for d_model = 6, d_k = 4 and d_v = 3.
-template <class T>
-attn::MultiHeadWeights<T> random_weights(std::size_t heads, std::size_t kv_heads) {
-  return {random_tensor<T, 2>({6, heads * 4}, 1), random_tensor<T, 2>({6, kv_heads * 4}, 2),
-          random_tensor<T, 2>({6, kv_heads * 3}, 3), random_tensor<T, 2>({heads * 3, 6}, 4)};
+attn::MultiHeadWeights random_weights(std::size_t heads, std::size_t kv_heads) {
+  return {random_tensor<2>({6, heads * 4}, 1), random_tensor<2>({6, kv_heads * 4}, 2),
+          random_tensor<2>({6, kv_heads * 3}, 3), random_tensor<2>({heads * 3, 6}, 4)};
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("multi-head attention agrees with nn.MultiheadAttention", "[multihead_attention]", float,
-                   double) {
+TEST_CASE("multi-head attention agrees with nn.MultiheadAttention", "[multihead_attention]") {
   for (const auto& one : fixture::cases("multihead_attention")) {
     INFO(one["name"]);
-    const auto result = run<TestType>(one);
-    CHECK(relative_error(result.attention.weights, one["weights"]) <= fixture::tolerance<TestType>);
-    CHECK(relative_error(result.output, one["output"]) <= fixture::tolerance<TestType>);
+    const auto result = run(one);
+    CHECK(relative_error(result.attention.weights, one["weights"]) <= fixture::tolerance);
+    CHECK(relative_error(result.output, one["output"]) <= fixture::tolerance);
   }
 }
 
-TEMPLATE_TEST_CASE("grouped heads agree with PyTorch head by head", "[multihead_attention]", float, double) {
+TEST_CASE("grouped heads agree with PyTorch head by head", "[multihead_attention]") {
   for (const auto& one : fixture::cases("grouped_heads")) {
     INFO(one["name"]);
-    const auto result = run<TestType>(one);
-    CHECK(relative_error(result.attention.weights, one["weights"]) <= fixture::tolerance<TestType>);
-    CHECK(relative_error(result.output, one["output"]) <= fixture::tolerance<TestType>);
+    const auto result = run(one);
+    CHECK(relative_error(result.attention.weights, one["weights"]) <= fixture::tolerance);
+    CHECK(relative_error(result.output, one["output"]) <= fixture::tolerance);
   }
 }
 
-TEMPLATE_TEST_CASE("one head is a single attention times W_O", "[multihead_attention]", float, double) {
-  const auto X = random_tensor<TestType, 3>({2, 5, 6}, 5);
+TEST_CASE("one head is a single attention times W_O", "[multihead_attention]") {
+  const auto X = random_tensor<3>({2, 5, 6}, 5);
   const std::optional mask = attn::padding_mask({5, 3}, 5, 5);
-  const auto weights = random_weights<TestType>(1, 1);
+  const auto weights = random_weights(1, 1);
   const auto single = attn::scaled_dot_product_attention(
       attn::linear(X, weights.W_Q), attn::linear(X, weights.W_K), attn::linear(X, weights.W_V), mask);
   CHECK((multihead_attention(X, X, weights, 1, 1, mask).output == attn::linear(single.output, weights.W_O)));
 }
 
-TEMPLATE_TEST_CASE("every head is a single attention with its columns of the weights",
-                   "[multihead_attention]", float, double) {
+TEST_CASE("every head is a single attention with its columns of the weights", "[multihead_attention]") {
   const std::size_t kv_heads = GENERATE(1, 2, 4);
-  const auto X_query = random_tensor<TestType, 3>({2, 3, 6}, 5),
-             X_key = random_tensor<TestType, 3>({2, 5, 6}, 6);
-  const auto weights = random_weights<TestType>(4, kv_heads);
+  const auto X_query = random_tensor<3>({2, 3, 6}, 5),
+             X_key = random_tensor<3>({2, 5, 6}, 6);
+  const auto weights = random_weights(4, kv_heads);
   const auto result = multihead_attention(X_query, X_key, weights, 4, kv_heads);
   CHECK(result.K_heads.shape() == std::array<std::size_t, 4>{2, kv_heads, 5, 4});
   CHECK(result.V_heads.shape() == std::array<std::size_t, 4>{2, kv_heads, 5, 3});
@@ -81,16 +76,15 @@ TEMPLATE_TEST_CASE("every head is a single attention with its columns of the wei
         attn::linear(X_key, attn::columns(weights.W_K, kv * 4, kv * 4 + 4)),
         attn::linear(X_key, attn::columns(weights.W_V, kv * 3, kv * 3 + 3)));
     CHECK(attn::max_abs_difference(attn::head(result.attention.output, h), single.output) <=
-          rounding<TestType>);
+          rounding);
   }
 }
 
-TEMPLATE_TEST_CASE("shared key and value heads are full ones with repeated weights", "[multihead_attention]",
-                   float, double) {
+TEST_CASE("shared key and value heads are full ones with repeated weights", "[multihead_attention]") {
   const std::size_t kv_heads = GENERATE(1, 2, 4);
-  const auto X = random_tensor<TestType, 3>({2, 5, 6}, 5);
+  const auto X = random_tensor<3>({2, 5, 6}, 5);
   const std::optional mask = attn::repeat_mask(attn::causal_mask(5, 5), 2);
-  const auto shared = random_weights<TestType>(4, kv_heads);
+  const auto shared = random_weights(4, kv_heads);
   auto full = shared;
   full.W_K = attn::repeat_column_blocks(shared.W_K, 4, 4 / kv_heads);
   full.W_V = attn::repeat_column_blocks(shared.W_V, 3, 4 / kv_heads);
@@ -99,16 +93,16 @@ TEMPLATE_TEST_CASE("shared key and value heads are full ones with repeated weigh
 }
 
 TEST_CASE("a temperature reaches the heads", "[multihead_attention]") {
-  const auto X = random_tensor<double, 3>({1, 3, 6}, 5);
+  const auto X = random_tensor<3>({1, 3, 6}, 5);
   const auto result = multihead_attention(X, X, random_weights<double>(2, 2), 2, 2, std::nullopt, 0.5);
   CHECK(result.attention.scaled(0, 1, 2, 0) == result.attention.scores(0, 1, 2, 0) / (2.0 * 0.5));
 }
 
 TEST_CASE("multi-head attention refuses heads that do not divide the weights", "[multihead_attention]") {
-  const auto X = random_tensor<double, 3>({1, 3, 6}, 5);
+  const auto X = random_tensor<3>({1, 3, 6}, 5);
   CHECK_THROWS_AS(multihead_attention(X, X, random_weights<double>(4, 4), 3, 4), std::invalid_argument);
   CHECK_THROWS_AS(multihead_attention(X, X, random_weights<double>(4, 3), 4, 3), std::invalid_argument);
   CHECK_THROWS_WITH(
-      multihead_attention(random_tensor<double, 3>({1, 3, 5}, 5), X, random_weights<double>(2, 2), 2, 2),
+      multihead_attention(random_tensor<3>({1, 3, 5}, 5), X, random_weights<double>(2, 2), 2, 2),
       Contains("1×3×5") && Contains("6×8"));
 }

@@ -4,8 +4,7 @@
 #include "tests/unit/random_tensor.hpp"
 
 /// Weights with biases that are not 0, the same in every run.
-template <class T>
-attn::LstmWeights<T> random_lstm(std::size_t d_in, std::size_t hidden, unsigned seed) {
-  return {random_tensor<T, 2>({4 * hidden, d_in}, seed), random_tensor<T, 2>({4 * hidden, hidden}, seed + 1),
-          random_tensor<T, 1>({4 * hidden}, seed + 2), random_tensor<T, 1>({4 * hidden}, seed + 3)};
+attn::LstmWeights random_lstm(std::size_t d_in, std::size_t hidden, unsigned seed) {
+  return {random_tensor<2>({4 * hidden, d_in}, seed), random_tensor<2>({4 * hidden, hidden}, seed + 1),
+          random_tensor<1>({4 * hidden}, seed + 2), random_tensor<1>({4 * hidden}, seed + 3)};
 }

@@ -18,138 +18,129 @@ constexpr std::size_t batch = 2, n_source = 4, n_target = 3, d_model = 3, hidden
 const std::vector<std::size_t> lengths = {4, 2};
 const std::vector<std::size_t> every_step = {n_target, n_target};
 
-template <class T>
-constexpr double rounding = std::is_same_v<T, double> ? 1e-13 : 1e-5;
+constexpr double rounding = std::is_same_v<double, double> ? 1e-13 : 1e-5;
 
-template <class T>
-attn::RecurrentDecoderWeights<T> bahdanau_weights() {
-  return {.lstm = random_lstm<T>(d_model + hidden, hidden, 10),
+attn::RecurrentDecoderWeights bahdanau_weights() {
+  return {.lstm = random_lstm(d_model + hidden, hidden, 10),
           .attention =
-              attn::bahdanau_attention(random_tensor<T, 2>({hidden, 2}, 20),
-                                       random_tensor<T, 2>({hidden, 2}, 21), random_tensor<T, 1>({2}, 22)),
+              attn::bahdanau_attention(random_tensor<2>({hidden, 2}, 20),
+                                       random_tensor<2>({hidden, 2}, 21), random_tensor<1>({2}, 22)),
           .W_c = std::nullopt,
-          .W = random_tensor<T, 2>({2 * hidden, vocabulary}, 23),
-          .b = random_tensor<T, 1>({vocabulary}, 24)};
+          .W = random_tensor<2>({2 * hidden, vocabulary}, 23),
+          .b = random_tensor<1>({vocabulary}, 24)};
 }
 
-template <class T>
-attn::RecurrentDecoderWeights<T> luong_weights() {
-  return {.lstm = random_lstm<T>(d_model, hidden, 10),
-          .attention = attn::luong_general_attention(random_tensor<T, 2>({hidden, hidden}, 20)),
-          .W_c = random_tensor<T, 2>({2 * hidden, hidden}, 21),
-          .W = random_tensor<T, 2>({hidden, vocabulary}, 22),
+attn::RecurrentDecoderWeights luong_weights() {
+  return {.lstm = random_lstm(d_model, hidden, 10),
+          .attention = attn::luong_general_attention(random_tensor<2>({hidden, hidden}, 20)),
+          .W_c = random_tensor<2>({2 * hidden, hidden}, 21),
+          .W = random_tensor<2>({hidden, vocabulary}, 22),
           .b = std::nullopt};
 }
 
 /// A decoder at work on the same words in every test.
-template <class T>
 struct Scene {
-  explicit Scene(attn::RecurrentDecoderWeights<T> the_weights)
+  explicit Scene(attn::RecurrentDecoderWeights the_weights)
       : weights(std::move(the_weights)),
-        encoder(attn::recurrent_encoder<T>(
-            random_tensor<T, 3>({batch, n_source, d_model}, 1),
-            {.forward = random_lstm<T>(d_model, hidden, 2), .reverse = std::nullopt}, lengths)),
+        encoder(attn::recurrent_encoder(
+            random_tensor<3>({batch, n_source, d_model}, 1),
+            {.forward = random_lstm(d_model, hidden, 2), .reverse = std::nullopt}, lengths)),
         source(attn::prepare_source(encoder.states, lengths, weights.attention)),
-        X_target(random_tensor<T, 3>({batch, n_target, d_model}, 3)),
+        X_target(random_tensor<3>({batch, n_target, d_model}, 3)),
         decoder(attn::recurrent_decoder(X_target, encoder.last, source, weights)) {}
 
-  attn::RecurrentDecoderWeights<T> weights;
-  attn::RecurrentEncoder<T> encoder;
-  attn::PreparedSource<T> source;
-  Tensor<T, 3> X_target;
-  attn::RecurrentDecoder<T> decoder;
+  attn::RecurrentDecoderWeights weights;
+  attn::RecurrentEncoder encoder;
+  attn::PreparedSource source;
+  Tensor<3> X_target;
+  attn::RecurrentDecoder decoder;
 
   /// How far the scores are from those of other states.
-  double score_deviation(const Tensor<T, 3>& queries) const {
+  double score_deviation(const Tensor<3>& queries) const {
     const auto again = attn::attend_to_source(queries, source, weights.attention);
     return attn::max_abs_difference(again.attention.scores, decoder.source.attention.scores);
   }
 
   /// How far the states are from those of a cell that reads something else.
-  double cell_deviation(const Tensor<T, 3>& x) const {
+  double cell_deviation(const Tensor<3>& x) const {
     return attn::deviation_from_cell(decoder.lstm, x, encoder.last, weights.lstm, every_step);
   }
 };
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("Bahdanau's decoder asks with the state before and not with the current one",
-                   "[recurrent_decoder]", float, double) {
-  const Scene<TestType> scene(bahdanau_weights<TestType>());
+TEST_CASE("Bahdanau's decoder asks with the state before and not with the current one", "[recurrent_decoder]") {
+  const Scene scene(bahdanau_weights());
   const auto& h = scene.decoder.lstm.h;
   CHECK((scene.decoder.queries == attn::delay(scene.encoder.last.h, h)));
-  CHECK(scene.score_deviation(attn::delay(scene.encoder.last.h, h)) <= rounding<TestType>);
+  CHECK(scene.score_deviation(attn::delay(scene.encoder.last.h, h)) <= rounding);
   CHECK(scene.score_deviation(h) > 1e-3);
 }
 
-TEMPLATE_TEST_CASE("Luong's decoder asks with the current state and not with the one before",
-                   "[recurrent_decoder]", float, double) {
-  const Scene<TestType> scene(luong_weights<TestType>());
+TEST_CASE("Luong's decoder asks with the current state and not with the one before", "[recurrent_decoder]") {
+  const Scene scene(luong_weights());
   const auto& h = scene.decoder.lstm.h;
   CHECK((scene.decoder.queries == h));
-  CHECK(scene.score_deviation(h) <= rounding<TestType>);
+  CHECK(scene.score_deviation(h) <= rounding);
   CHECK(scene.score_deviation(attn::delay(scene.encoder.last.h, h)) > 1e-3);
 }
 
-TEMPLATE_TEST_CASE("Bahdanau's cell reads the word and the context of its own step", "[recurrent_decoder]",
-                   float, double) {
-  const Scene<TestType> scene(bahdanau_weights<TestType>());
+TEST_CASE("Bahdanau's cell reads the word and the context of its own step", "[recurrent_decoder]") {
+  const Scene scene(bahdanau_weights());
   const auto& context = scene.decoder.source.context;
-  CHECK(scene.cell_deviation(attn::join(scene.X_target, context)) <= rounding<TestType>);
+  CHECK(scene.cell_deviation(attn::join(scene.X_target, context)) <= rounding);
   const auto of_the_step_before = attn::delay(attn::step_of(context, 2), context);
   CHECK(scene.cell_deviation(attn::join(scene.X_target, of_the_step_before)) > 1e-3);
-  const Tensor<TestType, 3> no_context = xt::zeros<TestType>(context.shape());
+  const Tensor<3> no_context = xt::zeros<double>(context.shape());
   CHECK(scene.cell_deviation(attn::join(scene.X_target, no_context)) > 1e-3);
 }
 
-TEMPLATE_TEST_CASE("Luong's cell reads the word alone, so its states are those of a plain LSTM",
-                   "[recurrent_decoder]", float, double) {
-  const Scene<TestType> scene(luong_weights<TestType>());
-  CHECK(scene.cell_deviation(scene.X_target) <= rounding<TestType>);
+TEST_CASE("Luong's cell reads the word alone, so its states are those of a plain LSTM", "[recurrent_decoder]") {
+  const Scene scene(luong_weights());
+  CHECK(scene.cell_deviation(scene.X_target) <= rounding);
   const auto plain = attn::lstm(scene.X_target, scene.encoder.last, scene.weights.lstm, every_step);
   CHECK((plain.h == scene.decoder.lstm.h));
   CHECK((plain.last.c == scene.decoder.lstm.last.c));
 }
 
-TEMPLATE_TEST_CASE("Bahdanau reads out the state and the context", "[recurrent_decoder]", float, double) {
-  const Scene<TestType> scene(bahdanau_weights<TestType>());
+TEST_CASE("Bahdanau reads out the state and the context", "[recurrent_decoder]") {
+  const Scene scene(bahdanau_weights());
   const auto& [queries, lstm, source, attentional, logits] = scene.decoder;
   CHECK_FALSE(attentional.has_value());
   const auto expected = attn::linear(attn::join(lstm.h, source.context), scene.weights.W, *scene.weights.b);
-  CHECK(attn::max_abs_difference(logits, expected) <= rounding<TestType>);
+  CHECK(attn::max_abs_difference(logits, expected) <= rounding);
 }
 
-TEMPLATE_TEST_CASE("Luong reads out tanh of the context and the state, in that order", "[recurrent_decoder]",
-                   float, double) {
-  const Scene<TestType> scene(luong_weights<TestType>());
+TEST_CASE("Luong reads out tanh of the context and the state, in that order", "[recurrent_decoder]") {
+  const Scene scene(luong_weights());
   const auto& [queries, lstm, source, attentional, logits] = scene.decoder;
   REQUIRE(attentional.has_value());
   const auto expected = attn::tanh(attn::linear(attn::join(source.context, lstm.h), *scene.weights.W_c));
-  CHECK(attn::max_abs_difference(*attentional, expected) <= rounding<TestType>);
-  CHECK(attn::max_abs_difference(logits, attn::linear(*attentional, scene.weights.W)) <= rounding<TestType>);
+  CHECK(attn::max_abs_difference(*attentional, expected) <= rounding);
+  CHECK(attn::max_abs_difference(logits, attn::linear(*attentional, scene.weights.W)) <= rounding);
 }
 
-TEMPLATE_TEST_CASE("a later word changes no earlier step", "[recurrent_decoder]", float, double) {
-  const Scene<TestType> scene(bahdanau_weights<TestType>());
+TEST_CASE("a later word changes no earlier step", "[recurrent_decoder]") {
+  const Scene scene(bahdanau_weights());
   auto X_target = scene.X_target;
-  X_target(0, 2, 0) += TestType(1);
+  X_target(0, 2, 0) += double(1);
   const auto other = attn::recurrent_decoder(X_target, scene.encoder.last, scene.source, scene.weights);
   CHECK((attn::first_rows(other.logits, 2) == attn::first_rows(scene.decoder.logits, 2)));
   CHECK_FALSE((other.logits == scene.decoder.logits));
 }
 
-TEMPLATE_TEST_CASE("greedy decoding reads what it writes", "[recurrent_decoder]", float, double) {
+TEST_CASE("greedy decoding reads what it writes", "[recurrent_decoder]") {
   const bool is_bahdanau = GENERATE(true, false);
-  const Scene<TestType> scene(is_bahdanau ? bahdanau_weights<TestType>() : luong_weights<TestType>());
-  const attn::WrittenWith<TestType> words = {random_tensor<TestType, 2>({vocabulary, d_model}, 30),
+  const Scene scene(is_bahdanau ? bahdanau_weights() : luong_weights());
+  const attn::WrittenWith words = {random_tensor<2>({vocabulary, d_model}, 30),
                                              vocabulary};
-  const auto start = random_tensor<TestType, 2>({batch, d_model}, 31);
+  const auto start = random_tensor<2>({batch, d_model}, 31);
   const auto written =
       attn::decode_greedily(start, scene.encoder.last, scene.source, scene.weights, words, {4, 2});
   REQUIRE(written[0].size() == 4);
   REQUIRE(written[1].size() == 2);
 
-  Tensor<TestType, 3> read({batch, 4, d_model}, TestType(0));
+  Tensor<3> read({batch, 4, d_model}, double(0));
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t t = 0; t < written[b].size(); ++t)
       for (std::size_t c = 0; c < d_model; ++c)
@@ -165,10 +156,10 @@ TEST_CASE("greedy decoding ends with the word that ends a sentence and takes the
           "[recurrent_decoder]") {
   auto weights = luong_weights<double>();
   weights.W = xt::zeros<double>({hidden, vocabulary});
-  weights.b = Tensor<double, 1>{0.0, 1.0, 0.0, 1.0, 0.0};
+  weights.b = Tensor<1>{0.0, 1.0, 0.0, 1.0, 0.0};
   const Scene<double> scene(weights);
-  const auto start = random_tensor<double, 2>({batch, d_model}, 31);
-  const auto embedding = random_tensor<double, 2>({vocabulary, d_model}, 30);
+  const auto start = random_tensor<2>({batch, d_model}, 31);
+  const auto embedding = random_tensor<2>({vocabulary, d_model}, 30);
   const auto decode = [&](std::size_t end) {
     return attn::decode_greedily<double>(start, scene.encoder.last, scene.source, scene.weights,
                                          {embedding, end}, {3, 1});
@@ -178,16 +169,16 @@ TEST_CASE("greedy decoding ends with the word that ends a sentence and takes the
   CHECK(decode(3) == Words{{1, 1, 1}, {1}});
 }
 
-TEMPLATE_TEST_CASE("two encoders' states stand side by side", "[recurrent_encoder]", float, double) {
-  const auto X = random_tensor<TestType, 3>({batch, n_source, d_model}, 1);
-  const auto forward = random_lstm<TestType>(d_model, hidden, 2),
-             reverse = random_lstm<TestType>(d_model, hidden, 6);
-  const auto both = attn::recurrent_encoder<TestType>(X, {forward, reverse}, lengths);
-  const auto one = attn::recurrent_encoder<TestType>(X, {forward, std::nullopt}, lengths);
+TEST_CASE("two encoders' states stand side by side", "[recurrent_encoder]") {
+  const auto X = random_tensor<3>({batch, n_source, d_model}, 1);
+  const auto forward = random_lstm(d_model, hidden, 2),
+             reverse = random_lstm(d_model, hidden, 6);
+  const auto both = attn::recurrent_encoder(X, {forward, reverse}, lengths);
+  const auto one = attn::recurrent_encoder(X, {forward, std::nullopt}, lengths);
   CHECK((one.states == one.forward.h));
   CHECK((both.forward.h == one.forward.h));
   CHECK((both.states == attn::join(both.forward.h, both.reverse->h)));
-  CHECK((both.last.h == attn::join(attn::Tensor<TestType, 2>(both.forward.last.h), both.reverse->last.h)));
+  CHECK((both.last.h == attn::join(attn::Tensor<2>(both.forward.last.h), both.reverse->last.h)));
   // Each has read the whole sentence where it ends: the last real row, and the first.
   for (std::size_t c = 0; c < hidden; ++c) {
     CHECK(both.last.h(1, c) == both.states(1, lengths[1] - 1, c));

@@ -18,62 +18,54 @@ namespace {
 
 constexpr std::size_t d_model = 6, d_ff = 5, n = 4, batch = 2;
 
-template <class T>
-attn::MultiHeadWeights<T> attention_weights(unsigned seed) {
-  return {random_tensor<T, 2>({d_model, d_model}, seed), random_tensor<T, 2>({d_model, d_model}, seed + 1),
-          random_tensor<T, 2>({d_model, d_model}, seed + 2),
-          random_tensor<T, 2>({d_model, d_model}, seed + 3)};
+attn::MultiHeadWeights attention_weights(unsigned seed) {
+  return {random_tensor<2>({d_model, d_model}, seed), random_tensor<2>({d_model, d_model}, seed + 1),
+          random_tensor<2>({d_model, d_model}, seed + 2),
+          random_tensor<2>({d_model, d_model}, seed + 3)};
 }
 
-template <class T>
-attn::LayerNormWeights<T> norm_weights(unsigned seed) {
-  return {random_tensor<T, 1>({d_model}, seed), random_tensor<T, 1>({d_model}, seed + 1)};
+attn::LayerNormWeights norm_weights(unsigned seed) {
+  return {random_tensor<1>({d_model}, seed), random_tensor<1>({d_model}, seed + 1)};
 }
 
-template <class T>
-attn::TransformerBlockWeights<T> encoder_weights() {
-  return {.attention = attention_weights<T>(10),
+attn::TransformerBlockWeights encoder_weights() {
+  return {.attention = attention_weights(10),
           .cross = {},
-          .feed_forward = {random_tensor<T, 2>({d_model, d_ff}, 20), random_tensor<T, 1>({d_ff}, 21),
-                           random_tensor<T, 2>({d_ff, d_model}, 22), random_tensor<T, 1>({d_model}, 23)},
-          .norm_1 = norm_weights<T>(30),
+          .feed_forward = {random_tensor<2>({d_model, d_ff}, 20), random_tensor<1>({d_ff}, 21),
+                           random_tensor<2>({d_ff, d_model}, 22), random_tensor<1>({d_model}, 23)},
+          .norm_1 = norm_weights(30),
           .norm_cross = {},
-          .norm_2 = norm_weights<T>(32)};
+          .norm_2 = norm_weights(32)};
 }
 
-template <class T>
-attn::TransformerBlockWeights<T> decoder_weights() {
-  auto weights = encoder_weights<T>();
-  weights.cross = attention_weights<T>(40);
-  weights.norm_cross = norm_weights<T>(50);
+attn::TransformerBlockWeights decoder_weights() {
+  auto weights = encoder_weights();
+  weights.cross = attention_weights(40);
+  weights.norm_cross = norm_weights(50);
   return weights;
 }
 
-template <class T>
-Tensor<T, 3> tokens() {
-  return random_tensor<T, 3>({batch, n, d_model}, 1);
+Tensor<3> tokens() {
+  return random_tensor<3>({batch, n, d_model}, 1);
 }
 
-template <class T>
-attn::Memory<T> memory() {
-  return {random_tensor<T, 3>({batch, 3, d_model}, 2), attn::padding_mask({3, 2}, n, 3)};
+attn::Memory memory() {
+  return {random_tensor<3>({batch, 3, d_model}, 2), attn::padding_mask({3, 2}, n, 3)};
 }
 
-std::optional<Tensor<bool, 3>> causal() {
+std::optional<Mask<3>> causal() {
   return attn::repeat_mask(attn::causal_mask(n, n), batch);
 }
 
-template <class T>
-Tensor<T, 3> norm(const Tensor<T, 3>& x, const attn::LayerNormWeights<T>& weights) {
+Tensor<3> norm(const Tensor<3>& x, const attn::LayerNormWeights& weights) {
   return attn::layer_norm(x, weights.gain, weights.bias);
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a post-norm block normalises the sum after each sublayer", "[transformer_block]", float,
-                   double) {
-  const auto X = tokens<TestType>();
-  const auto weights = encoder_weights<TestType>();
+TEST_CASE("a post-norm block normalises the sum after each sublayer", "[transformer_block]") {
+  const auto X = tokens();
+  const auto weights = encoder_weights();
   const auto block = transformer_block(X, weights, {2, NormOrder::post, Activation::gelu}, causal());
   const auto attention = attn::multihead_attention(X, X, weights.attention, 2, 2, causal());
   const auto norm_1 = norm(attn::add(X, attention.output), weights.norm_1);
@@ -85,10 +77,9 @@ TEMPLATE_TEST_CASE("a post-norm block normalises the sum after each sublayer", "
   CHECK((block.output == norm(attn::add(norm_1, ffn.output), weights.norm_2)));
 }
 
-TEMPLATE_TEST_CASE("a pre-norm block normalises what each sublayer reads", "[transformer_block]", float,
-                   double) {
-  const auto X = tokens<TestType>();
-  const auto weights = encoder_weights<TestType>();
+TEST_CASE("a pre-norm block normalises what each sublayer reads", "[transformer_block]") {
+  const auto X = tokens();
+  const auto weights = encoder_weights();
   const auto block = transformer_block(X, weights, {3, NormOrder::pre, Activation::relu});
   const auto norm_1 = norm(X, weights.norm_1);
   const auto attention = attn::multihead_attention(norm_1, norm_1, weights.attention, 3, 3);
@@ -100,13 +91,12 @@ TEMPLATE_TEST_CASE("a pre-norm block normalises what each sublayer reads", "[tra
   CHECK((block.output == attn::add(residual_1, ffn.output)));
 }
 
-TEMPLATE_TEST_CASE("a decoder's block looks into the memory between the two", "[transformer_block]", float,
-                   double) {
-  const auto X = tokens<TestType>();
-  const auto weights = decoder_weights<TestType>();
-  const auto source = memory<TestType>();
+TEST_CASE("a decoder's block looks into the memory between the two", "[transformer_block]") {
+  const auto X = tokens();
+  const auto weights = decoder_weights();
+  const auto source = memory();
   const auto post =
-      transformer_block<TestType>(X, weights, {2, NormOrder::post, Activation::relu}, causal(), source);
+      transformer_block(X, weights, {2, NormOrder::post, Activation::relu}, causal(), source);
   CHECK(
       (post.cross->output ==
        attn::multihead_attention(post.sublayer_1.norm, source.X, *weights.cross, 2, 2, source.mask).output));
@@ -116,7 +106,7 @@ TEMPLATE_TEST_CASE("a decoder's block looks into the memory between the two", "[
          attn::feed_forward(post.sublayer_cross->norm, weights.feed_forward, Activation::relu).output));
 
   const auto pre =
-      transformer_block<TestType>(X, weights, {2, NormOrder::pre, Activation::relu}, causal(), source);
+      transformer_block(X, weights, {2, NormOrder::pre, Activation::relu}, causal(), source);
   CHECK((pre.sublayer_cross->norm == norm(pre.sublayer_1.residual, *weights.norm_cross)));
   CHECK((pre.sublayer_cross->residual == attn::add(pre.sublayer_1.residual, pre.cross->output)));
 }
@@ -128,29 +118,27 @@ TEST_CASE("a memory without weights for it is refused, and the other way round",
   CHECK_THROWS_AS(transformer_block<double>(X, decoder_weights<double>(), {}), std::invalid_argument);
 }
 
-TEMPLATE_TEST_CASE("with a causal mask no token sees a later one, and without it the measure says so",
-                   "[transformer_block]", float, double) {
+TEST_CASE("with a causal mask no token sees a later one, and without it the measure says so", "[transformer_block]") {
   const auto order = GENERATE(NormOrder::post, NormOrder::pre);
   const attn::TransformerBlockSettings settings = {2, order, Activation::gelu};
-  const auto X = tokens<TestType>();
-  const auto source = memory<TestType>();
-  CHECK(attn::look_ahead<TestType>(X, decoder_weights<TestType>(), settings, causal(), source) == 0.0);
-  CHECK(attn::look_ahead<TestType>(X, encoder_weights<TestType>(), settings, causal()) == 0.0);
-  CHECK(attn::look_ahead<TestType>(X, encoder_weights<TestType>(), settings, std::nullopt) > 1e-3);
+  const auto X = tokens();
+  const auto source = memory();
+  CHECK(attn::look_ahead(X, decoder_weights(), settings, causal(), source) == 0.0);
+  CHECK(attn::look_ahead(X, encoder_weights(), settings, causal()) == 0.0);
+  CHECK(attn::look_ahead(X, encoder_weights(), settings, std::nullopt) > 1e-3);
 }
 
 TEST_CASE("a block of one token has no earlier one to change", "[transformer_block]") {
-  const auto X = random_tensor<double, 3>({1, 1, d_model}, 1);
+  const auto X = random_tensor<3>({1, 1, d_model}, 1);
   CHECK(attn::look_ahead<double>(X, encoder_weights<double>(), {}, std::nullopt) == 0.0);
 }
 
-TEMPLATE_TEST_CASE("X goes straight through a pre-norm block, and through a post-norm block it does not",
-                   "[transformer_block]", float, double) {
-  const auto X = tokens<TestType>();
-  const auto source = memory<TestType>();
-  const auto weights = decoder_weights<TestType>();
+TEST_CASE("X goes straight through a pre-norm block, and through a post-norm block it does not", "[transformer_block]") {
+  const auto X = tokens();
+  const auto source = memory();
+  const auto weights = decoder_weights();
   const auto run = [&](NormOrder order) {
-    return transformer_block<TestType>(X, weights, {1, order, Activation::relu}, {}, source);
+    return transformer_block(X, weights, {1, order, Activation::relu}, {}, source);
   };
   CHECK(attn::deviation_from_sum(X, run(NormOrder::pre)) <= 1e-4);
   CHECK(attn::deviation_from_sum(X, run(NormOrder::post)) > 0.1);

@@ -32,8 +32,8 @@ json example(const std::string& name) {
   return json::parse(std::ifstream(ATTN_FIXTURES "/tutorials.json")).at(name);
 }
 
-Tensor<double, 3> embed(const WordVectors& vectors, const Tokens& tokens) {
-  Tensor<double, 3> X({1, tokens.size(), vectors.dimension()});
+Tensor<3> embed(const WordVectors& vectors, const Tokens& tokens) {
+  Tensor<3> X({1, tokens.size(), vectors.dimension()});
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const auto& vector = vectors.at(tokens[i]);
     std::copy(vector.begin(), vector.end(), &X(0, i, 0));
@@ -41,24 +41,24 @@ Tensor<double, 3> embed(const WordVectors& vectors, const Tokens& tokens) {
   return X;
 }
 
-Tensor<double, 2> draw_weight(RandomState& random, std::size_t d_model, double standard_deviation) {
+Tensor<2> draw_weight(RandomState& random, std::size_t d_model, double standard_deviation) {
   return random.normal<2>(0.0, standard_deviation, {d_model, d_model});
 }
 
 /// The tutorial's multi-head attention, which leaves dropout on.
 struct DroppedAttention {
-  Tensor<double, 4> weights;
-  Tensor<std::int64_t, 4> mask;
-  Tensor<double, 4> dropped;
-  Tensor<double, 3> average;
-  Tensor<double, 3> output;
+  Tensor<4> weights;
+  Integers<4> mask;
+  Tensor<4> dropped;
+  Tensor<3> average;
+  Tensor<3> output;
 };
 
-DroppedAttention attend(RandomState& random, const Tensor<double, 3>& X_query,
-                        const Tensor<double, 3>& X_key) {
+DroppedAttention attend(RandomState& random, const Tensor<3>& X_query,
+                        const Tensor<3>& X_key) {
   const auto d_model = X_query.shape(2);
   const double scale = std::sqrt(2.0 / static_cast<double>(d_model));
-  attn::MultiHeadWeights<double> drawn;
+  attn::MultiHeadWeights drawn;
   for (auto* weight : {&drawn.W_Q, &drawn.W_K, &drawn.W_V, &drawn.W_O})
     *weight = draw_weight(random, d_model, scale);
 
@@ -79,8 +79,8 @@ DroppedAttention translate(RandomState& random) {
 }
 
 template <std::size_t N>
-void check_close(const Tensor<double, N>& actual, const json& expected) {
-  CHECK(attn::max_abs_difference(actual, fixture::tensor<double, N>(expected)) <= 1e-12);
+void check_close(const Tensor<N>& actual, const json& expected) {
+  CHECK(attn::max_abs_difference(actual, fixture::tensor<N>(expected)) <= 1e-12);
 }
 
 void check_agrees(const DroppedAttention& run, const json& expected) {
@@ -92,7 +92,7 @@ void check_agrees(const DroppedAttention& run, const json& expected) {
 }
 
 /// The rows of the only sample with the three digits that the tutorial prints.
-json printed(const Tensor<double, 3>& matrix) {
+json printed(const Tensor<3>& matrix) {
   json rows = json::array();
   for (std::size_t i = 0; i < matrix.shape(1); ++i) {
     json row = json::array();

@@ -14,13 +14,13 @@ using Catch::Contains;
 
 namespace {
 
-using Matrix = Tensor<double, 2>;
+using Matrix = Tensor<2>;
 
 /// L = Σ (x W) ∘ d_output, whose gradient is d_output Wᵀ.
 GradientCheck<2> product() {
-  const auto W = random_tensor<double, 2>({3, 5}, 1), d_output = random_tensor<double, 2>({4, 5}, 2);
+  const auto W = random_tensor<2>({3, 5}, 1), d_output = random_tensor<2>({4, 5}, 2);
   return {.f = [W](const Matrix& x) { return attn::matmul(x, W); },
-          .x = random_tensor<double, 2>({4, 3}, 3),
+          .x = random_tensor<2>({4, 3}, 3),
           .d_output = d_output,
           .gradient = attn::matmul(d_output, attn::transpose(W)),
           .step = 0.5};
@@ -37,7 +37,7 @@ Matrix cubes(const Matrix& x) {
 TEST_CASE("a right gradient agrees with central differences", "[central_difference]") {
   const auto check = product();
   CHECK(attn::deviation_entry_by_entry(check) < 1e-13);
-  CHECK(attn::deviation_along(check, random_tensor<double, 2>({4, 3}, 4)) < 1e-13);
+  CHECK(attn::deviation_along(check, random_tensor<2>({4, 3}, 4)) < 1e-13);
 }
 
 TEST_CASE("a gradient that is wrong in one entry is noticed, by how much it is wrong",

@@ -9,51 +9,50 @@
 using attn::Tensor;
 using Catch::Contains;
 
-TEMPLATE_TEST_CASE("a head gets its columns of every token, not a block of tokens", "[heads]", float,
-                   double) {
-  const Tensor<TestType, 3> x = {{{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}};
+TEST_CASE("a head gets its columns of every token, not a block of tokens", "[heads]") {
+  const Tensor<3> x = {{{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}}};
   CHECK((attn::split_heads(x, 2) ==
-         Tensor<TestType, 4>{{{{1, 2}, {5, 6}, {9, 10}}, {{3, 4}, {7, 8}, {11, 12}}}}));
+         Tensor<4>{{{{1, 2}, {5, 6}, {9, 10}}, {{3, 4}, {7, 8}, {11, 12}}}}));
 }
 
-TEMPLATE_TEST_CASE("merging the heads undoes splitting them", "[heads]", float, double) {
+TEST_CASE("merging the heads undoes splitting them", "[heads]") {
   const std::size_t heads = GENERATE(1, 2, 3, 6, 12);
-  const auto x = random_tensor<TestType, 3>({2, 5, 12}, 1);
+  const auto x = random_tensor<3>({2, 5, 12}, 1);
   const auto split = attn::split_heads(x, heads);
   CHECK(split.shape() == std::array<std::size_t, 4>{2, heads, 5, 12 / heads});
   CHECK((attn::merge_heads(split) == x));
 }
 
-TEMPLATE_TEST_CASE("heads are stacked within each sample", "[heads]", float, double, bool) {
-  const Tensor<TestType, 3> first = {{{1, 0}}, {{0, 0}}}, second = {{{0, 1}}, {{1, 1}}};
-  const auto stacked = attn::stack_heads<TestType>({first, second, first});
-  CHECK((stacked == Tensor<TestType, 4>{{{{1, 0}}, {{0, 1}}, {{1, 0}}}, {{{0, 0}}, {{1, 1}}, {{0, 0}}}}));
+TEST_CASE("heads are stacked within each sample", "[heads]") {
+  const Tensor<3> first = {{{1, 0}}, {{0, 0}}}, second = {{{0, 1}}, {{1, 1}}};
+  const auto stacked = attn::stack_heads({first, second, first});
+  CHECK((stacked == Tensor<4>{{{{1, 0}}, {{0, 1}}, {{1, 0}}}, {{{0, 0}}, {{1, 1}}, {{0, 0}}}}));
 }
 
 TEST_CASE("stacking undoes taking the heads out one by one", "[heads]") {
-  const auto heads = random_tensor<double, 4>({2, 3, 4, 5}, 1);
-  CHECK((attn::stack_heads<double>({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) ==
+  const auto heads = random_tensor<4>({2, 3, 4, 5}, 1);
+  CHECK((attn::stack_heads({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) ==
          heads));
 }
 
 TEST_CASE("heads of different shapes cannot be stacked, nor none at all", "[heads]") {
-  const auto head = random_tensor<double, 3>({2, 4, 5}, 1), other = random_tensor<double, 3>({2, 4, 6}, 1);
-  CHECK_THROWS_WITH(attn::stack_heads<double>({head, other}), Contains("2×4×5") && Contains("2×4×6"));
-  CHECK_THROWS_WITH(attn::stack_heads<double>({}), Contains("[stack_heads]"));
+  const auto head = random_tensor<3>({2, 4, 5}, 1), other = random_tensor<3>({2, 4, 6}, 1);
+  CHECK_THROWS_WITH(attn::stack_heads({head, other}), Contains("2×4×5") && Contains("2×4×6"));
+  CHECK_THROWS_WITH(attn::stack_heads({}), Contains("[stack_heads]"));
 }
 
-TEMPLATE_TEST_CASE("neighbouring query heads share a key and value head", "[heads]", float, double) {
-  const Tensor<TestType, 4> kv_heads = {{{{1, 2}}, {{3, 4}}}};
-  CHECK((attn::repeat_heads(kv_heads, 4) == Tensor<TestType, 4>{{{{1, 2}}, {{1, 2}}, {{3, 4}}, {{3, 4}}}}));
+TEST_CASE("neighbouring query heads share a key and value head", "[heads]") {
+  const Tensor<4> kv_heads = {{{{1, 2}}, {{3, 4}}}};
+  CHECK((attn::repeat_heads(kv_heads, 4) == Tensor<4>{{{{1, 2}}, {{1, 2}}, {{3, 4}}, {{3, 4}}}}));
 }
 
-TEMPLATE_TEST_CASE("as many key and value heads as heads stay what they are", "[heads]", float, double) {
-  const auto kv_heads = random_tensor<TestType, 4>({2, 3, 4, 5}, 1);
+TEST_CASE("as many key and value heads as heads stay what they are", "[heads]") {
+  const auto kv_heads = random_tensor<4>({2, 3, 4, 5}, 1);
   CHECK((attn::repeat_heads(kv_heads, 3) == kv_heads));
 }
 
-TEMPLATE_TEST_CASE("a single key and value head serves all", "[heads]", float, double) {
-  const auto kv_heads = random_tensor<TestType, 4>({2, 1, 4, 5}, 1);
+TEST_CASE("a single key and value head serves all", "[heads]") {
+  const auto kv_heads = random_tensor<4>({2, 1, 4, 5}, 1);
   const auto repeated = attn::repeat_heads(kv_heads, 3);
   for (std::size_t b = 0; b < 2; ++b)
     for (std::size_t h = 0; h < 3; ++h)
@@ -61,13 +60,13 @@ TEMPLATE_TEST_CASE("a single key and value head serves all", "[heads]", float, d
         for (std::size_t c = 0; c < 5; ++c) REQUIRE(repeated(b, h, i, c) == kv_heads(b, 0, i, c));
 }
 
-TEMPLATE_TEST_CASE("the mean over heads keeps samples apart", "[heads]", float, double) {
-  const Tensor<TestType, 4> weights = {{{{1, 0}}, {{0, 1}}}, {{{1, 0}}, {{1, 0}}}};
-  CHECK((attn::mean_over_heads(weights) == Tensor<TestType, 3>{{{TestType(0.5), TestType(0.5)}}, {{1, 0}}}));
+TEST_CASE("the mean over heads keeps samples apart", "[heads]") {
+  const Tensor<4> weights = {{{{1, 0}}, {{0, 1}}}, {{{1, 0}}, {{1, 0}}}};
+  CHECK((attn::mean_over_heads(weights) == Tensor<3>{{{double(0.5), double(0.5)}}, {{1, 0}}}));
 }
 
 TEST_CASE("a number of heads that does not divide the columns is refused", "[heads]") {
-  const auto x = random_tensor<double, 3>({2, 5, 12}, 1);
+  const auto x = random_tensor<3>({2, 5, 12}, 1);
   CHECK_THROWS_AS(attn::split_heads(x, 5), std::invalid_argument);
   CHECK_THROWS_WITH(attn::split_heads(x, 5),
                     Contains("[split_heads]") && Contains("2×5×12") && Contains("5 heads"));
@@ -75,7 +74,7 @@ TEST_CASE("a number of heads that does not divide the columns is refused", "[hea
 }
 
 TEST_CASE("key and value heads that cannot be shared out equally are refused", "[heads]") {
-  const auto kv_heads = random_tensor<double, 4>({2, 3, 4, 5}, 1);
+  const auto kv_heads = random_tensor<4>({2, 3, 4, 5}, 1);
   CHECK_THROWS_AS(attn::repeat_heads(kv_heads, 4), std::invalid_argument);
   CHECK_THROWS_WITH(attn::repeat_heads(kv_heads, 4), Contains("[repeat_heads]") && Contains("2×3×4×5"));
   CHECK_THROWS_AS(attn::repeat_heads(kv_heads, 2), std::invalid_argument);

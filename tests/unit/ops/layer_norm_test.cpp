@@ -12,18 +12,18 @@
 using attn::Tensor;
 using Catch::Contains;
 
-TEMPLATE_TEST_CASE("layer normalisation agrees with PyTorch", "[layer_norm]", float, double) {
+TEST_CASE("layer normalisation agrees with PyTorch", "[layer_norm]") {
   for (const auto& one : fixture::cases("layer_norm")) {
     const auto normalized =
-        attn::layer_norm(fixture::tensor<TestType, 3>(one["x"]), fixture::tensor<TestType, 1>(one["gain"]),
-                         fixture::tensor<TestType, 1>(one["bias"]));
-    CHECK(fixture::relative_error(normalized, one["normalized"]) <= fixture::tolerance<TestType>);
+        attn::layer_norm(fixture::tensor<3>(one["x"]), fixture::tensor<1>(one["gain"]),
+                         fixture::tensor<1>(one["bias"]));
+    CHECK(fixture::relative_error(normalized, one["normalized"]) <= fixture::tolerance);
   }
 }
 
 TEST_CASE("a normalised row has mean 0 and variance just below 1", "[layer_norm]") {
-  const Tensor<double, 1> gain = xt::ones<double>({16}), bias = xt::zeros<double>({16});
-  const auto normalized = attn::layer_norm(random_tensor<double, 3>({2, 3, 16}, 1), gain, bias);
+  const Tensor<1> gain = xt::ones<double>({16}), bias = xt::zeros<double>({16});
+  const auto normalized = attn::layer_norm(random_tensor<3>({2, 3, 16}, 1), gain, bias);
   for (std::size_t b = 0; b < 2; ++b)
     for (std::size_t i = 0; i < 3; ++i) {
       double sum = 0.0, sum_of_squares = 0.0;
@@ -38,53 +38,51 @@ TEST_CASE("a normalised row has mean 0 and variance just below 1", "[layer_norm]
 }
 
 TEST_CASE("a constant row is normalised to the bias", "[layer_norm]") {
-  const Tensor<double, 3> x = {{{7, 7, 7}}};
-  CHECK((attn::layer_norm(x, {2.0, 2.0, 2.0}, {1.0, 2.0, 3.0}) == Tensor<double, 3>{{{1, 2, 3}}}));
+  const Tensor<3> x = {{{7, 7, 7}}};
+  CHECK((attn::layer_norm(x, {2.0, 2.0, 2.0}, {1.0, 2.0, 3.0}) == Tensor<3>{{{1, 2, 3}}}));
 }
 
 TEST_CASE("a gain or bias of another length is refused with both shapes", "[layer_norm]") {
-  const auto x = random_tensor<double, 3>({2, 3, 4}, 1);
-  const Tensor<double, 1> right = xt::ones<double>({4}), wrong = xt::ones<double>({5});
+  const auto x = random_tensor<3>({2, 3, 4}, 1);
+  const Tensor<1> right = xt::ones<double>({4}), wrong = xt::ones<double>({5});
   CHECK_THROWS_AS(attn::layer_norm(x, wrong, right), std::invalid_argument);
   CHECK_THROWS_WITH(attn::layer_norm(x, wrong, right),
                     Contains("[layer_norm]") && Contains("2×3×4") && Contains("gain is 5"));
   CHECK_THROWS_WITH(attn::layer_norm(x, right, wrong), Contains("2×3×4") && Contains("bias is 5"));
 }
 
-TEMPLATE_TEST_CASE("standardised rows are what layer norm gives before gain and bias", "[layer_norm]", float,
-                   double) {
-  const auto x = random_tensor<TestType, 3>({2, 3, 5}, 1);
-  const Tensor<TestType, 1> gain = {2, -1, 0.5, 0, 4}, bias = {1, 2, 3, 4, 5};
-  const Tensor<TestType, 3> expected = attn::standardize(x) * gain + bias;
+TEST_CASE("standardised rows are what layer norm gives before gain and bias", "[layer_norm]") {
+  const auto x = random_tensor<3>({2, 3, 5}, 1);
+  const Tensor<1> gain = {2, -1, 0.5, 0, 4}, bias = {1, 2, 3, 4, 5};
+  const Tensor<3> expected = attn::standardize(x) * gain + bias;
   CHECK(attn::max_abs_difference(attn::layer_norm(x, gain, bias), expected) <= 1e-6);
 }
 
-TEMPLATE_TEST_CASE("standardised rows have mean 0 and variance 1, and rows that do not are noticed",
-                   "[layer_norm]", float, double) {
-  const double rounding = std::is_same_v<TestType, double> ? 1e-14 : 1e-6;
-  const auto x = random_tensor<TestType, 3>({2, 3, 16}, 1);
+TEST_CASE("standardised rows have mean 0 and variance 1, and rows that do not are noticed", "[layer_norm]") {
+  const double rounding = std::is_same_v<double, double> ? 1e-14 : 1e-6;
+  const auto x = random_tensor<3>({2, 3, 16}, 1);
   const auto standardized = attn::standardize(x);
   CHECK(attn::standardization_deviation(standardized, x) <= rounding);
 
-  const Tensor<TestType, 3> shifted = standardized + TestType{0.125};
+  const Tensor<3> shifted = standardized + double{0.125};
   CHECK(attn::standardization_deviation(shifted, x) == Approx(0.125).epsilon(1e-3));
-  const Tensor<TestType, 3> by_d_minus_1 = standardized * static_cast<TestType>(std::sqrt(15.0 / 16.0));
+  const Tensor<3> by_d_minus_1 = standardized * static_cast<double>(std::sqrt(15.0 / 16.0));
   CHECK(attn::standardization_deviation(by_d_minus_1, x) == Approx(1.0 / 16.0).epsilon(1e-3));
   auto one_row = standardized;
-  one_row(1, 2, 3) = std::numeric_limits<TestType>::quiet_NaN();
+  one_row(1, 2, 3) = std::numeric_limits<double>::quiet_NaN();
   CHECK(std::isnan(attn::standardization_deviation(one_row, x)));
 }
 
 TEST_CASE("a row of one number or of equal numbers has nothing to standardise", "[layer_norm]") {
-  for (const Tensor<double, 3>& x : {Tensor<double, 3>{{{3}}}, Tensor<double, 3>{{{7, 7, 7}}}}) {
+  for (const Tensor<3>& x : {Tensor<3>{{{3}}}, Tensor<3>{{{7, 7, 7}}}}) {
     CHECK(attn::max_abs(attn::standardize(x)) == 0.0);
     CHECK(attn::standardization_deviation(attn::standardize(x), x) == 0.0);
   }
-  const Tensor<double, 3> x = {{{1, 2}}}, other = {{{1}}};
+  const Tensor<3> x = {{{1, 2}}}, other = {{{1}}};
   CHECK_THROWS_AS(attn::standardization_deviation(other, x), std::invalid_argument);
 }
 
 TEST_CASE("layer norm magnifies a row whose numbers are nearly equal", "[layer_norm]") {
-  CHECK(attn::magnification(Tensor<double, 3>{{{-2, 2}, {-5, 5}}}) == Approx(0.5));
-  CHECK(attn::magnification(Tensor<double, 3>{{{-2, 2}, {7, 7}}}) == Approx(1.0 / std::sqrt(1e-5)));
+  CHECK(attn::magnification(Tensor<3>{{{-2, 2}, {-5, 5}}}) == Approx(0.5));
+  CHECK(attn::magnification(Tensor<3>{{{-2, 2}, {7, 7}}}) == Approx(1.0 / std::sqrt(1e-5)));
 }

@@ -16,20 +16,20 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-Tensor<double, 1> uniform(std::size_t n) {
+Tensor<1> uniform(std::size_t n) {
   return xt::ones<double>({n}) / static_cast<double>(n);
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the largest magnitude may belong to a negative number", "[measure]", float, double) {
-  CHECK(attn::max_abs(Tensor<TestType, 2>{{1, -3}, {2, 0}}) == 3.0);
-  CHECK(attn::max_abs(Tensor<TestType, 1>::from_shape({0})) == 0.0);
-  CHECK(attn::max_abs(Tensor<TestType, 1>{1, -std::numeric_limits<TestType>::infinity()}) == infinity);
+TEST_CASE("the largest magnitude may belong to a negative number", "[measure]") {
+  CHECK(attn::max_abs(Tensor<2>{{1, -3}, {2, 0}}) == 3.0);
+  CHECK(attn::max_abs(Tensor<1>::from_shape({0})) == 0.0);
+  CHECK(attn::max_abs(Tensor<1>{1, -std::numeric_limits<double>::infinity()}) == infinity);
 }
 
-TEMPLATE_TEST_CASE("the largest difference is found wherever it is", "[measure]", float, double) {
-  const auto x = random_tensor<TestType, 4>({2, 2, 2, 2}, 1);
+TEST_CASE("the largest difference is found wherever it is", "[measure]") {
+  const auto x = random_tensor<4>({2, 2, 2, 2}, 1);
   CHECK(attn::max_abs_difference(x, x) == 0.0);
   for (std::size_t i = 0; i < x.size(); ++i) {
     auto y = x;
@@ -40,15 +40,15 @@ TEMPLATE_TEST_CASE("the largest difference is found wherever it is", "[measure]"
 }
 
 TEST_CASE("equal infinities do not differ, unequal ones do without end", "[measure]") {
-  const Tensor<double, 1> x = {-infinity, infinity, 1.0};
+  const Tensor<1> x = {-infinity, infinity, 1.0};
   CHECK(attn::max_abs_difference(x, x) == 0.0);
   CHECK(attn::max_abs_difference(x, {infinity, infinity, 1.0}) == infinity);
   CHECK(attn::max_abs_difference(x, {-infinity, 0.0, 1.0}) == infinity);
 }
 
 TEST_CASE("a NaN is never lost in a maximum", "[measure]") {
-  const Tensor<double, 1> zeros = {0.0, 0.0, 0.0};
-  Tensor<double, 1> x = {1.0, infinity, 2.0};
+  const Tensor<1> zeros = {0.0, 0.0, 0.0};
+  Tensor<1> x = {1.0, infinity, 2.0};
   x(GENERATE(0U, 1U, 2U)) = not_a_number;
   CHECK(std::isnan(attn::max_abs(x)));
   CHECK(std::isnan(attn::max_abs_difference(x, zeros)));
@@ -70,44 +70,44 @@ TEST_CASE("of several measurements the largest counts, or NaN wherever it stands
 TEST_CASE("a difference of two shapes is refused with both", "[measure]") {
   CHECK_THROWS_AS(attn::max_abs_difference(uniform(2), uniform(3)), std::invalid_argument);
   CHECK_THROWS_WITH(
-      attn::max_abs_difference(random_tensor<double, 2>({2, 3}, 1), random_tensor<double, 2>({3, 2}, 1)),
+      attn::max_abs_difference(random_tensor<2>({2, 3}, 1), random_tensor<2>({3, 2}, 1)),
       Contains("2×3") && Contains("3×2"));
 }
 
-TEMPLATE_TEST_CASE("row sums are judged row by row, rows of zeros left out", "[measure]", float, double) {
-  const auto half = TestType(0.5);
-  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {0, 0}}) == 0.0);
-  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {half, 0}, {1, TestType(0.25)}}) == 0.5);
-  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{half, half}, {half, half}}) == 0.0);
-  CHECK(attn::row_sum_deviation(Tensor<TestType, 2>{{1, -1}}) == 1.0);
+TEST_CASE("row sums are judged row by row, rows of zeros left out", "[measure]") {
+  const auto half = double(0.5);
+  CHECK(attn::row_sum_deviation(Tensor<2>{{half, half}, {0, 0}}) == 0.0);
+  CHECK(attn::row_sum_deviation(Tensor<2>{{half, half}, {half, 0}, {1, double(0.25)}}) == 0.5);
+  CHECK(attn::row_sum_deviation(Tensor<2>{{half, half}, {half, half}}) == 0.0);
+  CHECK(attn::row_sum_deviation(Tensor<2>{{1, -1}}) == 1.0);
 }
 
-TEMPLATE_TEST_CASE("under a mask every row that may see a key must sum to 1", "[measure]", float, double) {
-  const auto half = TestType(0.5);
-  const Tensor<bool, 3> mask = {{{true, true}, {false, false}}, {{true, false}, {true, false}}};
-  const Tensor<TestType, 3> good = {{{half, half}, {0, 0}}, {{1, 0}, {1, 0}}};
+TEST_CASE("under a mask every row that may see a key must sum to 1", "[measure]") {
+  const auto half = double(0.5);
+  const Mask<3> mask = {{{true, true}, {false, false}}, {{true, false}, {true, false}}};
+  const Tensor<3> good = {{{half, half}, {0, 0}}, {{1, 0}, {1, 0}}};
   CHECK(attn::row_sum_deviation(good, mask) == 0.0);
-  CHECK(attn::row_sum_deviation(Tensor<TestType, 3>{{{half, half}, {0, 0}}, {{1, 0}, {0, 0}}}, mask) == 1.0);
-  CHECK(attn::row_sum_deviation(Tensor<TestType, 3>{{{half, half}, {7, 0}}, {{1, 0}, {1, 0}}}, mask) == 0.0);
+  CHECK(attn::row_sum_deviation(Tensor<3>{{{half, half}, {0, 0}}, {{1, 0}, {0, 0}}}, mask) == 1.0);
+  CHECK(attn::row_sum_deviation(Tensor<3>{{{half, half}, {7, 0}}, {{1, 0}, {1, 0}}}, mask) == 0.0);
   auto broken = good;
-  broken(1, 0, 1) = std::numeric_limits<TestType>::quiet_NaN();
+  broken(1, 0, 1) = std::numeric_limits<double>::quiet_NaN();
   CHECK(std::isnan(attn::row_sum_deviation(broken, mask)));
 }
 
-TEMPLATE_TEST_CASE("a weight that a hidden key has is found", "[measure]", float, double) {
-  const Tensor<bool, 3> mask = {{{true, false}}, {{false, true}}};
-  Tensor<TestType, 3> weights = {{{1, 0}}, {{0, 1}}};
+TEST_CASE("a weight that a hidden key has is found", "[measure]") {
+  const Mask<3> mask = {{{true, false}}, {{false, true}}};
+  Tensor<3> weights = {{{1, 0}}, {{0, 1}}};
   CHECK(attn::largest_hidden_weight(weights, mask) == 0.0);
-  weights(1, 0, 0) = TestType(-0.25);
+  weights(1, 0, 0) = double(-0.25);
   CHECK(attn::largest_hidden_weight(weights, mask) == 0.25);
-  weights(0, 0, 1) = std::numeric_limits<TestType>::quiet_NaN();
+  weights(0, 0, 1) = std::numeric_limits<double>::quiet_NaN();
   CHECK(std::isnan(attn::largest_hidden_weight(weights, mask)));
-  CHECK(attn::largest_hidden_weight(weights, Tensor<bool, 3>{{{true, true}}, {{true, true}}}) == 0.0);
+  CHECK(attn::largest_hidden_weight(weights, Mask<3>{{{true, true}}, {{true, true}}}) == 0.0);
 }
 
 TEST_CASE("weights and a mask of two shapes are refused with both", "[measure]") {
-  const auto weights = random_tensor<double, 3>({2, 3, 4}, 1);
-  const auto mask = Tensor<bool, 3>::from_shape({2, 3, 5});
+  const auto weights = random_tensor<3>({2, 3, 4}, 1);
+  const auto mask = Mask<3>::from_shape({2, 3, 5});
   CHECK_THROWS_WITH(attn::row_sum_deviation(weights, mask), Contains("2×3×4") && Contains("2×3×5"));
   CHECK_THROWS_WITH(attn::largest_hidden_weight(weights, mask), Contains("2×3×4") && Contains("2×3×5"));
 }
@@ -115,26 +115,26 @@ TEST_CASE("weights and a mask of two shapes are refused with both", "[measure]")
 TEST_CASE("uniform weights have entropy ln n, a single one has none", "[measure]") {
   const std::size_t n = GENERATE(1, 2, 7, 100);
   CHECK(attn::mean_entropy(uniform(n)) == Approx(std::log(static_cast<double>(n))).margin(1e-14));
-  CHECK(attn::mean_entropy(Tensor<double, 1>{0.0, 1.0, 0.0}) == 0.0);
+  CHECK(attn::mean_entropy(Tensor<1>{0.0, 1.0, 0.0}) == 0.0);
 }
 
-TEMPLATE_TEST_CASE("what is said of rows is averaged over all of them", "[measure]", float, double) {
-  const auto half = TestType(0.5);
-  const Tensor<TestType, 3> weights = {{{half, half}, {0, 1}}, {{1, 0}, {half, half}}};
+TEST_CASE("what is said of rows is averaged over all of them", "[measure]") {
+  const auto half = double(0.5);
+  const Tensor<3> weights = {{{half, half}, {0, 1}}, {{1, 0}, {half, half}}};
   CHECK(attn::mean_entropy(weights) == Approx(std::log(2.0) / 2));
   CHECK(attn::mean_max_weight(weights) == 0.75);
   CHECK(attn::mean_jacobian_norm(weights) == 0.25);
 }
 
 TEST_CASE("a tensor without rows has means of 0", "[measure]") {
-  const auto empty = Tensor<double, 2>::from_shape({0, 3});
+  const auto empty = Tensor<2>::from_shape({0, 3});
   CHECK(attn::mean_entropy(empty) == 0.0);
   CHECK(attn::mean_max_weight(empty) == 0.0);
   CHECK(attn::mean_jacobian_norm(empty) == 0.0);
 }
 
 TEST_CASE("the Jacobian's norm follows from its definition", "[measure]") {
-  const auto weights = attn::softmax(random_tensor<double, 1>({6}, 1));
+  const auto weights = attn::softmax(random_tensor<1>({6}, 1));
   double sum_of_squares = 0.0;
   for (std::size_t i = 0; i < 6; ++i)
     for (std::size_t j = 0; j < 6; ++j) {
@@ -146,12 +146,12 @@ TEST_CASE("the Jacobian's norm follows from its definition", "[measure]") {
 }
 
 TEST_CASE("the Jacobian of nearly saturated weights is small but not lost", "[measure]") {
-  CHECK(attn::mean_jacobian_norm(Tensor<double, 1>{1.0, 0.0}) == 0.0);
-  CHECK(attn::mean_jacobian_norm(Tensor<double, 1>{1.0 - 0x1p-40, 0x1p-40}) == Approx(0x1p-39).epsilon(1e-9));
+  CHECK(attn::mean_jacobian_norm(Tensor<1>{1.0, 0.0}) == 0.0);
+  CHECK(attn::mean_jacobian_norm(Tensor<1>{1.0 - 0x1p-40, 0x1p-40}) == Approx(0x1p-39).epsilon(1e-9));
 }
 
-TEMPLATE_TEST_CASE("products are summed in float64", "[measure]", float, double) {
-  const Tensor<TestType, 2> x = {{3, 4097}, {0, -1}}, y = {{2, 4097}, {5, 7}};
+TEST_CASE("products are summed in float64", "[measure]") {
+  const Tensor<2> x = {{3, 4097}, {0, -1}}, y = {{2, 4097}, {5, 7}};
   CHECK(attn::sum_of_products(x, y) == 6.0 + 4097.0 * 4097.0 - 7.0);
-  CHECK_THROWS_AS(attn::sum_of_products(x, Tensor<TestType, 2>{{1, 2}}), std::invalid_argument);
+  CHECK_THROWS_AS(attn::sum_of_products(x, Tensor<2>{{1, 2}}), std::invalid_argument);
 }

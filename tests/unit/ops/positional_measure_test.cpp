@@ -21,23 +21,23 @@ constexpr double rounding = 1e-12;
 
 const attn::RowOrder exchanged = {{0, 4, 2, 3, 1}};
 
-Tensor<double, 3> sentence() {
-  return random_tensor<double, 3>({1, 5, 4}, 1);
+Tensor<3> sentence() {
+  return random_tensor<3>({1, 5, 4}, 1);
 }
 
-Tensor<double, 4> plain(const Tensor<double, 3>& X) {
+Tensor<4> plain(const Tensor<3>& X) {
   return attn::split_heads(attn::matmul(X, attn::transpose(X)), 1);
 }
 
-Tensor<double, 4> rotary(const Tensor<double, 3>& X) {
+Tensor<4> rotary(const Tensor<3>& X) {
   return attn::split_heads(attn::rotary_scores(X, X, Pairing::adjacent).scores, 1);
 }
 
-Tensor<double, 4> sinusoidal(const Tensor<double, 3>& X) {
+Tensor<4> sinusoidal(const Tensor<3>& X) {
   return plain(attn::add_positions(X, attn::sinusoidal_encoding<double>(X.shape(1), X.shape(2)).encoding));
 }
 
-Tensor<double, 4> alibi(const Tensor<double, 3>& X) {
+Tensor<4> alibi(const Tensor<3>& X) {
   return attn::add_bias(attn::matmul(X, attn::transpose(X)), attn::alibi_bias<double>(2, X.shape(1)).bias);
 }
 
@@ -68,12 +68,12 @@ TEST_CASE("scores that depend on the distance do not change further on, others d
 
 TEST_CASE("rotating only the queries, or by a wrong pairing, breaks the dependence on the distance",
           "[positional]") {
-  const auto turned = [](const Tensor<double, 3>& X, Pairing of_queries, Pairing of_keys) {
+  const auto turned = [](const Tensor<3>& X, Pairing of_queries, Pairing of_keys) {
     const auto Q = attn::rotary_scores(X, X, of_queries).Q_rotated;
     const auto K = attn::rotary_scores(X, X, of_keys).K_rotated;
     return attn::split_heads(attn::matmul(Q, attn::transpose(K)), 1);
   };
-  const auto queries_only = [](const Tensor<double, 3>& X) {
+  const auto queries_only = [](const Tensor<3>& X) {
     const auto Q = attn::rotary_scores(X, X, Pairing::adjacent).Q_rotated;
     return attn::split_heads(attn::matmul(Q, attn::transpose(X)), 1);
   };
@@ -86,18 +86,17 @@ TEST_CASE("rotating only the queries, or by a wrong pairing, breaks the dependen
   CHECK(attn::change_by_moving(queries_only(X), queries_only(twice)) > 0.01);
 }
 
-TEMPLATE_TEST_CASE("a sinusoidal encoding moves by a rotation, a wrong one does not", "[positional]", float,
-                   double) {
-  const double tolerance = std::is_same_v<TestType, double> ? 1e-13 : 1e-6;
-  const auto encoding = attn::sinusoidal_encoding<TestType>(7, 6).encoding;
-  const auto longer = attn::sinusoidal_encoding<TestType>(14, 6).encoding;
+TEST_CASE("a sinusoidal encoding moves by a rotation, a wrong one does not", "[positional]") {
+  const double tolerance = std::is_same_v<double, double> ? 1e-13 : 1e-6;
+  const auto encoding = attn::sinusoidal_encoding(7, 6).encoding;
+  const auto longer = attn::sinusoidal_encoding(14, 6).encoding;
   for (const std::size_t k : {0, 1, 7})
     CHECK(attn::deviation_from_rotation(encoding, longer, k) <= tolerance);
 
   auto one_wrong = encoding;
-  one_wrong(3, 2) += TestType{0.25};
+  one_wrong(3, 2) += double{0.25};
   CHECK(attn::deviation_from_rotation(one_wrong, longer, 1) > 0.2);
-  const auto drawn = random_tensor<TestType, 2>({14, 6}, 1);
+  const auto drawn = random_tensor<2>({14, 6}, 1);
   CHECK(attn::deviation_from_rotation(attn::rows(drawn, 0, 7), drawn, 1) > 0.1);
 }
 
@@ -105,7 +104,7 @@ TEST_CASE("the length of a row changes when the row is stretched, not when it is
   const auto X = sentence();
   const auto turned = attn::rotary_scores(X, X, Pairing::halves).Q_rotated;
   CHECK(attn::change_of_length(X, turned) <= rounding);
-  CHECK(attn::change_of_length(Tensor<double, 3>{{{3, 4}, {1, 0}}}, Tensor<double, 3>{{{3, 4}, {0, 2}}}) ==
+  CHECK(attn::change_of_length(Tensor<3>{{{3, 4}, {1, 0}}}, Tensor<3>{{{3, 4}, {0, 2}}}) ==
         1.0);
 }
 
@@ -114,8 +113,8 @@ TEST_CASE("measures of positions refuse what does not fit with both shapes", "[p
   CHECK_THROWS_WITH(attn::change_by_order(plain(X), plain(attn::rows_twice(X)), exchanged),
                     Contains("[change_by_order]") && Contains("1×1×5×5") && Contains("1×1×10×10"));
   CHECK_THROWS_WITH(attn::change_by_moving(plain(X), plain(X)), Contains("[change_by_moving]"));
-  CHECK_THROWS_WITH(attn::deviation_from_rotation(random_tensor<double, 2>({3, 4}, 1),
-                                                  random_tensor<double, 2>({3, 4}, 1), 1),
+  CHECK_THROWS_WITH(attn::deviation_from_rotation(random_tensor<2>({3, 4}, 1),
+                                                  random_tensor<2>({3, 4}, 1), 1),
                     Contains("[deviation_from_rotation]") && Contains("3×4"));
   CHECK_THROWS_WITH(attn::change_of_length(X, attn::rows_twice(X)), Contains("[change_of_length]"));
 }

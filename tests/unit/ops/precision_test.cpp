@@ -54,16 +54,16 @@ TEST_CASE("the thresholds are the known ones", "[precision]") {
   CHECK(attn::exp_vanishes_below(Precision::float16) == Approx(-25.0 * std::log(2.0)).epsilon(1e-14));
 }
 
-TEMPLATE_TEST_CASE("infinite and NaN elements are counted", "[precision]", float, double) {
-  const auto inf = static_cast<TestType>(infinity), nan = static_cast<TestType>(not_a_number);
-  CHECK(attn::count_non_finite(Tensor<TestType, 2>{{1, 0}, {-2, 3}}) == 0);
-  CHECK(attn::count_non_finite(Tensor<TestType, 2>{{1, inf}, {nan, -inf}}) == 3);
-  CHECK(attn::count_non_finite(Tensor<TestType, 1>{nan, 0}) == 1);
+TEST_CASE("infinite and NaN elements are counted", "[precision]") {
+  const auto inf = static_cast<double>(infinity), nan = static_cast<double>(not_a_number);
+  CHECK(attn::count_non_finite(Tensor<2>{{1, 0}, {-2, 3}}) == 0);
+  CHECK(attn::count_non_finite(Tensor<2>{{1, inf}, {nan, -inf}}) == 3);
+  CHECK(attn::count_non_finite(Tensor<1>{nan, 0}) == 1);
 }
 
 TEST_CASE("an overflow that is not foreseen, or does not come, is counted", "[precision]") {
-  const Tensor<double, 2> scores = {{1.0, 12.0}, {11.0, 11.1}};
-  const auto unforeseen = [&](const Tensor<double, 2>& exponentials) {
+  const Tensor<2> scores = {{1.0, 12.0}, {11.0, 11.1}};
+  const auto unforeseen = [&](const Tensor<2>& exponentials) {
     return attn::count_unforeseen(scores, exponentials, Precision::float16);
   };
   CHECK(unforeseen({{2.7, infinity}, {59872.0, infinity}}) == 0);

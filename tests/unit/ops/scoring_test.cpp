@@ -13,16 +13,15 @@ using fixture::relative_error;
 
 namespace {
 
-template <class T>
-constexpr double rounding = std::is_same_v<T, double> ? 1e-13 : 1e-5;
+constexpr double rounding = std::is_same_v<double, double> ? 1e-13 : 1e-5;
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("scoring functions agree with PyTorch", "[scoring]", float, double) {
-  const auto tolerance = fixture::tolerance<TestType>;
+TEST_CASE("scoring functions agree with PyTorch", "[scoring]") {
+  const auto tolerance = fixture::tolerance;
   for (const auto& one : fixture::cases("scoring")) {
-    const auto matrix = [&](const char* name) { return fixture::tensor<TestType, 2>(one[name]); };
-    const auto vector = [&](const char* name) { return fixture::tensor<TestType, 1>(one[name]); };
+    const auto matrix = [&](const char* name) { return fixture::tensor<2>(one[name]); };
+    const auto vector = [&](const char* name) { return fixture::tensor<1>(one[name]); };
     const auto queries = matrix("queries"), keys = matrix("keys");
 
     CHECK(relative_error(attn::dot_scores(queries, keys), one["dot"]) <= tolerance);
@@ -34,57 +33,56 @@ TEMPLATE_TEST_CASE("scoring functions agree with PyTorch", "[scoring]", float, d
     CHECK(relative_error(additive.scores, one["additive"]) <= tolerance);
 
     const auto concat = attn::concat_scores(queries, keys, matrix("W_c"), vector("v_a"));
-    CHECK((concat.pairs == fixture::tensor<TestType, 3>(one["concat/pairs"])));
+    CHECK((concat.pairs == fixture::tensor<3>(one["concat/pairs"])));
     CHECK(relative_error(concat.hidden, one["concat/hidden"]) <= tolerance);
     CHECK(relative_error(concat.scores, one["concat"]) <= tolerance);
   }
 }
 
-TEMPLATE_TEST_CASE("additive equals concat with the two weights on top of each other", "[scoring]", float,
-                   double) {
-  const auto queries = random_tensor<TestType, 2>({3, 4}, 1), keys = random_tensor<TestType, 2>({5, 4}, 2);
-  const auto W_q = random_tensor<TestType, 2>({4, 6}, 3), W_k = random_tensor<TestType, 2>({4, 6}, 4);
-  const auto v_a = random_tensor<TestType, 1>({6}, 5);
+TEST_CASE("additive equals concat with the two weights on top of each other", "[scoring]") {
+  const auto queries = random_tensor<2>({3, 4}, 1), keys = random_tensor<2>({5, 4}, 2);
+  const auto W_q = random_tensor<2>({4, 6}, 3), W_k = random_tensor<2>({4, 6}, 4);
+  const auto v_a = random_tensor<1>({6}, 5);
   const auto additive = attn::additive_scores(queries, keys, W_q, W_k, v_a);
   const auto concat = attn::concat_scores(queries, keys, attn::stack_rows(W_q, W_k), v_a);
-  CHECK(attn::max_abs_difference(additive.scores, concat.scores) <= rounding<TestType>);
-  CHECK(attn::max_abs_difference(additive.hidden, concat.hidden) <= rounding<TestType>);
+  CHECK(attn::max_abs_difference(additive.scores, concat.scores) <= rounding);
+  CHECK(attn::max_abs_difference(additive.hidden, concat.hidden) <= rounding);
 }
 
-TEMPLATE_TEST_CASE("general with the identity equals dot", "[scoring]", float, double) {
-  const auto queries = random_tensor<TestType, 2>({3, 4}, 1), keys = random_tensor<TestType, 2>({5, 4}, 2);
-  const Tensor<TestType, 2> identity = xt::eye<TestType>(4);
+TEST_CASE("general with the identity equals dot", "[scoring]") {
+  const auto queries = random_tensor<2>({3, 4}, 1), keys = random_tensor<2>({5, 4}, 2);
+  const Tensor<2> identity = xt::eye<double>(4);
   CHECK((attn::general_scores(queries, identity, keys) == attn::dot_scores(queries, keys)));
 }
 
 TEST_CASE("general scores read queries from the left and keys from the right of W_a", "[scoring]") {
-  const Tensor<double, 2> query = {{1.0, 0.0}}, key = {{0.0, 1.0}}, W_a = {{0.0, 7.0}, {3.0, 0.0}};
+  const Tensor<2> query = {{1.0, 0.0}}, key = {{0.0, 1.0}}, W_a = {{0.0, 7.0}, {3.0, 0.0}};
   CHECK(attn::general_scores(query, W_a, key)(0, 0) == 7.0);
 }
 
 TEST_CASE("every query meets every key", "[scoring]") {
-  const Tensor<double, 2> a = {{1, 2}, {3, 4}}, b = {{10, 20}, {30, 40}, {50, 60}};
+  const Tensor<2> a = {{1, 2}, {3, 4}}, b = {{10, 20}, {30, 40}, {50, 60}};
   CHECK((attn::pairwise_sum(a, b) ==
-         Tensor<double, 3>{{{11, 22}, {31, 42}, {51, 62}}, {{13, 24}, {33, 44}, {53, 64}}}));
-  CHECK((attn::pairwise_concat(a, b) == Tensor<double, 3>{{{1, 2, 10, 20}, {1, 2, 30, 40}, {1, 2, 50, 60}},
+         Tensor<3>{{{11, 22}, {31, 42}, {51, 62}}, {{13, 24}, {33, 44}, {53, 64}}}));
+  CHECK((attn::pairwise_concat(a, b) == Tensor<3>{{{1, 2, 10, 20}, {1, 2, 30, 40}, {1, 2, 50, 60}},
                                                           {{3, 4, 10, 20}, {3, 4, 30, 40}, {3, 4, 50, 60}}}));
 }
 
 TEST_CASE("rows are stacked in order, and vectors meet v along the last axis", "[scoring]") {
-  CHECK((attn::stack_rows(Tensor<double, 2>{{1, 2}}, Tensor<double, 2>{{3, 4}, {5, 6}}) ==
-         Tensor<double, 2>{{1, 2}, {3, 4}, {5, 6}}));
+  CHECK((attn::stack_rows(Tensor<2>{{1, 2}}, Tensor<2>{{3, 4}, {5, 6}}) ==
+         Tensor<2>{{1, 2}, {3, 4}, {5, 6}}));
   CHECK(
-      (attn::dot_last_axis(Tensor<double, 3>{{{1, 2}, {3, 4}}}, {10.0, 1.0}) == Tensor<double, 2>{{12, 34}}));
+      (attn::dot_last_axis(Tensor<3>{{{1, 2}, {3, 4}}}, {10.0, 1.0}) == Tensor<2>{{12, 34}}));
 }
 
 TEST_CASE("scoring refuses what does not fit with both shapes", "[scoring]") {
-  const auto a = random_tensor<double, 2>({2, 3}, 1), b = random_tensor<double, 2>({5, 4}, 2);
+  const auto a = random_tensor<2>({2, 3}, 1), b = random_tensor<2>({5, 4}, 2);
   CHECK_THROWS_AS(attn::dot_scores(a, b), std::invalid_argument);
   CHECK_THROWS_WITH(attn::pairwise_sum(a, b),
                     Contains("[pairwise_sum]") && Contains("2×3") && Contains("5×4"));
   CHECK_THROWS_WITH(attn::pairwise_concat(a, b),
                     Contains("[pairwise_concat]") && Contains("2×3") && Contains("5×4"));
   CHECK_THROWS_WITH(attn::stack_rows(a, b), Contains("[stack_rows]") && Contains("2×3") && Contains("5×4"));
-  CHECK_THROWS_WITH(attn::dot_last_axis(random_tensor<double, 3>({2, 3, 4}, 1), {1.0}),
+  CHECK_THROWS_WITH(attn::dot_last_axis(random_tensor<3>({2, 3, 4}, 1), {1.0}),
                     Contains("[dot_last_axis]") && Contains("2×3×4") && Contains("v is 1"));
 }

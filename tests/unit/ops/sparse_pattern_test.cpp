@@ -13,7 +13,7 @@ using Catch::Contains;
 namespace {
 
 /// "1100" for each row.
-std::vector<std::string> rows_of(const Tensor<bool, 2>& mask) {
+std::vector<std::string> rows_of(const Mask<2>& mask) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < mask.shape(0); ++i) {
     rows.emplace_back();

@@ -4,10 +4,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "trace/json/json_writer.hpp"
-#include "trace/filter.hpp"
-#include "trace/trace.hpp"
 #include "tests/unit/schema.hpp"
+#include "trace/filter.hpp"
+#include "trace/json/json_writer.hpp"
+#include "trace/trace.hpp"
 
 using attn::Tensor;
 using nlohmann::json;
@@ -88,6 +88,10 @@ TEST_CASE("Numbers are the shortest that read back the same in their dtype") {
   CHECK(data_text<double>({0.1, 1.0 / 3.0, 1e300, 5e-324, 2.0}) ==
         "[0.1,0.3333333333333333,1e+300,5e-324,2]");
   CHECK(data_text<float>({0.1F, 1.0F / 3.0F, 16777216.0F}) == "[0.1,0.33333334,16777216]");
+  CHECK(data_text<float>({1e5F, 123456792.0F, 1e-4F, 2e-5F, 3.4028235e38F}) ==
+        "[1e+05,123456792,1e-04,2e-05,3.4028235e+38]");
+  CHECK(data_text<double>({1e5, 123456.0, 1.2e7, 0.0003, -0.00031, 9007199254740993.0, 2.5e22}) ==
+        "[1e+05,123456,1.2e+07,3e-04,-0.00031,9007199254740992,2.5e+22]");
   CHECK(data_text<std::int64_t>({std::numeric_limits<std::int64_t>::min(), 9007199254740993}) ==
         "[-9223372036854775808,9007199254740993]");
   CHECK(data_text<bool>({true, false}) == "[true,false]");
@@ -192,7 +196,7 @@ TEST_CASE("The schema rejects what is no trace") {
       {index("X") + "/shape", erased},
       {index("X") + "/axes/1", "row"},
       {index("X") + "/axes/1", "d_model"},
-      {index("X") + "/dtype", "float16"},
+      {index("X") + "/dtype", "float8"},
       {index("X") + "/dtype", erased},
       {index("X") + "/data/0/0/0", "inf"},
       {index("X") + "/data/0/0/0", nullptr},

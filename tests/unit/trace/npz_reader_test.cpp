@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/stored_files.hpp"
 #include "tests/unit/trace/zip_file.hpp"
-#include "tests/unit/temporary_file.hpp"
 
 using Catch::Matchers::StartsWith;
 using Strings = std::vector<std::string>;
@@ -24,10 +24,6 @@ double counted<double>(int i) {
   return 0.25 * i - 1;
 }
 template <>
-float counted<float>(int i) {
-  return 0.25F * static_cast<float>(i) - 1;
-}
-template <>
 std::int64_t counted<std::int64_t>(int i) {
   return i;
 }
@@ -37,10 +33,11 @@ bool counted<bool>(int i) {
 }
 
 template <class T>
-void check_counted(const attn::StoredTrace& trace, const std::string& id, const std::string& stored_dtype) {
+void check_counted(const attn::StoredTrace& trace, const std::string& id, const std::string& stored_dtype,
+                   attn::Dtype dtype = attn::dtype_of<T>()) {
   std::vector<T> expected;
   for (int i = 0; i < 24; ++i) expected.push_back(counted<T>(i));
-  CHECK((elements_of<T>(trace, id) == expected));
+  CHECK((elements_of<T>(trace, id, dtype) == expected));
   CHECK(trace.find(id)->shape == attn::Shape{2, 3, 4});
   CHECK(trace.find(id)->stored_dtype == stored_dtype);
   CHECK_FALSE(trace.find(id)->kind);
@@ -65,8 +62,8 @@ TEST_CASE("arrays of every type are read as NumPy left them, in either byte orde
       check_counted<std::int64_t>(*trace, "i" + size, "int" + bits);
       check_counted<std::int64_t>(*trace, "u" + size, "uint" + bits);
     }
-    check_counted<float>(*trace, "f2", "float16");
-    check_counted<float>(*trace, "f4", "float32");
+    check_counted<double>(*trace, "f2", "float16", attn::Dtype::float16);
+    check_counted<double>(*trace, "f4", "float32", attn::Dtype::float32);
     check_counted<double>(*trace, "f8", "float64");
     check_counted<bool>(*trace, "b1", "bool");
   }
@@ -109,21 +106,23 @@ TEST_CASE("an empty array has somewhere to point to") {
 
 TEST_CASE("infinities, NaN, -0 and the ends of each float type are kept") {
   const auto trace = attn::open_trace(fixture("special"));
-  const auto check = [&](auto largest, const std::string& id, double max, double tiny, double subnormal) {
-    using T = decltype(largest);
-    const auto read = elements_of<T>(*trace, id);
-    CHECK(read[0] == std::numeric_limits<T>::infinity());
-    CHECK(read[1] == -std::numeric_limits<T>::infinity());
+  const auto check = [&](attn::Dtype dtype, const std::string& id, double max, double tiny,
+                         double subnormal) {
+    const auto read = elements_of<double>(*trace, id, dtype);
+    CHECK(read[0] == std::numeric_limits<double>::infinity());
+    CHECK(read[1] == -std::numeric_limits<double>::infinity());
     CHECK(std::isnan(read[2]));
     CHECK((read[3] == 0 && std::signbit(read[3])));
     CHECK(std::vector<double>(read.begin() + 4, read.begin() + 8) ==
           std::vector<double>{max, -max, tiny, subnormal});
   };
-  check(1.0F, "f2", 65504, std::ldexp(1, -14), std::ldexp(1, -24));
-  check(1.0F, "f4", std::numeric_limits<float>::max(), std::ldexp(1, -126), std::ldexp(1, -149));
-  check(1.0, "f8", std::numeric_limits<double>::max(), std::ldexp(1, -1022), std::ldexp(1, -1074));
+  check(attn::Dtype::float16, "f2", 65504, std::ldexp(1, -14), std::ldexp(1, -24));
+  check(attn::Dtype::float32, "f4", std::numeric_limits<float>::max(), std::ldexp(1, -126),
+        std::ldexp(1, -149));
+  check(attn::Dtype::float64, "f8", std::numeric_limits<double>::max(), std::ldexp(1, -1022),
+        std::ldexp(1, -1074));
   CHECK(elements_of<double>(*trace, "f8")[8] == 1.0 / 3);
-  CHECK(elements_of<float>(*trace, "f4")[8] == 1.0F / 3);
+  CHECK(elements_of<double>(*trace, "f4", attn::Dtype::float32)[8] == static_cast<double>(1.0F / 3));
 }
 
 TEST_CASE("whole numbers are read up to the ends of int64") {

@@ -11,13 +11,14 @@
 /// Reading what is stored, for tests.
 namespace stored {
 
-/// The elements of one tensor of a file, which have to be of type T.
+/// The elements of one tensor of a file, which have to be of that type.
 template <class T>
-std::vector<T> elements_of(const attn::StoredTrace& trace, const std::string& id) {
+std::vector<T> elements_of(const attn::StoredTrace& trace, const std::string& id,
+                           attn::Dtype dtype = attn::dtype_of<T>()) {
   INFO(id);
   const auto* tensor = trace.find(id);
   REQUIRE(tensor != nullptr);
-  REQUIRE(tensor->dtype == attn::dtype_of<T>());
+  REQUIRE(tensor->dtype == dtype);
   const auto read = trace.read(static_cast<std::size_t>(tensor - trace.tensors().data()));
   const auto* elements = static_cast<const T*>(read.view().data);
   return std::vector<T>(elements, elements + attn::element_count(read.shape()));

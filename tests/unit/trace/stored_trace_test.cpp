@@ -7,12 +7,12 @@
 #include <cstring>
 #include <limits>
 
+#include "tests/unit/temporary_file.hpp"
+#include "tests/unit/trace/stored_files.hpp"
+#include "trace/json/json_writer.hpp"
 #include "trace/npz/npz_writer.hpp"
 #include "trace/recorder.hpp"
 #include "trace/safetensors/safetensors_writer.hpp"
-#include "trace/json/json_writer.hpp"
-#include "tests/unit/trace/stored_files.hpp"
-#include "tests/unit/temporary_file.hpp"
 
 using Catch::Matchers::StartsWith;
 using Strings = std::vector<std::string>;
@@ -25,7 +25,10 @@ const attn::Header header{"sdpa", "attention", {{"seed", std::int64_t{42}}, {"se
 /// Sends a few events to a sink: tensors of every type among others.
 void run_into(attn::Sink& sink) {
   const attn::Tensor<double, 2> doubles{{0.1, -0.0}, {-std::numeric_limits<double>::infinity(), 3}};
-  const attn::Tensor<float, 1> floats{0.1F, std::copysign(std::numeric_limits<float>::quiet_NaN(), -1.0F)};
+  const double negative_nan = std::copysign(std::numeric_limits<double>::quiet_NaN(), -1.0);
+  const double halves[] = {0.0999755859375, negative_nan, 65504.0, 0x1p-24},
+               brains[] = {0.10009765625, negative_nan, 0x1.FEp127, 0x1p-133};
+  const double floats[] = {static_cast<double>(0.1F), negative_nan};
   const attn::Tensor<bool, 1> bools{true, false, true};
   const auto lengths = attn::Tensor<std::int64_t, 1>::from_shape({0});
   const double scalar = 0.5;
@@ -37,8 +40,18 @@ void run_into(attn::Sink& sink) {
                 .labels = {{}, {{{"猫", "\""}, {"x", "y"}}}}});
   sink.receive({.kind = attn::Kind::step,
                 .id = "floats",
-                .tensor = attn::view_of(floats),
+                .tensor = attn::TensorView{attn::Dtype::float32, {2}, floats},
                 .axes = {"head·d_v"},
+                .labels = {{}}});
+  sink.receive({.kind = attn::Kind::step,
+                .id = "halves",
+                .tensor = attn::TensorView{attn::Dtype::float16, {4}, halves},
+                .axes = {"d_v"},
+                .labels = {{}}});
+  sink.receive({.kind = attn::Kind::step,
+                .id = "brains",
+                .tensor = attn::TensorView{attn::Dtype::bfloat16, {4}, brains},
+                .axes = {"d_v"},
                 .labels = {{}}});
   sink.receive({.kind = attn::Kind::step,
                 .id = "bools",
@@ -67,12 +80,20 @@ void check_trace(const attn::StoredTrace& trace) {
   CHECK(trace.header().lesson == "sdpa");
   CHECK(trace.header().title == "attention");
   CHECK((trace.header().config == header.config));
-  CHECK(stored::ids_of(trace) == Strings{"a/doubles", "floats", "bools", "lengths", "scalar"});
+  CHECK(stored::ids_of(trace) ==
+        Strings{"a/doubles", "floats", "halves", "brains", "bools", "lengths", "scalar"});
   const auto doubles = elements_of<double>(trace, "a/doubles");
   CHECK(doubles == std::vector<double>{0.1, 0, -std::numeric_limits<double>::infinity(), 3});
   CHECK(std::signbit(doubles[1]));
-  CHECK(elements_of<float>(trace, "floats")[0] == 0.1F);
-  CHECK(std::isnan(elements_of<float>(trace, "floats")[1]));
+  const auto floats = elements_of<double>(trace, "floats", attn::Dtype::float32);
+  CHECK(floats[0] == static_cast<double>(0.1F));
+  CHECK(std::isnan(floats[1]));
+  const auto halves = elements_of<double>(trace, "halves", attn::Dtype::float16);
+  CHECK((halves[0] == 0.0999755859375 && std::isnan(halves[1]) && halves[2] == 65504.0 &&
+         halves[3] == 0x1p-24));
+  const auto brains = elements_of<double>(trace, "brains", trace.find("brains")->dtype);
+  CHECK((brains[0] == 0.10009765625 && std::isnan(brains[1]) && brains[2] == 0x1.FEp127 &&
+         brains[3] == 0x1p-133));
   CHECK((elements_of<bool>(trace, "bools") == std::vector<bool>{true, false, true}));
   CHECK(trace.find("bools")->stored_dtype == "bool");
   CHECK(elements_of<std::int64_t>(trace, "lengths").empty());
@@ -142,7 +163,7 @@ TEST_CASE("labels that a comment has no room for are left out") {
 TEST_CASE("an AnyTensor owns as many elements as its shape asks for") {
   CHECK(attn::AnyTensor(attn::Dtype::int64, {2, 3}).view().at(5) == 0);
   CHECK(attn::AnyTensor(attn::Dtype::boolean, {0, 3}).view().data != nullptr);
-  CHECK(attn::AnyTensor(attn::Dtype::float32, {2}, std::vector<std::byte>(8)).view().at(1) == 0);
+  CHECK(attn::AnyTensor(attn::Dtype::float32, {2}, std::vector<std::byte>(16)).view().at(1) == 0);
   CHECK_THROWS_AS(attn::AnyTensor(attn::Dtype::float32, {2}, std::vector<std::byte>(7)),
                   std::invalid_argument);
   CHECK_THROWS_AS(attn::AnyTensor(attn::TensorView{attn::Dtype::float64, {2}, nullptr}),

@@ -14,32 +14,31 @@ using Catch::Contains;
 namespace {
 
 /// [layer×d×d] of unit matrices.
-template <class T>
-Tensor<T, 3> unit_layers(std::size_t layers, std::size_t d) {
-  Tensor<T, 3> Z = xt::zeros<T>({layers, d, d});
+Tensor<3> unit_layers(std::size_t layers, std::size_t d) {
+  Tensor<3> Z = xt::zeros<double>({layers, d, d});
   for (std::size_t l = 0; l < layers; ++l)
-    for (std::size_t i = 0; i < d; ++i) Z(l, i, i) = T{1};
+    for (std::size_t i = 0; i < d; ++i) Z(l, i, i) = double{1};
   return Z;
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the variance is followed from layer to layer", "[initialisation]", float, double) {
-  const Tensor<TestType, 2> x = {{1, -1}, {3, 1}};
-  const auto followed = attn::variance_through_layers(x, unit_layers<TestType>(2, 2), 2.0, Between::nothing);
-  CHECK((followed.variance == Tensor<TestType, 1>{3, 12, 48}));
+TEST_CASE("the variance is followed from layer to layer", "[initialisation]") {
+  const Tensor<2> x = {{1, -1}, {3, 1}};
+  const auto followed = attn::variance_through_layers(x, unit_layers(2, 2), 2.0, Between::nothing);
+  CHECK((followed.variance == Tensor<1>{3, 12, 48}));
 }
 
-TEMPLATE_TEST_CASE("ReLU acts between the layers, not before the first", "[initialisation]", float, double) {
-  const Tensor<TestType, 2> x = {{1, -1}, {3, 1}};
-  const auto followed = attn::variance_through_layers(x, unit_layers<TestType>(2, 2), 1.0, Between::relu);
-  CHECK((followed.variance == Tensor<TestType, 1>{3, 3, TestType(2.75)}));
+TEST_CASE("ReLU acts between the layers, not before the first", "[initialisation]") {
+  const Tensor<2> x = {{1, -1}, {3, 1}};
+  const auto followed = attn::variance_through_layers(x, unit_layers(2, 2), 1.0, Between::relu);
+  CHECK((followed.variance == Tensor<1>{3, 3, double(2.75)}));
 }
 
 TEST_CASE("Xavier keeps the variance, He doubles it and keeps it with ReLU", "[initialisation]") {
   const std::size_t d = 200, layers = 4;
-  const auto x = random_tensor<double, 2>({100, d}, 1);
-  const auto Z = random_tensor<double, 3>({layers, d, d}, 2);
+  const auto x = random_tensor<2>({100, d}, 1);
+  const auto Z = random_tensor<3>({layers, d, d}, 2);
   const double xavier = 1.0 / std::sqrt(static_cast<double>(d)), he = std::sqrt(2.0) * xavier;
   const auto last = [&](double s, Between between) {
     const auto variance = attn::variance_through_layers(x, Z, s, between).variance;
@@ -55,10 +54,10 @@ TEST_CASE("the standard error is how far the ratio strays when weights are drawn
           "[initialisation]") {
   const std::size_t d = 12, draws = 4000;
   const double s = 1.0 / std::sqrt(static_cast<double>(d));
-  const auto x = random_tensor<double, 2>({5, d}, 1);
+  const auto x = random_tensor<2>({5, d}, 1);
   double sum = 0.0, sum_of_squares = 0.0, standard_error = 0.0;
   for (unsigned draw = 0; draw < draws; ++draw) {
-    const auto followed = attn::variance_through_layers(x, random_tensor<double, 3>({1, d, d}, 100 + draw), s,
+    const auto followed = attn::variance_through_layers(x, random_tensor<3>({1, d, d}, 100 + draw), s,
                                                         Between::nothing);
     const double ratio = followed.variance(1) / followed.variance(0);
     sum += ratio;
@@ -82,7 +81,7 @@ TEST_CASE("a variance that strays is noticed in standard errors", "[initialisati
 }
 
 TEST_CASE("layers of another width are refused with both shapes", "[initialisation]") {
-  const auto x = random_tensor<double, 2>({2, 3}, 1);
+  const auto x = random_tensor<2>({2, 3}, 1);
   CHECK_THROWS_AS(attn::variance_through_layers(x, unit_layers<double>(1, 4), 1.0, Between::nothing),
                   std::invalid_argument);
   CHECK_THROWS_WITH(attn::variance_through_layers(x, unit_layers<double>(1, 4), 1.0, Between::nothing),

@@ -37,11 +37,10 @@ TEST_CASE("a step before the first and an empty warm-up are refused", "[schedule
   CHECK_THROWS_AS(warmup_schedule(1, 64, 0), std::invalid_argument);
 }
 
-TEMPLATE_TEST_CASE("the step of the largest rate is found, also where it is not the warm-up", "[schedule]",
-                   float, double) {
-  const Tensor<std::int64_t, 1> steps = {0, 10, 20, 30};
-  CHECK(attn::step_of_largest(steps, Tensor<TestType, 1>{0, 1, 3, 2}) == 20);
-  CHECK(attn::step_of_largest(steps, Tensor<TestType, 1>{4, 1, 3, 2}) == 0);
-  CHECK(attn::step_of_largest(steps, Tensor<TestType, 1>{1, 2, 2, 2}) == 10);
-  CHECK_THROWS_AS(attn::step_of_largest(steps, Tensor<TestType, 1>{1, 2}), std::invalid_argument);
+TEST_CASE("the step of the largest rate is found, also where it is not the warm-up", "[schedule]") {
+  const Integers<1> steps = {0, 10, 20, 30};
+  CHECK(attn::step_of_largest(steps, Tensor<1>{0, 1, 3, 2}) == 20);
+  CHECK(attn::step_of_largest(steps, Tensor<1>{4, 1, 3, 2}) == 0);
+  CHECK(attn::step_of_largest(steps, Tensor<1>{1, 2, 2, 2}) == 10);
+  CHECK_THROWS_AS(attn::step_of_largest(steps, Tensor<1>{1, 2}), std::invalid_argument);
 }

@@ -1,0 +1,40 @@
+#include "lessons/claims.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+
+namespace lessons {
+
+namespace {
+
+template <std::size_t N>
+Tensor<N> absolute(Tensor<N> x) {
+  std::transform(x.begin(), x.end(), x.begin(), [](double element) { return std::abs(element); });
+  return x;
+}
+
+}  // namespace
+
+attn::Limit rounding(const attn::Trace& trace, double magnitude) {
+  const double exponent = std::ceil(std::log10(std::max(1.0, magnitude)));
+  return attn::at_most(std::pow(10.0, exponent - (trace.dtype() == attn::Dtype::float64 ? 12 : 5)));
+}
+
+attn::Limit roughly_at_most(double bound) {
+  return attn::at_most(std::pow(10.0, std::ceil(std::log10(bound))));
+}
+
+template <std::size_t N>
+double magnitude_of_scores(const Tensor<N>& Q, const Tensor<N>& K, double divisor) {
+  return std::max(1.0, attn::max_abs(attn::matmul(absolute(Q), attn::transpose(absolute(K)))) / divisor);
+}
+
+template double magnitude_of_scores(const Tensor<2>&, const Tensor<2>&, double);
+template double magnitude_of_scores(const Tensor<3>&, const Tensor<3>&, double);
+template double magnitude_of_scores(const Tensor<4>&, const Tensor<4>&, double);
+
+}  // namespace lessons

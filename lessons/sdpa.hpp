@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+/// What scaled dot-product attention goes through. The axes are [batch×query×key] for a single attention and
+/// [batch×head×query×key] for several heads.
+template <std::size_t N>
+struct Attention {
+  Tensor<N> scores;                  ///< Q Kᵀ
+  Tensor<N> scaled;                  ///< scores / (√d_k · temperature)
+  std::optional<Tensor<N>> masked;   ///< −∞ where the mask is false; only with a mask
+  Tensor<N> weights;                 ///< softmax over the keys
+  std::optional<Tensor<N>> dropped;  ///< weights after dropout; only with dropout
+  Tensor<N> output;                  ///< weights V, [batch…×query×d_v]
+
+  /// What the values are mixed with.
+  const Tensor<N>& used_weights() const { return dropped ? *dropped : weights; }
+};
+
+/// Scaled dot-product attention (Vaswani et al. 2017, equation 1) step by step: `scores`, `scaled`, `masked`
+/// with a mask, `weights`, `dropout_mask` and `dropped` with dropout, and the result, which is `output` for a
+/// single attention and `heads` for several heads. Q [batch…×query×d_k], K [batch…×key×d_k], V
+/// [batch…×key×d_v] with as many heads as Q, mask [batch×query×key], true = may be seen. Ranks 3 and 4.
+template <std::size_t N>
+Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
+                                          const Tensor<N>& V, const std::optional<Mask<3>>& mask);
+
+/// `scores` and `scaled`, the two steps with which attention begins.
+template <std::size_t N>
+std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
+
+/// What a single attention starts from.
+struct AttentionInputs {
+  Tensor<3> Q;                  ///< [batch×query×d_k]
+  Tensor<3> K;                  ///< [batch×key×d_k]
+  Tensor<3> V;                  ///< [batch×key×d_v]
+  std::optional<Mask<3>> mask;  ///< [batch×query×key]
+};
+
+/// Labels the queries and keys with the tokens and shows the inputs `lengths`, `Q`, `K`, `V`, each drawn
+/// normal(0, 1) in that order, and `mask`.
+AttentionInputs attention_inputs(Workbench& bench);
+
+/// Elements of these inputs and of the steps from `scores` to `output`.
+double attention_element_count(const Plan& plan);
+
+/// Claims of scaled dot-product attention: rows of weights sum to 1, a shift of all scores of a row changes
+/// nothing, and the fastest kernel that fits gives the same output. They are about attention without dropout.
+template <std::size_t N>
+void claim_attention(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q, const Tensor<N>& K,
+                     const Tensor<N>& V, const std::optional<Mask<3>>& mask);
+
+}  // namespace lessons
