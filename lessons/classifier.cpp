@@ -17,7 +17,7 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/shared/position_pairs.hpp"
 #include "lessons/shared/sublayer_steps.hpp"
 
@@ -43,7 +43,7 @@ Tensor<3> show_encoded(Workbench& bench, const Tensor<3>& X, const Tensor<2>& po
 Tensor<3> show_attention_layer(Workbench& bench, const Named& encoded,
                                const attn::AttentionClassifierWeights& weights,
                                const std::optional<Mask<3>>& mask) {
-  const auto shown = show_multihead(bench, encoded, encoded, weights.attention, mask);
+  const auto shown = multihead_attention(bench, encoded, encoded, {weights.attention.W_Q, weights.attention.W_K, weights.attention.W_V, weights.attention.W_O}, mask);
   bench.trace.claim({.id = "rows-sum-to-1",
                      .claim = "each row of attention/weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
@@ -187,14 +187,14 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
 /// Drawn in the order attention, classes.
 attn::AttentionClassifierWeights draw_weights(Workbench& bench) {
   auto& trace = bench.trace;
-  auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
+  auto [W_Q, W_K, W_V, W_O] = trace.within("attention", [&] { return draw_multihead_weights(bench); });
   auto norm = trace.within("attention", [&] { return norm_weights(bench, "norm"); });
   auto W_class = bench.weight({.id = "W_class",
                                .title = "Scores the classes",
                                .axes = {"d_model", "class"},
                                .note = "Each column is the direction of one class."},
                               bench.d_model(), bench.options.classes.value());
-  return {std::move(attention), std::move(norm), std::move(W_class)};
+  return {{W_Q, W_K, W_V, W_O}, std::move(norm), std::move(W_class)};
 }
 
 void run(Workbench& bench) {

@@ -19,7 +19,7 @@
 #include "lessons/generate/cache_steps.hpp"
 #include "lessons/generate/decoding_steps.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/shared/position_pairs.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
@@ -80,7 +80,7 @@ DecoderModel show_model(Workbench& bench) {
   model.weights.heads = bench.heads();
   model.weights.kv_heads = bench.kv_heads();
   for (std::size_t layer = 0; layer < *bench.options.layers; ++layer)
-    model.weights.layers.push_back(in_layer(bench, layer, [&] { return draw_multihead_weights(bench); }));
+    model.weights.layers.push_back(in_layer(bench, layer, [&]() -> attn::MultiHeadWeights { auto [W_Q, W_K, W_V, W_O] = draw_multihead_weights(bench); return {W_Q, W_K, W_V, W_O}; }));
   model.weights.W_vocabulary = bench.weight({.id = "W_vocabulary",
                                              .title = "Scores the words",
                                              .axes = {"d_model", "vocabulary"},

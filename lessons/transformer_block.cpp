@@ -11,7 +11,7 @@
 #include "attn/ops/measure.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/multihead_steps.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/shared/sublayer_steps.hpp"
 #include "lessons/transformer_block/feed_forward_steps.hpp"
 
@@ -100,7 +100,10 @@ std::optional<attn::Memory> show_memory(Workbench& bench) {
 /// Drawn in the order attention, cross-attention, feed-forward network.
 attn::TransformerBlockWeights draw_weights(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
-  const auto draw_attention = [&] { return draw_multihead_weights(bench); };
+  const auto draw_attention = [&]() -> attn::MultiHeadWeights {
+    auto [W_Q, W_K, W_V, W_O] = draw_multihead_weights(bench);
+    return {W_Q, W_K, W_V, W_O};
+  };
   attn::TransformerBlockWeights weights;
   weights.attention = bench.trace.within("attention", draw_attention);
   if (has_memory) weights.cross = bench.trace.within("cross", draw_attention);
@@ -114,7 +117,7 @@ attn::TransformerBlockWeights draw_weights(Workbench& bench) {
 Named show_attention(Workbench& bench, const std::string& group, const Named& query, const Named& key,
                      const attn::MultiHeadWeights& weights, const std::optional<Mask<3>>& mask) {
   const auto shown =
-      bench.trace.within(group, [&] { return show_multihead(bench, query, key, weights, mask); });
+      bench.trace.within(group, [&] { return multihead_attention(bench, query, key, {weights.W_Q, weights.W_K, weights.W_V, weights.W_O}, mask); });
   bench.trace.claim({.id = group + "/rows-sum-to-1",
                      .claim = "each row of " + group + "/weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
