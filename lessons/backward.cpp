@@ -3,29 +3,28 @@
 /// Sources: Rumelhart, Hinton & Williams 1986, "Learning representations by back-propagating errors"; the
 /// formulas of attention as in Dao et al. 2022, "FlashAttention", appendix B.2.
 
+#include "lessons/backward.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <string>
 
-#include "attn/layers/attention.hpp"
-#include "attn/layers/attention_gradient_check.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "fast/fastest_attention.hpp"
+#include "lessons/backward/gradient_check.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shared/attention_inputs.hpp"
-#include "lessons/shared/attention_steps.hpp"
 
 namespace lessons {
 
 namespace {
 
-Tensor<3> show_d_output(Workbench& bench, const attn::AttentionInputs& in) {
+Tensor<3> draw_d_output(Workbench& bench, const AttentionInputs& in) {
   return bench.normal(
       {.id = "d_output",
        .title = "What comes back from the layers above",
@@ -43,7 +42,7 @@ void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_out
        .from = {"output", "d_output"},
        .note = "The simplest one: each number of the output counts as much as d_output says. For "
                "any other loss with the same d_output all that follows is the same."},
-      static_cast<double>(attn::sum_of_products(output, d_output)));
+      attn::sum_of_products(output, d_output));
 }
 
 void derive_product(attn::Trace& trace) {
@@ -75,10 +74,16 @@ void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
              "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = dⱼ wⱼ − Σₖ dₖ wₖ wⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
 }
 
-/// Back through output = weights V.
-void show_value_gradients(Workbench& bench, const attn::AttentionInputs& in, const Tensor<3>& weights,
-                          const Tensor<3>& d_output, attn::AttentionGradients<3>& shown) {
-  shown.d_V = bench.trace.step(
+}  // namespace
+
+AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& in,
+                                      const Attention<3>& attention, const Tensor<3>& d_output) {
+  auto& trace = bench.trace;
+  AttentionGradients gradients;
+  auto& [d_V, d_weights, d_scaled, d_scores, d_Q, d_K] = gradients;
+
+  derive_product(trace);
+  d_V = trace.step(
       {.id = "d_V",
        .title = "Back to the values",
        .formula = "weightsᵀ d_output",
@@ -88,7 +93,7 @@ void show_value_gradients(Workbench& bench, const attn::AttentionInputs& in, con
            "output = weights V, so V is the B of the rule. Value j went into output i with weight ij; with "
            "the same weight it gets back d_output of query i, and that from all queries together. A value "
            "that nobody looked at gets 0: it learns nothing."},
-      attn::matmul(attn::transpose(weights), d_output));
+      attn::matmul(attn::transpose(attention.weights), d_output));
 
   std::string note =
       "The same product; weights is the A of the rule. A little more of weight ij puts a little more of "
@@ -99,20 +104,18 @@ void show_value_gradients(Workbench& bench, const attn::AttentionInputs& in, con
         " Hidden keys have numbers, too: what L would do if there were a weight. They go no further; the "
         "next "
         "step is 0 for them.";
-  shown.d_weights = bench.trace.step({.id = "d_weights",
-                                      .title = "Back to the weights",
-                                      .formula = "d_output Vᵀ",
-                                      .from = {"d_output", "V"},
-                                      .axes = {"query", "key"},
-                                      .note = note},
-                                     attn::matmul(d_output, attn::transpose(in.V)));
-}
+  d_weights = trace.step({.id = "d_weights",
+                          .title = "Back to the weights",
+                          .formula = "d_output Vᵀ",
+                          .from = {"d_output", "V"},
+                          .axes = {"query", "key"},
+                          .note = note},
+                         attn::matmul(d_output, attn::transpose(in.V)));
 
-/// Back through weights = softmax(scores / divisor).
-void show_score_gradients(Workbench& bench, const Tensor<3>& weights, attn::AttentionGradients<3>& shown) {
+  derive_softmax(trace, in.mask);
   const double temperature = bench.options.temperature;
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * temperature;
-  shown.d_scaled = bench.trace.step(
+  d_scaled = trace.step(
       {.id = "d_scaled",
        .title = "Back through softmax, row by row",
        .formula = "weights · (d_weights − Σⱼ weights · d_weights)",
@@ -124,8 +127,8 @@ void show_score_gradients(Workbench& bench, const Tensor<3>& weights, attn::Atte
            "the average get a positive gradient, keys below it a negative one, and the row sums to 0. All "
            "is multiplied by the weight: where one key has nearly everything, nearly nothing gets through "
            "(see the lesson scaling)."},
-      attn::softmax_backward(weights, shown.d_weights));
-  shown.d_scores = bench.trace.step(
+      attn::softmax_backward(attention.weights, d_weights));
+  d_scores = trace.step(
       {.id = "d_scores",
        .title = "Back through the scale",
        .formula = temperature == 1.0 ? fmt::format("d_scaled / √d_k = d_scaled / {:.4g}", divisor)
@@ -133,13 +136,9 @@ void show_score_gradients(Workbench& bench, const Tensor<3>& weights, attn::Atte
        .from = {"d_scaled"},
        .axes = {"query", "key"},
        .note = "scaled is scores divided by a constant, so a score counts for only that fraction."},
-      attn::divide(shown.d_scaled, divisor));
-}
+      attn::divide(d_scaled, divisor));
 
-/// Back through scores = Q Kᵀ.
-void show_query_and_key_gradients(Workbench& bench, const attn::AttentionInputs& in,
-                                  attn::AttentionGradients<3>& shown) {
-  shown.d_Q = bench.trace.step(
+  d_Q = trace.step(
       {.id = "d_Q",
        .title = "Back to the queries",
        .formula = "d_scores K",
@@ -148,8 +147,8 @@ void show_query_and_key_gradients(Workbench& bench, const attn::AttentionInputs&
        .note =
            "scores = Q Kᵀ, so Q is the A of the rule and Kᵀ the B: d_Q = d_scores (Kᵀ)ᵀ. The gradient of a "
            "query is a mixture of the keys, some with a minus sign."},
-      attn::matmul(shown.d_scores, in.K));
-  shown.d_K = bench.trace.step(
+      attn::matmul(d_scores, in.K));
+  d_K = trace.step(
       {.id = "d_K",
        .title = "Back to the keys",
        .formula = "d_scoresᵀ Q",
@@ -158,16 +157,19 @@ void show_query_and_key_gradients(Workbench& bench, const attn::AttentionInputs&
        .note =
            "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is "
            "a mixture of the queries."},
-      attn::matmul(attn::transpose(shown.d_scores), in.Q));
+      attn::matmul(attn::transpose(d_scores), in.Q));
+  return gradients;
 }
 
+namespace {
+
 double multiply_adds(const Plan& plan) {
-  const auto& keys = key_tokens(plan);
-  return static_cast<double>(keys.size() * query_tokens(plan).length() * keys.length()) *
+  const auto& keys = plan.key_tokens();
+  return static_cast<double>(keys.size() * plan.query_tokens().length() * keys.length()) *
          static_cast<double>(*plan.options.d_k + *plan.options.d_v);
 }
 
-void show_cost(attn::Trace& trace, const Plan& plan) {
+void explain_cost(attn::Trace& trace, const Plan& plan) {
   trace.note(
       "cost", "What going back costs",
       fmt::format("Forward takes two matrix products, Q Kᵀ and weights V: {:.0f} multiply-adds here. "
@@ -197,10 +199,10 @@ void explain_differences(attn::Trace& trace, bool entry_by_entry) {
              "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
 }
 
-void claim_gradients(Workbench& bench, const attn::AttentionInputs& in, const Tensor<3>& d_output,
-                     const attn::AttentionGradients<3>& gradients) {
-  const auto check =
-      attn::check_attention_gradients(in, bench.options.temperature, d_output, gradients, bench.random);
+void claim_gradients(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
+                     const Tensor<3>& d_output, const AttentionGradients& gradients) {
+  const auto check = check_gradients(in, attention, d_output, gradients, bench.options.temperature,
+                                     bench.trace.dtype(), bench.random);
   explain_differences(bench.trace, check.entry_by_entry);
   for (const auto& [name, deviation, allowed] : check.deviations) {
     const auto moved = check.entry_by_entry
@@ -218,7 +220,7 @@ void claim_gradients(Workbench& bench, const attn::AttentionInputs& in, const Te
 }
 
 void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
-                   const attn::AttentionGradients<3>& gradients) {
+                   const AttentionGradients& gradients) {
   auto& trace = bench.trace;
   trace.claim({.id = "rows-of-d_scaled-sum-to-0",
                .claim = "each row of d_scaled sums to 0: moving all scores of a row together changes nothing",
@@ -233,18 +235,17 @@ void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
                .limit = attn::exactly(0.0)});
 }
 
-/// Not where rounding may change a gradient by a tenth or more: that would claim nothing.
-void claim_equals_kernel(Workbench& bench, const attn::AttentionInputs& in, const Tensor<3>& d_output,
-                         const attn::AttentionGradients<3>& gradients) {
+void claim_equals_kernel(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
+                         const Tensor<3>& d_output, const AttentionGradients& gradients) {
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
   const auto fast = attn::fastest_attention_gradients(in.Q, in.K, in.V, divisor, in.mask, d_output);
   if (!fast) return;
-  const auto queries = static_cast<double>(in.Q.shape(1));
-  const double d_score = 2.0 * magnitude_of_scores(d_output, in.V, 1.0) / divisor;
-  const double largest = attn::maximum({queries * attn::max_abs(d_output), d_score * attn::max_abs(in.K),
-                                        queries * d_score * attn::max_abs(in.Q)});
-  const auto limit = rounding(bench.trace, magnitude_of_scores(in.Q, in.K, divisor) * largest);
-  if (!(limit.bound < 0.1)) return;
+  const auto magnitudes = gradient_magnitudes(in, attention, d_output, bench.options.temperature);
+  const double largest = attn::maximum(
+      {attn::max_abs(magnitudes.d_Q), attn::max_abs(magnitudes.d_K), attn::max_abs(magnitudes.d_V)});
+  const double rounding =
+      16.0 * unit_roundoff(bench.trace.dtype()) * magnitude_of_scores(in.Q, in.K, divisor);
+  const auto limit = roughly_at_most(rounding * largest);
   bench.trace.claim(
       {.id = "gradients-equal-kernel",
        .claim = "the fast kernel, which keeps no weights and computes them again, gives the same gradients",
@@ -270,21 +271,16 @@ void run(Workbench& bench) {
       "forward    Q, K → scores → scaled → weights; weights, V → output → L\n"
       "backward   d_Q, d_K ← d_scores ← d_scaled ← d_weights, d_V ← d_output");
 
-  const auto in = show_attention_inputs(bench);
-  const auto d_output = show_d_output(bench, in);
-  const auto forward = show_attention(bench, in.Q, in.K, in.V, in.mask).attention;
-  show_loss(bench, forward.output, d_output);
+  const auto in = attention_inputs(bench);
+  const auto d_output = draw_d_output(bench, in);
+  const auto attention = scaled_dot_product_attention(bench, in.Q, in.K, in.V, in.mask);
+  show_loss(bench, attention.output, d_output);
 
-  attn::AttentionGradients<3> gradients;
-  derive_product(trace);
-  show_value_gradients(bench, in, forward.weights, d_output, gradients);
-  derive_softmax(trace, in.mask);
-  show_score_gradients(bench, forward.weights, gradients);
-  show_query_and_key_gradients(bench, in, gradients);
-  show_cost(trace, bench.plan);
-  claim_gradients(bench, in, d_output, gradients);
+  const auto gradients = attention_backward(bench, in, attention, d_output);
+  explain_cost(trace, bench.plan);
+  claim_gradients(bench, in, attention, d_output, gradients);
   claim_softmax(bench, in.mask, gradients);
-  claim_equals_kernel(bench, in, d_output, gradients);
+  claim_equals_kernel(bench, in, attention, d_output, gradients);
 }
 
 double element_count(const Plan& plan) {

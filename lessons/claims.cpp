@@ -9,6 +9,8 @@
 
 namespace lessons {
 
+using attn::Tensor;
+
 namespace {
 
 template <std::size_t N>

@@ -12,11 +12,11 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
+#include "attn/ops/unguarded_softmax.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/masking/steps.hpp"
-#include "lessons/shared/attention_steps.hpp"
-#include "lessons/shared/projections.hpp"
+#include "lessons/self_attention.hpp"
 
 namespace lessons {
 
@@ -53,7 +53,8 @@ std::string padding_note(const attn::TokenBatch& sentence) {
       actor);
 }
 
-Masks show_masks(Workbench& bench) {
+/// `causal_mask`, `padding_mask` and `combined_mask`.
+Masks masks_of(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   const auto n = sentence.length();
   const auto lengths = visible_lengths(sentence);
@@ -85,6 +86,212 @@ Masks show_masks(Workbench& bench) {
                           "a batch."},
                  attn::both(masks.causal, masks.padding));
   return masks;
+}
+
+/// Attention from the mask on.
+struct MaskedAttention {
+  Tensor<3> weights;  ///< [batch×query×key]
+  Tensor<3> output;   ///< [batch×query×d_v]
+};
+
+/// A mask whose first row is empty, and the weights that the lab makes of it.
+struct FullyMasked {
+  Mask<3> mask;  ///< [batch×query×key]
+  Tensor<3> weights;
+};
+
+/// The weights of two heads with the same scores, [batch×head×query×key], under a mask of two, three and four
+/// axes.
+struct BroadcastMasks {
+  Tensor<4> of_2D, of_3D, of_4D;
+};
+
+constexpr double large_negative = -1e9;
+
+/// As if the first token were padding: 1 ≤ j ≤ i, so that row 0 is left with nothing.
+Mask<2> causal_mask_without_first_key(std::size_t n) {
+  auto mask = attn::causal_mask(n, n);
+  for (std::size_t i = 0; i < n; ++i) mask(i, 0) = false;
+  return mask;
+}
+
+void explain_broadcasting(attn::Trace& trace) {
+  trace.note(
+      "broadcast", "One mask for many scores",
+      "With several heads the scores are [batch×head×query×key]. A mask rarely needs all these axes: the "
+      "ones that it lacks are repeated (broadcast). Which one an axis is must be clear, though. NumPy and "
+      "PyTorch line up shapes from the right and would take the batch of a mask [batch×query×key] for the "
+      "heads.",
+      "[query×key]             as it is\n"
+      "[batch×query×key]       mask[:, None, :, :]\n"
+      "[batch×head×query×key]  as it is");
+}
+
+/// The weights of two heads under a mask of any number of axes.
+template <std::size_t N>
+Tensor<4> weights_of_two_heads(Workbench& bench, const std::string& axes, const std::string& mask_id,
+                               const Mask<N>& mask, const Tensor<4>& scaled, const std::string& title,
+                               const std::string& note) {
+  return bench.trace.step({.id = fmt::format("broadcast={}/weights", axes),
+                           .title = title,
+                           .formula = fmt::format("softmax(broadcast/scaled under {})", mask_id),
+                           .from = {"broadcast/scaled", mask_id},
+                           .axes = {"head", "query", "key"},
+                           .note = note,
+                           .distribution = true},
+                          attn::softmax(attn::apply_mask(scaled, mask)));
+}
+
+/// `NAME/masked`, `NAME/weights` and `NAME/output`: what the mask `NAME_mask` makes of scores and values.
+MaskedAttention attend_under(Workbench& bench, const std::string& name, const Mask<3>& mask,
+                             const Tensor<3>& scaled, const Tensor<3>& V, const std::string& weights_note) {
+  auto& trace = bench.trace;
+  const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
+  const auto masked = trace.step({.id = masked_id,
+                                  .title = "Scores under the " + name + " mask",
+                                  .formula = fmt::format("scaled where {}, −∞ elsewhere", mask_id),
+                                  .from = {"scaled", mask_id},
+                                  .axes = {"query", "key"}},
+                                 attn::apply_mask(scaled, mask));
+  const auto weights = trace.step({.id = weights_id,
+                                   .title = "Shares of what may be seen",
+                                   .formula = fmt::format("softmax({})", masked_id),
+                                   .from = {masked_id},
+                                   .axes = {"query", "key"},
+                                   .note = weights_note,
+                                   .distribution = true},
+                                  attn::softmax(masked));
+  const auto output = trace.step({.id = name + "/output",
+                                  .title = "Mixtures of the values that may be seen",
+                                  .formula = fmt::format("{} V", weights_id),
+                                  .from = {weights_id, "V"},
+                                  .axes = {"query", "d_v"}},
+                                 attn::matmul(weights, V));
+  return {weights, output};
+}
+
+/// `causal/masked_1e9` and `causal/weights_1e9`: −10⁹ in place of −∞, beside the `weights` that −∞ gives.
+void fill_with_large_negative(Workbench& bench, const Mask<3>& causal_mask, const Tensor<3>& scaled,
+                              const Tensor<3>& weights) {
+  auto& trace = bench.trace;
+  const auto masked_1e9 =
+      trace.step({.id = "causal/masked_1e9",
+                  .title = "−10⁹ in place of −∞",
+                  .formula = "scaled where causal_mask, −10⁹ elsewhere",
+                  .from = {"scaled", "causal_mask"},
+                  .axes = {"query", "key"},
+                  .note = "Much code does without infinities and writes a large negative number."},
+                 attn::apply_mask(scaled, causal_mask, large_negative));
+  const auto weights_1e9 = bench.mute().trace.step({}, attn::softmax(masked_1e9));
+  const bool is_same = attn::max_abs_difference(weights_1e9, weights) == 0.0;
+  trace.step(
+      {.id = "causal/weights_1e9",
+       .title = is_same ? "The same weights" : "Not the same weights",
+       .formula = "softmax(causal/masked_1e9)",
+       .from = {"causal/masked_1e9"},
+       .axes = {"query", "key"},
+       .note = is_same
+                   ? "Bit for bit those of causal/weights: exp(−10⁹) is far below the smallest number that "
+                     "floating point has, so it is exactly 0 too. The two differ where scores are as large "
+                     "as 10⁹ themselves, and in a row in which everything is hidden, which comes below. In "
+                     "half precision −10⁹ is not even a number: it ends at −65504."
+                   : "The scores of this run are so large that −10⁹ is not far below all of them, and a "
+                     "hidden key can win. −∞ is below every score.",
+       .distribution = true},
+      weights_1e9);
+}
+
+/// `fully_masked/…`: the three answers to a query that may see nothing.
+FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
+  const auto batch = scaled.shape(0), n = scaled.shape(1);
+  auto& trace = bench.trace;
+  trace.note(
+      "fully-masked", "A row with nothing to see",
+      "What if a query may see no key at all? It happens: pad the sentences of a batch at the front, attend "
+      "causally, and the first query could only see itself, which is padding. Nothing is left to share, and "
+      "the formula has no answer. Three are in use.");
+  const auto mask = trace.step({.id = "fully_masked/mask",
+                                .title = "The causal mask, with the first token as padding",
+                                .formula = "1 ≤ j ≤ i",
+                                .axes = {"query", "key"},
+                                .note = "The first row is empty."},
+                               attn::repeat_mask(causal_mask_without_first_key(n), batch));
+  const auto masked = attn::apply_mask(scaled, mask);
+  const auto show = [&](attn::About about, const Tensor<3>& weights) {
+    about.from = {"scaled", "fully_masked/mask"};
+    about.axes = {"query", "key"};
+    about.distribution = true;
+    return trace.step(about, weights);
+  };
+  const auto weights =
+      show({.id = "fully_masked/weights",
+            .title = "First answer: zeros",
+            .formula = "softmax(scaled where mask, −∞ elsewhere)",
+            .note = "Nothing to look at, so no attention. The output of the row is 0 and no gradient flows "
+                    "through it. This is what the lab does everywhere."},
+           attn::softmax(masked));
+  show(
+      {.id = "fully_masked/weights_1e9",
+       .title = "Second answer: equal shares",
+       .formula = "softmax(scaled where mask, −10⁹ elsewhere)",
+       .note =
+           "Now −10⁹ and −∞ differ. All scores of the row are the same −10⁹, so all keys get the same share: "
+           "the query reads the average of exactly what it must not see, the future included, and nothing "
+           "looks wrong."},
+      attn::softmax(attn::apply_mask(scaled, mask, large_negative)));
+  show(
+      {.id = "fully_masked/weights_nan",
+       .title = "Third answer: not a number",
+       .formula = "exp(x − max x) / Σ exp(x − max x)\nx = scaled where mask, −∞ elsewhere",
+       .note =
+           "The largest score of the row is −∞, and −∞ − (−∞) is NaN. It spreads: every sum and product with "
+           "it is NaN, even 0 · NaN, so the next layer loses every token that looks at this one, and "
+           "training loses every weight."},
+      attn::unguarded_softmax(masked));
+  return {mask, weights};
+}
+
+/// `broadcast/…`: the same rule as a mask of two, three and four axes. With four axes head 0 has the causal
+/// mask and head 1 the padding mask.
+BroadcastMasks broadcast_masks(Workbench& bench, const Mask<3>& causal_mask, const Mask<3>& padding_mask,
+                               const Tensor<3>& scaled) {
+  const auto batch = scaled.shape(0), n = scaled.shape(1);
+  explain_broadcasting(bench.trace);
+  const auto of_two_heads =
+      bench.trace.step({.id = "broadcast/scaled",
+                        .title = "Two heads with the same scores",
+                        .formula = "scaled, twice",
+                        .from = {"scaled"},
+                        .axes = {"head", "query", "key"},
+                        .note = "Real heads have scores of their own. Here they are the same, so that "
+                                "whatever differs below is the mask's doing."},
+                       attn::stack_heads<double>({scaled, scaled}));
+  BroadcastMasks weights;
+  weights.of_2D = weights_of_two_heads(
+      bench, "2D", "causal_mask", attn::causal_mask(n, n), of_two_heads,
+      "A mask [query×key]: for every sample and head",
+      fmt::format("Mask [{0}×{0}], scores [{1}×2×{0}×{0}]. The mask of a rule about positions alone.", n,
+                  batch));
+  weights.of_3D = weights_of_two_heads(
+      bench, "3D", "causal_mask", causal_mask, of_two_heads, "A mask [batch×query×key]: for every head",
+      fmt::format("Mask [{1}×{0}×{0}], scores [{1}×2×{0}×{0}]. Each sample has its own, as padding needs it. "
+                  "Here each sample's is the same causal one, so the weights are too.",
+                  n, batch));
+  const auto mask_4D =
+      bench.trace.step({.id = "broadcast=4D/mask",
+                        .title = "A mask for each head",
+                        .formula = "[causal_mask, padding_mask]",
+                        .from = {"causal_mask", "padding_mask"},
+                        .axes = {"head", "query", "key"},
+                        .note = "Head 0 looks back only. Head 1 looks both ways, but never at padding."},
+                       attn::stack_heads<bool>({causal_mask, padding_mask}));
+  weights.of_4D = weights_of_two_heads(
+      bench, "4D", "broadcast=4D/mask", mask_4D, of_two_heads,
+      "A mask [batch×head×query×key]: nothing to repeat",
+      fmt::format(
+          "Mask and scores are both [{1}×2×{0}×{0}]. Two views of one sentence, from the same scores.", n,
+          batch));
+  return weights;
 }
 
 void claim_rows_sum_to_1(Workbench& bench, const Masks& masks, const MaskedAttention& causal,
@@ -120,17 +327,18 @@ void claim_hidden(attn::Trace& trace, const Masks& masks, const MaskedAttention&
 Tensor<3> with_last_token_changed(Tensor<3> X) {
   const auto last = X.shape(1) - 1;
   for (std::size_t b = 0; b < X.shape(0); ++b)
-    for (std::size_t j = 0; j < X.shape(2); ++j) X(b, last, j) += double{1};
+    for (std::size_t j = 0; j < X.shape(2); ++j) X(b, last, j) += 1.0;
   return X;
 }
 
 /// Adds 1 to every number of the last token's vector, computes everything again and compares what the tokens
 /// before it take home.
-void claim_causality(Workbench& bench, const Tensor<3>& X, const attn::SingleHeadWeights& weights,
+void claim_causality(Workbench& bench, const Tensor<3>& X, const ProjectionWeights& weights,
                      const Mask<3>& causal_mask, const Tensor<3>& causal_output) {
+  auto mute = bench.mute();
   const auto earlier = bench.plan.sentence.length() - 1;
   const auto output = [&](const Tensor<3>& x, const std::optional<Mask<3>>& mask) {
-    return attn::single_head_attention(x, x, weights, mask).output;
+    return single_head_attention(mute, {"X", x}, {"X", x}, weights, mask).output;
   };
   const auto distance = [&](const Tensor<3>& a, const Tensor<3>& b) {
     return attn::max_abs_difference(attn::first_rows(a, earlier), attn::first_rows(b, earlier));
@@ -189,24 +397,24 @@ void run(Workbench& bench) {
   const auto X =
       bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}}, sentence);
   const auto weights = draw_projection_weights(bench);
-  const auto [Q, K, V] = show_projections(bench, {"X", X}, {"X", X}, weights);
-  const auto scaled = show_scores(bench, Q, K).second;
-  const auto masks = show_masks(bench);
+  const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
+  const auto scaled = scaled_scores(bench, Q, K).second;
+  const auto masks = masks_of(bench);
 
-  const auto causal = show_masked_attention(
+  const auto causal = attend_under(
       bench, "causal", masks.causal, scaled, V,
       "Above the diagonal all is 0. The first token has nobody but itself, so it keeps its whole attention; "
       "every later row shares among one key more.");
-  show_large_negative_fill(bench, masks.causal, scaled, causal.weights);
-  const auto padding = show_masked_attention(
+  fill_with_large_negative(bench, masks.causal, scaled, causal.weights);
+  const auto padding = attend_under(
       bench, "padding", masks.padding, scaled, V,
       "A hidden key is a column of zeros. All queries share among the keys that are left, before them and "
       "after them.");
   const auto combined =
-      show_masked_attention(bench, "combined", masks.combined, scaled, V,
-                            "Zeros where either mask says no. Every row still has a key to look at.");
-  const auto fully_masked = show_fully_masked_row(bench, scaled);
-  const auto broadcast = show_broadcast_masks(bench, masks.causal, masks.padding, scaled);
+      attend_under(bench, "combined", masks.combined, scaled, V,
+                   "Zeros where either mask says no. Every row still has a key to look at.");
+  const auto fully_masked = attend_to_nothing(bench, scaled);
+  const auto broadcast = broadcast_masks(bench, masks.causal, masks.padding, scaled);
 
   claim_rows_sum_to_1(bench, masks, causal, padding, combined, fully_masked);
   claim_hidden(trace, masks, causal, padding, combined);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attn/random/random.hpp"
+#include "lessons/backward.hpp"
+
+namespace lessons {
+
+/// How far one gradient is from central differences of the loss.
+struct GradientDeviation {
+  std::string name;  ///< of the tensor: "V", "weights", "scaled", "scores", "Q" or "K"
+  double deviation = 0.0;
+  double allowed = 0.0;  ///< what the truncation of a difference and rounding may amount to together
+};
+
+struct GradientCheck {
+  bool entry_by_entry = false;  ///< or else all entries of a tensor at once, up or down at random
+  std::vector<GradientDeviation> deviations{};  ///< in the order of AttentionGradients
+};
+
+/// Holds the gradients of L = Σ output ∘ d_output against central differences of L in every tensor that
+/// attention is made of: entry by entry where that is done in a moment, otherwise along one direction of
+/// random signs for each tensor. Each tensor is moved where it stands in the forward pass, `attention`, whose
+/// tensors are rounded to `dtype`; the differences are taken in float64. A step moves no scaled score by more
+/// than 1e-5.
+GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& attention,
+                              const Tensor<3>& d_output, const AttentionGradients& gradients,
+                              double temperature, attn::Dtype dtype, attn::Random& random);
+
+/// What the terms of each gradient sum up to without their signs: rounding changes an entry by no more than a
+/// few units in the last place of this one.
+AttentionGradients gradient_magnitudes(const AttentionInputs& in, const Attention<3>& attention,
+                                       const Tensor<3>& d_output, double temperature);
+
+/// Half the distance from 1 to the next number of that floating-point type.
+double unit_roundoff(attn::Dtype dtype);
+
+}  // namespace lessons
