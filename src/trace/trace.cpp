@@ -10,6 +10,7 @@
 #include "attn/error.hpp"
 #include "attn/ops/precision.hpp"
 #include "trace/id.hpp"
+#include "trace/recurrence.hpp"
 
 namespace attn {
 
@@ -89,6 +90,18 @@ void Trace::round(double* elements, std::size_t count) const {
 
 void Trace::replace(const About& about, const Shape& shape, double* elements) const {
   if (options_.replace) options_.replace(prefix_ + about.id, shape, elements);
+}
+
+const About* Trace::words_for(const About& about) const {
+  if (words_ == nullptr) return &about;
+  const auto found = words_->find(about.id);
+  return found == words_->end() ? nullptr : &found->second;
+}
+
+bool Trace::take_row(const About& about, const Shape& shape, double* elements) {
+  if (recurrence_ == nullptr) return false;
+  recurrence_->take(about, shape, elements);
+  return true;
 }
 
 void Trace::take_given(const About& about, TensorView tensor, void* elements) const {

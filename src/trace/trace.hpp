@@ -36,7 +36,9 @@ struct Claim {
 };
 
 /// Puts another tensor in the place of a step: is called with the step's full id, its shape and its elements,
-/// which it may change. So a test sees what depends on a step.
+/// which it may change. So a test sees what depends on a step. For a tensor that is computed row by row
+/// (Recurrence) it is called once for each row, with the shape of the whole and the rows so far, and only
+/// what it makes of the newest row counts: the next row is computed from that.
 using Replace = std::function<void(const std::string& id, const Shape& shape, double* elements)>;
 
 /// What a trace does beside passing events on.
@@ -47,9 +49,14 @@ struct TraceOptions {
   Replace replace{};
 };
 
-/// The tap between a lesson and whoever watches it. `input` and `step` return the tensor to go on with: the one
-/// that they were given, rounded to the run's dtype, unless the person who runs the lesson has put another in
-/// its place. Lessons compute in float64 and with a batch axis throughout.
+/// How a lesson speaks of steps that another lesson's function computes: by the id that they have there.
+using Words = std::map<std::string, About>;
+
+class Recurrence;
+
+/// The tap between a lesson and whoever watches it. `input` and `step` return the tensor to go on with: the
+/// one that they were given, rounded to the run's dtype, unless the person who runs the lesson has put
+/// another in its place. Lessons compute in float64 and with a batch axis throughout.
 class Trace {
  public:
   Trace(Sink& sink, TraceOptions options) : sink_(&sink), options_(std::move(options)) {}
@@ -64,8 +71,17 @@ class Trace {
   /// returns.
   template <class Show>
   auto within(const std::string& group, Show show) {
-    const Restore restore{prefix_, prefix_};
+    const Restore<std::string> restore{prefix_, prefix_};
     prefix_ += group + "/";
+    return show();
+  }
+
+  /// Calls `show`, a function of another lesson, and speaks of its steps in `words`. Steps that are not among
+  /// them are rounded and not shown. Returns what `show` returns.
+  template <class Show>
+  auto in_words(const Words& words, Show show) {
+    const Restore<const Words*> restore{words_, words_};
+    words_ = &words;
     return show();
   }
 
@@ -137,12 +153,15 @@ class Trace {
   bool all_claims_hold() const { return all_claims_hold_; }
 
  private:
+  friend class Recurrence;
+
   explicit Trace(Dtype dtype) : options_{.dtype = dtype} {}
 
+  template <class Value>
   struct Restore {
-    std::string& prefix;
-    std::string outer;
-    ~Restore() { prefix = outer; }
+    Value& value;
+    Value outer;
+    ~Restore() { value = outer; }
   };
 
   /// A tensor or number as its event shows it: floating-point numbers have the run's dtype.
@@ -163,11 +182,25 @@ class Trace {
   template <class T>
   void replace(const About&, const Shape&, T*) const {}
 
+  /// The words for a step: its own, or those of the lesson that calls its function; nullptr where that lesson
+  /// has none.
+  const About* words_for(const About& about) const;
+
+  /// Hands a row to the recurrence that is running. Returns whether there is one.
+  bool take_row(const About& about, const Shape& shape, double* elements);
   template <class T>
-  void finish_step(const About& about, const TensorView& tensor, T* elements) {
-    replace(about, tensor.shape, elements);
+  bool take_row(const About&, const Shape&, T*) {
+    return false;
+  }
+
+  template <class T>
+  void finish_step(const About& its_own, const TensorView& tensor, T* elements) {
+    const auto* about = words_for(its_own);
+    if (about == nullptr) return round(elements, element_count(tensor.shape));
+    if (take_row(*about, tensor.shape, elements)) return;
+    replace(*about, tensor.shape, elements);
     round(elements, element_count(tensor.shape));
-    emit(Kind::step, about, tensor);
+    emit(Kind::step, *about, tensor);
   }
 
   /// The full id of a tensor shown before under this name, in this group or one around it; the name itself
@@ -184,6 +217,8 @@ class Trace {
   TraceOptions options_;
   bool all_claims_hold_ = true;
   std::string prefix_;
+  const Words* words_ = nullptr;      ///< of the lesson that calls another's function
+  Recurrence* recurrence_ = nullptr;  ///< whose row the steps are
   std::map<std::string, AxisLabels> labels_;
   std::set<std::string> ids_;
   std::vector<std::string> input_ids_;

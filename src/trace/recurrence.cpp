@@ -1,0 +1,88 @@
+#include "trace/recurrence.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+
+namespace attn {
+
+namespace {
+
+/// Elements of a tensor that stand together for one place on the axes before `axis`: those of one row.
+std::size_t elements_after(const Shape& shape, std::size_t axis) {
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end(), std::size_t{1},
+                         std::multiplies<>());
+}
+
+/// Copies between row t of a whole tensor and the row alone: `copy(in_whole, in_row, count)` for each run of
+/// elements that stand together.
+template <class Copy>
+void for_each_run(const Shape& row_shape, std::size_t axis, std::size_t length, std::size_t t, Copy copy) {
+  const auto run = elements_after(row_shape, axis);
+  for (std::size_t i = 0; i * run < element_count(row_shape); ++i) copy((i * length + t) * run, i * run, run);
+}
+
+}  // namespace
+
+Shape Recurrence::shape_of(const Rows& rows) {
+  auto shape = rows.row_shape;
+  shape[rows.axis] = rows.rows.size();
+  return shape;
+}
+
+std::vector<double> Recurrence::elements_of(const Rows& rows) {
+  std::vector<double> elements(element_count(shape_of(rows)));
+  for (std::size_t t = 0; t < rows.rows.size(); ++t) {
+    if (rows.rows[t].empty()) continue;
+    for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t,
+                 [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+                   std::copy_n(&rows.rows[t][in_row], count, &elements[in_whole]);
+                 });
+  }
+  return elements;
+}
+
+void Recurrence::take(const About& about, const Shape& row_shape, double* elements) {
+  const auto id = trace_.prefix_ + about.id;
+  const auto named = std::find(about.axes.begin(), about.axes.end(), axis_) - about.axes.begin();
+  const auto axis = static_cast<std::size_t>(named) + row_shape.size() - about.axes.size();
+  if (axis >= row_shape.size() || row_shape[axis] != 1)
+    throw std::logic_error("[recurrence] " + id + " is no single row along " + axis_);
+  const auto [place, is_new] = tensors_.try_emplace(
+      id, Rows{.group = trace_.prefix_, .about = about, .axis = axis, .row_shape = row_shape, .rows = {}});
+  if (is_new) order_.push_back(id);
+  auto& rows = place->second;
+  rows.rows.resize(std::max({rows.rows.size(), length_, t_ + 1}));
+  auto& row = rows.rows[t_];
+  row.assign(elements, elements + element_count(row_shape));
+  if (trace_.options_.replace) {
+    auto whole = elements_of(rows);
+    trace_.replace(about, shape_of(rows), whole.data());
+    for_each_run(row_shape, axis, rows.rows.size(), t_,
+                 [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+                   std::copy_n(&whole[in_whole], count, &row[in_row]);
+                 });
+  }
+  trace_.round(row.data(), row.size());
+  std::copy(row.begin(), row.end(), elements);
+}
+
+void Recurrence::show(Rows& rows) {
+  const Trace::Restore<std::string> restore{trace_.prefix_, trace_.prefix_};
+  trace_.prefix_ = rows.group;
+  const auto elements = elements_of(rows);
+  trace_.emit(Kind::step, rows.about, {trace_.dtype(), shape_of(rows), elements.data()});
+  rows.is_shown = true;
+}
+
+void Recurrence::show(const std::vector<std::string>& ids) {
+  for (const auto& id : ids) show(tensors_.at(trace_.prefix_ + id));
+}
+
+void Recurrence::show() {
+  for (const auto& id : order_)
+    if (auto& rows = tensors_.at(id); !rows.is_shown) show(rows);
+}
+
+}  // namespace attn
