@@ -3,11 +3,14 @@
 /// for attention and positions; Lin et al. 2014, "Network in Network", section 3.2, for the mean in place of
 /// a larger network.
 
+#include "lessons/classifier.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "attn/layers/attention_classifier.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
@@ -17,61 +20,53 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead.hpp"
-#include "lessons/shared/position_pairs.hpp"
-#include "lessons/shared/sublayer_steps.hpp"
+#include "lessons/positional.hpp"
+#include "lessons/transformer_block.hpp"
 
 namespace lessons {
 
 namespace {
 
-Tensor<3> show_encoded(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positions) {
-  return bench.trace.step(
-      {.id = "encoded",
-       .title = "Each token, and where it stands",
-       .formula = "X + positions",
-       .from = {"X", "positions"},
-       .axes = {"token", "d_model"},
-       .note =
-           "Row p of the positions is added to token p. The same word at two places "
-           "is now two different rows. The first transformer multiplies the embeddings by √d_model before, "
-           "so that the positions do not drown them; the tutorial does not, and neither does this lesson."},
-      attn::add_positions(X, positions));
-}
-
-/// Multi-head attention with its residual connection and its layer norm, all in the group `attention`.
-Tensor<3> show_attention_layer(Workbench& bench, const Named& encoded,
-                               const attn::AttentionClassifierWeights& weights,
-                               const std::optional<Mask<3>>& mask) {
-  const auto shown = multihead_attention(bench, encoded, encoded, {weights.attention.W_Q, weights.attention.W_K, weights.attention.W_V, weights.attention.W_O}, mask);
+/// Multi-head attention with its residual connection and its layer norm, all in the group `attention`:
+/// returns `residual` and `normalized`.
+std::pair<Tensor<3>, Tensor<3>> attend_and_normalize(Workbench& bench, const Named& encoded,
+                                                     const ClassifierWeights& weights,
+                                                     const std::optional<Mask<3>>& mask) {
+  const auto attention = multihead_attention(bench, encoded, encoded, weights.attention, mask);
   bench.trace.claim({.id = "rows-sum-to-1",
                      .claim = "each row of attention/weights sums to 1",
                      .formula = "max |Σⱼ weights − 1|",
-                     .value = attn::row_sum_deviation(shown.attention.weights),
+                     .value = attn::row_sum_deviation(attention.attention.weights),
                      .limit = rounding(bench.trace)});
-  const auto residual = show_attention_residual(bench, encoded, shown.output);
-  return show_attention_norm(bench, {"residual", residual}, weights.norm);
+  const auto residual = attention_residual(bench, encoded, {"output", attention.output});
+  const auto normalized = attention_norm(bench, residual, weights.norm);
+  return {residual.tensor, normalized.tensor};
 }
 
-Tensor<2> show_pooled(Workbench& bench, const Tensor<3>& normalized) {
-  const auto& sentence = bench.plan.sentence;
-  const bool is_padded = sentence.is_padded();
+}  // namespace
+
+Classification classify(Workbench& bench, const Tensor<3>& encoded, const ClassifierWeights& weights,
+                        const std::vector<std::size_t>& lengths, const std::optional<Mask<3>>& mask) {
+  auto& trace = bench.trace;
+  const auto [residual, normalized] = trace.within("attention", [&] {
+    return attend_and_normalize(bench, {"encoded", encoded}, weights, mask);
+  });
+
+  const bool is_padded = bench.plan.sentence.is_padded();
   std::vector<std::string> from = {"attention/normalized"};
   if (is_padded) from.push_back("lengths");
-  return bench.trace.step(
+  const auto pooled = trace.step(
       {.id = "pooled",
        .title = "One vector for the whole sentence",
        .formula = is_padded ? "Σ normalized over the real tokens / lengths"
-                            : fmt::format("Σ normalized over the tokens / {}", sentence.length()),
+                            : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
        .from = from,
        .axes = {"d_model"},
        .note = "Every sentence, long or short, becomes a vector of the same size. The mean does not know the "
                "order of what it averages; whatever order there is to know must be in the rows."},
-      attn::mean_pool(normalized, sentence.lengths()));
-}
+      attn::mean_pool(normalized, lengths));
 
-Tensor<2> show_probabilities(Workbench& bench, const Tensor<2>& pooled, const Tensor<2>& W_class) {
-  const auto logits = bench.trace.step(
+  const auto logits = trace.step(
       {.id = "logits",
        .title = "A score for each class",
        .formula = "pooled W_class",
@@ -80,8 +75,9 @@ Tensor<2> show_probabilities(Workbench& bench, const Tensor<2>& pooled, const Te
        .note = "A linear layer has a bias as well; before training it is 0, and it is left out here. Code "
                "that trains with PyTorch's cross_entropy hands it these scores: it takes the softmax itself, "
                "and a second one before it is a common mistake."},
-      attn::linear(pooled, W_class));
-  return bench.trace.step(
+      attn::linear(pooled, weights.W_class));
+
+  const auto probabilities = trace.step(
       {.id = "probabilities",
        .title = "How much the model would bet on each class",
        .formula = "softmax(logits)",
@@ -91,29 +87,33 @@ Tensor<2> show_probabilities(Workbench& bench, const Tensor<2>& pooled, const Te
            "Nothing has been trained here: the weights are random, and so is the verdict. Training compares "
            "the probability of the right class with 1 and moves every weight on this page a little."},
       attn::softmax(logits));
+  return {residual, pooled, logits, probabilities};
 }
 
-/// The whole classifier once more, for sentences of these lengths.
-attn::AttentionClassifier classify(const Workbench& bench, const Tensor<3>& encoded,
-                                   const attn::AttentionClassifierWeights& weights,
-                                   const std::vector<std::size_t>& lengths) {
-  return attn::attention_classifier(encoded, weights, bench.heads(), lengths);
+namespace {
+
+/// The classifier once more, with nothing shown, for sentences of these lengths.
+Classification classify_again(const Workbench& bench, const Tensor<3>& encoded,
+                              const ClassifierWeights& weights, const std::vector<std::size_t>& lengths) {
+  auto mute = bench.mute();
+  return classify(mute, encoded, weights, lengths,
+                  attn::padding_mask(lengths, encoded.shape(1), encoded.shape(1)));
 }
 
 /// `encoded` with two more positions behind each sentence, which hold no token.
 Tensor<3> with_more_padding(const Tensor<3>& encoded) {
   const auto n = encoded.shape(1), d_model = encoded.shape(2);
-  auto added = attn::sinusoidal_encoding(n + 2, d_model).encoding;
-  std::fill_n(added.begin(), n * d_model, double{0});
+  auto added = attn::sinusoidal_encoding(n + 2, d_model);
+  std::fill_n(added.begin(), n * d_model, 0.0);
   return attn::add_positions(attn::with_zero_rows(encoded, 2), added);
 }
 
 /// What the tutorial's code does with padding and with dropout, and how far that goes wrong.
 void explain_tutorial(Workbench& bench, const Tensor<3>& encoded, const Tensor<2>& pooled,
-                      const attn::AttentionClassifierWeights& weights) {
+                      const ClassifierWeights& weights) {
   const auto padded = with_more_padding(encoded);
   const std::vector<std::size_t> all(padded.shape(0), padded.shape(1));
-  const double shift = attn::max_abs_difference(classify(bench, padded, weights, all).pooled, pooled);
+  const double shift = attn::max_abs_difference(classify_again(bench, padded, weights, all).pooled, pooled);
   const auto example = fmt::format(
       "With two more positions of padding here, that would move numbers of the pooled vector by up to "
       "{:.4f}. ",
@@ -132,13 +132,13 @@ void explain_tutorial(Workbench& bench, const Tensor<3>& encoded, const Tensor<2
 
 /// What the first sentence would get if its tokens stood in reverse.
 void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positions,
-                   const Tensor<2>& probabilities, const attn::AttentionClassifierWeights& weights) {
+                   const Tensor<2>& probabilities, const ClassifierWeights& weights) {
   const auto& sentence = bench.plan.sentence;
   const auto& tokens = sentence.tokens[0];
   if (std::equal(tokens.begin(), tokens.end(), tokens.rbegin())) return;
   const auto backwards = attn::permute_rows(X, attn::reversal(sentence.lengths(), sentence.length()));
   const auto reversed =
-      classify(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
+      classify_again(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
   bench.trace.note("word-order", "The order of the words matters because of the positions",
                    fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for class 0. "
                                "Without positions it would get the same both ways.",
@@ -147,7 +147,7 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
 }
 
 void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& encoded,
-                      const attn::AttentionClassifierWeights& weights, const Tensor<2>& pooled,
+                      const ClassifierWeights& weights, const Tensor<2>& pooled,
                       const Tensor<2>& probabilities) {
   const auto& sentence = bench.plan.sentence;
   const auto lengths = sentence.lengths();
@@ -158,24 +158,24 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
                .value = attn::row_sum_deviation(probabilities),
                .limit = rounding(bench.trace)});
 
-  const auto layer = classify(bench, encoded, weights, lengths);
+  const auto again = classify_again(bench, encoded, weights, lengths);
   trace.claim({.id = "equals-layer",
-               .claim = "the library's layer, called once, gives the same probabilities",
-               .formula = "max |attention_classifier(encoded) − probabilities|",
-               .value = attn::max_abs_difference(layer.probabilities, probabilities),
+               .claim = "the whole classifier, computed once more from encoded, gives the same probabilities",
+               .formula = "max |classifier(encoded) − probabilities|",
+               .value = attn::max_abs_difference(again.probabilities, probabilities),
                .limit = attn::exactly(0.0)});
 
-  const auto padded = classify(bench, with_more_padding(encoded), weights, lengths);
+  const auto padded = classify_again(bench, with_more_padding(encoded), weights, lengths);
   trace.claim(
       {.id = "padding-changes-nothing",
        .claim = "two more positions of padding do not change the pooled vector",
        .formula = "max |pooled of the padded sentence − pooled|",
        .value = attn::max_abs_difference(padded.pooled, pooled),
-       .limit = rounding(bench.trace, attn::max_abs(layer.residual) * attn::magnification(layer.residual))});
+       .limit = rounding(bench.trace, attn::max_abs(again.residual) * attn::magnification(again.residual))});
 
   const auto backwards = attn::reversal(lengths, sentence.length());
-  const auto bag = classify(bench, X, weights, lengths);
-  const auto reversed_bag = classify(bench, attn::permute_rows(X, backwards), weights, lengths);
+  const auto bag = classify_again(bench, X, weights, lengths);
+  const auto reversed_bag = classify_again(bench, attn::permute_rows(X, backwards), weights, lengths);
   trace.claim(
       {.id = "no-order-without-positions",
        .claim = "without positions the words in reverse give the same pooled vector",
@@ -185,16 +185,16 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
 }
 
 /// Drawn in the order attention, classes.
-attn::AttentionClassifierWeights draw_weights(Workbench& bench) {
+ClassifierWeights draw_weights(Workbench& bench) {
   auto& trace = bench.trace;
-  auto [W_Q, W_K, W_V, W_O] = trace.within("attention", [&] { return draw_multihead_weights(bench); });
-  auto norm = trace.within("attention", [&] { return norm_weights(bench, "norm"); });
+  auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
+  auto norm = trace.within("attention", [&] { return layer_norm_weights(bench, "norm"); });
   auto W_class = bench.weight({.id = "W_class",
                                .title = "Scores the classes",
                                .axes = {"d_model", "class"},
                                .note = "Each column is the direction of one class."},
                               bench.d_model(), bench.options.classes.value());
-  return {{W_Q, W_K, W_V, W_O}, std::move(norm), std::move(W_class)};
+  return {std::move(attention), std::move(norm), std::move(W_class)};
 }
 
 void run(Workbench& bench) {
@@ -221,20 +221,26 @@ void run(Workbench& bench) {
                    .axes = {"position", "d_model"},
                    .note = "The sinusoidal encoding of the first transformer (see the lesson positional). It "
                            "is computed, not learned, and needs an even d_model."},
-                  attn::sinusoidal_encoding(sentence.length(), bench.d_model()).encoding);
+                  attn::sinusoidal_encoding(sentence.length(), bench.d_model()));
   const auto weights = draw_weights(bench);
   const auto mask = trace.within("attention", [&] { return bench.padding_mask(sentence); });
 
-  const auto encoded = show_encoded(bench, X, positions);
-  const auto normalized = trace.within("attention", [&] {
-    return show_attention_layer(bench, {"encoded", encoded}, weights, mask);
-  });
-  const auto pooled = show_pooled(bench, normalized);
-  const auto probabilities = show_probabilities(bench, pooled, weights.W_class);
+  const auto encoded = trace.step(
+      {.id = "encoded",
+       .title = "Each token, and where it stands",
+       .formula = "X + positions",
+       .from = {"X", "positions"},
+       .axes = {"token", "d_model"},
+       .note =
+           "Row p of the positions is added to token p. The same word at two places is now two different "
+           "rows. The first transformer multiplies the embeddings by √d_model before, "
+           "so that the positions do not drown them; the tutorial does not, and neither does this lesson."},
+      attn::add_positions(X, positions));
+  const auto shown = classify(bench, encoded, weights, sentence.lengths(), mask);
 
-  explain_tutorial(bench, encoded, pooled, weights);
-  explain_order(bench, X, positions, probabilities, weights);
-  claim_classifier(bench, X, encoded, weights, pooled, probabilities);
+  explain_tutorial(bench, encoded, shown.pooled, weights);
+  explain_order(bench, X, positions, shown.probabilities, weights);
+  claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
 }
 
 double element_count(const Plan& plan) {

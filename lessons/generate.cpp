@@ -20,7 +20,7 @@
 #include "lessons/generate/decoding_steps.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/shared/position_pairs.hpp"
+#include "lessons/positional.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -76,7 +76,7 @@ DecoderModel show_model(Workbench& bench) {
        .note =
            "A row for each position that will be read (see the lesson positional). The token written last is "
            "read by nobody."},
-      attn::sinusoidal_encoding(prompt.length() + *bench.options.new_tokens - 1, bench.d_model()).encoding);
+      attn::sinusoidal_encoding(prompt.length() + *bench.options.new_tokens - 1, bench.d_model()));
   model.weights.heads = bench.heads();
   model.weights.kv_heads = bench.kv_heads();
   for (std::size_t layer = 0; layer < *bench.options.layers; ++layer)

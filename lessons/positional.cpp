@@ -1,17 +1,29 @@
 /// Positions: what attention cannot tell without them, and six ways to put them in. The sources of each are
 /// in the file that shows it: positional/absolute.cpp, positional/relative.cpp, positional/rope.cpp.
 
+#include "lessons/positional.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "attn/ops/heads.hpp"
+#include "attn/error.hpp"
 #include "attn/ops/permute.hpp"
 #include "attn/ops/positional_bias.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional/claims.hpp"
-#include "lessons/shared/position_pairs.hpp"
 
 namespace lessons {
+
+Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X) {
+  return bench.trace.step({.id = "scores",
+                           .title = "Scores without positions",
+                           .formula = scaling_formula("X Xᵀ", X.shape(2)),
+                           .from = {"X"},
+                           .axes = {"query", "key"},
+                           .note = "The score of two words depends on the two words. Where they stand does "
+                                   "not come into it."},
+                          scores_of_tokens(X));
+}
 
 namespace {
 
@@ -38,22 +50,15 @@ PositionalInputs show_without_positions(Workbench& bench) {
                      sentence);
   in.mask = bench.padding_mask(sentence);
   bench.trace.within("without", [&] {
-    in.scores =
-        bench.trace.step({.id = "scores",
-                          .title = "Scores without positions",
-                          .formula = scaling_formula("X Xᵀ", in.X.shape(2)),
-                          .from = {"X"},
-                          .axes = {"query", "key"},
-                          .note = "The score of two words depends on the two words. Where they stand does "
-                                  "not come into it."},
-                         scores_of_tokens(in.X));
+    in.scores = scores_without_positions(bench, in.X);
     show_weights(bench, in.scores, in.mask,
                  "A word that is there twice has the same row twice, and each time the same share.");
   });
   return in;
 }
 
-void show_other_order(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
+/// Returns the scores in the other order.
+Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
   const auto& sentence = bench.plan.sentence;
   auto& trace = bench.trace;
   if (other.most_words == 0) {
@@ -64,7 +69,7 @@ void show_other_order(Workbench& bench, const PositionalInputs& in, const OtherO
               "it."
             : "There is no other order of these words: they are all the same. Take a sentence with different "
               "words to see what attention makes of their order.");
-    return;
+    return in.scores;
   }
   const auto reordered = in_order(sentence, other.order);
   trace.note(
@@ -76,13 +81,14 @@ void show_other_order(Workbench& bench, const PositionalInputs& in, const OtherO
           sentence.size() > 1 ? "of each sentence " : "", fmt::join(sentence.tokens[other.example], " "),
           fmt::join(reordered.tokens[other.example], " ")));
   bench.label({"query", "key"}, reordered);
-  trace.step({.id = "without/reordered",
-              .title = "Scores of the same words in the other order",
-              .formula = "X Xᵀ / √d, the rows of X in the other order",
-              .from = {"X"},
-              .axes = {"query", "key"}},
-             scores_of_tokens(attn::permute_rows(in.X, other.order)));
+  auto scores = trace.step({.id = "without/reordered",
+                            .title = "Scores of the same words in the other order",
+                            .formula = "X Xᵀ / √d, the rows of X in the other order",
+                            .from = {"X"},
+                            .axes = {"query", "key"}},
+                           scores_of_tokens(attn::permute_rows(in.X, other.order)));
   bench.label({"query", "key"}, sentence);
+  return scores;
 }
 
 std::vector<Encoding> show_encodings(Workbench& bench, const PositionalInputs& in) {
@@ -99,10 +105,15 @@ std::vector<Encoding> show_encodings(Workbench& bench, const PositionalInputs& i
   return shown;
 }
 
-Encoding without_positions() {
+Encoding without_positions(Workbench& bench, const Tensor<3>& scores) {
   return {.name = "without",
           .enters = "nowhere",
-          .scores = [](const Tensor<3>& X) { return attn::split_heads(scores_of_tokens(X), 1); },
+          .scores = of_one_head(scores),
+          .scores_of =
+              [&bench](const Tensor<3>& X) {
+                auto mute = bench.mute();
+                return of_one_head(scores_without_positions(mute, X));
+              },
           .claim_property = [] {}};
 }
 
@@ -122,10 +133,10 @@ void run(Workbench& bench) {
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
 
   const auto in = show_without_positions(bench);
-  const auto other = other_order(in.X, bench.plan.sentence.lengths());
-  show_other_order(bench, in, other);
+  auto other = other_order(in.X, bench.plan.sentence.lengths());
+  other.scores = show_other_order(bench, in, other);
   auto encodings = show_encodings(bench, in);
-  encodings.insert(encodings.begin(), without_positions());
+  encodings.insert(encodings.begin(), without_positions(bench, in.scores));
 
   compare_encodings(bench, in, other, encodings);
 }
@@ -144,6 +155,19 @@ double element_count(const Plan& plan) {
 }
 
 }  // namespace
+
+void require_pairs(const Options& options, const std::string& needed_by, const std::string& otherwise) {
+  const auto d = options.d_model.value();
+  if (d % 2 == 0) return;
+  const auto others = otherwise.empty() ? "" : ", or " + otherwise;
+  if (options.embeddings)
+    throw attn::Error(
+        fmt::format("the vectors of {} have {} numbers, which do not make the pairs that {} need; valid: "
+                    "vectors of even length{}",
+                    *options.embeddings, d, needed_by, others));
+  throw attn::Error(fmt::format("--d-model {} does not make the pairs that {} need; valid: --d-model {}{}", d,
+                                needed_by, d == 1 ? "2" : fmt::format("{} or {}", d - 1, d + 1), others));
+}
 
 extern const Lesson positional;
 const Lesson positional = {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "attn/layers/attention.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/positional_measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/positional/measure.hpp"
+#include "lessons/sdpa.hpp"
 
 namespace lessons {
 
@@ -44,15 +44,16 @@ struct Measured {
   bool order_is_certain;  ///< whether by_order must be beyond its limit
 };
 
-Measured measure(const attn::Trace& trace, const Encoding& encoding, const Tensor<3>& X, const OtherOrder& other) {
-  const auto scores = encoding.scores(X);
-  const auto reordered = encoding.scores(attn::permute_rows(X, other.order));
+Measured measure(const attn::Trace& trace, const Encoding& encoding, const Tensor<3>& X,
+                 const OtherOrder& other) {
+  const auto& scores = encoding.scores;
+  const auto reordered = encoding.scores_of(attn::permute_rows(X, other.order));
   const double largest = attn::max_abs(scores);
   const auto limit = rounding(trace, largest);
-  return {.by_order = attn::change_by_order(scores, reordered, other.order),
-          .by_moving = encoding.has_more_positions ? std::optional(attn::change_by_moving(
-                                                         scores, encoding.scores(attn::rows_twice(X))))
-                                                   : std::nullopt,
+  return {.by_order = change_by_order(scores, reordered, other.order),
+          .by_moving = encoding.has_more_positions
+                           ? std::optional(change_by_moving(scores, encoding.scores_of(attn::rows_twice(X))))
+                           : std::nullopt,
           .largest_score = largest,
           .order_limit = limit,
           .moving_limit = rounding(trace, largest * room_for_angles(X.shape(1))),
@@ -98,19 +99,21 @@ void show_comparison(attn::Trace& trace, const std::vector<Encoding>& encodings,
   trace.note("comparison", "Side by side", explanation(measured, other), table);
 }
 
-void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const attn::RowOrder& order,
-                         const Measured& without) {
-  const auto reordered = attn::permute_rows(in.X, order);
-  const auto output = attn::scaled_dot_product_attention(in.X, in.X, in.X, in.mask).output;
-  const auto moved = attn::scaled_dot_product_attention(reordered, reordered, reordered, in.mask).output;
+void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
+  auto mute = bench.mute();
+  const auto reordered = attn::permute_rows(in.X, other.order);
+  const auto output = scaled_dot_product_attention(mute, in.X, in.X, in.X, in.mask).output;
+  const auto moved = scaled_dot_product_attention(mute, reordered, reordered, reordered, in.mask).output;
+
   bench.trace.claim(
       {.id = "without/order-is-lost",
        .claim =
            "without positions, words in another order have the same scores and the same outputs as before",
        .formula = "max |scores(X reordered) − scores|, and of outputs",
-       .value = attn::maximum(
-           {without.by_order, attn::max_abs_difference(moved, attn::permute_rows(output, order))}),
-       .limit = rounding(bench.trace, without.largest_score * attn::max_abs(in.X))});
+       .value =
+           attn::maximum({change_by_order(of_one_head(in.scores), of_one_head(other.scores), other.order),
+                          attn::max_abs_difference(moved, attn::permute_rows(output, other.order))}),
+       .limit = rounding(bench.trace, attn::max_abs(in.scores) * attn::max_abs(in.X))});
 }
 
 void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured& measured) {
@@ -152,10 +155,9 @@ void compare_encodings(Workbench& bench, const PositionalInputs& in, const Other
   for (const auto& encoding : encodings) measured.push_back(measure(bench.trace, encoding, in.X, other));
   show_comparison(bench.trace, encodings, measured, other);
 
-  claim_order_is_lost(bench, in, other.order, measured.front());
+  claim_order_is_lost(bench, in, other);
   for (std::size_t i = 1; i < encodings.size(); ++i)
     bench.trace.within(encodings[i].name, [&] { claim_encoding(bench.trace, encodings[i], measured[i]); });
 }
-
 
 }  // namespace lessons

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "attn/ops/arithmetic.hpp"
+#include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/softmax.hpp"
@@ -14,6 +15,10 @@ namespace lessons {
 
 Tensor<3> scores_of_tokens(const Tensor<3>& X) {
   return attn::divide(attn::matmul(X, attn::transpose(X)), std::sqrt(static_cast<double>(X.shape(2))));
+}
+
+Tensor<4> of_one_head(const Tensor<3>& scores) {
+  return attn::split_heads(scores, 1);
 }
 
 std::string scaling_formula(const std::string& product, std::size_t d) {

@@ -10,9 +10,9 @@ namespace lessons {
 
 /// What every encoding of the lesson positional starts from.
 struct PositionalInputs {
-  Tensor<3> X;                       ///< [batch×n×d_model]
+  Tensor<3> X;                  ///< [batch×n×d_model]
   std::optional<Mask<3>> mask;  ///< of the padding
-  Tensor<3> scores;                  ///< X Xᵀ / √d, without positions
+  Tensor<3> scores;             ///< X Xᵀ / √d, without positions
 };
 
 /// An encoding that was shown, as the comparison and the claims see it.
@@ -21,8 +21,12 @@ struct Encoding {
   std::string enters;  ///< where the positions come in
   double parameters = 0.0;
 
-  /// Scores [batch×head×n×n] of any sentence, or of any that the encoding has a position for.
-  std::function<Tensor<4>(const Tensor<3>& X)> scores;
+  /// Scores [batch×head×n×n] of the sentence, as they were shown.
+  Tensor<4> scores;
+
+  /// The same steps without being shown, for other tokens: for any sentence, or for any that the encoding has
+  /// a position for.
+  std::function<Tensor<4>(const Tensor<3>& X)> scores_of;
 
   bool has_more_positions = true;  ///< than the sentence has tokens
   bool is_relative = false;        ///< whether scores depend on the distance alone
@@ -36,6 +40,12 @@ struct Encoding {
 
 /// X Xᵀ / √d.
 Tensor<3> scores_of_tokens(const Tensor<3>& X);
+
+/// The step `scores`, the same of the tokens as they are: [batch×query×key].
+Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X);
+
+/// Scores [batch×n×n] as those of a single head.
+Tensor<4> of_one_head(const Tensor<3>& scores);
 
 /// "X Xᵀ / √d = X Xᵀ / √8 = X Xᵀ / 2.828" for the product X Xᵀ.
 std::string scaling_formula(const std::string& product, std::size_t d);

@@ -4,16 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 
-#include "attn/ops/heads.hpp"
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
 #include "attn/ops/positional_bias.hpp"
-#include "attn/ops/positional_measure.hpp"
 #include "attn/ops/positional_relative.hpp"
-#include "lessons/positional/encodings.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/positional/encodings.hpp"
+#include "lessons/positional/measure.hpp"
 
 namespace lessons {
 
@@ -76,19 +78,6 @@ void show_growth_of_buckets(attn::Trace& trace) {
   trace.label("position", {});
 }
 
-/// Turns each sentence back to front, with its padding, and compares the scores of the same pairs of words.
-void claim_mirror(attn::Trace& trace, const Tensor<3>& X, const attn::RowOrder& backwards,
-                  const std::function<Tensor<4>(const Tensor<3>&)>& scores_of) {
-  const auto scores = scores_of(X);
-  trace.claim({.id = "mirror",
-               .claim =
-                   "a sentence read backwards has the same scores: ALiBi alone knows how far, but not which "
-                   "way; the causal mask that it was made for knows that",
-               .formula = "max |scores(X backwards) − scores|, of the same pairs of words",
-               .value = attn::change_by_order(scores, scores_of(attn::permute_rows(X, backwards)), backwards),
-               .limit = rounding(trace, attn::max_abs(scores))});
-}
-
 std::string note_on_slopes(std::size_t heads) {
   if (heads == 1) return "The only head has 2⁻⁸ and hardly minds.";
   const std::string note = "The last head has 2⁻⁸ and hardly minds.";
@@ -96,8 +85,114 @@ std::string note_on_slopes(std::size_t heads) {
   if (is_power_of_two) return note;
   return note +
          " Where the number of heads is no power of two, as here, the authors' program takes slopes between "
-         "those of "
-         "the powers next to it instead.";
+         "those of the powers next to it instead.";
+}
+
+Integers<2> show_distances(Workbench& bench, std::size_t n) {
+  return bench.trace.step(
+      {.id = "distances",
+       .title = "How far the key stands after the query",
+       .formula = "clip(j − i, −4, 4)",
+       .axes = {"query", "key"},
+       .note = n > clipping_distance + 1
+                   ? "Positive to the right, negative to the left. Everything beyond 4 counts as 4."
+                   : "Positive to the right, negative to the left. No distance is so large in this "
+                     "sentence, but everything beyond 4 would count as 4."},
+      attn::clipped_distances(n, clipping_distance));
+}
+
+/// Each query meets the vector of each distance once (Shaw et al., equation 5), not once for every pair.
+Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2>& distances,
+                          const Tensor<2>& keys) {
+  const std::size_t batch = X.shape(0), n = X.shape(1), d = X.shape(2);
+  auto& trace = bench.trace;
+  const auto by_distance = trace.step(
+      {.id = "by_distance",
+       .title = "How each word likes each distance",
+       .formula = "X keysᵀ",
+       .from = {"X", "keys"},
+       .axes = {"query", "bucket"},
+       .note = fmt::format("xᵢ · (xⱼ + a) = xᵢ · xⱼ + xᵢ · a, so each query meets each of the {} vectors "
+                           "once (Shaw et al., equation 5). Tutorials call this more efficient for long "
+                           "sentences. It is not: these are {} multiply-adds on top of the {} of X Xᵀ.",
+                           keys.shape(0), batch * n * keys.shape(0) * d, batch * n * n * d)},
+      attn::linear(X, attn::transpose(keys)));
+
+  return trace.step(
+      {.id = "scores",
+       .title = "Scores of words at their distances",
+       .formula = "(xᵢ · xⱼ + by_distance[i, distances[i, j]]) / √d",
+       .from = {"X", "by_distance", "distances"},
+       .axes = {"query", "key"}},
+      attn::divide(attn::add(attn::matmul(X, attn::transpose(X)), attn::at_distances(by_distance, distances)),
+                   std::sqrt(static_cast<double>(d))));
+}
+
+/// Scores [batch×head×query×key] with T5's bias, from the scores `without` positions [batch×query×key].
+Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>& table) {
+  auto& trace = bench.trace;
+  const auto buckets = trace.step(
+      {.id = "buckets",
+       .title = "The bucket of each pair of words",
+       .formula = "bucket(j − i)",
+       .axes = {"query", "key"},
+       .note = "Row by row: 0 on the diagonal, left of it the words before the query, right of it, from 17 "
+               "on, the words after it."},
+      attn::t5_buckets(without.shape(1)));
+  const auto bias = trace.step({.id = "bias",
+                                .title = "What is added to the scores",
+                                .formula = "table[buckets, h]",
+                                .from = {"table", "buckets"},
+                                .axes = {"head", "query", "key"}},
+                               attn::t5_bias(table, buckets));
+  return trace.step({.id = "scores",
+                     .title = "Scores with the bias",
+                     .formula = "without/scores + bias",
+                     .from = {"without/scores", "bias"},
+                     .axes = {"head", "query", "key"}},
+                    attn::add_bias(without, bias));
+}
+
+/// The same with ALiBi's.
+Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t heads) {
+  auto& trace = bench.trace;
+  const auto slopes =
+      trace.step({.id = "slopes",
+                  .title = "What each step away costs",
+                  .formula = fmt::format("2^(−8h / heads) = 2^(−8h / {}),  h = 1, …, {}", heads, heads),
+                  .axes = {"head"},
+                  .note = note_on_slopes(heads),
+                  .curve = heads >= heads_for_a_curve},
+                 attn::alibi_slopes(heads));
+  const auto bias = trace.step(
+      {.id = "bias",
+       .title = "What is taken from the scores",
+       .formula = "−slopeₕ · |i − j|",
+       .from = {"slopes"},
+       .axes = {"head", "query", "key"},
+       .note = "The paper's models write from left to right, so they have the lower left half only. Without "
+               "a causal mask both sides look the same."},
+      attn::alibi_bias(slopes, without.shape(1)));
+  return trace.step({.id = "scores",
+                     .title = "Scores with the bias",
+                     .formula = "without/scores + bias",
+                     .from = {"without/scores", "bias"},
+                     .axes = {"head", "query", "key"},
+                     .note = "Added after the division by √d, so that the slopes mean the same for "
+                             "every d."},
+                    attn::add_bias(without, bias));
+}
+
+/// Compares the scores of the same pairs of words, `backwards` those of the sentences in another order.
+void claim_mirror(attn::Trace& trace, const Tensor<4>& scores, const Tensor<4>& backwards,
+                  const attn::RowOrder& order) {
+  trace.claim({.id = "mirror",
+               .claim =
+                   "a sentence read backwards has the same scores: ALiBi alone knows how far, but not which "
+                   "way; the causal mask that it was made for knows that",
+               .formula = "max |scores(X backwards) − scores|, of the same pairs of words",
+               .value = change_by_order(scores, backwards, order),
+               .limit = rounding(trace, attn::max_abs(scores))});
 }
 
 }  // namespace
@@ -114,15 +209,7 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
         "told apart. Shaw et al. add a second table to the values (their equation 3), which is left out "
         "here.",
         "scores(i, j) = xᵢ · (xⱼ + keys[clip(j − i, −4, 4)]) / √d");
-    trace.step({.id = "distances",
-                .title = "How far the key stands after the query",
-                .formula = "clip(j − i, −4, 4)",
-                .axes = {"query", "key"},
-                .note = n > clipping_distance + 1
-                            ? "Positive to the right, negative to the left. Everything beyond 4 counts as 4."
-                            : "Positive to the right, negative to the left. No distance is so large in this "
-                              "sentence, but everything beyond 4 would count as 4."},
-               attn::clipped_distances(n, clipping_distance));
+    const auto distances = show_distances(bench, n);
     trace.label("bucket", distance_labels());
     const auto keys =
         bench.weight({.id = "keys",
@@ -131,42 +218,28 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
                       .note = "Learned; drawn at random here. All that stand in the same distance "
                               "share one, so a sentence may have any length."},
                      rows, d);
-    const auto relative = attn::relative_scores(in.X, in.X, keys);
-    trace.step(
-        {.id = "by_distance",
-         .title = "How each word likes each distance",
-         .formula = "X keysᵀ",
-         .from = {"X", "keys"},
-         .axes = {"query", "bucket"},
-         .note = fmt::format("xᵢ · (xⱼ + a) = xᵢ · xⱼ + xᵢ · a, so each query meets each of the {} vectors "
-                             "once (Shaw et al., equation 5). Tutorials call this more efficient for long "
-                             "sentences. It is not: these are {} multiply-adds on top of the {} of X Xᵀ.",
-                             rows, in.X.shape(0) * n * rows * d, in.X.shape(0) * n * n * d)},
-        relative.by_distance);
-    trace.label("bucket", {});
-    const auto scores = trace.step({.id = "scores",
-                                    .title = "Scores of words at their distances",
-                                    .formula = "(xᵢ · xⱼ + by_distance[i, distances[i, j]]) / √d",
-                                    .from = {"X", "by_distance", "distances"},
-                                    .axes = {"query", "key"}},
-                                   relative.scores);
+    const auto scores = relative_scores(bench, in.X, distances, keys);
     show_weights(bench, scores, in.mask, "");
 
-    return Encoding{.name = "relative",
-                       .enters = "added to the keys, by distance",
-                       .parameters = static_cast<double>(rows * d),
-                       .scores =
-                           [keys](const Tensor<3>& X) {
-                             return attn::split_heads(attn::relative_scores(X, X, keys).scores, 1);
-                           },
-                       .is_relative = true,
-                       .certain_change = bench.options.embeddings ? 0.0 : 0.01 * attn::max_abs(keys),
-                       .claim_property = [] {}};
+    return Encoding{
+        .name = "relative",
+        .enters = "added to the keys, by distance",
+        .parameters = static_cast<double>(rows * d),
+        .scores = of_one_head(scores),
+        .scores_of =
+            [&bench, keys](const Tensor<3>& tokens) {
+              auto mute = bench.mute();
+              return of_one_head(relative_scores(mute, tokens, show_distances(mute, tokens.shape(1)), keys));
+            },
+        .is_relative = true,
+        .certain_change = bench.options.embeddings ? 0.0 : 0.01 * attn::max_abs(keys),
+        .claim_property = [] {}};
   });
 }
 
 Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
-  const std::size_t n = in.X.shape(1), heads = bench.heads();
+  const std::size_t heads = bench.heads();
+
   auto& trace = bench.trace;
 
   return trace.within("t5", [&] {
@@ -187,47 +260,29 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
                               "distance 0 to the right, and 0 counts as left."},
                      attn::t5_bucket_count, heads);
     trace.label("bucket", {});
-    const auto t5 = attn::t5_bias(table, n);
+
     show_growth_of_buckets(trace);
-    trace.step(
-        {.id = "buckets",
-         .title = "The bucket of each pair of words",
-         .formula = "bucket(j − i)",
-         .axes = {"query", "key"},
-         .note = "Row by row: 0 on the diagonal, left of it the words before the query, right of it, from 17 "
-                 "on, the words after it."},
-        t5.buckets);
-    trace.step({.id = "bias",
-                .title = "What is added to the scores",
-                .formula = "table[buckets, h]",
-                .from = {"table", "buckets"},
-                .axes = {"head", "query", "key"}},
-               t5.bias);
-    const auto scores = trace.step({.id = "scores",
-                                    .title = "Scores with the bias",
-                                    .formula = "without/scores + bias",
-                                    .from = {"without/scores", "bias"},
-                                    .axes = {"head", "query", "key"}},
-                                   attn::add_bias(in.scores, t5.bias));
+    const auto scores = t5_scores(bench, in.scores, table);
     show_weights(bench, scores, in.mask, "");
 
     return Encoding{.name = "t5",
-                       .enters = "added to the scores",
-                       .parameters = static_cast<double>(table.size()),
-                       .scores =
-                           [table](const Tensor<3>& X) {
-                             return attn::add_bias(scores_of_tokens(X),
-                                                   attn::t5_bias(table, X.shape(1)).bias);
-                           },
-                       .is_relative = true,
-                       .certain_change = 0.01 * attn::max_abs(table),
-                       .claim_property = [] {}};
+                    .enters = "added to the scores",
+                    .parameters = static_cast<double>(table.size()),
+                    .scores = scores,
+                    .scores_of =
+                        [&bench, table](const Tensor<3>& tokens) {
+                          auto mute = bench.mute();
+                          return t5_scores(mute, scores_without_positions(mute, tokens), table);
+                        },
+                    .is_relative = true,
+                    .certain_change = 0.01 * attn::max_abs(table),
+                    .claim_property = [] {}};
   });
 }
 
 Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
-  const std::size_t n = in.X.shape(1), heads = bench.heads();
-  const auto alibi = attn::alibi_bias(heads, n);
+  const std::size_t heads = bench.heads();
+
   auto& trace = bench.trace;
 
   return trace.within("alibi", [&] {
@@ -239,48 +294,25 @@ Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
         "texts goes on working on longer ones, which is what Press et al. made it for: a distance that it "
         "has never seen is just a little farther.",
         "scores(h, i, j) = xᵢ · xⱼ / √d − slopeₕ · |i − j|");
-    trace.step({.id = "slopes",
-                .title = "What each step away costs",
-                .formula = fmt::format("2^(−8h / heads) = 2^(−8h / {}),  h = 1, …, {}", heads, heads),
-                .axes = {"head"},
-                .note = note_on_slopes(heads),
-                .curve = heads >= heads_for_a_curve},
-               alibi.slopes);
-    trace.step(
-        {.id = "bias",
-         .title = "What is taken from the scores",
-         .formula = "−slopeₕ · |i − j|",
-         .from = {"slopes"},
-         .axes = {"head", "query", "key"},
-         .note =
-             "The paper's models write from left to right, so they have the lower left half only. Without "
-             "a causal mask both sides look the same."},
-        alibi.bias);
-    const auto scores =
-        trace.step({.id = "scores",
-                    .title = "Scores with the bias",
-                    .formula = "without/scores + bias",
-                    .from = {"without/scores", "bias"},
-                    .axes = {"head", "query", "key"},
-                    .note = "Added after the division by √d, so that the slopes mean the same for "
-                            "every d."},
-                   attn::add_bias(in.scores, alibi.bias));
+    const auto scores = alibi_scores(bench, in.scores, heads);
     show_weights(bench, scores, in.mask, "");
 
-    const std::function<Tensor<4>(const Tensor<3>&)> scores_of = [heads](const Tensor<3>& X) {
-      return attn::add_bias(scores_of_tokens(X), attn::alibi_bias(heads, X.shape(1)).bias);
+    const auto scores_of = [&bench, heads](const Tensor<3>& tokens) {
+      auto mute = bench.mute();
+      return alibi_scores(mute, scores_without_positions(mute, tokens), heads);
     };
-    const auto backwards = attn::reversal(std::vector(in.X.shape(0), n), n);
     return Encoding{.name = "alibi",
-                       .enters = "taken from the scores",
-                       .scores = scores_of,
-                       .is_relative = true,
-                       .certain_change = static_cast<double>(alibi.slopes(0)),
-                       .claim_property = [&trace, X = in.X, backwards, scores_of] {
-                         claim_mirror(trace, X, backwards, scores_of);
-                       }};
+                    .enters = "taken from the scores",
+                    .scores = scores,
+                    .scores_of = scores_of,
+                    .is_relative = true,
+                    .certain_change = attn::alibi_slopes(heads)(0),
+                    .claim_property = [&trace, X = in.X, scores, scores_of] {
+                      const std::size_t n = X.shape(1);
+                      const auto reversed = attn::reversal(std::vector(X.shape(0), n), n);
+                      claim_mirror(trace, scores, scores_of(attn::permute_rows(X, reversed)), reversed);
+                    }};
   });
 }
-
 
 }  // namespace lessons

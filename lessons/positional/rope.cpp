@@ -3,12 +3,16 @@
 
 #include <fmt/format.h>
 
-#include "attn/ops/heads.hpp"
+#include <cmath>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/positional_measure.hpp"
 #include "attn/ops/positional_rotary.hpp"
-#include "lessons/positional/encodings.hpp"
+#include "attn/ops/positional_sinusoidal.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/positional/encodings.hpp"
+#include "lessons/positional/measure.hpp"
 
 namespace lessons {
 
@@ -34,21 +38,62 @@ std::string pairs_in_words(attn::Pairing pairing, std::size_t d) {
          consequence;
 }
 
-void claim_lengths(attn::Trace& trace, const Tensor<3>& X, const attn::RotaryScores& rotary) {
-  trace.claim({.id = "lengths-kept",
-               .claim = "a turned vector is as long as before: positions change directions, not strengths",
-               .formula = "max ||row of Q_rotated| − |row of X||, and of K_rotated",
-               .value = attn::maximum({attn::change_of_length(rotary.Q_rotated, X),
-                                       attn::change_of_length(rotary.K_rotated, X)}),
-               .limit = rounding(trace, attn::max_abs(X) * static_cast<double>(X.shape(2)))});
+struct Rotary {
+  Tensor<3> Q_rotated, K_rotated;  ///< [batch×token×d_model]
+  Tensor<3> scores;                ///< Q_rotated K_rotatedᵀ / √d, [batch×query×key]
+};
+
+Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing) {
+  const std::size_t d = X.shape(2);
+  auto& trace = bench.trace;
+  const auto angles = trace.step({.id = "angles",
+                                  .title = "By how much each pair is turned",
+                                  .formula = fmt::format("p · ωᵢ,  ωᵢ = 10000^(−2i/{})", d),
+                                  .axes = {"position", "pair"},
+                                  .note = "In radians. " + pairs_in_words(pairing, d)},
+                                 attn::position_angles(X.shape(1), attn::position_frequencies(d)));
+  const auto Q_rotated = trace.step(
+      {.id = "Q_rotated",
+       .title = "Turned queries",
+       .formula = "(x cos φ − y sin φ, x sin φ + y cos φ)  for each pair (x, y) of Q = X",
+       .from = {"X", "angles"},
+       .axes = {"query", "d_model"},
+       .note = "The word at position 0 stays as it is. The farther on a word stands, the farther it "
+               "is turned."},
+      attn::rotate_pairs(X, angles, pairing));
+  const auto K_rotated = trace.step({.id = "K_rotated",
+                                     .title = "Turned keys",
+                                     .formula = "the same for each pair of K = X",
+                                     .from = {"X", "angles"},
+                                     .axes = {"key", "d_model"},
+                                     .note = "The same as the queries only because Q = K = X here."},
+                                    attn::rotate_pairs(X, angles, pairing));
+  const auto scores = trace.step(
+      {.id = "scores",
+       .title = "Scores of turned queries and keys",
+       .formula = fmt::format("Q_rotated K_rotatedᵀ / √{}", d),
+       .from = {"Q_rotated", "K_rotated"},
+       .axes = {"query", "key"},
+       .note = "On the diagonal nothing has changed: query and key have been turned alike. RoPE is often "
+               "said to carry over to longer texts. Press et al. found that it does so only a little "
+               "better than sinusoidal encodings do."},
+      attn::divide(attn::matmul(Q_rotated, attn::transpose(K_rotated)), std::sqrt(static_cast<double>(d))));
+  return {Q_rotated, K_rotated, scores};
+}
+
+void claim_lengths(attn::Trace& trace, const Tensor<3>& X, const Rotary& rotary) {
+  trace.claim(
+      {.id = "lengths-kept",
+       .claim = "a turned vector is as long as before: positions change directions, not strengths",
+       .formula = "max ||row of Q_rotated| − |row of X||, and of K_rotated",
+       .value = attn::maximum({change_of_length(rotary.Q_rotated, X), change_of_length(rotary.K_rotated, X)}),
+       .limit = rounding(trace, attn::max_abs(X) * static_cast<double>(X.shape(2)))});
 }
 
 }  // namespace
 
 Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
-  const std::size_t d = in.X.shape(2);
   const auto pairing = pairing_of(bench.options);
-  const auto rotary = attn::rotary_scores(in.X, in.X, pairing);
   auto& trace = bench.trace;
 
   return trace.within("rope", [&] {
@@ -60,50 +105,21 @@ Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
         "does not change: what is left is the difference of the positions. Tutorials speak of rotated "
         "embeddings. It is the queries and keys, in every layer anew; values are not turned.",
         "scores(m, n) = (R_m q) · (R_n k) / √d = q · R_(n−m) k / √d");
-    trace.step({.id = "angles",
-                .title = "By how much each pair is turned",
-                .formula = fmt::format("p · ωᵢ,  ωᵢ = 10000^(−2i/{})", d),
-                .axes = {"position", "pair"},
-                .note = "In radians. " + pairs_in_words(pairing, d)},
-               rotary.angles);
-    trace.step({.id = "Q_rotated",
-                .title = "Turned queries",
-                .formula = "(x cos φ − y sin φ, x sin φ + y cos φ)  for each pair (x, y) of Q = X",
-                .from = {"X", "angles"},
-                .axes = {"query", "d_model"},
-                .note = "The word at position 0 stays as it is. The farther on a word stands, the farther it "
-                        "is turned."},
-               rotary.Q_rotated);
-    trace.step({.id = "K_rotated",
-                .title = "Turned keys",
-                .formula = "the same for each pair of K = X",
-                .from = {"X", "angles"},
-                .axes = {"key", "d_model"},
-                .note = "The same as the queries only because Q = K = X here."},
-               rotary.K_rotated);
-    const auto scores = trace.step(
-        {.id = "scores",
-         .title = "Scores of turned queries and keys",
-         .formula = fmt::format("Q_rotated K_rotatedᵀ / √{}", d),
-         .from = {"Q_rotated", "K_rotated"},
-         .axes = {"query", "key"},
-         .note = "On the diagonal nothing has changed: query and key have been turned alike. RoPE is often "
-                 "said to carry over to longer texts. Press et al. found that it does so only a little "
-                 "better than sinusoidal encodings do."},
-        rotary.scores);
-    show_weights(bench, scores, in.mask, "");
+    const auto rotary = rotary_scores(bench, in.X, pairing);
+    show_weights(bench, rotary.scores, in.mask, "");
 
     return Encoding{.name = "rope",
-                       .enters = "turns queries and keys",
-                       .scores =
-                           [pairing](const Tensor<3>& X) {
-                             return attn::split_heads(attn::rotary_scores(X, X, pairing).scores, 1);
-                           },
-                       .is_relative = true,
-                       .certain_change = bench.options.embeddings ? 0.0 : 0.01,
-                       .claim_property = [&trace, X = in.X, rotary] { claim_lengths(trace, X, rotary); }};
+                    .enters = "turns queries and keys",
+                    .scores = of_one_head(rotary.scores),
+                    .scores_of =
+                        [&bench, pairing](const Tensor<3>& X) {
+                          auto mute = bench.mute();
+                          return of_one_head(rotary_scores(mute, X, pairing).scores);
+                        },
+                    .is_relative = true,
+                    .certain_change = bench.options.embeddings ? 0.0 : 0.01,
+                    .claim_property = [&trace, X = in.X, rotary] { claim_lengths(trace, X, rotary); }};
   });
 }
-
 
 }  // namespace lessons

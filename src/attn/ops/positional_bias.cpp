@@ -28,31 +28,41 @@ std::int64_t t5_bucket(std::int64_t distance) {
   return first + std::min(exact + static_cast<std::int64_t>(growth), per_direction - 1);
 }
 
-T5Bias t5_bias(const Tensor<2>& table, std::size_t n) {
+Integers<2> t5_buckets(std::size_t n) {
+  Integers<2> buckets({n, n});
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      buckets(i, j) = t5_bucket(static_cast<std::int64_t>(j) - static_cast<std::int64_t>(i));
+  return buckets;
+}
+
+Tensor<3> t5_bias(const Tensor<2>& table, const Integers<2>& buckets) {
   if (table.shape(0) != t5_bucket_count)
     throw std::invalid_argument("[t5_bias] table is " + to_string(view_of(table).shape) +
                                 ": it must have a row for each of the " + std::to_string(t5_bucket_count) +
                                 " buckets");
-  const std::size_t heads = table.shape(1);
-  T5Bias t5{.buckets = Integers<2>({n, n}), .bias = Tensor<3>({heads, n, n})};
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) {
-      const auto bucket = t5_bucket(static_cast<std::int64_t>(j) - static_cast<std::int64_t>(i));
-      t5.buckets(i, j) = bucket;
-      for (std::size_t h = 0; h < heads; ++h) t5.bias(h, i, j) = table(static_cast<std::size_t>(bucket), h);
-    }
-  return t5;
+  Tensor<3> bias({table.shape(1), buckets.shape(0), buckets.shape(1)});
+  for (std::size_t h = 0; h < bias.shape(0); ++h)
+    for (std::size_t i = 0; i < bias.shape(1); ++i)
+      for (std::size_t j = 0; j < bias.shape(2); ++j)
+        bias(h, i, j) = table(static_cast<std::size_t>(buckets(i, j)), h);
+  return bias;
 }
 
-AlibiBias alibi_bias(std::size_t heads, std::size_t n) {
-  AlibiBias alibi{.slopes = Tensor<1>::from_shape({heads}), .bias = Tensor<3>({heads, n, n})};
-  for (std::size_t h = 0; h < heads; ++h) {
-    const double slope = std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(heads));
-    alibi.slopes(h) = static_cast<double>(slope);
+Tensor<1> alibi_slopes(std::size_t heads) {
+  auto slopes = Tensor<1>::from_shape({heads});
+  for (std::size_t h = 0; h < heads; ++h)
+    slopes(h) = std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(heads));
+  return slopes;
+}
+
+/// Subtracted from 0, because −slope · 0 would be −0.
+Tensor<3> alibi_bias(const Tensor<1>& slopes, std::size_t n) {
+  Tensor<3> bias({slopes.size(), n, n});
+  for (std::size_t h = 0; h < slopes.size(); ++h)
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) alibi.bias(h, i, j) = static_cast<double>(0.0 - slope * distance(i, j));
-  }
-  return alibi;
+      for (std::size_t j = 0; j < n; ++j) bias(h, i, j) = 0.0 - slopes(h) * distance(i, j);
+  return bias;
 }
 
 Tensor<4> add_bias(const Tensor<3>& scores, const Tensor<3>& bias) {
@@ -65,6 +75,5 @@ Tensor<4> add_bias(const Tensor<3>& scores, const Tensor<3>& bias) {
         for (std::size_t j = 0; j < sum.shape(3); ++j) sum(b, h, i, j) = scores(b, i, j) + bias(h, i, j);
   return sum;
 }
-
 
 }  // namespace attn

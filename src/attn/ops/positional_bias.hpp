@@ -15,28 +15,21 @@ std::int64_t t5_bucket(std::int64_t distance);
 /// The number of those buckets, bucket 16, which nothing falls into, included.
 inline constexpr std::size_t t5_bucket_count = 32;
 
-struct T5Bias {
-  Integers<2> buckets;  ///< [query×key]
-  Tensor<3> bias;                ///< [head×query×key]
-};
+/// The buckets of each pair of n tokens: [query×key].
+Integers<2> t5_buckets(std::size_t n);
 
-/// T5's bias for n tokens, read from a learned table [bucket×head]. Instantiated for float and double. Throws
-/// std::invalid_argument unless the table has a row for each bucket.
-T5Bias t5_bias(const Tensor<2>& table, std::size_t n);
+/// The bias of each pair, read from a learned table [bucket×head]: [head×query×key]. Throws
+/// std::invalid_argument unless the table has a row for each of T5's buckets.
+Tensor<3> t5_bias(const Tensor<2>& table, const Integers<2>& buckets);
 
-/// ALiBi (Press et al. 2022, section 3): bias −mₕ · |i − j| with the slopes mₕ = 2^(−8h/heads), h = 1, …,
-/// heads.
-struct AlibiBias {
-  Tensor<1> slopes;  ///< [head]
-  Tensor<3> bias;    ///< [head×query×key]
-};
+/// The slopes 2^(−8h/heads), h = 1, …, heads, of ALiBi (Press et al. 2022, section 3): [head].
+Tensor<1> alibi_slopes(std::size_t heads);
 
-/// ALiBi's bias for n tokens. Instantiated for float and double.
-AlibiBias alibi_bias(std::size_t heads, std::size_t n);
+/// ALiBi's bias −slopeₕ · |i − j| for n tokens: [head×query×key].
+Tensor<3> alibi_bias(const Tensor<1>& slopes, std::size_t n);
 
 /// The same scores [batch×query×key] for every head, plus the bias [head×query×key] of each:
-/// [batch×head×query×key]. Instantiated for float and double. Throws std::invalid_argument, with both shapes,
-/// where they do not match.
+/// [batch×head×query×key]. Throws std::invalid_argument, with both shapes, where they do not match.
 Tensor<4> add_bias(const Tensor<3>& scores, const Tensor<3>& bias);
 
 }  // namespace attn

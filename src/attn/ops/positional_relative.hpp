@@ -4,20 +4,13 @@
 
 namespace attn {
 
-/// How far key j stands after query i, clip(j − i, −limit, limit), for n tokens: [query×key].
+/// How far key j stands after query i, clip(j − i, −limit, limit), for n tokens: [query×key] (Shaw et al.
+/// 2018, section 3.2).
 Integers<2> clipped_distances(std::size_t n, std::size_t limit);
 
-/// Scores with relative positions (Shaw et al. 2018, equation 4), and all that they are made of:
-/// qᵢ (kⱼ + aᵢⱼ)ᵀ / √d, where aᵢⱼ is the row of `keys` for the clipped distance from i to j.
-struct RelativeScores {
-  Integers<2> distances;  ///< [query×key]
-  Tensor<3> by_distance;           ///< Q keysᵀ, [batch×query×bucket]
-  Tensor<3> scores;                ///< [batch×query×key]
-};
-
-/// Q and K [batch×n×d]; keys [2·limit+1×d] holds a row for each distance from −limit to limit. Computed as in
-/// equation 5: each query meets each row of `keys` once, not once for every pair. Instantiated for float and
-/// double. Throws std::invalid_argument where shapes do not match and for an even number of rows.
-RelativeScores relative_scores(const Tensor<3>& Q, const Tensor<3>& K, const Tensor<2>& keys);
+/// Picks for each query and key the entry of their distance: [batch×query×bucket], a bucket for each distance
+/// from −limit to limit, and distances [query×key] → [batch×query×key]. Throws std::invalid_argument, with
+/// both shapes, for an even number of buckets and for a distance or a query that has none.
+Tensor<3> at_distances(const Tensor<3>& by_distance, const Integers<2>& distances);
 
 }  // namespace attn

@@ -3,9 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/matmul.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
@@ -31,26 +28,12 @@ Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pair
       const double cosine = std::cos(angles(p, i)), sine = std::sin(angles(p, i));
       const auto [first, second] = indices_of(i, pairs, pairing);
       for (std::size_t b = 0; b < x.shape(0); ++b) {
-        const auto u = static_cast<double>(x(b, p, first)), v = static_cast<double>(x(b, p, second));
-        rotated(b, p, first) = static_cast<double>(u * cosine - v * sine);
-        rotated(b, p, second) = static_cast<double>(u * sine + v * cosine);
+        const double u = x(b, p, first), v = x(b, p, second);
+        rotated(b, p, first) = u * cosine - v * sine;
+        rotated(b, p, second) = u * sine + v * cosine;
       }
     }
   return rotated;
 }
-
-RotaryScores rotary_scores(const Tensor<3>& Q, const Tensor<3>& K, Pairing pairing) {
-  if (Q.shape() != K.shape())
-    throw shape_mismatch("rotary_scores", "Q", Q, "K", K, "the shapes must be equal");
-  const auto angles = position_angles(Q.shape(1), Q.shape(2));
-  RotaryScores rotary;
-  rotary.angles = angles;
-  rotary.Q_rotated = rotate_pairs(Q, angles, pairing);
-  rotary.K_rotated = rotate_pairs(K, angles, pairing);
-  rotary.scores = divide(matmul(rotary.Q_rotated, attn::transpose(rotary.K_rotated)),
-                         std::sqrt(static_cast<double>(Q.shape(2))));
-  return rotary;
-}
-
 
 }  // namespace attn

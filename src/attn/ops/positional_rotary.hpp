@@ -9,19 +9,8 @@ namespace attn {
 enum class Pairing { adjacent, halves };
 
 /// Each pair (x, y) of token p turned by the angle φ = angles(p, pair): (x cos φ − y sin φ, x sin φ + y cos
-/// φ). x is [batch×n×d], angles [position×pair] with at least n rows. Instantiated for float and double.
-/// Throws std::invalid_argument, with both shapes, where they do not match.
+/// φ) (Su et al. 2021, equation 34). x is [batch×n×d], angles [position×pair] with at least n rows. Throws
+/// std::invalid_argument, with both shapes, where they do not match.
 Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pairing);
-
-/// Scores with rotary positions (Su et al. 2021, equation 16), and all that they are made of.
-struct RotaryScores {
-  Tensor<2> angles;                ///< [position×pair]
-  Tensor<3> Q_rotated, K_rotated;  ///< [batch×n×d]
-  Tensor<3> scores;                ///< Q_rotated K_rotatedᵀ / √d, [batch×query×key]
-};
-
-/// Q and K [batch×n×d]. Instantiated for float and double. Throws std::invalid_argument where their shapes
-/// differ and for odd d.
-RotaryScores rotary_scores(const Tensor<3>& Q, const Tensor<3>& K, Pairing pairing);
 
 }  // namespace attn

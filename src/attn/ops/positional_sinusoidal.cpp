@@ -3,7 +3,6 @@
 #include <cmath>
 #include <string>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
@@ -17,8 +16,7 @@ Tensor<1> position_frequencies(std::size_t d) {
   return frequencies;
 }
 
-Tensor<2> position_angles(std::size_t n, std::size_t d) {
-  const auto frequencies = position_frequencies(d);
+Tensor<2> position_angles(std::size_t n, const Tensor<1>& frequencies) {
   Tensor<2> angles({n, frequencies.size()});
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t i = 0; i < frequencies.size(); ++i)
@@ -26,17 +24,18 @@ Tensor<2> position_angles(std::size_t n, std::size_t d) {
   return angles;
 }
 
-SinusoidalEncoding sinusoidal_encoding(std::size_t n, std::size_t d) {
-  const auto angles = position_angles(n, d);
-  Tensor<2> encoding({n, d});
-  for (std::size_t p = 0; p < n; ++p)
-    for (std::size_t i = 0; i < d / 2; ++i) {
+Tensor<2> sines_and_cosines(const Tensor<2>& angles) {
+  Tensor<2> encoding({angles.shape(0), 2 * angles.shape(1)});
+  for (std::size_t p = 0; p < angles.shape(0); ++p)
+    for (std::size_t i = 0; i < angles.shape(1); ++i) {
       encoding(p, 2 * i) = std::sin(angles(p, i));
       encoding(p, 2 * i + 1) = std::cos(angles(p, i));
     }
-  return {.frequencies = position_frequencies(d),
-          .angles = angles,
-          .encoding = encoding};
+  return encoding;
+}
+
+Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d) {
+  return sines_and_cosines(position_angles(n, position_frequencies(d)));
 }
 
 Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
@@ -49,6 +48,5 @@ Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
       for (std::size_t j = 0; j < x.shape(2); ++j) sum(b, p, j) = x(b, p, j) + table(p, j);
   return sum;
 }
-
 
 }  // namespace attn

@@ -9,24 +9,19 @@ namespace attn {
 /// d.
 Tensor<1> position_frequencies(std::size_t d);
 
-/// The angles p · ωᵢ of the positions p = 0, …, n − 1: [position×pair]. Throws std::invalid_argument for odd
-/// d.
-Tensor<2> position_angles(std::size_t n, std::size_t d);
+/// The angles p · ωᵢ of the positions p = 0, …, n − 1: [position×pair].
+Tensor<2> position_angles(std::size_t n, const Tensor<1>& frequencies);
 
-/// The sinusoidal encoding PE of n positions, PE(p, 2i) = sin(p ωᵢ) and PE(p, 2i+1) = cos(p ωᵢ), and all that
-/// it is made of. Each is computed in float64 and rounded once.
-struct SinusoidalEncoding {
-  Tensor<1> frequencies;  ///< [pair]
-  Tensor<2> angles;       ///< [position×pair]
-  Tensor<2> encoding;     ///< [position×d]
-};
+/// sin(angle) and cos(angle) of each pair side by side: [position×pair] → [position×d].
+Tensor<2> sines_and_cosines(const Tensor<2>& angles);
 
-/// Instantiated for float and double. Throws std::invalid_argument for odd d.
-SinusoidalEncoding sinusoidal_encoding(std::size_t n, std::size_t d);
+/// The sinusoidal encoding PE of n positions, PE(p, 2i) = sin(p ωᵢ) and PE(p, 2i+1) = cos(p ωᵢ):
+/// [position×d]. Throws std::invalid_argument for odd d.
+Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d);
 
 /// x [batch×n×d] with row p of `table` [position×d] added to token p of each sample. The table may have more
-/// rows than x has tokens. Instantiated for float and double. Throws std::invalid_argument where a row is
-/// missing or has another length.
+/// rows than x has tokens. Throws std::invalid_argument, with both shapes, where a row is missing or has
+/// another length.
 Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table);
 
 }  // namespace attn

@@ -31,7 +31,7 @@ attn::CausalDecoderWeights random_weights() {
 }
 
 Tensor<3> embedded(const Tokens& tokens, std::size_t first) {
-  return attn::embed_tokens(random_tensor<2>({7, 8}, 20), attn::sinusoidal_encoding(12, 8).encoding,
+  return attn::embed_tokens(random_tensor<2>({7, 8}, 20), attn::sinusoidal_encoding(12, 8),
                             tokens, first);
 }
 

@@ -18,19 +18,20 @@ TEST_CASE("frequencies fall from 1 by the same factor", "[positional]") {
 }
 
 TEST_CASE("columns alternate sine and cosine, and position 0 is sin 0, cos 0", "[positional]") {
-  const auto sinusoidal = attn::sinusoidal_encoding(30, 6);
+  const auto angles = attn::position_angles(30, attn::position_frequencies(6));
+  const auto encoding = attn::sinusoidal_encoding(30, 6);
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(sinusoidal.encoding(0, 2 * i) == double{0});
-    CHECK(sinusoidal.encoding(0, 2 * i + 1) == double{1});
+    CHECK(encoding(0, 2 * i) == 0.0);
+    CHECK(encoding(0, 2 * i + 1) == 1.0);
     const double angle = 29.0 * std::pow(10000.0, -2.0 * static_cast<double>(i) / 6.0);
-    CHECK(static_cast<double>(sinusoidal.angles(29, i)) == Approx(angle));
-    CHECK(static_cast<double>(sinusoidal.encoding(29, 2 * i)) == Approx(std::sin(angle)));
-    CHECK(static_cast<double>(sinusoidal.encoding(29, 2 * i + 1)) == Approx(std::cos(angle)));
+    CHECK(angles(29, i) == Approx(angle));
+    CHECK(encoding(29, 2 * i) == Approx(std::sin(angle)));
+    CHECK(encoding(29, 2 * i + 1) == Approx(std::cos(angle)));
   }
 }
 
 TEST_CASE("no two positions have the same encoding", "[positional]") {
-  const auto encoding = attn::sinusoidal_encoding<double>(300, 4).encoding;
+  const auto encoding = attn::sinusoidal_encoding(300, 4);
   for (std::size_t p = 0; p < 300; ++p)
     for (std::size_t q = 0; q < p; ++q) {
       double distance = 0.0;
@@ -47,7 +48,7 @@ TEST_CASE("each token gets the row of its position, in every sample", "[position
 
 TEST_CASE("what makes no pairs and what has no row is refused", "[positional]") {
   CHECK_THROWS_WITH(attn::position_frequencies(7), Contains("[position_frequencies]") && Contains("7"));
-  CHECK_THROWS_AS(attn::sinusoidal_encoding<double>(3, 5), std::invalid_argument);
+  CHECK_THROWS_AS(attn::sinusoidal_encoding(3, 5), std::invalid_argument);
   const auto x = random_tensor<3>({1, 3, 4}, 1);
   CHECK_THROWS_WITH(attn::add_positions(x, random_tensor<2>({2, 4}, 2)),
                     Contains("[add_positions]") && Contains("1×3×4") && Contains("2×4"));

@@ -1,0 +1,120 @@
+#include <catch2/catch.hpp>
+#include <stdexcept>
+
+#include "attn/ops/heads.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/positional_bias.hpp"
+#include "attn/ops/positional_rotary.hpp"
+#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/positional/measure.hpp"
+#include "tests/unit/random_tensor.hpp"
+
+using attn::Pairing;
+using attn::Tensor;
+using Catch::Contains;
+
+namespace {
+
+constexpr double rounding = 1e-12;
+
+const attn::RowOrder exchanged = {{0, 4, 2, 3, 1}};
+
+Tensor<3> sentence() {
+  return random_tensor<3>({1, 5, 4}, 1);
+}
+
+Tensor<4> plain(const Tensor<3>& X) {
+  return attn::split_heads(attn::matmul(X, attn::transpose(X)), 1);
+}
+
+Tensor<3> turned(const Tensor<3>& X, Pairing pairing) {
+  const auto frequencies = attn::position_frequencies(X.shape(2));
+  return attn::rotate_pairs(X, attn::position_angles(X.shape(1), frequencies), pairing);
+}
+
+/// Scores of queries and keys that are turned by the angles of their positions.
+Tensor<4> rotary(const Tensor<3>& X, Pairing of_queries, Pairing of_keys) {
+  return attn::split_heads(attn::matmul(turned(X, of_queries), attn::transpose(turned(X, of_keys))), 1);
+}
+
+Tensor<4> rotary(const Tensor<3>& X) {
+  return rotary(X, Pairing::adjacent, Pairing::adjacent);
+}
+
+Tensor<4> sinusoidal(const Tensor<3>& X) {
+  return plain(attn::add_positions(X, attn::sinusoidal_encoding(X.shape(1), X.shape(2))));
+}
+
+Tensor<4> alibi(const Tensor<3>& X) {
+  return attn::add_bias(attn::matmul(X, attn::transpose(X)),
+                        attn::alibi_bias(attn::alibi_slopes(2), X.shape(1)));
+}
+
+}  // namespace
+
+TEST_CASE("without positions no score changes with the order, with positions some does", "[positional]") {
+  const auto X = sentence(), reordered = attn::permute_rows(X, exchanged);
+  CHECK(lessons::change_by_order(plain(X), plain(reordered), exchanged) == 0.0);
+  CHECK(lessons::change_by_order(rotary(X), rotary(reordered), exchanged) > 0.01);
+  CHECK(lessons::change_by_order(sinusoidal(X), sinusoidal(reordered), exchanged) > 0.01);
+  CHECK(lessons::change_by_order(alibi(X), alibi(reordered), exchanged) == Approx(3 * 0.0625));
+}
+
+TEST_CASE("one score that is wrong is a change by order of that size", "[positional]") {
+  const auto X = sentence();
+  auto wrong = plain(attn::permute_rows(X, exchanged));
+  wrong(0, 0, 1, 3) += 0.5;
+  CHECK(lessons::change_by_order(plain(X), wrong, exchanged) == Approx(0.5));
+  CHECK(lessons::change_by_order(plain(X), plain(X), exchanged) > 0.1);
+}
+
+TEST_CASE("scores that depend on the distance do not change further on, others do", "[positional]") {
+  const auto X = sentence(), twice = attn::rows_twice(X);
+  CHECK(lessons::change_by_moving(rotary(X), rotary(twice)) <= rounding);
+  CHECK(lessons::change_by_moving(alibi(X), alibi(twice)) == 0.0);
+  CHECK(lessons::change_by_moving(sinusoidal(X), sinusoidal(twice)) > 0.01);
+}
+
+TEST_CASE("rotating only the queries, or by a wrong pairing, breaks the dependence on the distance",
+          "[positional]") {
+  const auto queries_only = [](const Tensor<3>& X) {
+    return attn::split_heads(attn::matmul(turned(X, Pairing::adjacent), attn::transpose(X)), 1);
+  };
+  const auto X = sentence(), twice = attn::rows_twice(X);
+  const auto change = [&](Pairing of_queries, Pairing of_keys) {
+    return lessons::change_by_moving(rotary(X, of_queries, of_keys), rotary(twice, of_queries, of_keys));
+  };
+  CHECK(change(Pairing::halves, Pairing::halves) <= rounding);
+  CHECK(change(Pairing::halves, Pairing::adjacent) > 0.01);
+  CHECK(lessons::change_by_moving(queries_only(X), queries_only(twice)) > 0.01);
+}
+
+TEST_CASE("a sinusoidal encoding moves by a rotation, a wrong one does not", "[positional]") {
+  const auto encoding = attn::sinusoidal_encoding(7, 6);
+  const auto longer = attn::sinusoidal_encoding(14, 6);
+  for (const std::size_t k : {0, 1, 7}) CHECK(lessons::deviation_from_rotation(encoding, longer, k) <= 1e-13);
+
+  auto one_wrong = encoding;
+  one_wrong(3, 2) += 0.25;
+  CHECK(lessons::deviation_from_rotation(one_wrong, longer, 1) > 0.2);
+  const auto drawn = random_tensor<2>({14, 6}, 1);
+  CHECK(lessons::deviation_from_rotation(attn::rows(drawn, 0, 7), drawn, 1) > 0.1);
+}
+
+TEST_CASE("the length of a row changes when the row is stretched, not when it is turned", "[positional]") {
+  const auto X = sentence();
+  CHECK(lessons::change_of_length(X, turned(X, Pairing::halves)) <= rounding);
+  CHECK(lessons::change_of_length(Tensor<3>{{{3, 4}, {1, 0}}}, Tensor<3>{{{3, 4}, {0, 2}}}) == 1.0);
+}
+
+TEST_CASE("measures of positions refuse what does not fit with both shapes", "[positional]") {
+  const auto X = sentence();
+  CHECK_THROWS_WITH(lessons::change_by_order(plain(X), plain(attn::rows_twice(X)), exchanged),
+                    Contains("[change_by_order]") && Contains("1×1×5×5") && Contains("1×1×10×10"));
+  CHECK_THROWS_WITH(lessons::change_by_moving(plain(X), plain(X)), Contains("[change_by_moving]"));
+  CHECK_THROWS_WITH(
+      lessons::deviation_from_rotation(random_tensor<2>({3, 4}, 1), random_tensor<2>({3, 4}, 1), 1),
+      Contains("[deviation_from_rotation]") && Contains("3×4"));
+  CHECK_THROWS_WITH(lessons::change_of_length(X, attn::rows_twice(X)), Contains("[change_of_length]"));
+}
