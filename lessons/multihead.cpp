@@ -15,7 +15,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/self_attention.hpp"
-#include "lessons/shared/sublayer_steps.hpp"
+#include "lessons/transformer_block.hpp"
 
 namespace lessons {
 
@@ -295,8 +295,8 @@ void run(Workbench& bench) {
   claim_multihead(bench, {"X", X}, {"X", X}, weights, attention, mask);
 
   Named last = {"output", attention.output};
-  if (bench.options.residual) last = {"residual", show_attention_residual(bench, {"X", X}, attention.output)};
-  if (bench.options.norm) show_attention_norm(bench, last, norm_weights(bench, "norm"));
+  if (bench.options.residual) last = attention_residual(bench, {"X", X}, last);
+  if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
 }
 
 double element_count(const Plan& plan) {

@@ -3,128 +3,152 @@
 /// 2; layer norm: Ba et al. 2016; before the sublayer: Xiong et al. 2020; residual connections: He et al.
 /// 2016; GELU: Hendrycks & Gimpel 2016.
 
-#include "attn/layers/transformer_block.hpp"
+#include "lessons/transformer_block.hpp"
 
 #include <fmt/format.h>
 
-#include "attn/layers/transformer_block_measure.hpp"
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "attn/ops/activation.hpp"
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/permute.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead.hpp"
-#include "lessons/shared/sublayer_steps.hpp"
-#include "lessons/transformer_block/feed_forward_steps.hpp"
 
 namespace lessons {
 
+Named residual(Workbench& bench, attn::About about, const Named& x, const Named& found) {
+  about.formula = x.id + " + " + found.id;
+  about.from = {x.id, found.id};
+  return {about.id, bench.trace.step(about, attn::add(x.tensor, found.tensor))};
+}
+
+Named layer_norm(Workbench& bench, attn::About about, const Named& x, const std::string& name,
+                 const attn::LayerNormWeights& weights) {
+  about.formula = "(x − mean) / √(variance + 1e-5) · gain + bias, x = " + x.id;
+  about.from = {x.id, name + "/gain", name + "/bias"};
+  return {about.id, bench.trace.step(about, attn::layer_norm(x.tensor, weights.gain, weights.bias))};
+}
+
+attn::LayerNormWeights layer_norm_weights(Workbench& bench, const std::string& name) {
+  auto gain =
+      bench.constant({.id = name + "/gain", .title = "Learned scale, at first 1", .axes = {"d_model"}},
+                     bench.d_model(), 1.0);
+  auto bias =
+      bench.constant({.id = name + "/bias", .title = "Learned shift, at first 0", .axes = {"d_model"}},
+                     bench.d_model(), 0.0);
+  return {std::move(gain), std::move(bias)};
+}
+
+Named attention_residual(Workbench& bench, const Named& X, const Named& output) {
+  return residual(bench,
+                  {.id = "residual",
+                   .title = "The token keeps what it was",
+                   .axes = {"query", "d_model"},
+                   .note = "Attention only adds to a token's row (He et al. 2016), so that gradients have a "
+                           "straight way back and layers can be stacked."},
+                  X, output);
+}
+
+Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeights& weights) {
+  return layer_norm(
+      bench,
+      {.id = "normalized",
+       .title = "Each row brought to mean 0 and variance 1",
+       .axes = {"query", "d_model"},
+       .note = "Layer norm (Ba et al. 2016) takes mean and variance of each token's own row; the "
+               "variance divides by d, not d − 1."},
+      x, "norm", weights);
+}
+
 namespace {
 
-using attn::NormOrder;
+using attn::Activation;
 
-attn::TransformerBlockSettings settings_of(const Workbench& bench) {
-  return {.heads = bench.heads(),
-          .norm = bench.options.norm_order == "pre" ? NormOrder::pre : NormOrder::post,
-          .activation = activation_of(bench)};
+Activation activation_of(const Workbench& bench) {
+  return bench.options.activation == "gelu" ? Activation::gelu : Activation::relu;
 }
 
-/// "norm_1 = LN(X + attention(X))" and so on, a line for each sublayer.
-std::string block_formula(NormOrder order, bool has_memory) {
-  std::string x = "X", formula;
-  const auto add_line = [&](const std::string& f, const std::string& second_argument,
-                            const std::string& result) {
-    formula += order == NormOrder::post
-                   ? fmt::format("{} = LN({} + {}({}{}))\n", result, x, f, x, second_argument)
-                   : fmt::format("{} = {} + {}(LN({}){})\n", result, x, f, x, second_argument);
-    x = result;
-  };
-  const std::string prefix = order == NormOrder::post ? "norm_" : "residual_";
-  add_line("attention", "", prefix + "1");
-  if (has_memory) add_line("cross", ", memory", prefix + "cross");
-  add_line("ffn", "", "output");
-  formula.pop_back();
-  return formula;
+FeedForwardWeights draw_feed_forward_weights(Workbench& bench) {
+  const auto d_model = bench.d_model(), d_ff = bench.options.d_ff.value();
+  auto W_1 = bench.weight({.id = "W_1",
+                           .title = "Widens each token",
+                           .axes = {"d_model", "d_ff"},
+                           .note = "Each column looks for one direction in a token's row."},
+                          d_model, d_ff);
+  auto b_1 = bench.constant({.id = "b_1", .title = "Learned shift, at first 0", .axes = {"d_ff"}}, d_ff, 0.0);
+  auto W_2 =
+      bench.weight({.id = "W_2",
+                    .title = "Brings it back",
+                    .axes = {"d_ff", "d_model"},
+                    .note = "Each row is what its column of W_1 adds to the token where it has found it."},
+                   d_ff, d_model);
+  auto b_2 =
+      bench.constant({.id = "b_2", .title = "Learned shift, at first 0", .axes = {"d_model"}}, d_model, 0.0);
+  return {std::move(W_1), std::move(b_1), std::move(W_2), std::move(b_2)};
 }
 
-void explain_idea(Workbench& bench) {
-  const bool has_memory = bench.options.memory.has_value();
-  bench.trace.note(
-      "idea", "The idea",
-      fmt::format(
-          "A transformer is a stack of blocks like this one. In it attention lets the tokens look at each "
-          "other{}, and a small network then rewrites every token by itself. Each of these sublayers only "
-          "adds to what is there (a residual connection), and layer norm (LN) keeps the rows at one scale. "
-          "The block returns a tensor of the shape of X, so the next block can go on with it.",
-          has_memory ? ", cross-attention lets them look into an encoder's sentence" : ""),
-      block_formula(settings_of(bench).norm, has_memory));
+}  // namespace
+
+FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeights& weights) {
+  const auto activation = activation_of(bench);
+  const bool is_relu = activation == Activation::relu;
+  auto& trace = bench.trace;
+  auto hidden = trace.step(
+      {.id = "ffn/hidden",
+       .title = "What each token contains, direction by direction",
+       .formula = is_relu ? fmt::format("max(0, {} W_1 + b_1)", x.id)
+                          : fmt::format("GELU({} W_1 + b_1), GELU(x) = x/2 · (1 + erf(x / √2))", x.id),
+       .from = {x.id, "W_1", "b_1"},
+       .axes = {"token", "d_ff"},
+       .note =
+           is_relu
+               ? "ReLU lets through what is positive and cuts off the rest. Without it W_1 and W_2 would be "
+                 "no more than one matrix."
+               : "GELU weighs x with Φ(x), the share of a normal distribution below x. It is smooth where "
+                 "ReLU has a corner, and lets a little of what is negative through: at least −0.17. Many "
+                 "programs replace erf by a formula with tanh, which is off by less than 0.0005."},
+      attn::activate(activation, attn::linear(x.tensor, weights.W_1, weights.b_1)));
+  if (is_relu)
+    trace.note("ffn/zeros", "How much ReLU cuts off",
+               fmt::format("{} of the {} numbers of ffn/hidden are 0. Which ones they are differs from token "
+                           "to token: each token works with its own part of W_1 and W_2.",
+                           std::count(hidden.begin(), hidden.end(), 0.0), hidden.size()));
+  auto output = trace.step({.id = "ffn/output",
+                            .title = "What each token adds to itself",
+                            .formula = "ffn/hidden W_2 + b_2",
+                            .from = {"ffn/hidden", "W_2", "b_2"},
+                            .axes = {"token", "d_model"},
+                            .note = "Every row comes from its own token only."},
+                           attn::linear(hidden, weights.W_2, weights.b_2));
+  return {std::move(hidden), std::move(output)};
 }
 
-void explain_norm_order(Workbench& bench) {
-  if (settings_of(bench).norm == NormOrder::post)
-    bench.trace.note(
-        "norm-order", "Layer norm after each sublayer (post-norm)",
-        "The first transformer had it so. Every row leaves the block at one scale, but the way back for the "
-        "gradients leads through every layer norm of the stack, and training needs a learning rate that "
-        "warms up (Xiong et al. 2020). Run again with --norm pre for the order of most models since. "
-        "Tutorials write x = nn.LayerNorm(d_model)(x + attention_output). In a forward pass that line makes "
-        "a new layer norm each time, whose gain and bias nobody ever trains: make it once, with the model.",
-        "x ← LN(x + sublayer(x))");
-  else
-    bench.trace.note(
-        "norm-order", "Layer norm before each sublayer (pre-norm)",
-        "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
-        "touched. That leaves a straight way through the whole stack, forwards and for the gradients, and "
-        "training does without a warm-up (Xiong et al. 2020). The price: nothing keeps the sums at one "
-        "scale, so the stack ends with one more layer norm after its last block.",
-        "x ← x + sublayer(LN(x))");
+namespace {
+
+/// Where a sublayer f has its layer norm: after it, LN(x + f(x)) (Vaswani et al. 2017), or before it,
+/// x + f(LN(x)) (Xiong et al. 2020).
+enum class NormOrder { post, pre };
+
+NormOrder norm_order_of(const Workbench& bench) {
+  return bench.options.norm_order == "pre" ? NormOrder::pre : NormOrder::post;
 }
 
-/// The encoder's output that a decoder's block looks into; nothing for an encoder's block.
-std::optional<attn::Memory> show_memory(Workbench& bench) {
-  if (!bench.options.memory) return std::nullopt;
-  bench.label({"source"}, bench.plan.memory);
-  std::string note =
-      "It stands for the output of an encoder; here it is simply the vectors of the words, drawn before "
-      "those of X.";
-  if (bench.plan.is_batched()) note += " Every sentence of the batch looks into the same memory.";
-  auto X = bench.embed(
-      {.id = "memory", .title = "The encoder's sentence", .axes = {"source", "d_model"}, .note = note},
-      bench.plan.memory);
-  if (!bench.options.causal)
-    bench.trace.note(
-        "decoder-is-causal", "A decoder that writes must not look ahead",
-        "Here every token sees the whole of its own sentence. A decoder writes its sentence word by word and "
-        "knows only what it has written: add --causal to hide every later token.");
-  return attn::Memory{std::move(X), std::nullopt};
-}
-
-/// Drawn in the order attention, cross-attention, feed-forward network.
-attn::TransformerBlockWeights draw_weights(Workbench& bench) {
-  const bool has_memory = bench.options.memory.has_value();
-  const auto draw_attention = [&]() -> attn::MultiHeadWeights {
-    auto [W_Q, W_K, W_V, W_O] = draw_multihead_weights(bench);
-    return {W_Q, W_K, W_V, W_O};
-  };
-  attn::TransformerBlockWeights weights;
-  weights.attention = bench.trace.within("attention", draw_attention);
-  if (has_memory) weights.cross = bench.trace.within("cross", draw_attention);
-  weights.feed_forward = draw_feed_forward_weights(bench);
-  weights.norm_1 = norm_weights(bench, "norm_1");
-  if (has_memory) weights.norm_cross = norm_weights(bench, "norm_cross");
-  weights.norm_2 = norm_weights(bench, "norm_2");
-  return weights;
-}
-
-Named show_attention(Workbench& bench, const std::string& group, const Named& query, const Named& key,
-                     const attn::MultiHeadWeights& weights, const std::optional<Mask<3>>& mask) {
-  const auto shown =
-      bench.trace.within(group, [&] { return multihead_attention(bench, query, key, {weights.W_Q, weights.W_K, weights.W_V, weights.W_O}, mask); });
-  bench.trace.claim({.id = group + "/rows-sum-to-1",
-                     .claim = "each row of " + group + "/weights sums to 1",
-                     .formula = "max |Σⱼ weights − 1|",
-                     .value = attn::row_sum_deviation(shown.attention.weights),
-                     .limit = rounding(bench.trace)});
-  return {group + "/output", shown.output};
-}
+/// What is to be said of a sublayer.
+struct SublayerText {
+  std::string residual_id, residual_title, residual_note;
+  std::string norm_id, norm_note;
+  std::string weights;  ///< the layer norm's inputs are `WEIGHTS/gain` and `WEIGHTS/bias`
+};
 
 SublayerText around_attention() {
   return {.residual_id = "residual_1",
@@ -160,30 +184,311 @@ SublayerText around_feed_forward(NormOrder order) {
           .weights = "norm_2"};
 }
 
-void claim_block(Workbench& bench, const Tensor<3>& X, const attn::TransformerBlockWeights& weights,
-                 const std::optional<Mask<3>>& mask, const std::optional<attn::Memory>& memory,
-                 const Tensor<3>& output) {
-  const auto settings = settings_of(bench);
-  const auto block = attn::transformer_block(X, weights, settings, mask, memory);
-  bench.trace.claim({.id = "equals-layer",
-                     .claim = "the library's layer, called once, gives the same output",
-                     .formula = "max |transformer_block(X) − output|",
-                     .value = attn::max_abs_difference(block.output, output),
-                     .limit = attn::exactly(0.0)});
-  if (settings.norm == NormOrder::pre)
+/// The largest |bias / gain|: infinite where a gain is 0.
+double largest_shift(const attn::LayerNormWeights& weights) {
+  double largest = 0.0;
+  for (std::size_t c = 0; c < weights.gain.size(); ++c)
+    largest = attn::maximum({largest, weights.gain(c) == 0.0 ? std::numeric_limits<double>::infinity()
+                                                             : std::abs(weights.bias(c) / weights.gain(c))});
+  return largest;
+}
+
+/// (norm − bias) / gain: the rows as they were before gain and bias.
+Tensor<3> before_gain_and_bias(Tensor<3> norm, const attn::LayerNormWeights& weights) {
+  const auto d = weights.gain.size();
+  for (std::size_t i = 0; i < norm.size(); ++i)
+    norm.data()[i] = (norm.data()[i] - weights.bias(i % d)) / weights.gain(i % d);
+  return norm;
+}
+
+void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
+                      const attn::LayerNormWeights& weights) {
+  const auto id = norm.id + "/mean-and-variance";
+  const auto limit = rounding(bench.trace, attn::max_abs(x.tensor) + largest_shift(weights));
+  if (limit.bound > 0.01) {
+    bench.trace.note(
+        id, "What the rows were before gain and bias cannot be told",
+        fmt::format(
+            "Layer norm makes rows of mean 0 and variance 1, and gain and bias follow. With the numbers "
+            "of this run rounding alone may move what is read back from {} by {:g}, so nothing is "
+            "claimed of it.",
+            norm.id, limit.bound));
+    return;
+  }
+  bench.trace.claim(
+      {.id = id,
+       .claim = "before gain and bias each row of " + norm.id +
+                " has mean 0 and variance 1, but for epsilon's share",
+       .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v the variance of the row of " + x.id,
+       .value = attn::standardization_deviation(before_gain_and_bias(norm.tensor, weights), x.tensor),
+       .limit = limit});
+}
+
+/// The sublayer around f: LN(x + f(x)) with the layer norm after f, x + f(LN(x)) with the layer norm before
+/// it.
+Named sublayer(Workbench& bench, const Named& x, const SublayerText& text,
+               const attn::LayerNormWeights& weights, const std::function<Named(const Named&)>& f) {
+  const auto add = [&](const Named& found) {
+    return residual(bench,
+                    {.id = text.residual_id,
+                     .title = text.residual_title,
+                     .axes = {"token", "d_model"},
+                     .note = text.residual_note},
+                    x, found);
+  };
+  const auto LN = [&](const Named& before) {
+    auto norm = layer_norm(bench,
+                           {.id = text.norm_id,
+                            .title = "Each row brought to mean 0 and variance 1",
+                            .axes = {"token", "d_model"},
+                            .note = text.norm_note},
+                           before, text.weights, weights);
+    if (!bench.is_mute()) claim_layer_norm(bench, norm, before, weights);
+    return norm;
+  };
+  return norm_order_of(bench) == NormOrder::post ? LN(add(f(x))) : add(f(LN(x)));
+}
+
+/// Multi-head attention in the group `group`.
+MultiHeadAttention attend(Workbench& bench, const std::string& group, const Named& query, const Named& key,
+                          const MultiHeadWeights& weights, const std::optional<Mask<3>>& mask) {
+  auto attention =
+      bench.trace.within(group, [&] { return multihead_attention(bench, query, key, weights, mask); });
+  bench.trace.claim({.id = group + "/rows-sum-to-1",
+                     .claim = "each row of " + group + "/weights sums to 1",
+                     .formula = "max |Σⱼ weights − 1|",
+                     .value = attn::row_sum_deviation(attention.attention.weights),
+                     .limit = rounding(bench.trace)});
+  return attention;
+}
+
+void claim_feed_forward(Workbench& bench, const Named& x, const FeedForward& shown,
+                        const FeedForwardWeights& weights) {
+  auto mute = bench.mute();
+  const auto& sentence = bench.plan.sentence;
+  const auto backwards = attn::reversal(sentence.lengths(), sentence.length());
+  const auto reversed = feed_forward(mute, {x.id, attn::permute_rows(x.tensor, backwards)}, weights);
+  const auto before = attn::linear(x.tensor, weights.W_1, weights.b_1);
+  const double magnitude = attn::max_abs(before);
+  bench.trace.claim(
+      {.id = "ffn/mixes-no-tokens",
+       .claim = "the feed-forward network mixes no tokens: in another order each gets the same",
+       .formula = "max |reverse(ffn(reverse(x))) − ffn(x)|",
+       .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), shown.output),
+       .limit = rounding(bench.trace, magnitude * attn::max_abs(weights.W_2))});
+  if (activation_of(bench) == Activation::gelu)
+    bench.trace.claim({.id = "ffn/gelu-is-near-relu",
+                       .claim = "GELU is nowhere further than 0.17 from ReLU",
+                       .formula = "max |GELU(x W_1 + b_1) − max(0, x W_1 + b_1)|",
+                       .value = attn::max_abs_difference(shown.hidden, attn::relu(before)),
+                       .limit = attn::at_most(std::max(0.17, rounding(bench.trace, magnitude).bound))});
+}
+
+}  // namespace
+
+TransformerBlock apply_block(Workbench& bench, const Named& X, const TransformerBlockWeights& weights,
+                             const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
+  if (memory.has_value() != (weights.cross && weights.norm_cross))
+    throw std::invalid_argument("[apply_block] a memory and the weights of cross-attention need each other");
+  TransformerBlock block;
+  auto x = sublayer(bench, X, around_attention(), weights.norm_1, [&](const Named& tokens) -> Named {
+    block.attention = attend(bench, "attention", tokens, tokens, weights.attention, mask);
+    return {"attention/output", block.attention.output};
+  });
+  if (memory) {
+    bench.label({"key"}, bench.plan.memory);
+    x = sublayer(bench, x, around_cross_attention(), *weights.norm_cross, [&](const Named& tokens) -> Named {
+      block.cross = attend(bench, "cross", tokens, {"memory", *memory}, *weights.cross, std::nullopt);
+      return {"cross/output", block.cross->output};
+    });
+  }
+  const auto text = around_feed_forward(norm_order_of(bench));
+  x = sublayer(bench, x, text, weights.norm_2, [&](const Named& tokens) -> Named {
+    block.feed_forward = feed_forward(bench, tokens, weights.feed_forward);
+    if (!bench.is_mute()) claim_feed_forward(bench, tokens, block.feed_forward, weights.feed_forward);
+    return {"ffn/output", block.feed_forward.output};
+  });
+  if (x.id != "output")
+    x.tensor = bench.trace.step({.id = "output",
+                                 .title = "The tokens as they go on to the next block",
+                                 .formula = x.id,
+                                 .from = {x.id},
+                                 .axes = {"token", "d_model"},
+                                 .note = "A stack normalises once more after its last block."},
+                                x.tensor);
+  block.output = std::move(x.tensor);
+  return block;
+}
+
+namespace {
+
+/// Each number x of the last token of each sample becomes 1 − x: a change that no layer norm undoes, as it
+/// would undo the same number added to all.
+Tensor<3> with_another_last_token(Tensor<3> X) {
+  const std::size_t last = X.shape(1) - 1;
+  for (std::size_t b = 0; b < X.shape(0); ++b)
+    for (std::size_t c = 0; c < X.shape(2); ++c) X(b, last, c) = 1.0 - X(b, last, c);
+  return X;
+}
+
+}  // namespace
+
+double look_ahead(Workbench& mute, const Tensor<3>& X, const TransformerBlockWeights& weights,
+                  const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory,
+                  const Tensor<3>& output) {
+  const auto changed = apply_block(mute, {"X", with_another_last_token(X)}, weights, mask, memory);
+  const auto earlier = X.shape(1) - 1;
+  return attn::max_abs_difference(attn::first_rows(changed.output, earlier),
+                                  attn::first_rows(output, earlier));
+}
+
+double deviation_from_sum(const Tensor<3>& X, const TransformerBlock& block) {
+  auto found = attn::add(block.attention.output, block.feed_forward.output);
+  if (block.cross) found = attn::add(found, block.cross->output);
+  return attn::max_abs_difference(attn::add(X, found), block.output);
+}
+
+namespace {
+
+/// "norm_1 = LN(X + attention(X))" and so on, a line for each sublayer.
+std::string block_formula(NormOrder order, bool has_memory) {
+  std::string x = "X", formula;
+  const auto add_line = [&](const std::string& f, const std::string& second_argument,
+                            const std::string& result) {
+    formula += order == NormOrder::post
+                   ? fmt::format("{} = LN({} + {}({}{}))\n", result, x, f, x, second_argument)
+                   : fmt::format("{} = {} + {}(LN({}){})\n", result, x, f, x, second_argument);
+    x = result;
+  };
+  const std::string prefix = order == NormOrder::post ? "norm_" : "residual_";
+  add_line("attention", "", prefix + "1");
+  if (has_memory) add_line("cross", ", memory", prefix + "cross");
+  add_line("ffn", "", "output");
+  formula.pop_back();
+  return formula;
+}
+
+void explain_idea(Workbench& bench) {
+  const bool has_memory = bench.options.memory.has_value();
+  bench.trace.note(
+      "idea", "The idea",
+      fmt::format(
+          "A transformer is a stack of blocks like this one. In it attention lets the tokens look at each "
+          "other{}, and a small network then rewrites every token by itself. Each of these sublayers only "
+          "adds to what is there (a residual connection), and layer norm (LN) keeps the rows at one scale. "
+          "The block returns a tensor of the shape of X, so the next block can go on with it.",
+          has_memory ? ", cross-attention lets them look into an encoder's sentence" : ""),
+      block_formula(norm_order_of(bench), has_memory));
+}
+
+void explain_norm_order(Workbench& bench) {
+  if (norm_order_of(bench) == NormOrder::post)
+    bench.trace.note(
+        "norm-order", "Layer norm after each sublayer (post-norm)",
+        "The first transformer had it so. Every row leaves the block at one scale, but the way back for the "
+        "gradients leads through every layer norm of the stack, and training needs a learning rate that "
+        "warms up (Xiong et al. 2020). Run again with --norm pre for the order of most models since. "
+        "Tutorials write x = nn.LayerNorm(d_model)(x + attention_output). In a forward pass that line makes "
+        "a new layer norm each time, whose gain and bias nobody ever trains: make it once, with the model.",
+        "x ← LN(x + sublayer(x))");
+  else
+    bench.trace.note(
+        "norm-order", "Layer norm before each sublayer (pre-norm)",
+        "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
+        "touched. That leaves a straight way through the whole stack, forwards and for the gradients, and "
+        "training does without a warm-up (Xiong et al. 2020). The price: nothing keeps the sums at one "
+        "scale, so the stack ends with one more layer norm after its last block.",
+        "x ← x + sublayer(LN(x))");
+}
+
+/// The encoder's output that a decoder's block looks into; nothing for an encoder's block.
+std::optional<Tensor<3>> show_memory(Workbench& bench) {
+  if (!bench.options.memory) return std::nullopt;
+  bench.label({"source"}, bench.plan.memory);
+  std::string note =
+      "It stands for the output of an encoder; here it is simply the vectors of the words, drawn before "
+      "those of X.";
+  if (bench.plan.is_batched()) note += " Every sentence of the batch looks into the same memory.";
+  auto X = bench.embed(
+      {.id = "memory", .title = "The encoder's sentence", .axes = {"source", "d_model"}, .note = note},
+      bench.plan.memory);
+  if (!bench.options.causal)
+    bench.trace.note(
+        "decoder-is-causal", "A decoder that writes must not look ahead",
+        "Here every token sees the whole of its own sentence. A decoder writes its sentence word by word and "
+        "knows only what it has written: add --causal to hide every later token.");
+  return X;
+}
+
+/// Drawn in the order attention, cross-attention, feed-forward network.
+TransformerBlockWeights draw_weights(Workbench& bench) {
+  const bool has_memory = bench.options.memory.has_value();
+  const auto draw_attention = [&] { return draw_multihead_weights(bench); };
+  TransformerBlockWeights weights;
+  weights.attention = bench.trace.within("attention", draw_attention);
+  if (has_memory) weights.cross = bench.trace.within("cross", draw_attention);
+  weights.feed_forward = draw_feed_forward_weights(bench);
+  weights.norm_1 = layer_norm_weights(bench, "norm_1");
+  if (has_memory) weights.norm_cross = layer_norm_weights(bench, "norm_cross");
+  weights.norm_2 = layer_norm_weights(bench, "norm_2");
+  return weights;
+}
+
+/// Whether a query may look at a token behind its own.
+bool looks_ahead(const std::optional<Mask<3>>& mask) {
+  if (!mask) return true;
+  const auto n = mask->shape(1);
+  const auto causal = attn::repeat_mask(attn::causal_mask(n, n), mask->shape(0));
+  return attn::both(*mask, causal) != *mask;
+}
+
+void claim_no_look_ahead(Workbench& bench, const Tensor<3>& X, const TransformerBlockWeights& weights,
+                         const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory,
+                         const Tensor<3>& output) {
+  if (looks_ahead(mask)) {
+    bench.trace.note(
+        "no-look-ahead", "The given mask lets a token look ahead",
+        "With the mask of --causal another last token changes no earlier row of the output. The one "
+        "of --input shows a token what comes later, so that is not claimed here.");
+    return;
+  }
+  auto mute = bench.mute();
+  bench.trace.claim(
+      {.id = "no-look-ahead",
+       .claim = "another last token changes no earlier row of the output, not in a single bit",
+       .formula = "max |transformer_block(X with another last token) − output|, last row left out",
+       .value = look_ahead(mute, X, weights, mask, memory, output),
+       .limit = attn::exactly(0.0),
+       .note = X.shape(1) == 1 ? "There is one token only, so nothing is earlier." : ""});
+}
+
+/// The numbers that a pre-norm block adds up may be larger than their sum.
+double magnitude_of_sum(const Tensor<3>& X, const TransformerBlock& block) {
+  const double found = attn::maximum({attn::max_abs(block.attention.output),
+                                      block.cross ? attn::max_abs(block.cross->output) : 0.0,
+                                      attn::max_abs(block.feed_forward.output)});
+  return attn::max_abs(X) + attn::maximum({found, attn::max_abs(block.output)});
+}
+
+void claim_block(Workbench& bench, const Tensor<3>& X, const TransformerBlockWeights& weights,
+                 const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory,
+                 const TransformerBlock& block) {
+  auto mute = bench.mute();
+  bench.trace.claim(
+      {.id = "equals-layer",
+       .claim = "the whole block, computed once more from X, gives the same output, bit for bit",
+       .formula = "max |transformer_block(X) − output|",
+       .value =
+           attn::max_abs_difference(apply_block(mute, {"X", X}, weights, mask, memory).output, block.output),
+       .limit = attn::exactly(0.0)});
+  if (norm_order_of(bench) == NormOrder::pre)
     bench.trace.claim({.id = "straight-way",
                        .claim = "X reaches the output untouched: the sublayers only add to it",
                        .formula = memory ? "max |X + (attention/output + cross/output + ffn/output) − output|"
                                          : "max |X + (attention/output + ffn/output) − output|",
-                       .value = attn::deviation_from_sum(X, block),
-                       .limit = rounding(bench.trace, attn::max_abs(X) + attn::max_abs(output))});
-  if (bench.options.causal)
-    bench.trace.claim(
-        {.id = "no-look-ahead",
-         .claim = "another last token changes no earlier row of the output, not in a single bit",
-         .formula = "max |transformer_block(X with another last token) − output|, last row left out",
-         .value = attn::look_ahead(X, weights, settings, mask, memory),
-         .limit = attn::exactly(0.0)});
+                       .value = deviation_from_sum(X, block),
+                       .limit = rounding(bench.trace, magnitude_of_sum(X, block))});
+  if (bench.options.causal) claim_no_look_ahead(bench, X, weights, mask, memory, block.output);
 }
 
 /// How the numbers to learn divide among the sublayers.
@@ -219,30 +524,8 @@ void run(Workbench& bench) {
   show_parameter_count(bench);
   explain_norm_order(bench);
 
-  const auto order = settings_of(bench).norm;
-  Named x = {"X", X};
-  x = show_sublayer(bench, x, order, around_attention(), weights.norm_1, [&](const Named& tokens) {
-    return show_attention(bench, "attention", tokens, tokens, weights.attention, mask);
-  });
-  if (memory) {
-    bench.label({"key"}, bench.plan.memory);
-    x = show_sublayer(
-        bench, x, order, around_cross_attention(), *weights.norm_cross, [&](const Named& tokens) {
-          return show_attention(bench, "cross", tokens, {"memory", memory->X}, *weights.cross, memory->mask);
-        });
-  }
-  x = show_sublayer(bench, x, order, around_feed_forward(order), weights.norm_2, [&](const Named& tokens) {
-    return show_feed_forward(bench, tokens, weights.feed_forward);
-  });
-  if (x.id != "output")
-    bench.trace.step({.id = "output",
-                      .title = "The tokens as they go on to the next block",
-                      .formula = x.id,
-                      .from = {x.id},
-                      .axes = {"token", "d_model"},
-                      .note = "A stack normalises once more after its last block."},
-                     x.tensor);
-  claim_block(bench, X, weights, mask, memory, x.tensor);
+  const auto block = apply_block(bench, {"X", X}, weights, mask, memory);
+  claim_block(bench, X, weights, mask, memory, block);
 }
 
 double element_count(const Plan& plan) {

@@ -8,6 +8,7 @@
 
 #include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
+#include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "trace/trace.hpp"
 
@@ -38,6 +39,9 @@ class Workbench {
   /// A workbench for computing something again to make a claim: its trace is mute, and nothing is dropped
   /// out.
   Workbench mute() const;
+
+  /// Whether it is such a one, on which no claim need be made.
+  bool is_mute() const { return mute_trace_ != nullptr; }
 
   const Plan& plan;
   const Options& options;
@@ -72,6 +76,15 @@ class Workbench {
   /// with tokens beyond those of the plan, which are otherwise drawn together by the first `embed`.
   void draw_vectors(const attn::TokenBatch& tokens);
 
+  /// The input `about.id` as the lesson declares it: its axes, its shape and its numbers follow from there. A
+  /// batch axis comes first where the rank has room for it.
+  template <std::size_t N>
+  Tensor<N> input(attn::About about);
+
+  /// The same of a shape that the page knows, for axes whose length follows from something else.
+  template <std::size_t N>
+  Tensor<N> input(attn::About about, const std::array<std::size_t, N>& shape);
+
   /// A weight matrix [fan_in×fan_out], drawn normal(0, s) with the standard deviation of `--weight-scale`.
   Tensor<2> weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out);
 
@@ -100,6 +113,10 @@ class Workbench {
  private:
   Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace);
 
+  Input declaration(const std::string& id) const;
+  const attn::TokenBatch& tokens_of(std::string_view text) const;
+  template <std::size_t N>
+  Tensor<N> draw(const Input& input, const std::array<std::size_t, N>& shape);
   double weight_scale(std::size_t fan_in, std::size_t fan_out) const;
   std::vector<double> vector_of(const std::string& token);
   template <class VectorOf>
