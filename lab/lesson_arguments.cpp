@@ -183,7 +183,7 @@ const Lesson& tour() {
       .takes_batches = false,
       .defaults = {.sentence = {"I love cats"}, .target = {"J'aime les chats"}},
       .examples = {"tour", "tour --sentence \"The cat sat on the mat\" --target \"Le chat est assis\""},
-      .element_count = nullptr,
+      .inputs = nullptr,
       .run = nullptr,
   };
   return tour;

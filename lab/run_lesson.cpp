@@ -13,14 +13,10 @@
 #include "trace/svg/svg.hpp"
 #include "trace/text/text.hpp"
 #include "trace/filter.hpp"
-#include "lab/threads.hpp"
 
 namespace lab {
 
 namespace {
-
-/// Runs with fewer elements have no product that goes to BLAS.
-constexpr double elements_worth_threads = 1e5;
 
 Format format_of(const Presentation& presentation) {
   if (presentation.format) return *presentation.format;
@@ -63,7 +59,7 @@ bool is_colored(const Presentation& presentation) {
 }
 
 attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
-  auto header = plan.header(*run.lesson);
+  auto header = plan.header();
   const auto& shown = run.presentation;
   header.config.emplace_back("steps",
                              shown.steps.empty() ? attn::ConfigValue{} : attn::ConfigValue{shown.steps});
@@ -79,12 +75,6 @@ attn::TextStyle style_of(const Presentation& presentation) {
   style.full = presentation.full;
   style.color = is_colored(presentation);
   return style;
-}
-
-lessons::Plan plan_for(const RunLesson& run) {
-  auto plan = lessons::make_plan(*run.lesson, run.options);
-  if (run.lesson->element_count(plan) > elements_worth_threads) start_blas_threads();
-  return plan;
 }
 
 /// Runs the lesson into the sink, through the filter that --steps and --shapes ask for. Returns whether every
@@ -105,14 +95,14 @@ Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) 
 }  // namespace
 
 bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for) {
-  const auto plan = plan_for(run);
+  const auto plan = lessons::make_plan(*run.lesson, run.options);
   return run_into(sink_for(header_of(run, plan)), run, plan);
 }
 
 Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
   check_archive(run.presentation, format);
-  const auto plan = plan_for(run);
+  const auto plan = lessons::make_plan(*run.lesson, run.options);
   const auto header = header_of(run, plan);
   switch (format) {
     case Format::json:

@@ -283,8 +283,8 @@ void run(Workbench& bench) {
   claim_equals_kernel(bench, in, attention, d_output, gradients);
 }
 
-double element_count(const Plan& plan) {
-  return 4.0 * attention_element_count(plan);
+std::vector<Input> inputs(const Options&) {
+  return joined({attention_input_list(), {{"d_output", {"query", "d_v"}}}});
 }
 
 }  // namespace
@@ -302,7 +302,7 @@ const Lesson backward = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"backward --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

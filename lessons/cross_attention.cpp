@@ -89,12 +89,12 @@ void run(Workbench& bench) {
     attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source});
 }
 
-double element_count(const Plan& plan) {
-  Options options = plan.options;
-  options.heads = options.heads.value_or(1);
-  return multihead_element_count(options, static_cast<double>(plan.source.size()),
-                                 static_cast<double>(plan.target.length()),
-                                 static_cast<double>(plan.source.length()));
+std::vector<Input> inputs(const Options& options) {
+  return joined(
+      {{{"X_target", {"target", "d_model"}, Draw::embedding},
+        {"X_source", {"source", "d_model"}, Draw::embedding}},
+       options.heads ? multihead_input_list() : projection_input_list(),
+       {{"mask", {"query", "key"}, Draw::page}, {"dropout_mask", {"[head]", "query", "key"}, Draw::page}}});
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ const Lesson cross_attention = {
     .examples =
         {"cross-attention --source \"I love cats\" --target \"J'aime les chats\"",
          "cross-attention --source \"The cat sat on the mat\" --target \"Le chat s'est assis\" --heads 2"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

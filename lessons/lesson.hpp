@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "lessons/workbench/workbench.hpp"
 
@@ -18,8 +19,8 @@ struct Lesson {
   bool takes_source_alone = false;        ///< whether --target may be left out
   bool splits_heads = true;               ///< whether d_model is divided among the heads
   Options defaults;
-  std::vector<std::string_view> examples;     ///< arguments that work as pasted
-  double (*element_count)(const Plan& plan);  ///< elements of all tensors together, for the memory estimate
+  std::vector<std::string_view> examples;                ///< arguments that work as pasted
+  std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn
   void (*run)(Workbench& bench);
 
   bool uses(std::string_view option_key) const;
@@ -29,6 +30,8 @@ struct Lesson {
 const std::vector<const Lesson*>& all_lessons();
 
 /// Runs the lesson and sends its events to `sink`. Returns whether every claim held.
-bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink);
+/// `replace` may put other tensors in the place of steps. Throws attn::Error where tensors do not fit in
+/// memory, with the step before.
+bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Replace& replace = {});
 
 }  // namespace lessons

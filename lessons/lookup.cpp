@@ -194,11 +194,8 @@ void run(Workbench& bench) {
   claim_hard_limit(bench, scores, values, hard);
 }
 
-double element_count(const Plan& plan) {
-  const auto n = static_cast<double>(plan.sentence.length());
-  const auto d_k = static_cast<double>(*plan.options.d_k), d_v = static_cast<double>(*plan.options.d_v);
-  const auto lookups = static_cast<double>(temperatures.size());
-  return d_k + n * (d_k + d_v + 1) + lookups * (n + d_v);
+std::vector<Input> inputs(const Options&) {
+  return {{"query", {"d_k"}}, {"keys", {"key", "d_k"}}, {"values", {"key", "d_v"}}};
 }
 
 }  // namespace
@@ -215,7 +212,7 @@ const Lesson lookup = {
     .takes_batches = false,
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"lookup --sentence \"The cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

@@ -423,14 +423,8 @@ void run(Workbench& bench) {
   claim_broadcast(trace, broadcast, causal, padding);
 }
 
-double element_count(const Plan& plan) {
-  const auto& options = plan.options;
-  const auto batch = static_cast<double>(plan.sentence.size()),
-             n = static_cast<double>(plan.sentence.length());
-  const auto d_model = static_cast<double>(*options.d_model);
-  const auto d_k = static_cast<double>(*options.d_k), d_v = static_cast<double>(*options.d_v);
-  constexpr double masks = 6, scores = 22;  // of n × n, those of two heads counting twice
-  return d_model * (2 * d_k + d_v) + batch * n * (d_model + 2 * d_k + 4 * d_v + (masks + scores) * n);
+std::vector<Input> inputs(const Options&) {
+  return joined({{{"X", {"token", "d_model"}, Draw::embedding}}, projection_input_list()});
 }
 
 }  // namespace
@@ -448,7 +442,7 @@ const Lesson masking = {
     .examples =
         {"masking --sentence \"The cat sat on the mat\"",
          "masking --sentence \"I love cats\" --sentence \"Cats sleep\" --steps combined_mask,combined/"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

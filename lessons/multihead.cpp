@@ -75,9 +75,8 @@ void explain_parameters(Workbench& bench) {
                   h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O));
 }
 
-MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
-                                       const MultiHeadWeights& weights, const Heads& heads,
-                                       const std::optional<Mask<3>>& mask) {
+HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
+                                 const MultiHeadWeights& weights, const Heads& heads) {
   const auto [h, h_kv] = heads;
   const auto d_k = weights.W_Q.shape(1) / h, d_v = weights.W_O.shape(0) / h;
   const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
@@ -103,36 +102,36 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
                              .axes = {"key", kv_head + "·d_v"}},
                             attn::linear(X_key.tensor, weights.W_V));
 
-  const auto Q_heads = trace.step({.id = "Q_heads",
-                                   .title = "Split into heads: a reshape and a transpose",
-                                   .formula = split_note(n_q, h, d_k),
-                                   .from = {"Q"},
-                                   .axes = {"head", "query", "d_k"},
-                                   .note = "No number changes. The reshape cuts each token's row into heads; "
-                                           "the transpose brings all tokens of one head together. A "
-                                           "reshape alone has the same shape but hands each head a "
-                                           "block of tokens: a mistake that no shape check finds."},
-                                  attn::split_heads(Q, h));
-  const auto K_heads = trace.step({.id = "K_heads",
-                                   .title = "The keys, split",
-                                   .formula = split_note(n_k, h_kv, d_k),
-                                   .from = {"K"},
-                                   .axes = {kv_head, "key", "d_k"}},
-                                  attn::split_heads(K, h_kv));
-  const auto V_heads = trace.step({.id = "V_heads",
-                                   .title = "The values, split",
-                                   .formula = split_note(n_k, h_kv, d_v),
-                                   .from = {"V"},
-                                   .axes = {kv_head, "key", "d_v"}},
-                                  attn::split_heads(V, h_kv));
-  if (h_kv != h)
-    trace.note(
-        "sharing", "Query heads share key and value heads",
-        fmt::format(
-            "{0} query heads read {1} key and value head{2}: query head i reads number ⌊i·{1}/{0}⌋. Keys "
-            "and values are {3} times smaller, and so is the cache that keeps them during generation.",
-            h, h_kv, h_kv == 1 ? "" : "s", h / h_kv));
+  auto Q_heads = trace.step({.id = "Q_heads",
+                             .title = "Split into heads: a reshape and a transpose",
+                             .formula = split_note(n_q, h, d_k),
+                             .from = {"Q"},
+                             .axes = {"head", "query", "d_k"},
+                             .note = "No number changes. The reshape cuts each token's row into heads; "
+                                     "the transpose brings all tokens of one head together. A "
+                                     "reshape alone has the same shape but hands each head a "
+                                     "block of tokens: a mistake that no shape check finds."},
+                            attn::split_heads(Q, h));
+  auto K_heads = trace.step({.id = "K_heads",
+                             .title = "The keys, split",
+                             .formula = split_note(n_k, h_kv, d_k),
+                             .from = {"K"},
+                             .axes = {kv_head, "key", "d_k"}},
+                            attn::split_heads(K, h_kv));
+  auto V_heads = trace.step({.id = "V_heads",
+                             .title = "The values, split",
+                             .formula = split_note(n_k, h_kv, d_v),
+                             .from = {"V"},
+                             .axes = {kv_head, "key", "d_v"}},
+                            attn::split_heads(V, h_kv));
+  return {Q, std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
+}
 
+std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
+                                                   const Tensor<4>& K_heads, const Tensor<4>& V_heads,
+                                                   const Tensor<2>& W_O, const std::optional<Mask<3>>& mask) {
+  const auto h = Q_heads.shape(1), n_q = Q_heads.shape(2), d_v = V_heads.shape(3);
+  auto& trace = bench.trace;
   auto attention = scaled_dot_product_attention(bench, Q_heads, attn::repeat_heads(K_heads, h),
                                                 attn::repeat_heads(V_heads, h), mask);
 
@@ -160,8 +159,25 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
                             .formula = "concat W_O",
                             .from = {"concat", "W_O"},
                             .axes = {"query", "d_model"}},
-                           attn::linear(concat, weights.W_O));
-  return {Q, Q_heads, K_heads, V_heads, std::move(attention), output};
+                           attn::linear(concat, W_O));
+  return {std::move(attention), std::move(output)};
+}
+
+MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
+                                       const MultiHeadWeights& weights, const Heads& heads,
+                                       const std::optional<Mask<3>>& mask) {
+  const auto [h, h_kv] = heads;
+  auto [Q, Q_heads, K_heads, V_heads] = project_to_heads(bench, X_query, X_key, weights, heads);
+  if (h_kv != h)
+    bench.trace.note(
+        "sharing", "Query heads share key and value heads",
+        fmt::format(
+            "{0} query heads read {1} key and value head{2}: query head i reads number ⌊i·{1}/{0}⌋. Keys "
+            "and values are {3} times smaller, and so is the cache that keeps them during generation.",
+            h, h_kv, h_kv == 1 ? "" : "s", h / h_kv));
+  auto [attention, output] = attend_in_heads(bench, Q_heads, K_heads, V_heads, weights.W_O, mask);
+  return {std::move(Q),       std::move(Q_heads),   std::move(K_heads),
+          std::move(V_heads), std::move(attention), std::move(output)};
 }
 
 MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
@@ -258,14 +274,11 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                .limit = rounding(bench.trace, magnitude)});
 }
 
-double multihead_element_count(const Options& options, double batch, double n_q, double n_k) {
-  const auto d_model = static_cast<double>(*options.d_model);
-  const auto d_k = static_cast<double>(*options.d_k), d_v = static_cast<double>(*options.d_v);
-  const auto h = static_cast<double>(*options.heads);
-  const double weights = 2 * d_model * h * (d_k + d_v);
-  const double per_sample = n_q * (2 * d_model + h * (2 * d_k + 2 * d_v)) +
-                            n_k * (d_model + 4 * h * (d_k + d_v)) + 6 * h * n_q * n_k;
-  return weights + batch * per_sample;
+std::vector<Input> multihead_input_list() {
+  return {{"W_Q", {"d_model", "head·d_k"}, Draw::weight},
+          {"W_K", {"d_model", "kv_head·d_k"}, Draw::weight},
+          {"W_V", {"d_model", "kv_head·d_v"}, Draw::weight},
+          {"W_O", {"head·d_v", "d_model"}, Draw::weight}};
 }
 
 namespace {
@@ -299,9 +312,13 @@ void run(Workbench& bench) {
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
 }
 
-double element_count(const Plan& plan) {
-  const auto n = static_cast<double>(plan.sentence.length());
-  return multihead_element_count(plan.options, static_cast<double>(plan.sentence.size()), n, n);
+std::vector<Input> inputs(const Options&) {
+  return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
+                 multihead_input_list(),
+                 {{"mask", {"query", "key"}, Draw::page},
+                  {"dropout_mask", {"head", "query", "key"}, Draw::page},
+                  {"norm/gain", {"d_model"}, Draw::ones},
+                  {"norm/bias", {"d_model"}, Draw::zeros}}});
 }
 
 }  // namespace
@@ -320,7 +337,7 @@ const Lesson multihead = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .heads = 2},
     .examples = {"multihead --sentence \"The cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

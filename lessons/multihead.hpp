@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "lessons/sdpa.hpp"
 
@@ -17,11 +18,32 @@ struct MultiHeadWeights {
 /// The inputs `W_Q`, `W_K`, `W_V`, `W_O`, drawn in that order.
 MultiHeadWeights draw_multihead_weights(Workbench& bench);
 
+/// Their declarations.
+std::vector<Input> multihead_input_list();
+
 /// How many heads there are.
 struct Heads {
   std::size_t query;      ///< heads that ask
   std::size_t key_value;  ///< heads that answer, each read by query / key_value of them
 };
+
+/// What the tokens become before they attend.
+struct HeadProjections {
+  Tensor<3> Q;                 ///< [batch×query×head·d_k]
+  Tensor<4> Q_heads;           ///< [batch×head×query×d_k]
+  Tensor<4> K_heads, V_heads;  ///< [batch×kv_head×key×d_k], [batch×kv_head×key×d_v]
+};
+
+/// The first part of multi-head attention: the steps `Q`, `K`, `V` and `Q_heads`, `K_heads`, `V_heads`.
+HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
+                                 const MultiHeadWeights& weights, const Heads& heads);
+
+/// The second part: scaled dot-product attention in each head, `mean_weights`, `concat` and `output`
+/// [batch×query×d_model], which is returned beside the attention. Each key and value head is read by as many
+/// query heads.
+std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
+                                                   const Tensor<4>& K_heads, const Tensor<4>& V_heads,
+                                                   const Tensor<2>& W_O, const std::optional<Mask<3>>& mask);
 
 /// What multi-head attention goes through. The keys and values of `attention` have as many heads as the
 /// queries.
@@ -52,8 +74,5 @@ void explain_parameters(Workbench& bench);
 void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                      const MultiHeadWeights& weights, const MultiHeadAttention& shown,
                      const std::optional<Mask<3>>& mask);
-
-/// Elements of the tensors that multihead_attention shows, for `batch` samples of n_q queries and n_k keys.
-double multihead_element_count(const Options& options, double batch, double n_q, double n_k);
 
 }  // namespace lessons

@@ -186,14 +186,13 @@ void run(Workbench& bench) {
   claim_rows_sum_to_1(bench, weights);
 }
 
-double element_count(const Plan& plan) {
-  const auto n_q = static_cast<double>(plan.target.length()), n_k = static_cast<double>(plan.source.length());
-  const auto d = static_cast<double>(*plan.options.d_model), d_a = static_cast<double>(*plan.options.d_a);
-  const double functions = 5, pairs = n_q * n_k;
-  const double weights = d * d + 4 * d * d_a + d_a;
-  const double mixtures = functions * (2 * pairs + n_q * d);
-  const double hidden_layers = (n_q + n_k) * d_a + pairs * (2 * d_a + 2 * d);
-  return (n_q + n_k) * d + weights + mixtures + hidden_layers;
+std::vector<Input> inputs(const Options&) {
+  return {{"queries", {"query", "d_model"}, Draw::embedding},
+          {"keys", {"key", "d_model"}, Draw::embedding},
+          {"W_a", {"d_model", "feature=d_model"}, Draw::weight},
+          {"W_q", {"d_model", "d_a"}, Draw::weight},
+          {"W_k", {"d_model", "d_a"}, Draw::weight},
+          {"v_a", {"d_a"}, Draw::weight}};
 }
 
 }  // namespace
@@ -211,7 +210,7 @@ const Lesson scoring = {
     .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
     .examples = {"scoring --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
                  "scoring --source \"the cat sat\" --target \"the cat\" --weight-scale xavier"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

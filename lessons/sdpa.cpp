@@ -226,16 +226,18 @@ AttentionInputs attention_inputs(Workbench& bench) {
   return in;
 }
 
-double attention_element_count(const Plan& plan) {
-  const auto& keys = plan.key_tokens();
-  const auto batch = static_cast<double>(keys.size());
-  const auto n_q = static_cast<double>(plan.query_tokens().length()),
-             n_k = static_cast<double>(keys.length());
-  const auto d_k = static_cast<double>(*plan.options.d_k), d_v = static_cast<double>(*plan.options.d_v);
-  return batch * (n_q * (d_k + d_v) + n_k * (d_k + d_v) + 4 * n_q * n_k);
+std::vector<Input> attention_input_list() {
+  return {{"Q", {"query", "d_k"}},
+          {"K", {"key", "d_k"}},
+          {"V", {"key", "d_v"}},
+          {"mask", {"query", "key"}, Draw::page}};
 }
 
 namespace {
+
+std::vector<Input> inputs(const Options&) {
+  return joined({attention_input_list(), {{"dropout_mask", {"query", "key"}, Draw::page}}});
+}
 
 void run(Workbench& bench) {
   bench.trace.note(
@@ -265,7 +267,7 @@ const Lesson sdpa = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"sdpa --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
-    .element_count = attention_element_count,
+    .inputs = inputs,
     .run = run,
 };
 

@@ -46,8 +46,8 @@ struct AttentionInputs {
 /// normal(0, 1) in that order, and `mask`.
 AttentionInputs attention_inputs(Workbench& bench);
 
-/// Elements of these inputs and of the steps from `scores` to `output`.
-double attention_element_count(const Plan& plan);
+/// Their declarations but for `lengths`.
+std::vector<Input> attention_input_list();
 
 /// Claims of scaled dot-product attention: rows of weights sum to 1, a shift of all scores of a row changes
 /// nothing, and the fastest kernel that fits gives the same output. They are about attention without dropout.

@@ -21,6 +21,12 @@ ProjectionWeights draw_projection_weights(Workbench& bench) {
   return {std::move(W_Q), std::move(W_K), std::move(W_V)};
 }
 
+std::vector<Input> projection_input_list() {
+  return {{"W_Q", {"d_model", "d_k"}, Draw::weight},
+          {"W_K", {"d_model", "d_k"}, Draw::weight},
+          {"W_V", {"d_model", "d_v"}, Draw::weight}};
+}
+
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles) {
   auto& trace = bench.trace;
@@ -99,13 +105,10 @@ void run(Workbench& bench) {
   claim_equivariance(bench, Q, K, V, mask);
 }
 
-double element_count(const Plan& plan) {
-  const auto& options = plan.options;
-  const auto batch = static_cast<double>(plan.sentence.size()),
-             n = static_cast<double>(plan.sentence.length());
-  const auto d_model = static_cast<double>(*options.d_model);
-  const auto d_k = static_cast<double>(*options.d_k), d_v = static_cast<double>(*options.d_v);
-  return d_model * (2 * d_k + d_v) + batch * n * (d_model + 2 * d_k + 2 * d_v + 4 * n);
+std::vector<Input> inputs(const Options&) {
+  return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
+                 projection_input_list(),
+                 {{"mask", {"query", "key"}, Draw::page}, {"dropout_mask", {"query", "key"}, Draw::page}}});
 }
 
 }  // namespace
@@ -123,7 +126,7 @@ const Lesson self_attention = {
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"self-attention --sentence \"The cat sat on the mat\"",
                  "self-attention --sentence \"I love cats\" --sentence \"Cats sleep\" --causal"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

@@ -17,6 +17,9 @@ struct ProjectionWeights {
 /// The inputs `W_Q`, `W_K`, `W_V`, drawn in that order.
 ProjectionWeights draw_projection_weights(Workbench& bench);
 
+/// Their declarations.
+std::vector<Input> projection_input_list();
+
 /// What tokens become before they attend.
 struct Projections {
   Tensor<3> Q;  ///< [batch×query×d_k]

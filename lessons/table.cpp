@@ -1,5 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "attn/budget.hpp"
+#include "attn/error.hpp"
+#include "attn/memory.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -22,10 +27,21 @@ bool Lesson::uses(std::string_view option_key) const {
   return std::find(options.begin(), options.end(), option_key) != options.end();
 }
 
-bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink) {
-  attn::Trace trace(sink, {.batched = plan.is_batched(), .dtype = plan.dtype(), .given = &plan.given});
-  Workbench bench(plan, trace);
-  lesson.run(bench);
+bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Replace& replace) {
+  attn::Trace trace(
+      sink, {.batched = plan.is_batched(), .dtype = plan.dtype(), .given = &plan.given, .replace = replace});
+  attn::set_memory_budget(static_cast<std::size_t>(attn::free_memory()));
+  try {
+    Workbench bench(plan, trace);
+    lesson.run(bench);
+  } catch (const attn::OutOfBudget& refused) {
+    throw attn::Error(
+        fmt::format("the step after {} needs {}, more than this machine has left ({}); valid: smaller "
+                    "dimensions or shorter "
+                    "sentences",
+                    trace.last_id(), attn::in_bytes(static_cast<double>(refused.bytes)),
+                    attn::in_bytes(attn::free_memory())));
+  }
   trace.require_all_given_used();
   return trace.all_claims_hold();
 }

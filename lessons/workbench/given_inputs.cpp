@@ -9,7 +9,7 @@
 #include "attn/error.hpp"
 #include "attn/text/tokens.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/input_shapes.hpp"
+#include "lessons/workbench/inputs.hpp"
 
 namespace lessons {
 
@@ -51,18 +51,19 @@ class Facts {
       if (length == 0)
         throw Error(fmt::format("{} in --input has the shape ({}); valid: no axis of length 0", tensor.id,
                                 attn::to_string(tensor.shape)));
-    auto extents = input_shape(lesson_, tensor.id, options_);
-    if (!extents) return;
-    if (tensor.shape.size() == extents->size() + 1)
-      extents->insert(extents->begin(), {"batch", 1, 0, "batch"});
+    const auto input = find_input(lesson_, options_, tensor.id);
+    if (!input || input->draw == Draw::option) return;
+    auto extents = extents_of(lesson_, *input, options_);
+    if (tensor.shape.size() == extents.size() + 1)
+      extents.insert(extents.begin(), {.name = "batch", .dimension = "batch"});
     std::vector<std::string> axes;
-    for (const auto& extent : *extents) axes.push_back(extent.name);
-    if (tensor.shape.size() != extents->size())
+    for (const auto& extent : extents) axes.push_back(extent.name);
+    if (tensor.shape.size() != extents.size())
       throw Error(fmt::format("{} in --input has the shape ({}); valid: the axes {}", tensor.id,
                               attn::to_string(tensor.shape), fmt::join(axes, " × ")));
     const auto description = fmt::format("{} is {}", tensor.id, attn::shape_with_axes(tensor.shape, axes));
-    for (std::size_t i = 0; i < extents->size(); ++i)
-      learn((*extents)[i], tensor.shape[i], tensor.id, description);
+    for (std::size_t i = 0; i < extents.size(); ++i)
+      learn(extents[i], tensor.shape[i], tensor.id, description);
   }
 
   void learn(const Extent& extent, std::size_t axis_length, const std::string& id,
@@ -126,11 +127,12 @@ void follow_dimensions(const Lesson& lesson, const Facts& facts, Options& option
 
 void follow_values(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
   for (const auto& tensor : file.tensors()) {
-    const auto key = option_of_input(lesson, tensor.id);
-    if (!key || !is_input(tensor)) continue;
+    const auto input = find_input(lesson, options, tensor.id);
+    if (!input || input->draw != Draw::option || !is_input(tensor)) continue;
+    const auto key = input->option;
     const auto counts = counts_in(file, tensor.id);
     visit_options(options, [&](const OptionInfo& info, auto& field) {
-      if (info.key != *key) return;
+      if (info.key != key) return;
       using Field = std::decay_t<decltype(field)>;
       if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
         if (options.typed.count(info.key) > 0 && field != counts)
@@ -141,7 +143,7 @@ void follow_values(const Lesson& lesson, const attn::StoredTrace& file, Options&
       if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
         const auto description = fmt::format("{} is {}", tensor.id, fmt::join(counts, ","));
         if (counts.size() == 1)
-          follow(info, field, {counts[0], description, ""}, options.typed.count(*key) > 0);
+          follow(info, field, {counts[0], description, ""}, options.typed.count(key) > 0);
       }
     });
   }

@@ -135,7 +135,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("warmup", options.warmup, "N", "steps until the learning rate peaks");
   option("max-norm", options.max_norm, "X", "largest norm that a gradient may have");
   option("lengths", options.lengths, "N,N,...", "sequence lengths to compare");
-  option("dtype", options.dtype, "float64|float32", "element type of the computation");
+  option("dtype", options.dtype, "float64|float32|float16|bfloat16",
+         "what each tensor is rounded to; computed in float64");
 }
 
 /// "np.random.RandomState(42)": the NumPy code for the generator that a run with these options draws from.

@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "attn/error.hpp"
+#include "attn/memory.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/given_inputs.hpp"
+#include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -180,28 +181,6 @@ void check_heads(const Lesson& lesson, const Options& given, const Options& opti
                             *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
 }
 
-std::string in_bytes(double bytes) {
-  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024.0 && unit + 1 < std::size(units); ++unit) bytes /= 1024.0;
-  return fmt::format("{:.3g} {}", bytes, units[unit]);
-}
-
-double physical_memory() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-}
-
-void check_memory(const Lesson& lesson, const Plan& plan) {
-  const double needed = lesson.element_count(plan) * (plan.options.dtype == "float32" ? 4.0 : 8.0);
-  if (needed > physical_memory())
-    throw Error(fmt::format(
-        "the tensors of this run need about {}, this machine has {}; valid: smaller dimensions or {}",
-        in_bytes(needed), in_bytes(physical_memory()),
-        lesson.uses("samples")   ? "fewer samples"
-        : lesson.uses("lengths") ? "shorter lengths"
-                                 : "shorter sentences"));
-}
-
 void require_vectors(const attn::WordVectors& vectors, const attn::TokenBatch& batch) {
   for (const auto& sentence : batch.tokens)
     for (const auto& token : sentence) vectors.at(token);
@@ -210,16 +189,18 @@ void require_vectors(const attn::WordVectors& vectors, const attn::TokenBatch& b
 }  // namespace
 
 attn::Dtype Plan::dtype() const {
-  return options.dtype == "float32" ? attn::Dtype::float32 : attn::Dtype::float64;
+  for (const auto dtype : {attn::Dtype::float32, attn::Dtype::float16, attn::Dtype::bfloat16})
+    if (options.dtype == attn::name_of(dtype)) return dtype;
+  return attn::Dtype::float64;
 }
 
 bool Plan::is_batched() const {
   return sentence.size() > 1 || source.size() > 1;
 }
 
-attn::Header Plan::header(const Lesson& lesson) const {
-  attn::Header header{std::string(lesson.name), std::string(lesson.title),
-                      config_of(options, lesson.options)};
+attn::Header Plan::header() const {
+  attn::Header header{std::string(lesson->name), std::string(lesson->title),
+                      config_of(options, lesson->options)};
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
@@ -234,7 +215,7 @@ Plan make_plan(const Lesson& lesson, const Options& typed) {
   auto given = typed;
   const auto file = given.input ? attn::open_trace(*given.input) : nullptr;
   if (file) follow_inputs(lesson, *file, given);
-  Plan plan{.options = given};
+  Plan plan{.lesson = &lesson, .options = given};
   auto& options = plan.options;
   fill_in_sentences(lesson, options);
   check_batches(lesson, options);
@@ -253,7 +234,7 @@ Plan make_plan(const Lesson& lesson, const Options& typed) {
   fill_in_head_dimensions(lesson, options);
   fill_in_kv_heads(lesson, options);
   fill_in_sizes(lesson, options);
-  check_memory(lesson, plan);
+  require_inputs_fit(lesson, plan, attn::free_memory());
   check_heads(lesson, given, options);
   if (file) plan.given = read_inputs(*file);
   return plan;

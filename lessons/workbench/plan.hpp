@@ -14,6 +14,7 @@ struct Lesson;
 /// Everything about a run that is decided before its first number: the options with every default filled in,
 /// the tokens, the word vectors.
 struct Plan {
+  const Lesson* lesson = nullptr;
   Options options;
   attn::TokenBatch sentence{};
   attn::TokenBatch source{};
@@ -34,7 +35,7 @@ struct Plan {
   bool is_batched() const;
 
   /// The trace's header.
-  attn::Header header(const Lesson& lesson) const;
+  attn::Header header() const;
 };
 
 /// Throws attn::Error for options that contradict each other or their own range, for sentences, word vectors

@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/random/generator.hpp"
 #include "attn/random/random_state.hpp"
+#include "lessons/lesson.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -96,6 +99,60 @@ Tensor<3> Workbench::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_
       std::copy(vector.begin(), vector.end(), &X(b, i, 0));
     }
   return X;
+}
+
+Input Workbench::declaration(const std::string& id) const {
+  const auto full_id = trace.full_id(id);
+  if (auto input = find_input(*plan.lesson, options, full_id)) return *input;
+  throw std::logic_error(
+      fmt::format("[workbench] the lesson {} declares no input {}", plan.lesson->name, full_id));
+}
+
+const attn::TokenBatch& Workbench::tokens_of(std::string_view text) const {
+  if (text == "source") return plan.source;
+  if (text == "target") return plan.target;
+  if (text == "memory") return plan.memory;
+  return plan.sentence;
+}
+
+template <std::size_t N>
+Tensor<N> Workbench::draw(const Input& input, const std::array<std::size_t, N>& shape) {
+  const auto rows = shape.front(), columns = N == 1 ? std::size_t{1} : shape.back();
+  switch (input.draw) {
+    case Draw::normal:
+      return random.normal<N>(0.0, 1.0, shape);
+    case Draw::weight:
+      return random.normal<N>(0.0, weight_scale(rows, columns), shape);
+    case Draw::left_weight:
+      return random.normal<N>(0.0, weight_scale(columns, rows), shape);
+    case Draw::ones:
+      return Tensor<N>(shape, 1.0);
+    case Draw::zeros:
+      return Tensor<N>(shape, 0.0);
+    default:
+      throw std::logic_error(fmt::format("[workbench] the page draws {}", input.id));
+  }
+}
+
+template <std::size_t N>
+Tensor<N> Workbench::input(attn::About about, const std::array<std::size_t, N>& shape) {
+  const auto declared = declaration(about.id);
+  for (const auto& extent : extents_of(*plan.lesson, declared, options)) about.axes.push_back(extent.name);
+  if constexpr (N == 3)
+    if (declared.draw == Draw::embedding)
+      return embed(about, tokens_of(extents_of(*plan.lesson, declared, options).front().dimension));
+  return trace.input(about, draw(declared, shape));
+}
+
+template <std::size_t N>
+Tensor<N> Workbench::input(attn::About about) {
+  const auto declared = declaration(about.id);
+  const auto extents = extents_of(*plan.lesson, declared, options);
+  std::array<std::size_t, N> shape{};
+  if (N == extents.size() + 1) shape[0] = std::max(plan.sentence.size(), plan.source.size());
+  std::transform(extents.begin(), extents.end(), shape.end() - static_cast<std::ptrdiff_t>(extents.size()),
+                 [&](const Extent& extent) { return length_of(extent, plan).value(); });
+  return input<N>(std::move(about), shape);
 }
 
 Tensor<2> Workbench::weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out) {
@@ -189,5 +246,13 @@ std::vector<double> Workbench::vector_of(const std::string& token) {
 template Tensor<1> Workbench::normal(const attn::About&, const std::array<std::size_t, 1>&);
 template Tensor<2> Workbench::normal(const attn::About&, const std::array<std::size_t, 2>&);
 template Tensor<3> Workbench::normal(const attn::About&, const std::array<std::size_t, 3>&);
+
+#define INSTANTIATE(N)                              \
+  template Tensor<N> Workbench::input(attn::About); \
+  template Tensor<N> Workbench::input(attn::About, const std::array<std::size_t, N>&);
+INSTANTIATE(1)
+INSTANTIATE(2)
+INSTANTIATE(3)
+#undef INSTANTIATE
 
 }  // namespace lessons

@@ -9,13 +9,15 @@
 #include <vector>
 #include <xtensor/xtensor.hpp>
 
+#include "attn/budget.hpp"
+
 /// The library `attn`: attention, its building blocks and its trace.
 namespace attn {
 
 /// Row-major containers of rank N that own their elements. Every function of the library takes and returns
 /// these, never a lazy expression.
 template <class Element, std::size_t N>
-using Array = xt::xtensor<Element, N>;
+using Array = xt::xtensor<Element, N, xt::layout_type::row_major, BudgetAllocator<Element>>;
 
 /// Numbers. The lab computes in float64 throughout; the tap rounds what a step computed to the run's dtype.
 template <std::size_t N>

@@ -166,6 +166,7 @@ void Trace::send(Event event) {
   if (!is_valid_id(event.id)) throw std::logic_error(fmt::format("[trace] \"{}\" is no valid id", event.id));
   if (!ids_.insert(event.id).second)
     throw std::logic_error(fmt::format("[trace] id {} is used twice", event.id));
+  last_id_ = event.id;
   sink_->receive(event);
 }
 

@@ -85,6 +85,12 @@ class Trace {
     return show();
   }
 
+  /// The id that an event called `id` has here, in the groups around it.
+  std::string full_id(const std::string& id) const { return prefix_ + id; }
+
+  /// The id of the last event.
+  const std::string& last_id() const { return last_id_; }
+
   /// Names the entries along every axis called `axis` of the events to come.
   void label(const std::string& axis, AxisLabels labels);
 
@@ -222,6 +228,7 @@ class Trace {
   std::map<std::string, AxisLabels> labels_;
   std::set<std::string> ids_;
   std::vector<std::string> input_ids_;
+  std::string last_id_;
 };
 
 }  // namespace attn

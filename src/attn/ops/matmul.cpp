@@ -5,9 +5,8 @@
 #include <functional>
 #include <numeric>
 #include <vector>
-#include <xtensor-blas/xblas.hpp>
-#include <xtensor/xadapt.hpp>
 
+#include "attn/blas.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
@@ -35,25 +34,16 @@ void multiply_in_order(const double* a, const double* b, double* c, const Size& 
       const double* b_k = b + k * size.n;
       for (std::size_t j = 0; j < size.n; ++j) row[j] += a_ik * static_cast<double>(b_k[j]);
     }
-    std::transform(row.begin(), row.end(), c + i * size.n, [](double sum) { return static_cast<double>(sum); });
+    std::transform(row.begin(), row.end(), c + i * size.n,
+                   [](double sum) { return static_cast<double>(sum); });
   }
-}
-
-template <class Element>
-auto matrix(Element* data, std::size_t rows, std::size_t columns) {
-  return xt::adapt(data, rows * columns, xt::no_ownership(), std::array{rows, columns});
-}
-
-void multiply_with_blas(const double* a, const double* b, double* c, const Size& size) {
-  auto product = matrix(c, size.m, size.n);
-  xt::blas::gemm(matrix(a, size.m, size.k), matrix(b, size.k, size.n), product);
 }
 
 void multiply(const double* a, const double* b, double* c, const Size& size) {
   if (is_small(size))
     multiply_in_order(a, b, c, size);
   else
-    multiply_with_blas(a, b, c, size);
+    gemm(a, b, c, size.m, size.k, size.n);
 }
 
 /// Number of matrices in a batch of that shape.
@@ -80,6 +70,14 @@ Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) {
   return product;
 }
 
+Tensor<2> matmul_in_order(const Tensor<2>& a, const Tensor<2>& b) {
+  if (a.shape(1) != b.shape(0))
+    throw shape_mismatch("matmul_in_order", "a", a, "b", b, "the inner axes must match");
+  Tensor<2> product({a.shape(0), b.shape(1)});
+  multiply_in_order(a.data(), b.data(), product.data(), {a.shape(0), a.shape(1), b.shape(1)});
+  return product;
+}
+
 template <std::size_t N>
 Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) {
   const Size size = {x.shape(N - 2), weight.shape(0), weight.shape(1)};
@@ -94,7 +92,7 @@ Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) {
   if (is_small(size))
     multiply_in_order(x.data(), weight.data(), product.data(), whole_batch);
   else
-    multiply_with_blas(x.data(), weight.data(), product.data(), whole_batch);
+    gemm(x.data(), weight.data(), product.data(), whole_batch.m, size.k, size.n);
   return product;
 }
 

@@ -16,7 +16,7 @@ const lessons::Lesson& lesson(std::string_view name) {
 
 std::string page_of(const lessons::Lesson& lesson, const Options& options) {
   const auto plan = lessons::make_plan(lesson, options);
-  attn::TextRenderer renderer(plan.header(lesson), {});
+  attn::TextRenderer renderer(plan.header(), {});
   lessons::run(lesson, plan, renderer);
   return renderer.finish();
 }

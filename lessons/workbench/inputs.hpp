@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/tensor.hpp"
+#include "lessons/workbench/options.hpp"
+
+namespace lessons {
+
+struct Lesson;
+struct Plan;
+
+/// How the numbers of an input come about where --input does not give them.
+enum class Draw {
+  embedding,    ///< a vector for each token of the axis before the last
+  normal,       ///< normal(0, 1)
+  weight,       ///< normal(0, s) with the standard deviation of --weight-scale; the rows are fan_in
+  left_weight,  ///< the same for a matrix that multiplies from the left: the columns are fan_in
+  zeros,        ///< no draw: a bias before training
+  ones,         ///< no draw: a gain before training
+  option,       ///< the value of an option
+  page          ///< the page says how
+};
+
+/// An input of a lesson, declared once: its dimensions under --input, its draw, its line in the help and the
+/// memory that it takes follow from here.
+///
+/// An axis has a name, as the trace shows it, and a length. The length is a product, written with "·", of
+/// numbers and dimensions; the name says it ("d_model", "head·d_k", "token"), unless another length stands
+/// behind "=": "gate=4·hidden", "target=1+target". "gate=" follows from something else. "[head]" is there
+/// with --heads only.
+struct Input {
+  std::string id;
+  std::vector<std::string> axes;
+  Draw draw = Draw::normal;
+  std::string_view option = "";  ///< its key, where the input is the value of an option
+};
+
+/// An axis whose options are settled as far as they decide what stands for what: it is as long as
+/// `multiplier` · `dimension` + `offset`. The dimension is the key of an option ("d-model") or a text, which
+/// stands for its tokens
+/// ("sentence", "source", "target", "memory").
+struct Extent {
+  std::string name;            ///< as the trace shows it: "head·d_k"
+  std::string_view dimension;  ///< empty where the length follows from something else
+  std::size_t multiplier = 1;
+  std::size_t offset = 0;
+};
+
+/// The axes, without a batch axis, of an input under these options.
+std::vector<Extent> extents_of(const Lesson& lesson, const Input& input, const Options& options);
+
+/// The declaration of the input `id`. None where the lesson has no such input.
+std::optional<Input> find_input(const Lesson& lesson, const Options& options, std::string_view id);
+
+/// How long the axis is in a planned run, or nothing where its length follows from something else.
+std::optional<std::size_t> length_of(const Extent& extent, const Plan& plan);
+
+/// "X [token×d_model], W_Q [d_model×d_k]": the inputs of a lesson, for its help.
+std::string describe_inputs(const Lesson& lesson, const Options& options);
+
+/// Throws attn::Error, with the name and the size of the first input that would not fit in memory.
+void require_inputs_fit(const Lesson& lesson, const Plan& plan, double bytes);
+
+/// `inputs` in the group `group`: "W_Q" becomes "attention/W_Q".
+std::vector<Input> in_group(const std::string& group, std::vector<Input> inputs);
+
+/// One list after the other.
+std::vector<Input> joined(const std::vector<std::vector<Input>>& lists);
+
+}  // namespace lessons
