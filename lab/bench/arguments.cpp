@@ -25,12 +25,13 @@ const char* const shown = "How it is shown";
 
 const char* const about =
     "bench: attention kernels timed against each other as n grows\n\n"
-    "In every round each kernel runs once, and beside it a product of two 2048 × 2048 matrices through BLAS "
-    "and a loop of multiply-adds in registers, from another one on each time. What is shown are medians over "
-    "the rounds, and medians of ratios within a round: a machine that is disturbed disturbs both sides of a "
-    "ratio. Kernels: xtensor (the lessons' own attention), plain, blas, tiled, simd (exact attention, each "
-    "one step on from the one before), sparse-… (some blocks of keys only), linear-… (features in place of "
-    "the softmax). With --causal or --window, simd-full and linear-simd-full see all keys all the same.\n\n"
+    "Each round runs every kernel once, a product of two 2048 × 2048 matrices through BLAS, and a loop of "
+    "multiply-adds in registers; each round starts with another one of them. What is shown are medians over "
+    "the rounds, and medians of ratios within a round: a disturbance of the machine affects both sides of a "
+    "ratio. Kernels: xtensor (the lessons' steps as whole tensors), plain, blas, tiled, simd (exact "
+    "attention, each with one technique more than the one before), sparse-… (some blocks of keys only), "
+    "linear-… (features in place of the softmax). With --causal or --window, simd-full and linear-simd-full "
+    "see all keys nevertheless.\n\n"
     "The exit status is 0 whatever the times are.";
 
 std::vector<std::pair<std::string, Isa>> isas() {
@@ -118,7 +119,7 @@ void add_measured(CLI::App& app, RunBench& run) {
     run.dtype = parse_choice<std::string>("dtype", text, {{"float32", "float32"}, {"float64", "float64"}});
   });
   group.add("scores", "normal|rising",
-            "rising: each key scores more than the one before, on which running maxima are rescaled all the "
+            "rising: each key scores more than the one before, so that running maxima are rescaled all the "
             "time; default normal",
             [&](const std::string& text) {
               setting.scores = parse_choice<Scores>("scores", text,
@@ -138,7 +139,7 @@ void add_how(CLI::App& app, RunBench& run) {
   group.add("rounds", "N", "rounds at each length; default 7",
             [&](const std::string& text) { run.effort.rounds = parse_whole("rounds", text, 1, 1000000); });
   group.add("seconds", "X",
-            "time for all rounds, once each kernel has been tried; the slowest kernels are left out where "
+            "time for all rounds, after one trial of each kernel; the slowest kernels are left out where "
             "they would take longer; default 60",
             [&](const std::string& text) { run.effort.seconds = seconds_of(text); });
 }

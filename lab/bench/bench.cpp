@@ -9,8 +9,9 @@
 #include <iterator>
 #include <string_view>
 
-#include "fast/bench/yardstick.hpp"
 #include "attn/error.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/gemm.hpp"
 #include "lab/bench/progress_bar.hpp"
 #include "lab/bench/report.hpp"
 #include "lab/output.hpp"
@@ -49,7 +50,7 @@ const char* core_with(Isa isa) {
   }
 }
 
-/// The words that this program was called with.
+/// The arguments of this program.
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;
@@ -83,8 +84,9 @@ Result measure(const RunBench& run) {
   }
   ProgressBar bar;
   const auto progress = [&](double share, const std::string& next) { bar.show(share, next); };
-  return run.dtype == "float32" ? attn::bench::race<float>(settings, run.kernels, run.effort, progress)
-                                : attn::bench::race<double>(settings, run.kernels, run.effort, progress);
+  return run.dtype == "float32"
+             ? attn::bench::run_benchmark<float>(settings, run.kernels, run.effort, progress)
+             : attn::bench::run_benchmark<double>(settings, run.kernels, run.effort, progress);
 }
 
 std::string shown(const BenchReport& report, BenchFormat format) {
@@ -115,7 +117,7 @@ void run_bench(const RunBench& run) {
   }
   const BenchReport report{.run = run,
                            .isa = std::string(name_of(attn::simd::isa_in_use())),
-                           .blas_core = attn::bench::blas_core(),
+                           .blas_core = attn::fast::blas_core(),
                            .result = measure(run)};
   const auto text = shown(report, format);
   run.output ? write_to_file(*run.output, text) : write_to_stdout(text);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fast/bench/race.hpp"
+#include "fast/bench/benchmark.hpp"
 #include "fast/simd/isa.hpp"
 
 namespace lab {
@@ -24,8 +24,8 @@ struct RunBench {
 };
 
 /// Measures, with a bar on stderr where that is a terminal, and shows what was measured. Where an instruction
-/// set is forced, the program first becomes itself once more, with OPENBLAS_CORETYPE set. Throws attn::Error
-/// for what cannot be measured here.
+/// set is forced, the program first replaces itself by a new start with OPENBLAS_CORETYPE set. Throws
+/// attn::Error for what cannot be measured here.
 void run_bench(const RunBench& run);
 
 }  // namespace lab

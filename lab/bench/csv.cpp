@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "fast/bench/figures.hpp"
+#include "fast/bench/statistics.hpp"
 #include "lab/bench/report.hpp"
 
 namespace lab {
 
 namespace {
 
-using attn::bench::Figures;
-using attn::bench::Heat;
+using attn::bench::LengthResult;
+using attn::bench::Statistics;
 
 /// The shortest text that reads as the same number.
 std::string text_of(double number) {
@@ -37,25 +37,25 @@ Columns conditions(const BenchReport& report) {
           {"openblas", report.blas_core}};
 }
 
-Columns measurements(const Figures& figures, const Heat& heat) {
-  return {{"n", std::to_string(figures.n)},
-          {"kernel", figures.kernel},
-          {"pass", std::string(name_of(figures.pass))},
-          {"rounds", std::to_string(figures.rounds)},
-          {"operations", text_of(figures.operations)},
-          {"median_seconds", text_of(figures.seconds.median)},
-          {"lower_quartile_seconds", text_of(figures.seconds.lower)},
-          {"upper_quartile_seconds", text_of(figures.seconds.upper)},
-          {"gflops", text_of(figures.rate / 1e9)},
-          {"gemm_gflops", text_of(attn::bench::median(heat.product_rates) / 1e9)},
-          {"peak_gflops", text_of(attn::bench::median(heat.peak_rates) / 1e9)},
-          {"share_of_gemm", text_of(figures.share_of_product)},
-          {"share_of_peak", text_of(figures.share_of_peak)},
-          {"times_xtensor", text_of(figures.times_faster)},
-          {"of_full", text_of(figures.of_full)},
-          {"of_forward", text_of(figures.of_forward)},
-          {"extra_bytes", text_of(figures.extra_bytes)},
-          {"max_error", text_of(figures.error)}};
+Columns measurements(const Statistics& statistics, const LengthResult& result) {
+  return {{"n", std::to_string(statistics.n)},
+          {"kernel", statistics.kernel},
+          {"pass", std::string(name_of(statistics.pass))},
+          {"rounds", std::to_string(statistics.rounds)},
+          {"operations", text_of(statistics.operations)},
+          {"median_seconds", text_of(statistics.seconds.median)},
+          {"lower_quartile_seconds", text_of(statistics.seconds.lower)},
+          {"upper_quartile_seconds", text_of(statistics.seconds.upper)},
+          {"gflops", text_of(statistics.rate / 1e9)},
+          {"gemm_gflops", text_of(attn::bench::median(result.product_rates) / 1e9)},
+          {"peak_gflops", text_of(attn::bench::median(result.peak_rates) / 1e9)},
+          {"share_of_gemm", text_of(statistics.share_of_product)},
+          {"share_of_peak", text_of(statistics.share_of_peak)},
+          {"times_xtensor", text_of(statistics.speedup)},
+          {"of_full", text_of(statistics.of_full)},
+          {"of_forward", text_of(statistics.of_forward)},
+          {"extra_bytes", text_of(statistics.extra_bytes)},
+          {"max_error", text_of(statistics.error)}};
 }
 
 std::string line(const Columns& columns, std::string Columns::value_type::*part) {
@@ -68,9 +68,9 @@ std::string line(const Columns& columns, std::string Columns::value_type::*part)
 
 std::string bench_csv(const BenchReport& report) {
   std::string text;
-  for (const auto& heat : report.result.heats)
-    for (const auto& figures : attn::bench::figures_of(heat)) {
-      auto columns = measurements(figures, heat);
+  for (const auto& result : report.result.lengths)
+    for (const auto& statistics : attn::bench::statistics_of(result)) {
+      auto columns = measurements(statistics, result);
       const auto others = conditions(report);
       columns.insert(columns.end(), others.begin(), others.end());
       if (text.empty()) text = line(columns, &Columns::value_type::first);

@@ -5,14 +5,14 @@
 #include <functional>
 #include <limits>
 
-#include "fast/bench/summary.hpp"
+#include "fast/bench/statistics.hpp"
 
 namespace lab {
 
 namespace {
 
 using attn::Curves;
-using attn::bench::Heat;
+using attn::bench::LengthResult;
 using attn::bench::Pass;
 using attn::bench::Result;
 using attn::bench::Series;
@@ -22,8 +22,8 @@ using Value = std::function<double(const Series& series)>;
 /// Kernels of a pass, in the order of their tables.
 std::vector<std::string> kernels_of(const Result& result, Pass pass) {
   std::vector<std::string> kernels;
-  for (const auto& heat : result.heats)
-    for (const auto& series : heat.series)
+  for (const auto& length : result.lengths)
+    for (const auto& series : length.series)
       if (series.pass == pass && std::find(kernels.begin(), kernels.end(), series.kernel) == kernels.end())
         kernels.push_back(series.kernel);
   return kernels;
@@ -31,8 +31,8 @@ std::vector<std::string> kernels_of(const Result& result, Pass pass) {
 
 Curves::Line line_of(const Result& result, const std::string& kernel, Pass pass, const Value& value) {
   Curves::Line line{.name = kernel, .values = {}};
-  for (const auto& heat : result.heats) {
-    const auto* series = heat.find(kernel, pass);
+  for (const auto& length : result.lengths) {
+    const auto* series = length.find(kernel, pass);
     line.values.push_back(series == nullptr ? std::numeric_limits<double>::quiet_NaN() : value(*series));
   }
   return line;
@@ -56,7 +56,7 @@ Curves on_logarithmic_scales(const Result& result, std::vector<Curves::Line> lin
   Curves curves;
   curves.axis = "n";
   curves.lines = std::move(lines);
-  for (const auto& heat : result.heats) curves.positions.push_back(static_cast<double>(heat.setting.n));
+  for (const auto& length : result.lengths) curves.positions.push_back(static_cast<double>(length.setting.n));
   std::vector<double> all;
   for (const auto& line : curves.lines) all.insert(all.end(), line.values.begin(), line.values.end());
   curves.horizontal = attn::scale_of(curves.positions);
@@ -81,9 +81,9 @@ Curves rate_curves(const Result& result, Pass pass) {
   auto lines = kernel_lines(result, pass, [](const Series& series) { return gflops(series.rates()); });
   if (lines.empty()) return {};
   Curves::Line product{.name = "gemm", .values = {}}, peak{.name = "peak", .values = {}};
-  for (const auto& heat : result.heats) {
-    product.values.push_back(gflops(heat.product_rates));
-    peak.values.push_back(gflops(heat.peak_rates));
+  for (const auto& length : result.lengths) {
+    product.values.push_back(gflops(length.product_rates));
+    peak.values.push_back(gflops(length.peak_rates));
   }
   lines.insert(lines.end(), {product, peak});
   return on_logarithmic_scales(result, std::move(lines));

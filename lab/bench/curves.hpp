@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fast/bench/race.hpp"
+#include "fast/bench/benchmark.hpp"
 #include "trace/text/curve.hpp"
 
 namespace lab {

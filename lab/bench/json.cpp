@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "fast/bench/figures.hpp"
-#include "fast/bench/yardstick.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/bench/statistics.hpp"
 #include "lab/bench/report.hpp"
 
 namespace lab {
@@ -9,9 +9,9 @@ namespace lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using attn::bench::Figures;
-using attn::bench::Heat;
+using attn::bench::LengthResult;
 using attn::bench::Series;
+using attn::bench::Statistics;
 
 template <class T>
 Json optional(const std::optional<T>& value) {
@@ -39,39 +39,40 @@ Json config(const BenchReport& report) {
           {"seconds", run.effort.seconds}};
 }
 
-Json kernel(const Figures& figures, const Series& series) {
-  return {{"kernel", figures.kernel},
-          {"pass", name_of(figures.pass)},
-          {"operations", figures.operations},
-          {"median_seconds", figures.seconds.median},
-          {"lower_quartile_seconds", figures.seconds.lower},
-          {"upper_quartile_seconds", figures.seconds.upper},
-          {"gflops", figures.rate / 1e9},
-          {"share_of_gemm", figures.share_of_product},
-          {"share_of_peak", figures.share_of_peak},
-          {"times_xtensor", optional(figures.times_faster)},
-          {"of_full", optional(figures.of_full)},
-          {"of_forward", optional(figures.of_forward)},
-          {"extra_bytes", optional(figures.extra_bytes)},
-          {"max_error", figures.error},
+Json kernel(const Statistics& statistics, const Series& series) {
+  return {{"kernel", statistics.kernel},
+          {"pass", name_of(statistics.pass)},
+          {"operations", statistics.operations},
+          {"median_seconds", statistics.seconds.median},
+          {"lower_quartile_seconds", statistics.seconds.lower},
+          {"upper_quartile_seconds", statistics.seconds.upper},
+          {"gflops", statistics.rate / 1e9},
+          {"share_of_gemm", statistics.share_of_product},
+          {"share_of_peak", statistics.share_of_peak},
+          {"times_xtensor", optional(statistics.speedup)},
+          {"of_full", optional(statistics.of_full)},
+          {"of_forward", optional(statistics.of_forward)},
+          {"extra_bytes", optional(statistics.extra_bytes)},
+          {"max_error", statistics.error},
           {"seconds", series.seconds}};
 }
 
-Json length(const Heat& heat) {
-  const auto figures = attn::bench::figures_of(heat);
+Json length(const LengthResult& result) {
+  const auto statistics = attn::bench::statistics_of(result);
   Json kernels = Json::array();
-  for (std::size_t i = 0; i < figures.size(); ++i) kernels.push_back(kernel(figures[i], heat.series[i]));
+  for (std::size_t i = 0; i < statistics.size(); ++i)
+    kernels.push_back(kernel(statistics[i], result.series[i]));
   const auto gemm_size = attn::bench::SquareProduct<float>::size;
-  return {{"n", heat.setting.n},
+  return {{"n", result.setting.n},
           {"gemm_size", gemm_size},
-          {"gemm_rates", heat.product_rates},
-          {"peak_rates", heat.peak_rates},
+          {"gemm_rates", result.product_rates},
+          {"peak_rates", result.peak_rates},
           {"kernels", kernels}};
 }
 
 Json exponents(const BenchReport& report) {
   Json exponents = Json::array();
-  for (const auto& growth : attn::bench::growth_of(report.result.heats))
+  for (const auto& growth : attn::bench::growth_of(report.result.lengths))
     exponents.push_back({{"kernel", growth.kernel},
                          {"pass", name_of(growth.pass)},
                          {"exponent", growth.exponent},
@@ -90,7 +91,7 @@ Json omissions(const BenchReport& report) {
 
 std::string bench_json(const BenchReport& report) {
   Json lengths = Json::array();
-  for (const auto& heat : report.result.heats) lengths.push_back(length(heat));
+  for (const auto& result : report.result.lengths) lengths.push_back(length(result));
   const Json document = {{"schema", "attnlab.bench/1"},
                          {"config", config(report)},
                          {"lengths", lengths},

@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "fast/bench/race.hpp"
+#include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
 
 namespace lab {
 
-/// What was asked for, on what it ran and what came of it.
+/// The options, the machine and the results of a benchmark.
 struct BenchReport {
   const RunBench& run;
   std::string isa;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "attn/error.hpp"
-#include "trace/svg/svg_plot.hpp"
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
+#include "trace/svg/svg_plot.hpp"
 
 namespace lab {
 
@@ -34,8 +34,7 @@ std::string bench_svg(const BenchReport& report) {
   if (time_curves(report.result, Pass::forward).lines.empty())
     throw attn::Error(
         "--format svg draws times over n, and no kernel was timed at two lengths; valid: shorter --lengths "
-        "or "
-        "more --seconds");
+        "or more --seconds");
   attn::SvgRenderer renderer({.lesson = "bench", .title = "attention kernels as n grows", .config = {}});
   for (const Pass pass : {Pass::forward, Pass::backward}) {
     const auto name = name_of(pass);

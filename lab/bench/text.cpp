@@ -5,22 +5,22 @@
 #include <cmath>
 #include <map>
 
-#include "fast/bench/figures.hpp"
-#include "fast/bench/yardstick.hpp"
 #include "attn/memory.hpp"
-#include "trace/text/chart.hpp"
 #include "attn/text/width.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/bench/statistics.hpp"
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
+#include "trace/text/chart.hpp"
 
 namespace lab {
 
 namespace {
 
 using attn::bench::Effort;
-using attn::bench::Figures;
-using attn::bench::Heat;
+using attn::bench::LengthResult;
 using attn::bench::Pass;
+using attn::bench::Statistics;
 
 constexpr std::size_t width = 80;
 using Row = std::vector<std::string>;
@@ -108,55 +108,56 @@ const std::vector<Row> column_names = {
     {"", "", "", "GFLOP", "of", "of", "speed-", "", ""},
     {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "error"}};
 
-Row row_of(const Figures& figures) {
-  return {figures.kernel,
-          in_time(figures.seconds.median),
-          in_quartiles(figures.seconds),
-          gflops(figures.rate),
-          fmt::format("{:.2f}", figures.share_of_product),
-          fmt::format("{:.2f}", figures.share_of_peak),
-          figures.times_faster ? digits(*figures.times_faster) : "",
-          figures.extra_bytes ? attn::in_bytes(*figures.extra_bytes) : "",
-          figures.error == 0.0 ? "0" : fmt::format("{:.0e}", figures.error)};
+Row row_of(const Statistics& statistics) {
+  return {statistics.kernel,
+          in_time(statistics.seconds.median),
+          in_quartiles(statistics.seconds),
+          gflops(statistics.rate),
+          fmt::format("{:.2f}", statistics.share_of_product),
+          fmt::format("{:.2f}", statistics.share_of_peak),
+          statistics.speedup ? digits(*statistics.speedup) : "",
+          statistics.extra_bytes ? attn::in_bytes(*statistics.extra_bytes) : "",
+          statistics.error == 0.0 ? "0" : fmt::format("{:.0e}", statistics.error)};
 }
 
 /// "  backward / forward: plain 2.1, simd 2.4"; nothing where no kernel has the ratio.
-std::string ratio_line(const std::string& name, const std::vector<Figures>& all, Pass pass,
-                       std::optional<double> Figures::*ratio) {
+std::string ratio_line(const std::string& name, const std::vector<Statistics>& all, Pass pass,
+                       std::optional<double> Statistics::*ratio) {
   Row items;
-  for (const auto& figures : all)
-    if (figures.pass == pass && figures.*ratio)
-      items.push_back(fmt::format("{} {:.2f}", figures.kernel, *(figures.*ratio)));
+  for (const auto& statistics : all)
+    if (statistics.pass == pass && statistics.*ratio)
+      items.push_back(fmt::format("{} {:.2f}", statistics.kernel, *(statistics.*ratio)));
   return items.empty() ? "" : wrapped(fmt::format("{}: {}", name, fmt::join(items, ", ")), 2);
 }
 
-/// Where time ran out.
-std::string rounds_run(const Heat& heat, const Effort& effort) {
-  const auto rounds = heat.product_rates.size();
+/// Says how many rounds were run where time ran out.
+std::string rounds_run(const LengthResult& result, const Effort& effort) {
+  const auto rounds = result.product_rates.size();
   return static_cast<int>(rounds) < effort.rounds ? fmt::format("; {} of {} rounds", rounds, effort.rounds)
                                                   : "";
 }
 
-std::string table(const Heat& heat, const Effort& effort, const std::vector<Figures>& all, Pass pass) {
+std::string table(const LengthResult& result, const Effort& effort, const std::vector<Statistics>& all,
+                  Pass pass) {
   std::vector<Row> rows = column_names;
-  for (const auto& figures : all)
-    if (figures.pass == pass) rows.push_back(row_of(figures));
+  for (const auto& statistics : all)
+    if (statistics.pass == pass) rows.push_back(row_of(statistics));
   if (rows.size() == column_names.size()) return "";
-  return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}{}\n\n", heat.setting.n, name_of(pass),
-                     gflops(attn::bench::median(heat.product_rates)),
-                     gflops(attn::bench::median(heat.peak_rates)), rounds_run(heat, effort)) +
-         aligned(rows) + ratio_line("time / time with all keys visible", all, pass, &Figures::of_full) +
-         ratio_line("time / time of forward", all, pass, &Figures::of_forward);
+  return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}{}\n\n", result.setting.n, name_of(pass),
+                     gflops(attn::bench::median(result.product_rates)),
+                     gflops(attn::bench::median(result.peak_rates)), rounds_run(result, effort)) +
+         aligned(rows) + ratio_line("time / time with all keys visible", all, pass, &Statistics::of_full) +
+         ratio_line("time / time of forward", all, pass, &Statistics::of_forward);
 }
 
-std::string tables(const Heat& heat, const Effort& effort) {
-  const auto all = attn::bench::figures_of(heat);
-  return table(heat, effort, all, Pass::forward) + table(heat, effort, all, Pass::backward);
+std::string tables(const LengthResult& result, const Effort& effort) {
+  const auto all = attn::bench::statistics_of(result);
+  return table(result, effort, all, Pass::forward) + table(result, effort, all, Pass::backward);
 }
 
 std::string growth(const BenchReport& report) {
   std::vector<Row> rows = {{"kernel", "pass", "exponent", "fitted over n ="}};
-  for (const auto& growth : attn::bench::growth_of(report.result.heats))
+  for (const auto& growth : attn::bench::growth_of(report.result.lengths))
     rows.push_back({growth.kernel, std::string(name_of(growth.pass)), fmt::format("{:.2f}", growth.exponent),
                     fmt::format("{}", fmt::join(growth.lengths, ", "))});
   return rows.size() == 1 ? "" : "\nTime grows as a power of n\n\n" + aligned(rows);
@@ -186,12 +187,12 @@ std::string legend() {
       {"GFLOP/s",
        "thousand millions of useful multiplications and additions a second: 4 n² d for a head forward and 10 "
        "n² d backward, of which the pairs that are visible count, and 4 n d² in linear kernels"},
-      {"of gemm", fmt::format("in the rate of BLAS on a product of two {0} × {0} matrices", size)},
-      {"of peak", "in that of multiply-adds on numbers in registers"},
-      {"speed-up", "over xtensor, the lessons' own attention"},
+      {"of gemm", fmt::format("relative to the rate of BLAS on a product of two {0} × {0} matrices", size)},
+      {"of peak", "relative to the rate of multiply-adds on numbers in registers"},
+      {"speed-up", "over xtensor, the lessons' steps as whole tensors"},
       {"memory",
-       "mapped at one time besides inputs and outputs, by a single run in a process of its own; stacks of "
-       "threads and BLAS's own buffers do not count; backward with forward before it"},
+       "allocated at one time besides inputs and outputs, by a single run; stacks of threads and BLAS's own "
+       "buffers do not count; backward includes the forward pass before it"},
       {"error", "against plain loops in float64, in units of the largest number there"},
       {"ratios", "are medians of the ratios within a round"}};
   std::string text = "\nWhat the words mean\n\n";
@@ -206,7 +207,7 @@ std::string legend() {
 
 std::string bench_text(const BenchReport& report) {
   std::string text = heading(report);
-  for (const auto& heat : report.result.heats) text += tables(heat, report.run.effort);
+  for (const auto& result : report.result.lengths) text += tables(result, report.run.effort);
   return text + growth(report) + chart(report, Pass::forward) + chart(report, Pass::backward) +
          omissions(report) + legend();
 }

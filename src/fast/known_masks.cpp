@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "fast/exact/visible.hpp"
+#include "fast/visibility.hpp"
 
 namespace attn {
 
@@ -44,7 +44,7 @@ std::size_t pair_count(const exact::Visibility& visible, const exact::Sizes& siz
   std::size_t count = 0;
   for (std::size_t sample = 0; sample < sizes.samples; ++sample)
     for (std::size_t query = 0; query < sizes.n_q; ++query)
-      count += exact::visible_keys(sizes, visible, sample, query).size();
+      count += fast::visible_keys(sizes, visible, sample, query).size();
   return count;
 }
 
@@ -60,7 +60,7 @@ class PairCounts {
         sums_(i + 1, j + 1) = sums_(i, j + 1) + sums_(i + 1, j) - sums_(i, j) + (counts(i, j) ? 1 : 0);
   }
 
-  std::size_t in(const exact::Range& queries, const exact::Range& keys) const {
+  std::size_t in(const fast::Range& queries, const fast::Range& keys) const {
     return sums_(queries.end, keys.end) - sums_(queries.begin, keys.end) - sums_(queries.end, keys.begin) +
            sums_(queries.begin, keys.begin);
   }
@@ -69,17 +69,17 @@ class PairCounts {
   Array<std::size_t, 2> sums_;  ///< over the queries and keys before
 };
 
-std::vector<exact::Range> blocks_of(std::size_t n, std::size_t size) {
-  std::vector<exact::Range> blocks;
+std::vector<fast::Range> blocks_of(std::size_t n, std::size_t size) {
+  std::vector<fast::Range> blocks;
   for (std::size_t begin = 0; begin < n; begin += size) blocks.push_back({begin, std::min(begin + size, n)});
   return blocks;
 }
 
 /// Nothing where a block has pairs that are kept and others that are not.
-std::optional<block_sparse::Pattern> pattern_of(const PairCounts& kept, const PairCounts& visible,
-                                                const exact::Sizes& sizes, std::size_t size) {
+std::optional<fast::BlockPattern> pattern_of(const PairCounts& kept, const PairCounts& visible,
+                                             const exact::Sizes& sizes, std::size_t size) {
   const auto key_blocks = blocks_of(sizes.n_k, size);
-  block_sparse::Pattern pattern = {.block = size};
+  fast::BlockPattern pattern = {.block = size};
   for (const auto& queries : blocks_of(sizes.n_q, size)) {
     auto& listed = pattern.key_blocks.emplace_back();
     for (std::size_t k = 0; k < key_blocks.size(); ++k) {
@@ -100,7 +100,7 @@ std::optional<exact::Visibility> visibility_of(const Array<bool, 3>& mask) {
   return pair_count(visible, sizes) == pairs ? std::optional(visible) : std::nullopt;
 }
 
-block_sparse::Pattern coarsest_pattern(const Array<bool, 2>& mask, bool causal) {
+fast::BlockPattern coarsest_pattern(const Array<bool, 2>& mask, bool causal) {
   const exact::Sizes sizes = {.n_q = mask.shape(0), .n_k = mask.shape(1)};
   const auto is_visible = [&](std::size_t i, std::size_t j) { return !causal || distance(sizes, i, j) <= 0; };
   const PairCounts visible(sizes.n_q, sizes.n_k, is_visible);

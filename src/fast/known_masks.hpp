@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "fast/exact/problem.hpp"
-#include "fast/sparse/problem.hpp"
 #include "attn/tensor.hpp"
+#include "fast/exact/kernels.hpp"
+#include "fast/sparse/pattern.hpp"
 
 namespace attn {
 
@@ -15,6 +15,6 @@ std::optional<exact::Visibility> visibility_of(const Array<bool, 3>& mask);
 
 /// The pattern of the largest blocks that keeps just the pairs where a mask [query×key] is true. Blocks of 1
 /// can do it for any mask. Where `causal`, pairs with a later key count neither way: the kernels hide them.
-block_sparse::Pattern coarsest_pattern(const Array<bool, 2>& mask, bool causal);
+fast::BlockPattern coarsest_pattern(const Array<bool, 2>& mask, bool causal);
 
 }  // namespace attn

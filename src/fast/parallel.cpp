@@ -12,12 +12,12 @@ namespace attn {
 
 namespace {
 
-/// One call's tasks, taken one after the other by whoever is free.
+/// The tasks of one call. Each thread takes the next task when it is free.
 class Tasks {
  public:
   Tasks(std::size_t count, const std::function<void(std::size_t)>& work) : count_(count), work_(work) {}
 
-  void take_until_done() {
+  void run_remaining() {
     try {
       for (std::size_t task = next_++; task < count_; task = next_++) work_(task);
     } catch (...) {
@@ -39,84 +39,84 @@ class Tasks {
   std::exception_ptr failure_;
 };
 
-struct Cleared {
-  ~Cleared() { flag = false; }
+struct ClearAtEnd {
+  ~ClearAtEnd() { flag = false; }
   std::atomic<bool>& flag;
 };
 
-/// Threads that sleep until there are tasks. They are started when first wanted and then kept: to wake one
-/// takes microseconds.
+/// Threads that sleep until there are tasks. They are started at the first call that needs them and then
+/// kept: waking one takes microseconds.
 class Pool {
  public:
   ~Pool() {
     {
       const std::lock_guard lock(mutex_);
-      closing_ = true;
+      stopping_ = true;
     }
-    called_.notify_all();
+    wake_up_.notify_all();
     for (auto& worker : workers_) worker.join();
   }
 
-  /// False, with nothing done, where the pool is at work for another call, perhaps the one that asks.
+  /// Returns false, with nothing done, while the pool is busy with another call, perhaps the caller's own.
   bool run(Tasks& tasks, std::size_t helpers) {
-    if (is_at_work_.exchange(true)) return false;
-    const Cleared at_the_end = {is_at_work_};
-    invite(tasks, helpers);
-    tasks.take_until_done();
+    if (is_busy_.exchange(true)) return false;
+    const ClearAtEnd clear = {is_busy_};
+    wake(tasks, helpers);
+    tasks.run_remaining();
     std::unique_lock lock(mutex_);
-    invitations_ = 0;
-    left_.wait(lock, [&] { return helping_ == 0; });
+    needed_ = 0;
+    finished_.wait(lock, [&] { return active_ == 0; });
     return true;
   }
 
  private:
-  void invite(Tasks& tasks, std::size_t helpers) {
+  void wake(Tasks& tasks, std::size_t helpers) {
     {
       const std::lock_guard lock(mutex_);
-      while (workers_.size() < helpers) workers_.emplace_back([this] { help(); });
+      while (workers_.size() < helpers) workers_.emplace_back([this] { work(); });
       tasks_ = &tasks;
-      invitations_ = helpers;
+      needed_ = helpers;
     }
-    called_.notify_all();
+    wake_up_.notify_all();
   }
 
-  void help() {
+  void work() {
     std::unique_lock lock(mutex_);
     while (true) {
-      called_.wait(lock, [&] { return invitations_ > 0 || closing_; });
-      if (closing_) return;
-      --invitations_;
-      ++helping_;
+      wake_up_.wait(lock, [&] { return needed_ > 0 || stopping_; });
+      if (stopping_) return;
+      --needed_;
+      ++active_;
       lock.unlock();
-      tasks_->take_until_done();
+      tasks_->run_remaining();
       lock.lock();
-      if (--helping_ == 0) left_.notify_one();
+      if (--active_ == 0) finished_.notify_one();
     }
   }
 
-  std::atomic<bool> is_at_work_ = false;
+  std::atomic<bool> is_busy_ = false;
   std::mutex mutex_;  ///< guards all below
-  std::condition_variable called_;
-  std::condition_variable left_;
+  std::condition_variable wake_up_;
+  std::condition_variable finished_;
   std::vector<std::thread> workers_;
   Tasks* tasks_ = nullptr;
-  std::size_t invitations_ = 0;
-  std::size_t helping_ = 0;
-  bool closing_ = false;
+  std::size_t needed_ = 0;
+  std::size_t active_ = 0;
+  bool stopping_ = false;
 };
 
 Pool& pool() {
-  static Pool the_pool;
-  return the_pool;
+  static Pool instance;
+  return instance;
 }
 
 }  // namespace
 
 void for_each_task(std::size_t tasks, int threads, const std::function<void(std::size_t task)>& work) {
-  const std::size_t wanted = std::min(tasks, static_cast<std::size_t>(std::max(threads, 1)));
-  Tasks shared(tasks, work);
-  if (wanted <= 1 || !pool().run(shared, wanted - 1)) shared.take_until_done();
-  shared.rethrow_failure();
+  const std::size_t used = std::min(tasks, static_cast<std::size_t>(std::max(threads, 1)));
+  Tasks all(tasks, work);
+  if (used <= 1 || !pool().run(all, used - 1)) all.run_remaining();
+  all.rethrow_failure();
 }
 
 }  // namespace attn

@@ -1,5 +1,6 @@
 #include "fast/bench/operands.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +11,10 @@ namespace attn::bench {
 namespace {
 
 constexpr double rise_per_key = 0.1;
+
+/// For the check of all queries: a fraction of a second of plain loops.
+constexpr double most_multiply_adds = 5e7;
+constexpr std::size_t fewest_queries = 3;
 
 /// Of mean 0 and variance 1: the sum of four uniform numbers, which is nearly normal and drawn quickly.
 template <class T>
@@ -39,6 +44,15 @@ void make_scores_rise(Operands<T>& operands) {
     operands.key.data()[row * d_k] = static_cast<T>(rise_per_key * static_cast<double>(row % n_k));
 }
 
+template <class T>
+void clear_unchecked_rows(Array<T, 4>& d_output, const Setting& setting) {
+  const auto checked = checked_queries(setting);
+  for (std::size_t head = 0; head < setting.heads; ++head)
+    for (std::size_t query = 0; query < setting.n; ++query)
+      if (!std::binary_search(checked.begin(), checked.end(), query))
+        std::fill_n(&d_output(0, head, query, 0), setting.d_v, T{0});
+}
+
 }  // namespace
 
 template <class T>
@@ -63,6 +77,7 @@ Operands<T> draw_operands(const Setting& setting) {
   if (setting.scores == Scores::rising) make_scores_rise(operands);
   if (!setting.backward) return operands;
   operands.d_output = drawn(setting.heads, d_v);
+  clear_unchecked_rows(operands.d_output, setting);
   operands.d_query = zeros(setting.heads, d_k);
   operands.d_key = zeros(setting.kv_heads, d_k);
   operands.d_value = zeros(setting.kv_heads, d_v);
@@ -70,12 +85,23 @@ Operands<T> draw_operands(const Setting& setting) {
 }
 
 double operand_bytes(const Setting& setting, std::size_t element_size) {
-  const double both_ways = setting.backward ? 2.0 : 1.0;
+  const double passes = setting.backward ? 2.0 : 1.0;
   const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
-  const double a_head = both_ways * (d_k + d_v) + 1.0, a_kv_head = both_ways * (d_k + d_v);
+  const double a_head = passes * (d_k + d_v) + 1.0, a_kv_head = passes * (d_k + d_v);
   const double a_token =
       static_cast<double>(setting.heads) * a_head + static_cast<double>(setting.kv_heads) * a_kv_head;
   return static_cast<double>(setting.n) * a_token * static_cast<double>(element_size);
+}
+
+std::vector<std::size_t> checked_queries(const Setting& setting) {
+  const double for_each =
+      static_cast<double>(setting.n) * static_cast<double>(setting.heads * (setting.d_k + setting.d_v));
+  const auto affordable = static_cast<std::size_t>(most_multiply_adds / for_each);
+  const std::size_t count = std::min(setting.n, std::max(fewest_queries, affordable));
+  std::vector<std::size_t> queries;
+  for (std::size_t i = 0; i < count; ++i)
+    queries.push_back(count == 1 ? 0 : i * (setting.n - 1) / (count - 1));
+  return queries;
 }
 
 template Operands<float> draw_operands(const Setting&);

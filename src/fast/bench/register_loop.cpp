@@ -1,6 +1,6 @@
 // Compiled with -ffp-contract=fast: a product and the sum that it is added to become one instruction where
 // the instruction set has it.
-#include "fast/bench/yardstick.hpp"
+#include "fast/bench/baselines.hpp"
 #include "fast/parallel.hpp"
 #include "fast/simd/isa.hpp"
 
@@ -8,20 +8,22 @@ namespace attn::bench {
 
 namespace {
 
-/// As many chains as hide the latency of an instruction, and few enough for sixteen registers.
-constexpr std::size_t chains = 12;
+/// Independent sequences of operations: enough to hide the latency of an instruction, and few enough for
+/// sixteen registers.
+constexpr std::size_t sequences = 12;
 
-/// x ← 0.5 x + 0.5 in every lane of every chain, from another x in each, so that none is left out. Returns
-/// their sum.
+/// x ← 0.5 x + 0.5 in every lane of every sequence. Each starts with another x, so that the compiler removes
+/// none. Returns their sum.
 template <class T, std::size_t bytes>
 [[gnu::always_inline]] inline T multiply_and_add(std::size_t steps) {
   using Lanes [[gnu::vector_size(bytes)]] = T;
-  Lanes x[chains];
-  for (std::size_t chain = 0; chain < chains; ++chain) x[chain] = Lanes{} + static_cast<T>(chain + 2);
+  Lanes x[sequences];
+  for (std::size_t sequence = 0; sequence < sequences; ++sequence)
+    x[sequence] = Lanes{} + static_cast<T>(sequence + 2);
   const Lanes half = Lanes{} + T{0.5};
   for (std::size_t step = 0; step < steps; ++step)
 #pragma GCC unroll 12
-    for (std::size_t chain = 0; chain < chains; ++chain) x[chain] = x[chain] * half + half;
+    for (std::size_t sequence = 0; sequence < sequences; ++sequence) x[sequence] = x[sequence] * half + half;
   T sum{};
   for (const Lanes& lanes : x)
     for (std::size_t lane = 0; lane < bytes / sizeof(T); ++lane) sum += lanes[lane];
@@ -82,7 +84,7 @@ void RegisterLoop<T>::run() const {
 template <class T>
 double RegisterLoop<T>::operations() const {
   const double lanes = static_cast<double>(version_in_use<T>().bytes / sizeof(T));
-  return 2.0 * lanes * chains * static_cast<double>(steps_) * threads_;
+  return 2.0 * lanes * sequences * static_cast<double>(steps_) * threads_;
 }
 
 template class RegisterLoop<float>;

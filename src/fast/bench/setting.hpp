@@ -3,17 +3,18 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
-#include "fast/exact/problem.hpp"
+#include "fast/sparse/pattern.hpp"
 
-/// Time measurements of attention kernels against one another.
+/// Benchmarks of attention kernels.
 namespace attn::bench {
 
 enum class Pass { forward, backward };
 
 std::string_view name_of(Pass pass);
 
-/// What the scores are like: normal around 0, or rising steadily from the first key to the last, on which
+/// What the scores are like: normal around 0, or rising steadily from the first key to the last, so that
 /// kernels with a running maximum have to rescale all the time.
 enum class Scores { normal, rising };
 
@@ -30,14 +31,35 @@ struct Setting {
   std::optional<std::size_t> window{};
   Scores scores = Scores::normal;
   int threads = 1;
-  bool backward = false;  ///< whether the way back is measured, too
+  bool backward = false;  ///< whether the gradients are measured, too
 
-  exact::Sizes sizes() const;
-  exact::Visibility visible() const;
+  fast::Sizes sizes() const;
+  fast::Visibility visible() const;
   bool hides_keys() const { return causal || window.has_value(); }
 
   /// The same with all keys visible.
   Setting unmasked() const;
+};
+
+/// What a kernel computes at a setting: which keys a query reads and what it computes from them. From this
+/// its operations are counted and its results are checked.
+struct Task {
+  enum class Formula { softmax, linear };
+
+  Setting setting{};  ///< the kernel's own: it may see all keys where other kernels' masks hide some
+  Formula formula = Formula::softmax;
+  std::optional<fast::BlockPattern> pattern{};
+
+  /// The keys that a query reads, in rising order.
+  std::vector<std::size_t> keys_of(std::size_t query) const;
+
+  /// Pairs of a query and a key that it reads, in one head.
+  double pairs() const;
+
+  /// Useful multiplications and additions over all heads. For softmax 2 (d_k + d_v) a pair forward, which is
+  /// 4 n² d for a head where all keys are visible, and 2 (3 d_k + 2 d_v) a pair backward, 10 n² d: the scores
+  /// once more and the four products of the gradients. For linear attention as its kernels count.
+  double operations(Pass pass) const;
 };
 
 }  // namespace attn::bench

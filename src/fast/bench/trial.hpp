@@ -1,34 +1,38 @@
 #pragma once
 
 #include <optional>
-#include <variant>
 
-#include "fast/bench/child.hpp"
-#include "fast/bench/contestant.hpp"
+#include "fast/bench/kernel.hpp"
 
 namespace attn::bench {
 
-/// What a kernel showed when it was tried out.
+/// The first run of one pass of a kernel.
 struct Trial {
   double seconds = 0.0;
-  std::optional<double> extra_bytes{};  ///< that it mapped at one time, at most, besides its operands
-  double error = 0.0;                   ///< as Judge says
+  std::optional<double> extra_bytes{};  ///< allocated at one time, at most, besides its operands
+  double error = 0.0;                   ///< as reference_check.hpp says
 };
 
 struct Trials {
   Trial forward{};
-  std::optional<Trial> backward{};  ///< its memory is that of both ways together
+  std::optional<Trial> backward{};  ///< its memory is that of both passes together
 
   double seconds() const { return forward.seconds + (backward ? backward->seconds : 0.0); }
 };
 
-/// Runs the kernel in a process of its own, twice where it is quick. The process is ended where one of these
-/// runs takes longer than `seconds`. As for `run_in_child`, nothing may have been computed on several threads
-/// before.
-/// The operands stay as they are. Memory counts from the moment when the kernel's code, its threads and the
-/// buffers of BLAS are in place. Instantiated for float and double.
+/// Useful operations of all passes that are measured.
+double operations_of(const Task& task);
+
+/// Seconds that all passes take for a useful operation, measured at rising lengths below the setting's, 16,
+/// 64, 256 …, for as long as none is expected to take more than `longest` seconds: a run cannot be stopped.
+/// The first run also starts the threads and sets up BLAS. Instantiated for float and double.
 template <class T>
-std::variant<Trials, Ending> try_out(const Contestant<T>& contestant, Operands<T>& operands,
-                                     const Setting& setting, double seconds);
+double seconds_per_operation(const Kernel<T>& kernel, Setting setting, double longest);
+
+/// Runs the kernel once, and once more where that takes far less than `longest` seconds. Nothing where memory
+/// runs out. Instantiated for float and double.
+template <class T>
+std::optional<Trials> try_out(const Kernel<T>& kernel, Operands<T>& operands, const Setting& setting,
+                              double longest);
 
 }  // namespace attn::bench

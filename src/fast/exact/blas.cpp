@@ -1,21 +1,20 @@
 // Kernel 2: the scores of all queries of a head at once, as a matrix product, and the output as another. BLAS
 // cuts a product into blocks that stay in the caches and the registers, so that a number that was read is
-// used many times: the products run near the processor's peak. The price is the whole n × n scores, which go
-// out to memory and come back for each pass of the softmax; hidden scores are computed all the same.
-#include "fast/exact/blas.hpp"
-
+// used many times: the products run near the processor's peak. The cost is the whole n × n scores, which are
+// written to memory and read again in each pass of the softmax; hidden scores are computed too.
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "fast/exact/gemm.hpp"
-#include "fast/exact/group.hpp"
+#include "fast/exact/heads.hpp"
 #include "fast/exact/softmax.hpp"
-#include "fast/exact/visible.hpp"
+#include "fast/gemm.hpp"
 
 namespace attn::exact {
 
 namespace {
+
+using fast::Matrix;
 
 /// The matrices of a head.
 template <class T>
@@ -86,7 +85,7 @@ void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, T* 
 template <class T>
 void blas_forward(const Forward<T>& problem) {
   const Sizes& sizes = problem.sizes;
-  const OneThreadEach products;
+  const fast::SingleThreadedBlas single_threaded;
   for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
     const auto head = head_of(problem, task / sizes.heads, task % sizes.heads);
     std::vector<T> weights(sizes.n_q * sizes.n_k);
@@ -98,7 +97,7 @@ void blas_forward(const Forward<T>& problem) {
 template <class T>
 void blas_backward(const Backward<T>& problem) {
   const Sizes& sizes = problem.forward.sizes;
-  const OneThreadEach products;
+  const fast::SingleThreadedBlas single_threaded;
   for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
     std::vector<T> weights(sizes.n_q * sizes.n_k), d_scores(weights.size());
     for (const auto& head : heads) attend_backward(problem.forward, head, weights.data(), d_scores.data());

@@ -2,11 +2,6 @@
 
 #include <algorithm>
 
-#include "fast/exact/blas.hpp"
-#include "fast/exact/plain.hpp"
-#include "fast/exact/simd.hpp"
-#include "fast/exact/tiled.hpp"
-
 namespace attn::exact {
 
 namespace {
@@ -28,16 +23,12 @@ bool rows_fit_in_cache(const Sizes& sizes) {
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> table = {
-      {1, "plain", "the formula as loops, one query after the other", always, "", plain_forward,
-       plain_forward, plain_backward, plain_backward},
-      {2, "blas", "all queries at once as two matrix products, which use what they read many times",
-       scores_fit_in_memory, "up to 2^29 scores of a head", blas_forward, blas_forward, blas_backward,
+      {"plain", always, "", plain_forward, plain_forward, plain_backward, plain_backward},
+      {"blas", scores_fit_in_memory, "up to 2^29 scores of a head", blas_forward, blas_forward, blas_backward,
        blas_backward},
-      {3, "tiled", "tiles with a running maximum and sum, so that no scores leave the cache", always, "",
-       tiled_forward, tiled_forward, tiled_backward, tiled_backward},
-      {4, "simd",
-       "the tiles stay in SIMD registers from the scores to the exponentials, and nothing is packed",
-       rows_fit_in_cache, "d_k and d_v up to 256", simd_forward, simd_forward, simd_backward, simd_backward},
+      {"tiled", always, "", tiled_forward, tiled_forward, tiled_backward, tiled_backward},
+      {"simd", rows_fit_in_cache, "d_k and d_v up to 256", simd_forward, simd_forward, simd_backward,
+       simd_backward},
   };
   return table;
 }

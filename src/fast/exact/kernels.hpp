@@ -3,27 +3,87 @@
 #include <string_view>
 #include <vector>
 
-#include "fast/exact/problem.hpp"
+#include "fast/visibility.hpp"
 
+/// Exact attention, softmax(Q Kᵀ · scale) V, by four kernels that compute the same sums.
 namespace attn::exact {
 
-/// One way to compute exact attention, forward and backward.
+using fast::Range;
+using fast::Sizes;
+using fast::Visibility;
+
+/// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output
+/// 0. Scores are to stay below 10⁷ in float32 and 10¹⁵ in float64, where they lose all digits behind the
+/// point.
+template <class T>
+struct Forward {
+  Sizes sizes;
+  Visibility visible;
+  T scale;         ///< usually 1/√d_k
+  const T* query;  ///< [sample×head×query×d_k]
+  const T* key;    ///< [sample×kv_head×key×d_k]
+  const T* value;  ///< [sample×kv_head×key×d_v]
+  T* output;       ///< [sample×head×query×d_v]
+  T* log_sum_exp;  ///< [sample×head×query] ln Σ exp(scaled scores), −∞ where no key is seen; may be null
+  int threads = 1;  ///< changes no digit of the result
+};
+
+/// The gradients of L = Σ output · d_output. Nothing n² is kept: the weights are computed again from the
+/// scores and log_sum_exp.
+template <class T>
+struct Backward {
+  Forward<T> forward;  ///< as it was computed: output and log_sum_exp are read
+  const T* d_output;   ///< [sample×head×query×d_v]
+  T* d_query;          ///< [sample×head×query×d_k]
+  T* d_key;            ///< [sample×kv_head×key×d_k]
+  T* d_value;          ///< [sample×kv_head×key×d_v]
+};
+
+/// One kernel, forward and backward.
 struct Kernel {
-  int number;
-  std::string_view name;      ///< "plain", "blas", "tiled", "simd"
-  std::string_view improves;  ///< what it changes over the one before and why that is faster, in a sentence
+  std::string_view name;  ///< "plain", "blas", "tiled", "simd"
   bool (*fits)(const Sizes& sizes);
-  std::string_view takes;  ///< which sizes fit, where not all do: "d_k and d_v up to 256"
+  std::string_view limits;  ///< which sizes fit, where not all do: "d_k and d_v up to 256"
   void (*forward32)(const Forward<float>&);
   void (*forward64)(const Forward<double>&);
   void (*backward32)(const Backward<float>&);
   void (*backward64)(const Backward<double>&);
+
+  void forward(const Forward<float>& problem) const { forward32(problem); }
+  void forward(const Forward<double>& problem) const { forward64(problem); }
+  void backward(const Backward<float>& problem) const { backward32(problem); }
+  void backward(const Backward<double>& problem) const { backward64(problem); }
 };
 
-/// All kernels, in the order of their numbers: each takes one more step towards speed.
+/// All kernels, from the simplest to the fastest: each adds one technique to the one before.
 const std::vector<Kernel>& kernels();
 
 /// The fastest kernel that fits.
 const Kernel& fastest(const Sizes& sizes);
+
+/// Kernel 1: plain loops, the reference of the others. Fits every size.
+template <class T>
+void plain_forward(const Forward<T>& problem);
+template <class T>
+void plain_backward(const Backward<T>& problem);
+
+/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head, at most 2^29 of them.
+template <class T>
+void blas_forward(const Forward<T>& problem);
+template <class T>
+void blas_backward(const Backward<T>& problem);
+
+/// Kernel 3: tiles of the scores, with a running maximum and sum, so that no scores leave the cache. Fits
+/// every size.
+template <class T>
+void tiled_forward(const Forward<T>& problem);
+template <class T>
+void tiled_backward(const Backward<T>& problem);
+
+/// Kernel 4: tiles in SIMD registers, for the instruction set in use. Fits d_k and d_v up to 256.
+template <class T>
+void simd_forward(const Forward<T>& problem);
+template <class T>
+void simd_backward(const Backward<T>& problem);
 
 }  // namespace attn::exact

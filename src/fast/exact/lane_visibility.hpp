@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "fast/exact/visible.hpp"
-#include "fast/simd/architecture.hpp"
+#include "fast/exact/kernels.hpp"
+#include "fast/simd/vector.hpp"
 
 namespace attn::exact {
 
-/// Keys that are seen from the same registers of a panel: by all their lanes unless masked.
+/// Adjacent keys that the same registers of a panel see: all their lanes unless masked.
 struct PanelRun {
   Range keys;
   std::size_t first_vector;
@@ -16,7 +16,7 @@ struct PanelRun {
   bool masked;
 };
 
-/// Which keys the queries in the lanes of a panel see. What no lane sees is left out, register by register.
+/// Which keys the queries in the lanes of a panel see. A register that sees no key of a run is left out.
 template <class T, class Arch>
 class LaneVisibility {
   using Vector = simd::Vector<T, Arch>;
@@ -46,8 +46,8 @@ class LaneVisibility {
   /// The begin is beyond the end where there are none.
   const Range& seen_by_all(std::size_t vector) const { return all_[vector]; }
 
-  /// A run of keys from the first of a tile on: as far as the same registers see some of them, but no further
-  /// than to where masks begin or cease to be needed. It may have no registers.
+  /// The run of keys from the first of a tile on that the same registers see, up to where masks begin or end
+  /// to be needed. It may have no registers.
   PanelRun run_from(const Range& tile) const {
     std::size_t first = 0, end = used_vectors_;
     while (first < end && some_[first].end <= tile.begin) ++first;
@@ -62,13 +62,13 @@ class LaneVisibility {
     return run;
   }
 
-  /// Makes the scores −∞ of those among the keys from `key` on that a lane does not see.
+  /// Sets to −∞ the scores of those keys from `key` on that a lane does not see.
   template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void hide(Vector (&scores)[Keys][Vectors], std::size_t first_vector, std::size_t key) const {
     const Vector hidden(-std::numeric_limits<T>::infinity());
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Keys; ++k) {
-      // Large distances are rounded, but only where they are compared with the few that lie between lanes.
+      // Large distances are rounded, but they are compared only with the small distances between lanes.
       const Vector after_begin(distance(first_.begin, key + k)), after_end(distance(first_.end, key + k));
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < Vectors; ++v) {
@@ -80,7 +80,7 @@ class LaneVisibility {
   }
 
  private:
-  /// What is in both, in steps of as many keys as a register has lanes, lest many runs are short.
+  /// The keys in both ranges, in steps of as many keys as a register has lanes, to avoid many short runs.
   static Range whole_steps(const Range& seen, const Range& keys) {
     const std::size_t before = seen.begin > keys.begin ? seen.begin - keys.begin : 0;
     const std::size_t begin = keys.begin + (before + lanes - 1) / lanes * lanes;
@@ -93,7 +93,7 @@ class LaneVisibility {
   }
 
   std::size_t used_vectors_ = 0;
-  Range some_[vectors];                   ///< what some lane of a register sees
+  Range some_[vectors];                   ///< what at least one lane of a register sees
   Range all_[vectors];                    ///< what all its lanes see
   Range first_;                           ///< what the first query sees
   alignas(64) T begin_[vectors * lanes];  ///< how much later than for the first query it begins

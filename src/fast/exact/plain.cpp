@@ -1,16 +1,12 @@
 // Kernel 1: the formula as loops, one query after the other. It holds the scores of a single query, makes a
 // softmax of them in two passes and sums the values. Nothing is reused: each query reads all keys and values
-// again, and each sum is one long chain of additions that wait for one another. All other kernels are judged
-// by this one.
-#include "fast/exact/plain.hpp"
-
+// again, and each addition of a sum waits for the one before. All other kernels are checked against this one.
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "fast/exact/group.hpp"
+#include "fast/exact/heads.hpp"
 #include "fast/exact/softmax.hpp"
-#include "fast/exact/visible.hpp"
 
 namespace attn::exact {
 

@@ -1,16 +1,15 @@
 // Kernel 4: the tiles of kernel 3, computed in registers. A block of sums stays in registers over a whole
-// product, as in a good matrix product, but nothing is packed: the lanes are queries, and keys and values are
-// read as they lie in memory. The exponential, a polynomial, happens in registers too, on the way from one
-// product to the next, so that the scores of a tile are written once and read once, from the nearest cache.
-// Up to eight panels of queries share each tile of keys and values, and threads take blocks of queries of all
-// heads.
-#include "fast/exact/simd.hpp"
-
+// product, as in BLAS, but nothing is packed: the lanes are queries, and keys and values are read as they lie
+// in memory. The exponential, a polynomial, is computed in registers too, between the two products, so that
+// the scores of a tile are written once and read once, from the nearest cache. Up to eight panels of queries
+// share each tile of keys and values, and threads take blocks of queries of all heads.
+//
+// Backward, a tile takes five products, and its weights are computed again in registers. Nothing n² is kept:
+// a thread holds a block of queries and one tile. It computes a key and value head with all its query heads,
+// so that no two threads add to the same gradient and the order of additions is always the same.
 #include <algorithm>
 
-#include "fast/exact/attend_block.hpp"
-#include "fast/parallel.hpp"
-#include "fast/simd/dispatch.hpp"
+#include "fast/exact/blocks.hpp"
 
 namespace attn::exact {
 
@@ -18,9 +17,9 @@ namespace {
 
 /// How a call is cut into blocks of queries, and the kernel for them.
 template <class T>
-class Blocks {
+class ForwardBlocks {
  public:
-  explicit Blocks(const Forward<T>& problem) : problem_(problem) {
+  explicit ForwardBlocks(const Forward<T>& problem) : problem_(problem) {
     constexpr std::size_t most_bytes = 262144;  // a part of the second-level cache
     const std::size_t row_size = std::max<std::size_t>(problem.sizes.d_k + problem.sizes.d_v, 1);
     const std::size_t panel_size = kernel_.panel_scratch * row_size;
@@ -45,21 +44,62 @@ class Blocks {
 
  private:
   const Forward<T>& problem_;
-  BlockKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return block_kernel<isa(), T>(); });
+  ForwardKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return forward_kernel<isa(), T>(); });
   std::size_t queries_ = 0;
   std::size_t scratch_size_ = 0;
   std::size_t per_head_ = 0;
 };
 
+/// The gradients of one head, block of queries by block of queries.
+template <class T>
+void attend_backward(const BackwardKernel<T>& kernel, const Forward<T>& problem, const BackwardHead<T>& head,
+                     T* scratch) {
+  const Sizes& sizes = problem.sizes;
+  const std::size_t d_k = sizes.d_k, d_v = sizes.d_v, block_queries = kernel.block_queries(d_k, d_v);
+  std::vector<Range> visible(block_queries);
+  for (std::size_t first = 0; first < sizes.n_q; first += block_queries) {
+    const std::size_t queries = std::min(block_queries, sizes.n_q - first);
+    for (std::size_t i = 0; i < queries; ++i)
+      visible[i] = visible_keys(sizes, problem.visible, head.forward.sample, first + i);
+    kernel.attend({.queries = queries,
+                   .d_k = d_k,
+                   .d_v = d_v,
+                   .scale = problem.scale,
+                   .visible = visible.data(),
+                   .query = head.forward.query + first * d_k,
+                   .key = head.forward.key,
+                   .value = head.forward.value,
+                   .output = head.forward.output + first * d_v,
+                   .log_sum_exp = head.forward.log_sum_exp + first,
+                   .d_output = head.d_output + first * d_v,
+                   .d_query = head.d_query + first * d_k,
+                   .d_key = head.d_key,
+                   .d_value = head.d_value},
+                  scratch);
+  }
+}
+
 }  // namespace
 
 template <class T>
 void simd_forward(const Forward<T>& problem) {
-  const Blocks<T> blocks(problem);
+  const ForwardBlocks<T> blocks(problem);
   for_each_task(blocks.count(), problem.threads, [&](std::size_t task) { blocks.attend(task); });
+}
+
+template <class T>
+void simd_backward(const Backward<T>& problem) {
+  const Sizes& sizes = problem.forward.sizes;
+  const BackwardKernel<T> kernel = simd::for_isa_in_use([](auto isa) { return backward_kernel<isa(), T>(); });
+  for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
+    simd::Scratch<T> scratch(kernel.scratch_size(sizes.d_k, sizes.d_v));
+    for (const auto& head : heads) attend_backward(kernel, problem.forward, head, scratch.data());
+  });
 }
 
 template void simd_forward(const Forward<float>&);
 template void simd_forward(const Forward<double>&);
+template void simd_backward(const Backward<float>&);
+template void simd_backward(const Backward<double>&);
 
 }  // namespace attn::exact

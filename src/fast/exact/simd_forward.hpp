@@ -1,13 +1,317 @@
 #pragma once
 
-#include "fast/exact/query_panel.hpp"
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "fast/exact/blocks.hpp"
+#include "fast/exact/lane_visibility.hpp"
+#include "fast/simd/exp2.hpp"
 #include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/product.hpp"
 
 namespace attn::exact {
 
+/// The running maximum m and sum Σ 2^(score − m) of the query in each lane of a panel. Scores are in units of
+/// log₂ e. The maximum is updated, and the sums are rescaled, only when a score exceeds it by more than
+/// `slack`. Until then weights may be greater than 1, which changes no quotient.
 template <class T, class Arch>
-void attend(const QueryBlock<T>& block, T* scratch) {
-  using Panel = QueryPanel<T, Arch>;
+class RunningSoftmax {
+  using Vector = simd::Vector<T, Arch>;
+  static constexpr std::size_t lanes = simd::lanes<T, Arch>;
+  static constexpr std::size_t width = simd::Block<Arch>::vectors * lanes;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  static constexpr T slack = 16;
+
+ public:
+  void reset() {
+    for (std::size_t lane = 0; lane < width; ++lane) {
+      start_[lane] = 0;
+      limit_[lane] = -infinity;
+      sum_[lane] = 0;
+    }
+  }
+
+  /// −m: a sum of products that starts there is a score relative to m.
+  ATTN_INLINE Vector start(std::size_t vector) const { return load(start_, vector); }
+
+  /// A score relative to m, not above the limit: a score beyond 10⁸ can exceed it by rounding. A NaN stays
+  /// one.
+  ATTN_INLINE static Vector capped(Vector score) { return xsimd::min(Vector(slack), score); }
+
+  /// Where a score relative to m exceeds the limit.
+  ATTN_INLINE auto exceeds(Vector score, std::size_t vector) const { return score > load(limit_, vector); }
+
+  ATTN_INLINE void add(Vector weights, std::size_t vector) {
+    (load(sum_, vector) + weights).store_aligned(sum_ + vector * lanes);
+  }
+
+  /// Raises m, in all lanes at once, and returns the factor for all sums relative to it. The first keys of a
+  /// query set m from 0 to a higher or lower value; there is nothing to rescale then.
+  Vector raise(Vector greatest_score, std::size_t vector) {
+    const Vector zero(T{0}), limit = load(limit_, vector), old_start = start(vector);
+    const auto rises = greatest_score > xsimd::min(limit, zero);
+    const Vector new_start = old_start - xsimd::select(rises, greatest_score, zero);
+    const Vector rise = old_start - new_start;  // as it was rounded
+    const Vector factor = simd::power_of_2(xsimd::min(-rise, zero));
+    new_start.store_aligned(start_ + vector * lanes);
+    xsimd::select(rises, Vector(slack), limit).store_aligned(limit_ + vector * lanes);
+    (load(sum_, vector) * factor).store_aligned(sum_ + vector * lanes);
+    return factor;
+  }
+
+  /// 1 / sum, and 0 where no key was seen.
+  Vector reciprocal_sum(std::size_t vector) const {
+    const Vector sum = load(sum_, vector), zero(T{0});
+    return xsimd::select(sum > zero, Vector(T{1}) / sum, zero);
+  }
+
+  /// ln Σ e^score
+  T log_sum_exp(std::size_t lane) const {
+    return sum_[lane] > 0 ? std::log(sum_[lane]) - start_[lane] * std::numbers::ln2_v<T> : -infinity;
+  }
+
+ private:
+  ATTN_INLINE static Vector load(const T* numbers, std::size_t vector) {
+    return Vector::load_aligned(numbers + vector * lanes);
+  }
+
+  alignas(64) T start_[width];
+  alignas(64) T limit_[width];  ///< −∞ before the first key, then slack
+  alignas(64) T sum_[width];
+};
+
+/// As many queries as a few registers have lanes. Lane i is query i: keys and values are read as they lie in
+/// memory, one number for all queries; maxima and sums need no operation across lanes; only queries and
+/// outputs are transposed.
+template <class T, class Arch>
+class ForwardPanel {
+  using Vector = simd::Vector<T, Arch>;
+  static constexpr std::size_t lanes = simd::lanes<T, Arch>;
+  static constexpr std::size_t vectors = simd::Block<Arch>::vectors;
+
+ public:
+  static constexpr std::size_t width = vectors * lanes;  ///< queries
+  static constexpr std::size_t tile_keys = simd::Block<Arch>::tile;
+
+  /// The queries of a block from `first` on. `matrices` has room for width · (d_k + d_v) numbers, `weights`,
+  /// which all panels share, for width · tile_keys.
+  void begin(const ForwardBlock<T>& block, std::size_t first, T* matrices, T* weights) {
+    block_ = &block;
+    first_ = first;
+    queries_ = std::min(width, block.queries - first);
+    query_ = matrices;
+    output_ = matrices + width * block.d_k;
+    weights_ = weights;
+    const T scale = static_cast<T>(static_cast<double>(block.scale) * std::numbers::log2e);
+    simd::copy_transposed<T, Arch>({block.query + first * block.d_k, block.d_k, queries_, block.d_k}, scale,
+                                   query_, width);
+    std::fill_n(output_, width * block.d_v, T{0});
+    softmax_.reset();
+    visibility_.load(block.visible + first, queries_);
+    for (std::size_t v = 0; v < visibility_.used_vectors(); ++v) initialise_maximum(v);
+  }
+
+  /// Attends to those keys of a tile that the queries see.
+  void visit(Range tile) {
+    while (tile.begin < tile.end) {
+      const PanelRun run = visibility_.run_from(tile);
+      if (run.vectors > 0) attend(run);
+      tile.begin = run.keys.end;
+    }
+  }
+
+  void finish() const {
+    for (std::size_t v = 0; v < visibility_.used_vectors(); ++v) store_output(v);
+    if (block_->log_sum_exp == nullptr) return;
+    for (std::size_t i = 0; i < queries_; ++i) block_->log_sum_exp[first_ + i] = softmax_.log_sum_exp(i);
+  }
+
+ private:
+  /// Sets the maximum to the score of a key that all lanes of a register see. After that it rarely rises.
+  void initialise_maximum(std::size_t vector) {
+    for (std::size_t r = 0; r < block_->run_count; ++r) {
+      const Range keys = fast::common(visibility_.seen_by_all(vector), block_->runs[r]);
+      if (keys.empty()) continue;
+      Vector scores[1][1];
+      score<false>(scores, {keys, vector, 1, false}, keys.end - 1);
+      softmax_.raise(scores[0][0], vector);
+      return;
+    }
+  }
+
+  void attend(const PanelRun& run) {
+    simd::with_constant<vectors>(run.vectors, [&](auto count) {
+      if (run.masked)
+        weigh_run<count(), true>(run);
+      else
+        weigh_run<count(), false>(run);
+      add_values<count()>(run);
+    });
+  }
+
+  template <std::size_t Vectors, bool Masked>
+  [[gnu::noinline]] void weigh_run(const PanelRun& run) {
+    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
+        run.keys.begin, run.keys.end,
+        [&](std::size_t key, auto keys) { weigh<keys(), Vectors, Masked>(run, key); });
+  }
+
+  /// weight = 2^(q·k − m), from the product to the exponential in registers.
+  template <std::size_t Keys, std::size_t Vectors, bool Masked>
+  ATTN_INLINE void weigh(const PanelRun& run, std::size_t key) {
+    const std::size_t first_lane = run.first_vector * lanes;
+    T* weights = weights_ + (key - run.keys.begin) * width + first_lane;
+    Vector scores[Keys][Vectors];
+    score<Masked>(scores, run, key);
+    if (exceed_limit(scores, run.first_vector)) [[unlikely]]
+      raise_maxima<Masked>(scores, run, key);
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      Vector sum(T{0});
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < Keys; ++k) {
+        const Vector weight = simd::power_of_2(scores[k][v]);
+        weight.store_aligned(weights + k * width + v * lanes);
+        sum = sum + weight;
+      }
+      softmax_.add(sum, run.first_vector + v);
+    }
+  }
+
+  template <bool Masked, std::size_t Keys, std::size_t Vectors>
+  ATTN_INLINE void score(Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) const {
+    const std::size_t d_k = block_->d_k;
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      const Vector start = softmax_.start(run.first_vector + v);
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < Keys; ++k) scores[k][v] = start;
+    }
+    simd::accumulate(scores, query_ + run.first_vector * lanes, width,
+                     simd::Scalars<T>{block_->key + key * d_k, d_k, 1}, d_k);
+    if constexpr (Masked) visibility_.hide(scores, run.first_vector, key);
+  }
+
+  template <std::size_t Keys, std::size_t Vectors>
+  ATTN_INLINE bool exceed_limit(const Vector (&scores)[Keys][Vectors], std::size_t first_vector) const {
+    xsimd::batch_bool<T, Arch> exceeded(false);
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      Vector greatest = scores[0][v];
+#pragma GCC unroll 8
+      for (std::size_t k = 1; k < Keys; ++k) greatest = xsimd::max(greatest, scores[k][v]);
+      exceeded = exceeded | softmax_.exceeds(greatest, first_vector + v);
+    }
+    return xsimd::any(exceeded);
+  }
+
+  /// Rarely called. The scores are stored in the place of their weights, so that they can stay in registers
+  /// otherwise.
+  template <bool Masked, std::size_t Keys, std::size_t Vectors>
+  ATTN_INLINE void raise_maxima(Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) {
+    store(scores, run, key);
+    for (std::size_t v = run.first_vector; v < run.first_vector + Vectors; ++v)
+      raise_maximum(v, {run.keys.begin, key}, Keys);
+    score_again<Keys, Vectors, Masked>(run, key);
+    T* stored = weights_ + (key - run.keys.begin) * width + run.first_vector * lanes;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Keys; ++k)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v)
+        scores[k][v] = softmax_.capped(Vector::load_aligned(stored + k * width + v * lanes));
+  }
+
+  /// A large score has lost digits that the score relative to the new maximum keeps: equal keys must have
+  /// equal weights, in any order.
+  template <std::size_t Keys, std::size_t Vectors, bool Masked>
+  [[gnu::noinline, gnu::cold]] void score_again(const PanelRun& run, std::size_t key) {
+    Vector scores[Keys][Vectors];
+    score<Masked>(scores, run, key);
+    store(scores, run, key);
+  }
+
+  template <std::size_t Keys, std::size_t Vectors>
+  ATTN_INLINE void store(const Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) {
+    T* stored = weights_ + (key - run.keys.begin) * width + run.first_vector * lanes;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Keys; ++k)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) scores[k][v].store_aligned(stored + k * width + v * lanes);
+  }
+
+  /// Raises a maximum to that of the scores, which are stored after the weights of the keys before, and
+  /// rescales weights and output.
+  [[gnu::noinline, gnu::cold]] void raise_maximum(std::size_t vector, const Range& before, std::size_t keys) {
+    T* weights = weights_ + vector * lanes;
+    const T* scores = weights + before.size() * width;
+    Vector greatest = Vector::load_aligned(scores);
+    for (std::size_t k = 1; k < keys; ++k)
+      greatest = xsimd::max(greatest, Vector::load_aligned(scores + k * width));
+    if (!xsimd::any(softmax_.exceeds(greatest, vector))) return;
+    const Vector factor = softmax_.raise(greatest, vector);
+    rescale(weights, before.size(), factor);
+    rescale(output_ + vector * lanes, block_->d_v, factor);
+  }
+
+  static void rescale(T* rows, std::size_t count, Vector factor) {
+    for (std::size_t r = 0; r < count; ++r)
+      (Vector::load_aligned(rows + r * width) * factor).store_aligned(rows + r * width);
+  }
+
+  template <std::size_t Vectors>
+  [[gnu::noinline]] void add_values(const PanelRun& run) {
+    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
+        0, block_->d_v,
+        [&](std::size_t column, auto columns) { add_columns<columns(), Vectors>(run, column); });
+  }
+
+  /// output += Σ weight · value, in some of its columns.
+  template <std::size_t Columns, std::size_t Vectors>
+  ATTN_INLINE void add_columns(const PanelRun& run, std::size_t column) {
+    const std::size_t d_v = block_->d_v, first_lane = run.first_vector * lanes;
+    Vector sums[Columns][Vectors];
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < Columns; ++c)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) sums[c][v] = Vector(T{0});
+    simd::accumulate(sums, weights_ + first_lane, width,
+                     simd::Scalars<T>{block_->value + run.keys.begin * d_v + column, 1, d_v},
+                     run.keys.size());
+    T* output = output_ + column * width + first_lane;
+#pragma GCC unroll 8
+    for (std::size_t c = 0; c < Columns; ++c)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) {
+        T* to = output + c * width + v * lanes;
+        (Vector::load_aligned(to) + sums[c][v]).store_aligned(to);
+      }
+  }
+
+  void store_output(std::size_t vector) const {
+    const std::size_t d_v = block_->d_v, first = vector * lanes;
+    for (std::size_t column = 0; column < d_v; column += lanes) {
+      simd::Square<T, Arch> square;
+      square.load({output_ + column * width + first, width, d_v - column, lanes});
+      square.multiply(softmax_.reciprocal_sum(vector));
+      square.transpose();
+      square.store({block_->output + (first_ + first) * d_v + column, d_v, queries_ - first, d_v - column});
+    }
+  }
+
+  const ForwardBlock<T>* block_ = nullptr;
+  std::size_t first_ = 0;
+  std::size_t queries_ = 0;
+  T* query_ = nullptr;    ///< [d_k×lane], times scale and log₂ e
+  T* output_ = nullptr;   ///< [d_v×lane] Σ weight · value
+  T* weights_ = nullptr;  ///< [key×lane] of a run
+  LaneVisibility<T, Arch> visibility_;
+  RunningSoftmax<T, Arch> softmax_;
+};
+
+template <class T, class Arch>
+void attend(const ForwardBlock<T>& block, T* scratch) {
+  using Panel = ForwardPanel<T, Arch>;
   const simd::FlushDenormals flush;
   T* matrices = scratch + Panel::width * Panel::tile_keys;
   Panel panels[max_panels];
@@ -24,8 +328,8 @@ void attend(const QueryBlock<T>& block, T* scratch) {
 }
 
 template <simd::Isa isa, class T>
-BlockKernel<T> block_kernel() {
-  using Panel = QueryPanel<T, simd::Architecture<isa>>;
+ForwardKernel<T> forward_kernel() {
+  using Panel = ForwardPanel<T, simd::Architecture<isa>>;
   return {.panel_queries = Panel::width,
           .panel_scratch = Panel::width,
           .tile_scratch = Panel::width * Panel::tile_keys,

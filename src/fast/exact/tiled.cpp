@@ -2,23 +2,22 @@
 // make a softmax of pieces: when a later tile raises the maximum, what was summed so far is scaled down
 // (Milakov & Gimelshein 2018; Dao et al. 2022). A tile stays in the cache from its product to its
 // exponentials and the product with the values, so memory traffic no longer grows with n²; tiles that are
-// hidden altogether are skipped. Left to win: BLAS packs its operands anew for every tile, and exponentials
-// come one at a time.
-#include "fast/exact/tiled.hpp"
-
+// hidden altogether are skipped. What still costs time: BLAS packs its operands for every tile, and
+// exponentials are computed one at a time.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <vector>
 
-#include "fast/exact/gemm.hpp"
-#include "fast/exact/group.hpp"
-#include "fast/exact/visible.hpp"
+#include "fast/exact/heads.hpp"
+#include "fast/gemm.hpp"
 
 namespace attn::exact {
 
 namespace {
+
+using fast::Matrix;
 
 constexpr std::size_t tile_queries = 64;
 constexpr std::size_t tile_keys = 128;
@@ -54,7 +53,7 @@ Matrix<T> rows(const T* matrix, const Range& range, std::size_t columns) {
 /// The part of a tile's row that its query sees, as positions within the tile.
 Range visible_columns(const Sizes& sizes, const Visibility& visible, std::size_t sample, std::size_t query,
                       const Range& tile) {
-  const Range keys = common(visible_keys(sizes, visible, sample, query), tile);
+  const Range keys = fast::common(visible_keys(sizes, visible, sample, query), tile);
   return {keys.begin - tile.begin, keys.end - tile.begin};
 }
 
@@ -120,9 +119,9 @@ void attend(const Forward<T>& problem, const Head<T>& head, const Range& queries
   }
 }
 
-/// What is held of a block of queries on the way back.
+/// The buffers of the backward pass of a block of queries.
 template <class T>
-struct Held {
+struct BackwardBuffers {
   std::vector<T> weights = std::vector<T>(tile_queries * tile_keys);
   std::vector<T> d_scores = std::vector<T>(tile_queries * tile_keys);
   std::vector<T> weight_sums = std::vector<T>(tile_queries);  ///< what weights are to be divided by
@@ -130,15 +129,15 @@ struct Held {
 
 /// Computes the weights of a tile again, 0 where the key is hidden.
 template <class T>
-void weigh(const Forward<T>& problem, const Head<T>& head, const Tile& tile, Held<T>& held) {
+void weigh(const Forward<T>& problem, const Head<T>& head, const Tile& tile, BackwardBuffers<T>& buffers) {
   const std::size_t d_k = problem.sizes.d_k, length = tile.keys.size();
   multiply(problem.scale, rows(head.query, tile.queries, d_k), transposed(rows(head.key, tile.keys, d_k)),
-           held.weights.data());
+           buffers.weights.data());
   for (std::size_t i = 0; i < tile.queries.size(); ++i) {
     const std::size_t query = tile.queries.begin + i;
     const Range visible = visible_columns(problem.sizes, problem.visible, head.sample, query, tile.keys);
-    const T log_sum_exp = head.log_sum_exp[query], sum = held.weight_sums[i];
-    T* const row = held.weights.data() + i * length;
+    const T log_sum_exp = head.log_sum_exp[query], sum = buffers.weight_sums[i];
+    T* const row = buffers.weights.data() + i * length;
     std::fill(row, row + visible.begin, T{0});
     std::fill(row + visible.end, row + length, T{0});
     std::transform(row + visible.begin, row + visible.end, row + visible.begin,
@@ -149,36 +148,37 @@ void weigh(const Forward<T>& problem, const Head<T>& head, const Tile& tile, Hel
 /// A log-sum-exp is rounded, which makes all weights of a query wrong by the same factor. Where it is so
 /// large that this matters, they are summed in a pass of their own.
 template <class T>
-void sum_weights(const Forward<T>& problem, const Head<T>& head, const Range& queries, Held<T>& held) {
-  std::fill(held.weight_sums.begin(), held.weight_sums.end(), T{1});
+void sum_weights(const Forward<T>& problem, const Head<T>& head, const Range& queries,
+                 BackwardBuffers<T>& buffers) {
+  std::fill(buffers.weight_sums.begin(), buffers.weight_sums.end(), T{1});
   const T* log_sum_exp = head.log_sum_exp;
   if (std::none_of(log_sum_exp + queries.begin, log_sum_exp + queries.end,
                    [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
     return;
   std::vector<T> sums(queries.size());
   for_each_tile(problem.sizes, problem.visible, head.sample, queries, [&](const Tile& tile) {
-    weigh(problem, head, tile, held);
-    const T* row = held.weights.data();
+    weigh(problem, head, tile, buffers);
+    const T* row = buffers.weights.data();
     for (T& sum : sums) {
       sum = std::accumulate(row, row + tile.keys.size(), sum);
       row += tile.keys.size();
     }
   });
-  std::transform(sums.begin(), sums.end(), held.weight_sums.begin(),
+  std::transform(sums.begin(), sums.end(), buffers.weight_sums.begin(),
                  [](T sum) { return sum > T{0} ? sum : T{1}; });
 }
 
 /// Turns the gradients of weights into those of the products q·k: ds = scale · w (dw − do·o).
 template <class T>
 void softmax_backward(const Forward<T>& problem, const BackwardHead<T>& head, const Tile& tile,
-                      Held<T>& held) {
+                      BackwardBuffers<T>& buffers) {
   const std::size_t d_v = problem.sizes.d_v, length = tile.keys.size();
   for (std::size_t i = 0; i < tile.queries.size(); ++i) {
     const T* d_output = head.d_output + (tile.queries.begin + i) * d_v;
     const T* output = head.forward.output + (tile.queries.begin + i) * d_v;
     const T mean = std::inner_product(d_output, d_output + d_v, output, T{0});
-    const T* weights = held.weights.data() + i * length;
-    T* d_scores = held.d_scores.data() + i * length;
+    const T* weights = buffers.weights.data() + i * length;
+    T* d_scores = buffers.d_scores.data() + i * length;
     std::transform(weights, weights + length, d_scores, d_scores,
                    [&](T weight, T d_weight) { return problem.scale * weight * (d_weight - mean); });
   }
@@ -186,18 +186,18 @@ void softmax_backward(const Forward<T>& problem, const BackwardHead<T>& head, co
 
 template <class T>
 void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, const Tile& tile,
-                     Held<T>& held) {
+                     BackwardBuffers<T>& buffers) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
   const Matrix<T> query = rows(head.forward.query, tile.queries, d_k);
   const Matrix<T> key = rows(head.forward.key, tile.keys, d_k);
   const Matrix<T> value = rows(head.forward.value, tile.keys, d_v);
   const Matrix<T> d_output = rows(head.d_output, tile.queries, d_v);
-  weigh(problem, head.forward, tile, held);
-  multiply(T{1}, d_output, transposed(value), held.d_scores.data());
-  softmax_backward(problem, head, tile, held);
+  weigh(problem, head.forward, tile, buffers);
+  multiply(T{1}, d_output, transposed(value), buffers.d_scores.data());
+  softmax_backward(problem, head, tile, buffers);
 
-  const Matrix<T> weights = {held.weights.data(), query.rows, key.rows};
-  const Matrix<T> d_scores = {held.d_scores.data(), query.rows, key.rows};
+  const Matrix<T> weights = {buffers.weights.data(), query.rows, key.rows};
+  const Matrix<T> d_scores = {buffers.d_scores.data(), query.rows, key.rows};
   add_product(transposed(weights), d_output, head.d_value + tile.keys.begin * d_v);
   add_product(d_scores, key, head.d_query + tile.queries.begin * d_k);
   add_product(transposed(d_scores), query, head.d_key + tile.keys.begin * d_k);
@@ -208,7 +208,7 @@ void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, con
 template <class T>
 void tiled_forward(const Forward<T>& problem) {
   const Sizes& sizes = problem.sizes;
-  const OneThreadEach products;
+  const fast::SingleThreadedBlas single_threaded;
   const std::size_t blocks = query_blocks(sizes);
   for_each_task(sizes.samples * sizes.heads * blocks, problem.threads, [&](std::size_t task) {
     const std::size_t index = task / blocks;
@@ -220,15 +220,15 @@ void tiled_forward(const Forward<T>& problem) {
 template <class T>
 void tiled_backward(const Backward<T>& problem) {
   const Forward<T>& forward = problem.forward;
-  const OneThreadEach products;
+  const fast::SingleThreadedBlas single_threaded;
   for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
-    Held<T> held;
+    BackwardBuffers<T> buffers;
     for (const auto& head : heads)
       for (std::size_t block = 0; block < query_blocks(forward.sizes); ++block) {
         const Range queries = block_of_queries(forward.sizes, block);
-        sum_weights(forward, head.forward, queries, held);
+        sum_weights(forward, head.forward, queries, buffers);
         for_each_tile(forward.sizes, forward.visible, head.forward.sample, queries,
-                      [&](const Tile& tile) { attend_backward(forward, head, tile, held); });
+                      [&](const Tile& tile) { attend_backward(forward, head, tile, buffers); });
       }
   });
 }

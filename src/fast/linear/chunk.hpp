@@ -2,23 +2,19 @@
 
 #include <algorithm>
 
-#include "fast/linear/ahead.hpp"
-#include "fast/linear/rows.hpp"
+#include "fast/linear/registers.hpp"
 #include "fast/linear/segment.hpp"
-#include "fast/linear/sums.hpp"
-#include "fast/simd/architecture.hpp"
-#include "fast/simd/constant.hpp"
+#include "fast/simd/flush_denormals.hpp"
 
 namespace attn::linear_time {
 
-/// Neighbouring positions, so few that all about them stays in the nearest caches. What is done with them are
-/// the matrix products φ(K)ᵀ V, φ(Q) S, φ(Q) φ(K)ᵀ and weights · V, each in blocks of rows × vectors sums
-/// that stay in registers.
+/// Adjacent positions, few enough that their numbers stay in the nearest caches. A chunk computes the matrix
+/// products φ(K)ᵀ V, φ(Q) S, φ(Q) φ(K)ᵀ and weights · V, each in blocks of rows × vectors sums that stay in
+/// registers.
 template <class T, class Arch>
 class Chunk {
   using Vector = simd::Vector<T, Arch>;
   using Block = simd::Block<Arch>;
-  using Range = exact::Range;
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
   static_assert(chunk_size % lanes == 0 && lanes <= 16);
   alignas(64) static constexpr T lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -40,18 +36,18 @@ class Chunk {
   /// At most chunk_size keys with their values; key j stands in row j.
   void load_keys(const Keys<T>& keys);
 
-  /// What `read<true>` wants of the keys besides.
+  /// The transposed keys that `read<true>` needs.
   void transpose_keys() const;
 
   /// The queries of these rows.
   void load_queries(const T* query, Range queries);
 
   /// S += φ(K)ᵀ V, z += Σ φ(k). The sums over the chunk are complete before they are added.
-  void add_keys_to(T* summary, Ahead<T> ahead) const;
+  void add_keys_to(T* state, Prefetch<T> prefetch) const;
 
   /// Outputs φ(q)ᵀ S / φ(q)ᵀ z. If causal, each query reads the keys up to its own row too.
   template <bool causal>
-  void read(const T* summary, T* output, Ahead<T> ahead) const;
+  void read(const T* state, T* output, Prefetch<T> prefetch) const;
 
  private:
   /// How many keys the query rows before `end` see, all together.
@@ -59,6 +55,13 @@ class Chunk {
 
   static simd::Rows<const T> rows_of(const T* data, std::size_t count, std::size_t columns) {
     return {data, columns, count, columns};
+  }
+
+  void map_to_features(simd::Rows<const T> from, T* to) const {
+    if (layout_.phi == FeatureMap::identity)
+      map_rows<T, Arch>(Identity(), from, to, layout_.feature_width());
+    else
+      map_rows<T, Arch>(EluPlusOne(), from, to, layout_.feature_width());
   }
 
   simd::Scalars<T> query_features(std::size_t row) const {
@@ -79,20 +82,21 @@ class Chunk {
   Layout<T> layout_;
   std::size_t keys_ = 0;
   Range queries_{};
-  T* query_;                  ///< [row×feature] φ(Q)
-  T* key_;                    ///< [row×feature] φ(K)
-  T* transposed_key_;         ///< [feature×row]
-  const T* value_ = nullptr;  ///< [row×d_v] the caller's, or padded_value_ where rows are no whole lines
-  T* padded_value_;           ///< [row×d_v]
-  T* weights_;                ///< [query row×key row] φ(q)ᵀφ(k), 0 for a later key
-  T* inverse_;                ///< [query row] 1 / Σ weights, or 0 for a sum of 0
+  T* query_;           ///< [row×feature] φ(Q)
+  T* key_;             ///< [row×feature] φ(K)
+  T* transposed_key_;  ///< [feature×row]
+  const T* value_ =
+      nullptr;       ///< [row×d_v] the caller's, or padded_value_ where rows are not a multiple of 64 bytes
+  T* padded_value_;  ///< [row×d_v]
+  T* weights_;       ///< [query row×key row] φ(q)ᵀφ(k), 0 for a later key
+  T* inverse_;       ///< [query row] 1 / Σ weights, or 0 for a sum of 0
 };
 
 template <class T, class Arch>
 void Chunk<T, Arch>::load_keys(const Keys<T>& keys) {
   keys_ = keys.count;
   value_ = keys.value;
-  map_rows<T, Arch>(EluPlusOne(), rows_of(keys.key, keys_, layout_.d_k), key_, layout_.feature_width());
+  map_to_features(rows_of(keys.key, keys_, layout_.d_k), key_);
   if (layout_.d_v == layout_.value_width()) return;
   map_rows<T, Arch>(Identity(), rows_of(keys.value, keys_, layout_.d_v), padded_value_,
                     layout_.value_width());
@@ -102,8 +106,8 @@ void Chunk<T, Arch>::load_keys(const Keys<T>& keys) {
 template <class T, class Arch>
 void Chunk<T, Arch>::load_queries(const T* query, Range queries) {
   queries_ = queries;
-  map_rows<T, Arch>(EluPlusOne(), rows_of(query, queries.size(), layout_.d_k),
-                    query_ + queries.begin * layout_.feature_width(), layout_.feature_width());
+  map_to_features(rows_of(query, queries.size(), layout_.d_k),
+                  query_ + queries.begin * layout_.feature_width());
 }
 
 template <class T, class Arch>
@@ -119,7 +123,7 @@ void Chunk<T, Arch>::transpose_keys() const {
 }
 
 template <class T, class Arch>
-void Chunk<T, Arch>::add_keys_to(T* summary, Ahead<T> ahead) const {
+void Chunk<T, Arch>::add_keys_to(T* state, Prefetch<T> prefetch) const {
   const std::size_t features = layout_.feature_width(), width = layout_.value_width();
   for_each_panel<Block::vectors, T, Arch>(
       layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
@@ -128,11 +132,11 @@ void Chunk<T, Arch>::add_keys_to(T* summary, Ahead<T> ahead) const {
               Sums<rows(), vectors(), T, Arch> sums;
               sums.clear();
               accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
-                                                simd::Scalars<T>{key_ + f, 1, features}, keys_, ahead);
-              sums.add_to(summary + f * width + column, width);
+                                                simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
+              sums.add_to(state + f * width + column, width);
             });
       });
-  T* z = summary + layout_.z_offset();
+  T* z = state + layout_.z_offset();
   for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
     Sums<1, vectors(), T, Arch> sums;
     sums.clear();
@@ -143,11 +147,11 @@ void Chunk<T, Arch>::add_keys_to(T* summary, Ahead<T> ahead) const {
 
 template <class T, class Arch>
 template <bool causal>
-void Chunk<T, Arch>::read(const T* summary, T* output, Ahead<T> ahead) const {
+void Chunk<T, Arch>::read(const T* state, T* output, Prefetch<T> prefetch) const {
   if constexpr (causal)
     simd::in_blocks<Block::rows>(queries_.begin, queries_.end,
                                  [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA { weigh<rows()>(row); });
-  sum_weights<causal>(summary + layout_.z_offset());
+  sum_weights<causal>(state + layout_.z_offset());
   const std::size_t width = layout_.value_width();
   for_each_panel<Block::vectors, T, Arch>(
       layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
@@ -155,7 +159,7 @@ void Chunk<T, Arch>::read(const T* summary, T* output, Ahead<T> ahead) const {
             queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
               Sums<rows(), vectors(), T, Arch> sums;
               sums.clear();
-              accumulate(sums, summary + column, width, query_features(row), layout_.d_k, ahead);
+              accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
               if constexpr (causal)
                 simd::accumulate<xsimd::unaligned_mode>(
                     sums.registers, value_ + column, width,
@@ -165,8 +169,8 @@ void Chunk<T, Arch>::read(const T* summary, T* output, Ahead<T> ahead) const {
       });
 }
 
-/// Of a few neighbouring query rows, with all keys that the last of them sees; 0 for the others, since `read`
-/// takes blocks of other heights.
+/// The weights of a few adjacent query rows for all keys that the last of them sees; 0 for other keys, since
+/// `read` takes blocks of other heights.
 template <class T, class Arch>
 template <std::size_t Rows>
 void Chunk<T, Arch>::weigh(std::size_t row) const {
@@ -182,7 +186,7 @@ void Chunk<T, Arch>::weigh(std::size_t row) const {
   });
 }
 
-/// Makes 0 the weights of keys after each row's own, and of those that there are not.
+/// Sets to 0 the weights of keys after each row's own, and beyond the last key.
 template <class T, class Arch>
 template <std::size_t Rows, std::size_t Vectors>
 ATTN_INLINE void Chunk<T, Arch>::hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row,
@@ -199,7 +203,7 @@ ATTN_INLINE void Chunk<T, Arch>::hide_later(Sums<Rows, Vectors, T, Arch>& weight
   }
 }
 
-/// As many rows at a time as a register has lanes. Those without a query give numbers that nothing reads.
+/// As many rows at a time as a register has lanes. Rows without a query give numbers that nothing reads.
 template <class T, class Arch>
 template <bool causal>
 void Chunk<T, Arch>::sum_weights(const T* z) const {
@@ -242,6 +246,85 @@ ATTN_INLINE void Chunk<T, Arch>::store(const Sums<Rows, Vectors, T, Arch>& sums,
   alignas(64) T part[Rows * most];
   sums.store_scaled(inverse_ + row, part, most);
   for (std::size_t r = 0; r < Rows; ++r, to += width) std::copy_n(part + r * most, columns, to);
+}
+
+/// The keys of the chunk that begins at a position; none beyond the last.
+template <class T>
+ATTN_INLINE Keys<T> chunk_of(const Layout<T>& layout, const Keys<T>& keys, std::size_t position) {
+  const std::size_t begin = std::min(position, keys.count);
+  return {keys.key + begin * layout.d_k, keys.value + begin * layout.d_v,
+          std::min(keys.count - begin, chunk_size)};
+}
+
+/// A head's queries from one of them on.
+template <class T>
+ATTN_INLINE Queries<T> queries_from(const Layout<T>& layout, const Queries<T>& queries, std::size_t first) {
+  return {queries.query + first * layout.d_k, queries.output + first * layout.d_v};
+}
+
+template <class T, class Arch>
+void sum_keys(const Layout<T>& layout, const Keys<T>& keys, T* state, T* scratch) {
+  const simd::FlushDenormals flush;
+  Chunk<T, Arch> chunk(layout, scratch);
+  std::fill_n(state, layout.state_size(), T{0});
+  for (std::size_t position = 0; position < keys.count; position += chunk_size) {
+    chunk.load_keys(chunk_of(layout, keys, position));
+    const Keys<T> next = chunk_of(layout, keys, position + chunk_size);
+    chunk.add_keys_to(state, {next.key, next.value});
+  }
+}
+
+template <class T, class Arch>
+void read(const Layout<T>& layout, const T* state, const Queries<T>& queries, std::size_t count, T* scratch) {
+  const simd::FlushDenormals flush;
+  Chunk<T, Arch> chunk(layout, scratch);
+  for (std::size_t i = 0; i < count; i += chunk_size) {
+    const Queries<T> here = queries_from(layout, queries, i);
+    const Queries<T> next = queries_from(layout, queries, i + chunk_size);
+    chunk.load_queries(here.query, {0, std::min(count - i, chunk_size)});
+    chunk.template read<false>(state, here.output, {next.query, next.output});
+  }
+}
+
+/// seen = before + state
+template <class T, class Arch>
+void add(const Layout<T>& layout, const T* before, const T* state, T* seen) {
+  using Vector = simd::Vector<T, Arch>;
+  for (std::size_t i = 0; i < layout.state_size(); i += simd::lanes<T, Arch>)
+    (Vector::load_aligned(before + i) + Vector::load_aligned(state + i)).store_aligned(seen + i);
+}
+
+template <class T, class Arch>
+void attend(const Layout<T>& layout, const CausalSegment<T>& segment, T* state, T* scratch) {
+  const simd::FlushDenormals flush;
+  T* seen = scratch;
+  Chunk<T, Arch> chunk(layout, scratch + layout.state_size());
+  std::fill_n(state, layout.state_size(), T{0});
+  const std::size_t end = std::max(segment.keys.count, segment.queries.end);
+  for (std::size_t position = 0; position < end; position += chunk_size) {
+    chunk.load_keys(chunk_of(layout, segment.keys, position));
+    const auto queries = common(segment.queries, {position, position + chunk_size});
+    if (!queries.empty()) {
+      chunk.transpose_keys();
+      add<T, Arch>(layout, segment.before, state, seen);
+      const std::size_t first = queries.begin - segment.queries.begin;
+      for (std::size_t head = 0; head < segment.heads; ++head) {
+        const Queries<T> here = queries_from(layout, segment.readers[head], first);
+        const Queries<T> next = queries_from(layout, segment.readers[head], first + queries.size());
+        chunk.load_queries(here.query, {queries.begin - position, queries.end - position});
+        chunk.template read<true>(seen, here.output, {next.query, next.output});
+      }
+    }
+    const Keys<T> next = chunk_of(layout, segment.keys, position + chunk_size);
+    chunk.add_keys_to(state, {next.key, next.value});
+  }
+}
+
+template <simd::Isa isa, class T>
+SegmentKernel<T> segment_kernel() {
+  using Arch = simd::Architecture<isa>;
+  return {[](const Layout<T>& layout) { return layout.state_size() + Chunk<T, Arch>::scratch_size(layout); },
+          &sum_keys<T, Arch>, &read<T, Arch>, &attend<T, Arch>};
 }
 
 }  // namespace attn::linear_time

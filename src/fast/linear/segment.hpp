@@ -1,18 +1,16 @@
 #pragma once
 
-#include <cstddef>
-
-#include "fast/exact/visible.hpp"
-#include "fast/linear/head.hpp"
+#include "fast/linear/kernels.hpp"
 #include "fast/simd/isa.hpp"
 
 namespace attn::linear_time {
 
-/// How the numbers of one call lie in buffers. All rows begin at 64 bytes and are filled up with zeros.
+/// How the numbers of one call lie in buffers. Each row is aligned to 64 bytes and padded with zeros.
 template <class T>
 struct Layout {
   std::size_t d_k;
   std::size_t d_v;
+  FeatureMap phi;
 
   static constexpr std::size_t padded(std::size_t length) {
     constexpr std::size_t line = 64 / sizeof(T);
@@ -22,19 +20,19 @@ struct Layout {
   std::size_t value_width() const { return padded(d_v); }
 
   /// S [feature_width×value_width], and then z [feature_width].
-  std::size_t summary_size() const { return feature_width() * (value_width() + 1); }
+  std::size_t state_size() const { return feature_width() * (value_width() + 1); }
   std::size_t z_offset() const { return feature_width() * value_width(); }
 };
 
-/// Neighbouring positions of one key/value head and of the query heads that read it. Positions count from the
+/// Adjacent positions of one key/value head and of the query heads that read it. Positions count from the
 /// beginning of the segment.
 template <class T>
 struct CausalSegment {
-  Keys<T> keys;               ///< positions 0, …, keys.count − 1; further ones hold padding
-  exact::Range queries;       ///< positions with a query; 0, 0 where there are none
-  const Queries<T>* readers;  ///< [head] from the query at position queries.begin on
+  Keys<T> keys;               ///< at positions 0, …, keys.count − 1; padding follows
+  Range queries;              ///< positions with a query; 0, 0 where there are none
+  const Queries<T>* readers;  ///< [head] its queries from position queries.begin on
   std::size_t heads;
-  const T* before;  ///< the summary of all earlier segments
+  const T* before;  ///< the state after all earlier segments
 };
 
 /// The loops over tokens, as compiled for one instruction set. All buffers are aligned to 64 bytes.
@@ -42,14 +40,15 @@ template <class T>
 struct SegmentKernel {
   std::size_t (*scratch_size)(const Layout<T>&);  ///< in numbers
 
-  /// summary = Σ over the keys
-  void (*summarise)(const Layout<T>&, const Keys<T>&, T* summary, T* scratch);
+  /// state = the sums S and z over the keys
+  void (*sum_keys)(const Layout<T>&, const Keys<T>&, T* state, T* scratch);
 
-  /// Outputs of queries that see what is summed up, and nothing else.
-  void (*read)(const Layout<T>&, const T* summary, const Queries<T>&, std::size_t count, T* scratch);
+  /// Outputs of queries that see the keys in the state, and no others.
+  void (*read)(const Layout<T>&, const T* state, const Queries<T>&, std::size_t count, T* scratch);
 
-  /// Outputs of a segment. `summary` becomes that of its keys, digit for digit as `summarise` has it.
-  void (*attend)(const Layout<T>&, const CausalSegment<T>&, T* summary, T* scratch);
+  /// Outputs of a segment. `state` becomes that of its keys, equal in every digit to the result of
+  /// `sum_keys`.
+  void (*attend)(const Layout<T>&, const CausalSegment<T>&, T* state, T* scratch);
 };
 
 template <simd::Isa, class T>

@@ -1,26 +1,22 @@
 // Kernel 2: chunks of tokens at a time, so that all work is products of small matrices. S is read and written
 // once a chunk, and a number that is loaded into a register is used many times. A causal chunk adds what its
-// queries see of it as masked weights, φ(Q) φ(K)ᵀ, of a few tokens' side.
+// queries see of its own keys through masked weights, φ(Q) φ(K)ᵀ, of a few tokens.
 //
-// The sequence is cut into segments, at places that depend on its length alone, and S is the sum of their
-// summaries from the first to the last. So several threads can work on one head and no digit depends on their
-// number; and what is summed up stays exact, because few numbers are ever added to a sum much larger than
-// they.
-#include "fast/linear/simd.hpp"
+// The sequence is cut into segments at places that depend on its length alone, and S is the sum of their
+// states from the first to the last. So several threads can work on one head and no digit depends on their
+// number, and sums of many tokens stay exact, because few numbers are added to a sum much larger than they
+// are.
 
 #include <algorithm>
 #include <vector>
 
 #include "fast/linear/segment.hpp"
 #include "fast/parallel.hpp"
-#include "fast/simd/dispatch.hpp"
 #include "fast/simd/scratch.hpp"
 
 namespace attn::linear_time {
 
 namespace {
-
-using exact::Range;
 
 /// A sequence, cut where its length says.
 class Segments {
@@ -46,7 +42,7 @@ class Call {
   explicit Call(const Forward<T>& problem)
       : problem_(problem),
         sizes_(problem.sizes),
-        layout_{sizes_.d_k, sizes_.d_v},
+        layout_{sizes_.d_k, sizes_.d_v, problem.phi},
         key_segments_(sizes_.n_k),
         query_segments_(sizes_.n_q) {}
 
@@ -67,23 +63,23 @@ class Call {
 
   /// One segment after the other.
   void attend_causally(std::size_t pair) const {
-    Scratch before(layout_.summary_size()), summary(layout_.summary_size());
-    std::fill_n(before.data(), layout_.summary_size(), T{0});
+    Scratch before(layout_.state_size()), state(layout_.state_size());
+    std::fill_n(before.data(), layout_.state_size(), T{0});
     for (std::size_t index = 0; index < key_segments_.count(); ++index) {
-      attend_segment(pair, key_segments_[index], before.data(), summary.data());
-      add(summary.data(), before.data());
+      attend_segment(pair, key_segments_[index], before.data(), state.data());
+      add(state.data(), before.data());
     }
   }
 
-  /// All segments at once: first their summaries, then the outputs.
+  /// All segments at once: first their states, then the outputs.
   void attend_in_parts(Range pairs) const {
-    const std::size_t segments = key_segments_.count(), size = layout_.summary_size();
+    const std::size_t segments = key_segments_.count(), size = layout_.state_size();
     Scratch sums(pairs.size() * (segments + 1) * size);
     const auto sum_before = [&](std::size_t pair, std::size_t segment) {
       return sums.data() + ((pair - pairs.begin) * (segments + 1) + segment) * size;
     };
     for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
-      summarise(keys_in(pair, key_segments_[index]), sum_before(pair, index + 1));
+      sum_keys(keys_in(pair, key_segments_[index]), sum_before(pair, index + 1));
     });
     for (std::size_t pair = pairs.begin; pair < pairs.end; ++pair) {
       std::fill_n(sum_before(pair, 0), size, T{0});
@@ -92,8 +88,8 @@ class Call {
     }
     if (problem_.causal)
       for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
-        Scratch summary(size);
-        attend_segment(pair, key_segments_[index], sum_before(pair, index), summary.data());
+        Scratch state(size);
+        attend_segment(pair, key_segments_[index], sum_before(pair, index), state.data());
       });
     else
       for_each(pairs, query_segments_.count(), [&](std::size_t pair, std::size_t index) {
@@ -107,20 +103,20 @@ class Call {
                   [&](std::size_t task) { work(pairs.begin + task / segments, task % segments); });
   }
 
-  void summarise(const Keys<T>& keys, T* summary) const {
+  void sum_keys(const Keys<T>& keys, T* state) const {
     Scratch scratch(kernel_.scratch_size(layout_));
-    kernel_.summarise(layout_, keys, summary, scratch.data());
+    kernel_.sum_keys(layout_, keys, state, scratch.data());
   }
 
-  void read(std::size_t pair, Range queries, const T* summary) const {
+  void read(std::size_t pair, Range queries, const T* state) const {
     Scratch scratch(kernel_.scratch_size(layout_));
     for (const auto& reader : readers_of(pair, queries.begin))
-      kernel_.read(layout_, summary, reader, queries.size(), scratch.data());
+      kernel_.read(layout_, state, reader, queries.size(), scratch.data());
   }
 
-  void attend_segment(std::size_t pair, Range positions, const T* before, T* summary) const {
+  void attend_segment(std::size_t pair, Range positions, const T* before, T* state) const {
     Scratch scratch(kernel_.scratch_size(layout_));
-    const Range queries = exact::common(positions, {first_position(), sizes_.n_k});
+    const Range queries = common(positions, {first_position(), sizes_.n_k});
     const auto readers = readers_of(pair, queries.begin - first_position() + queries_before_first_key());
     const Range within = {queries.begin - positions.begin, queries.end - positions.begin};
     kernel_.attend(layout_,
@@ -129,12 +125,12 @@ class Call {
                     .readers = readers.data(),
                     .heads = readers.size(),
                     .before = before},
-                   summary, scratch.data());
+                   state, scratch.data());
   }
 
-  /// sum += summary
-  void add(const T* summary, T* sum) const {
-    for (std::size_t i = 0; i < layout_.summary_size(); ++i) sum[i] += summary[i];
+  /// sum += state
+  void add(const T* state, T* sum) const {
+    for (std::size_t i = 0; i < layout_.state_size(); ++i) sum[i] += state[i];
   }
 
   std::size_t queries_before_first_key() const { return sizes_.n_q - std::min(sizes_.n_q, sizes_.n_k); }
@@ -150,7 +146,7 @@ class Call {
 
   Keys<T> keys_in(std::size_t pair, Range positions) const {
     const auto keys = keys_of(problem_, pair / sizes_.kv_heads, pair % sizes_.kv_heads);
-    const Range real = exact::common(positions, {0, keys.count});
+    const Range real = common(positions, {0, keys.count});
     return {keys.key + real.begin * sizes_.d_k, keys.value + real.begin * sizes_.d_v, real.size()};
   }
 

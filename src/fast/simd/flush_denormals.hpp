@@ -8,8 +8,9 @@
 
 namespace attn::simd {
 
-/// While there is one, denormal numbers count as 0 on this thread, as operands and as results. Weights that
-/// vanish beside the largest become denormal, and each operation on one can cost a hundred cycles.
+/// While an object of this class exists, denormal numbers count as 0 on this thread, as operands and as
+/// results. Weights far below the largest become denormal, and each operation on one can cost a hundred
+/// cycles.
 class FlushDenormals {
  public:
   FlushDenormals() : before_(control()) { set_control(before_ | flush); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace attn::simd {
@@ -20,5 +21,21 @@ Isa isa_in_use();
 /// For tests and benchmarks; not while a kernel runs. Throws Error for a set that this processor does not
 /// have.
 void use(Isa isa);
+
+/// Calls `choose` with the instruction set in use, as a constant, and returns its result: the version of a
+/// kernel that was compiled for this set.
+template <class Choose>
+auto for_isa_in_use(const Choose& choose) {
+  switch (isa_in_use()) {
+#if defined(__x86_64__)
+    case Isa::avx512:
+      return choose(std::integral_constant<Isa, Isa::avx512>());
+    case Isa::avx2:
+      return choose(std::integral_constant<Isa, Isa::avx2>());
+#endif
+    default:
+      return choose(std::integral_constant<Isa, Isa::generic>());
+  }
+}
 
 }  // namespace attn::simd

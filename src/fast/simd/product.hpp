@@ -2,12 +2,73 @@
 
 #include <algorithm>
 
-#include "fast/simd/accumulate.hpp"
-#include "fast/simd/architecture.hpp"
-#include "fast/simd/constant.hpp"
-#include "fast/simd/copy.hpp"
+#include "fast/simd/square.hpp"
+#include "fast/simd/vector.hpp"
 
 namespace attn::simd {
+
+/// Scalars that are read straight from a row-major matrix: row r, step i at data[r · row + i · step].
+template <class T>
+struct Scalars {
+  const T* data;
+  std::size_t row;
+  std::size_t step;
+};
+
+/// sums[r][v] += Σ_i panel[i][v] · scalars(r, i) for the steps i = 0, …, count − 1: the loop in which the
+/// kernels spend their time. The panel holds `width` numbers a step, of which the first `Vectors` registers
+/// are read; each scalar is broadcast. Nothing is packed. Rows of the panel begin anywhere if `Alignment`
+/// says so. The loop is not unrolled: GCC would copy sums from register to register.
+template <class Alignment = xsimd::aligned_mode, std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void accumulate(Vector<T, Arch> (&sums)[Rows][Vectors], const T* panel, std::size_t width,
+                            Scalars<T> scalars, std::size_t count) {
+#pragma GCC unroll 1
+  for (std::size_t i = 0; i < count; ++i, panel += width, scalars.data += scalars.step) {
+    Vector<T, Arch> vectors[Vectors];
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v)
+      vectors[v] = Vector<T, Arch>::load(panel + v * lanes<T, Arch>, Alignment());
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const Vector<T, Arch> scalar(scalars.data[r * scalars.row]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = multiply_add(vectors[v], scalar, sums[r][v]);
+    }
+  }
+}
+
+/// How long rows of that many columns are when they are padded to whole registers.
+template <class T, class Arch>
+ATTN_INLINE std::size_t padded(std::size_t columns) {
+  return (columns + lanes<T, Arch> - 1) / lanes<T, Arch> * lanes<T, Arch>;
+}
+
+/// A matrix times a factor, each row padded with zeros to whole registers.
+template <class T, class Arch>
+ATTN_INLINE void copy_padded(Rows<const T> from, T factor, T* to) {
+  const std::size_t length = padded<T, Arch>(from.columns);
+  for (std::size_t r = 0; r < from.rows; ++r, to += length) {
+    for (std::size_t c = 0; c < from.columns; ++c) to[c] = factor * from.data[r * from.stride + c];
+    std::fill(to + from.columns, to + length, T{0});
+  }
+}
+
+/// The transpose of a matrix times a factor, [column×row], with `width` rows: missing rows are zero.
+/// The width is in whole registers.
+template <class T, class Arch>
+ATTN_INLINE void copy_transposed(Rows<const T> from, T factor, T* to, std::size_t width) {
+  constexpr std::size_t size = lanes<T, Arch>;
+  for (std::size_t r = 0; r < width; r += size) {
+    const std::size_t done = std::min(r, from.rows);
+    for (std::size_t c = 0; c < from.columns; c += size) {
+      Square<T, Arch> square;
+      square.load({from.data + done * from.stride + c, from.stride, from.rows - done, from.columns - c});
+      square.multiply(Vector<T, Arch>(factor));
+      square.transpose();
+      square.store({to + c * width + r, width, from.columns - c, size});
+    }
+  }
+}
 
 /// Adds sums to a row, or as many as it has columns.
 template <std::size_t Vectors, class T, class Arch>
@@ -38,7 +99,7 @@ template <std::size_t Count, std::size_t Vectors, class T, class Arch>
 }
 
 /// to[r][c] += Σ_i factors(r, i) · panel[i][c] over `count` rows of a panel that is padded to whole
-/// registers. At most as many rows at a time as there are registers for.
+/// registers, in blocks of as many rows as there are registers for.
 template <class T, class Arch>
 ATTN_INLINE void add_product(Rows<T> to, Scalars<T> factors, const T* panel, std::size_t count) {
   constexpr std::size_t most_rows = Block<Arch>::rows, most_vectors = Block<Arch>::vectors;

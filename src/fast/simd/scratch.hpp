@@ -5,7 +5,7 @@
 
 namespace attn::simd {
 
-/// Room for numbers, aligned to 64 bytes, with anything in it.
+/// Uninitialised memory for numbers, aligned to 64 bytes.
 template <class T>
 class Scratch {
  public:

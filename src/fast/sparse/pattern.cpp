@@ -1,56 +1,73 @@
+#include "fast/sparse/pattern.hpp"
+
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
-#include "fast/exact/visible.hpp"
-#include "fast/sparse/runs.hpp"
-
-namespace attn::block_sparse {
+namespace attn::fast {
 
 namespace {
 
-void require_positive(const char* function, const char* name, std::size_t length) {
-  if (length == 0)
-    throw std::invalid_argument(std::string("[") + function + "] a " + name + " of 0 makes no pattern");
-}
-
-/// `keeps(query_block, key_block)` says which.
-template <class Keeps>
-Pattern pattern_of(std::size_t n_q, std::size_t n_k, std::size_t block, const Keeps& keeps) {
-  Pattern pattern = {block, std::vector<std::vector<std::size_t>>(blocks(n_q, block))};
-  for (std::size_t i = 0; i < pattern.key_blocks.size(); ++i)
-    for (std::size_t j = 0; j < blocks(n_k, block); ++j)
-      if (keeps(i, j)) pattern.key_blocks[i].push_back(j);
-  return pattern;
+[[noreturn]] void fail(const std::string& problem) {
+  throw std::invalid_argument("[block_sparse] " + problem);
 }
 
 }  // namespace
 
-Pattern strided_pattern(std::size_t n_q, std::size_t n_k, std::size_t block, std::size_t local,
-                        std::size_t stride) {
-  require_positive("strided_pattern", "block", block);
-  require_positive("strided_pattern", "stride", stride);
-  return pattern_of(n_q, n_k, block, [&](std::size_t i, std::size_t j) {
-    const std::size_t distance = i > j ? i - j : j - i;
-    return distance < local || distance % stride == 0;
-  });
+BlockPattern strided_blocks(std::size_t n_q, std::size_t n_k, std::size_t block, std::size_t local,
+                            std::size_t stride) {
+  if (block == 0) throw std::invalid_argument("[strided_blocks] a block of 0 makes no pattern");
+  if (stride == 0) throw std::invalid_argument("[strided_blocks] a stride of 0 makes no pattern");
+  BlockPattern pattern = {block, std::vector<std::vector<std::size_t>>(block_count(n_q, block))};
+  for (std::size_t i = 0; i < pattern.key_blocks.size(); ++i)
+    for (std::size_t j = 0; j < block_count(n_k, block); ++j) {
+      const std::size_t distance = i > j ? i - j : j - i;
+      if (distance < local || distance % stride == 0) pattern.key_blocks[i].push_back(j);
+    }
+  return pattern;
 }
 
-Pattern fixed_pattern(std::size_t n_q, std::size_t n_k, std::size_t block, std::size_t stride) {
-  require_positive("fixed_pattern", "block", block);
-  require_positive("fixed_pattern", "stride", stride);
-  return pattern_of(n_q, n_k, block,
-                    [&](std::size_t i, std::size_t j) { return i == j || j % stride == stride - 1; });
+std::size_t block_count(std::size_t length, std::size_t block) {
+  return length / block + (length % block == 0 ? 0 : 1);
 }
 
-std::size_t pairs(const Pattern& pattern, const exact::Sizes& sizes, bool causal) {
+void require_fitting(const BlockPattern& pattern, const Sizes& sizes) {
+  if (pattern.block == 0) fail("a block of 0 makes no pattern");
+  const std::size_t query_blocks = block_count(sizes.n_q, pattern.block);
+  const std::size_t key_blocks = block_count(sizes.n_k, pattern.block);
+  if (pattern.key_blocks.size() != query_blocks)
+    fail(std::to_string(pattern.key_blocks.size()) + " lists for " + std::to_string(query_blocks) +
+         " blocks of queries");
+  for (const auto& list : pattern.key_blocks) {
+    if (std::adjacent_find(list.begin(), list.end(), std::greater_equal<>()) != list.end())
+      fail("a list of key blocks does not rise");
+    if (!list.empty() && list.back() >= key_blocks)
+      fail("key block " + std::to_string(list.back()) + " of " + std::to_string(key_blocks));
+  }
+}
+
+std::vector<Range> key_ranges(const BlockPattern& pattern, std::size_t query_block, const Range& visible) {
+  std::vector<Range> ranges;
+  for (const std::size_t block : pattern.key_blocks[query_block]) {
+    const auto keys = common({block * pattern.block, (block + 1) * pattern.block}, visible);
+    if (keys.empty()) continue;
+    if (!ranges.empty() && ranges.back().end == keys.begin)
+      ranges.back().end = keys.end;
+    else
+      ranges.push_back(keys);
+  }
+  return ranges;
+}
+
+std::size_t pair_count(const BlockPattern& pattern, const Sizes& sizes, bool causal) {
   require_fitting(pattern, sizes);
   std::size_t count = 0;
   for (std::size_t query = 0; query < sizes.n_q; ++query) {
-    const auto visible = exact::visible_keys(sizes, {.causal = causal}, 0, query);
-    for (const auto& run : runs(pattern, query / pattern.block, visible)) count += run.size();
+    const auto visible = visible_keys(sizes, {.causal = causal}, 0, query);
+    for (const auto& range : key_ranges(pattern, query / pattern.block, visible)) count += range.size();
   }
   return count;
 }
 
-}  // namespace attn::block_sparse
+}  // namespace attn::fast

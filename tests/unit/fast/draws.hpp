@@ -1,8 +1,13 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <random>
+#include <type_traits>
 #include <vector>
+
+#include "attn/tensor.hpp"
 
 /// From `low` to `high`, both included.
 inline std::size_t pick(std::mt19937& random, std::size_t low, std::size_t high) {
@@ -28,3 +33,16 @@ std::vector<T> rounded(const std::vector<double>& numbers) {
   for (const double number : numbers) result.push_back(static_cast<T>(number));
   return result;
 }
+
+template <std::size_t N>
+attn::Tensor<N> normal_tensor(const std::array<std::size_t, N>& shape, unsigned seed) {
+  std::mt19937 random(seed);
+  attn::Tensor<N> tensor(shape);
+  const auto numbers = normal_numbers(random, tensor.size());
+  std::copy(numbers.begin(), numbers.end(), tensor.begin());
+  return tensor;
+}
+
+/// What rounding may change in results that are about 1.
+template <class T>
+constexpr double tolerance = std::is_same_v<T, double> ? 1e-13 : 1e-5;

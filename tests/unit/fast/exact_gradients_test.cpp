@@ -8,16 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "fast/exact/visible.hpp"
 #include "attn/ops/central_difference.hpp"
+#include "fast/visibility.hpp"
 #include "tests/unit/fast/exact_result.hpp"
 
 using attn::Array;
 using attn::exact::Kernel;
 using attn::exact::kernels;
-using attn::exact::Range;
 using attn::exact::Sizes;
 using attn::exact::Visibility;
+using attn::fast::Range;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "fast/exact/problem.hpp"
+#include "fast/exact/kernels.hpp"
 
 /// A call of the kernels. Its numbers are such that float32 holds them, so that one problem serves both
 /// types; those that are denormal in float64 only become 0.

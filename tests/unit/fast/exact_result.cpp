@@ -53,33 +53,20 @@ class Call {
   std::vector<T> query_, key_, value_, d_output_;
 };
 
-void call(const Kernel& kernel, const Forward<float>& problem) {
-  kernel.forward32(problem);
-}
-void call(const Kernel& kernel, const Forward<double>& problem) {
-  kernel.forward64(problem);
-}
-void call(const Kernel& kernel, const Backward<float>& problem) {
-  kernel.backward32(problem);
-}
-void call(const Kernel& kernel, const Backward<double>& problem) {
-  kernel.backward64(problem);
-}
-
 }  // namespace
 
 template <class T>
 ExactResult<T> run_forward(const Kernel& kernel, const ExactProblem& problem, int threads) {
   Call<T> one(problem, threads);
-  call(kernel, one.forward());
+  kernel.forward(one.forward());
   return one.result;
 }
 
 template <class T>
 ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, int threads) {
   Call<T> one(problem, threads);
-  call(kernel, one.forward());
-  call(kernel, one.backward());
+  kernel.forward(one.forward());
+  kernel.backward(one.backward());
   return one.result;
 }
 
@@ -104,7 +91,7 @@ double largest(const std::vector<double>& numbers) {
 }
 
 template <class T>
-double relative_error(const std::vector<T>& actual, const std::vector<double>& expected, double yardstick) {
+double relative_error(const std::vector<T>& actual, const std::vector<double>& expected, double scale) {
   const auto flushed = static_cast<double>(std::numeric_limits<T>::min());
   if (actual.size() != expected.size()) return infinity;
   double error = 0.0;
@@ -114,7 +101,7 @@ double relative_error(const std::vector<T>& actual, const std::vector<double>& e
     if (!std::isfinite(number) || !std::isfinite(expected[i])) return infinity;
     error = std::max(error, std::abs(number - expected[i]) - flushed);
   }
-  return error == 0.0 ? 0.0 : error / yardstick;
+  return error == 0.0 ? 0.0 : error / scale;
 }
 
 template <class T>

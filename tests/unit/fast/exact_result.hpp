@@ -30,11 +30,11 @@ void for_each_version(const attn::exact::Sizes& sizes, const VersionCheck& check
 /// The largest |element|, infinities aside; 0 where there are none.
 double largest(const std::vector<double>& numbers);
 
-/// The largest |actual − expected| relative to `yardstick`, once the smallest normal number of the type is
+/// The largest |actual − expected| relative to `scale`, once the smallest normal number of the type is
 /// allowed for, which flushing denormals to zero may cost. Infinite where one is no finite number and the
 /// other is not the same.
 template <class T>
-double relative_error(const std::vector<T>& actual, const std::vector<double>& expected, double yardstick);
+double relative_error(const std::vector<T>& actual, const std::vector<double>& expected, double scale);
 
 /// The error of forward results: of outputs relative to the largest one, of log-sum-exps relative to the
 /// largest one or to 1.

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "fast/exact/visible.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/sparse_pattern.hpp"
+#include "fast/visibility.hpp"
 
-using attn::coarsest_pattern;
 using attn::Array;
+using attn::coarsest_pattern;
 using attn::visibility_of;
-using attn::block_sparse::Pattern;
 using attn::exact::Sizes;
 using attn::exact::Visibility;
+using attn::fast::BlockPattern;
 
 namespace {
 
@@ -25,7 +25,7 @@ Array<bool, 3> mask_of(const Visibility& visible, const Sizes& sizes) {
   Array<bool, 3> mask({sizes.samples, sizes.n_q, sizes.n_k}, false);
   for (std::size_t b = 0; b < sizes.samples; ++b)
     for (std::size_t i = 0; i < sizes.n_q; ++i) {
-      const auto keys = attn::exact::visible_keys(sizes, visible, b, i);
+      const auto keys = attn::fast::visible_keys(sizes, visible, b, i);
       for (std::size_t j = keys.begin; j < keys.end; ++j) mask(b, i, j) = true;
     }
   return mask;
@@ -57,7 +57,7 @@ Array<bool, 3> mask_of_bits(unsigned bits, std::size_t n_q, std::size_t n_k) {
   return mask;
 }
 
-Array<bool, 2> pairs_of(const Pattern& pattern, std::size_t n_q, std::size_t n_k, bool causal) {
+Array<bool, 2> pairs_of(const BlockPattern& pattern, std::size_t n_q, std::size_t n_k, bool causal) {
   Array<bool, 2> mask({n_q, n_k}, false);
   for (std::size_t i = 0; i < n_q; ++i)
     for (std::size_t j = 0; j < n_k; ++j) {

@@ -6,13 +6,13 @@
 #include <random>
 
 #include "attn/efficient/feature_maps.hpp"
+#include "attn/efficient/linear_attention.hpp"
+#include "attn/ops/mask.hpp"
 #include "fast/linear/kernels.hpp"
 #include "fast/linear/segment.hpp"
-#include "attn/efficient/linear_attention.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/exact_result.hpp"
-#include "tests/unit/fast/plain_attention.hpp"
 #include "tests/unit/fast/same_bits.hpp"
 
 using attn::linear_time::chunk_size;
@@ -31,6 +31,7 @@ struct Problem {
   bool causal = false;
   std::vector<std::size_t> key_lengths{};
   std::vector<double> query{}, key{}, value{};
+  attn::linear_time::FeatureMap phi = attn::linear_time::FeatureMap::elu_plus_one;
 
   std::string description() const {
     return fmt::format("{} samples, {} heads on {}, n_q {}, n_k {}, d_k {}, d_v {}{}, lengths {}",
@@ -80,13 +81,6 @@ Problem random_shapes(unsigned seed) {
   return filled(problem, seed, one_in(random, 5) ? 20.0F : 1.0F);
 }
 
-void call(const Kernel& kernel, const Forward<float>& forward) {
-  kernel.forward32(forward);
-}
-void call(const Kernel& kernel, const Forward<double>& forward) {
-  kernel.forward64(forward);
-}
-
 /// All tensors begin `offset` numbers after an allocated address.
 template <class T>
 std::vector<T> run(const Kernel& kernel, const Problem& problem, int threads = 1, std::size_t offset = 0) {
@@ -99,14 +93,15 @@ std::vector<T> run(const Kernel& kernel, const Problem& problem, int threads = 1
   const Sizes& sizes = problem.sizes;
   std::vector<T> output(offset + sizes.samples * sizes.heads * sizes.n_q * sizes.d_v,
                         std::numeric_limits<T>::quiet_NaN());
-  call(kernel, {.sizes = sizes,
-                .causal = problem.causal,
-                .key_lengths = problem.key_lengths,
-                .query = query.data() + offset,
-                .key = key.data() + offset,
-                .value = value.data() + offset,
-                .output = output.data() + offset,
-                .threads = threads});
+  kernel.forward(Forward<T>{.sizes = sizes,
+                            .causal = problem.causal,
+                            .key_lengths = problem.key_lengths,
+                            .query = query.data() + offset,
+                            .key = key.data() + offset,
+                            .value = value.data() + offset,
+                            .output = output.data() + offset,
+                            .phi = problem.phi,
+                            .threads = threads});
   output.erase(output.begin(), output.begin() + static_cast<std::ptrdiff_t>(offset));
   return output;
 }
@@ -130,14 +125,6 @@ std::vector<double> numbers_of(const attn::Array<T, 2>& matrix) {
 
 }  // namespace
 
-TEST_CASE("the kernels of linear attention are numbered", "[linear_kernels]") {
-  for (std::size_t i = 0; i < kernels().size(); ++i) {
-    CHECK(kernels()[i].number == static_cast<int>(i) + 1);
-    CHECK_FALSE(kernels()[i].name.empty());
-    CHECK_FALSE(kernels()[i].improves.empty());
-  }
-}
-
 TEST_CASE("the operations of linear attention grow with the tokens, not with their square",
           "[linear_kernels]") {
   CHECK(attn::linear_time::operations({.heads = 2, .n_q = 3, .n_k = 5, .d_k = 7, .d_v = 11}) ==
@@ -146,19 +133,20 @@ TEST_CASE("the operations of linear attention grow with the tokens, not with the
 
 TEST_CASE("kernel 1 of linear attention is what the lessons compute", "[linear_kernels]") {
   const std::size_t n = GENERATE(1, 9, 40);
-  const auto in = random_attention<double>(n, 5, 3);
-  const auto phi_Q = attn::elu_plus_one(in.Q), phi_K = attn::elu_plus_one(in.K);
+  const auto Q = normal_tensor<2>({n, 5}, 1), K = normal_tensor<2>({n, 5}, 2),
+             V = normal_tensor<2>({n, 3}, 3);
+  const auto phi_Q = attn::elu_plus_one(Q), phi_K = attn::elu_plus_one(K);
   Problem problem = {.sizes = {.n_q = n, .n_k = n, .d_k = 5, .d_v = 3},
-                     .query = numbers_of(in.Q),
-                     .key = numbers_of(in.K),
-                     .value = numbers_of(in.V)};
+                     .query = numbers_of(Q),
+                     .key = numbers_of(K),
+                     .value = numbers_of(V)};
   attn::Meter meter;
-  const auto all = attn::linear_attention(phi_Q, phi_K, in.V, meter);
+  const auto all = attn::linear_attention(phi_Q, phi_K, V, meter);
   CHECK(error(run<double>(plain(), problem), numbers_of(all.output)) <= 1e-13);
   problem.causal = true;
-  const auto causal = attn::causal_linear_attention(phi_Q, phi_K, in.V, meter);
+  const auto causal = attn::causal_linear_attention(phi_Q, phi_K, V, meter);
   CHECK(error(run<double>(plain(), problem), numbers_of(causal.output)) <= 1e-13);
-  const auto weighed = attn::plain_linear_attention(phi_Q, phi_K, in.V, attn::causal_mask(n, n));
+  const auto weighed = attn::plain_linear_attention(phi_Q, phi_K, V, attn::causal_mask(n, n));
   CHECK(error(run<double>(plain(), problem), numbers_of(weighed.output)) <= 1e-13);
 }
 
@@ -168,7 +156,7 @@ TEMPLATE_TEST_CASE("linear attention in chunks equals kernel 1 over 600 random s
     const Problem problem = random_shapes(seed);
     INFO("seed " << seed << ": " << problem.description());
     const auto expected = run<double>(plain(), problem);
-    for_each_isa([&] { CHECK(error(run<TestType>(simd(), problem), expected) <= rounding<TestType>); });
+    for_each_isa([&] { CHECK(error(run<TestType>(simd(), problem), expected) <= tolerance<TestType>); });
   }
 }
 
@@ -185,7 +173,7 @@ TEMPLATE_TEST_CASE("segments of a long sequence add up, whatever the number of t
   const auto expected = run<double>(plain(), problem);
   for_each_isa([&] {
     const auto actual = run<TestType>(simd(), problem, 1);
-    CHECK(error(actual, expected) <= rounding<TestType>);
+    CHECK(error(actual, expected) <= tolerance<TestType>);
     CHECK(same_bits(run<TestType>(simd(), problem, 2), actual));
     CHECK(same_bits(run<TestType>(simd(), problem, 3), actual));
   });
@@ -205,7 +193,7 @@ TEMPLATE_TEST_CASE("linear attention of several heads has the same digits on 1, 
                                .key_lengths = {5000, 2500}},
                               1);
   const auto one = run<TestType>(simd(), problem, 1);
-  CHECK(error(one, run<double>(plain(), problem)) <= rounding<TestType>);
+  CHECK(error(one, run<double>(plain(), problem)) <= tolerance<TestType>);
   CHECK(same_bits(run<TestType>(simd(), problem, 2), one));
   CHECK(same_bits(run<TestType>(simd(), problem, 3), one));
   CHECK(same_bits(run<TestType>(simd(), problem, 16), one));
@@ -253,4 +241,26 @@ TEMPLATE_TEST_CASE("linear attention reads and writes tensors at any address", "
   const auto problem = filled({.sizes = {.n_q = 70, .n_k = 70, .d_k = 16, .d_v = 32}, .causal = true}, 1);
   for_each_isa(
       [&] { CHECK(same_bits(run<TestType>(simd(), problem, 1, 1), run<TestType>(simd(), problem))); });
+}
+
+TEMPLATE_TEST_CASE("features are used as they are where a call says so", "[linear_kernels]", float, double) {
+  auto problem = filled({.sizes = {.heads = 2, .n_q = 70, .n_k = 70, .d_k = 5, .d_v = 3}}, 1);
+  problem.causal = GENERATE(false, true);
+  const auto expected = run<double>(plain(), problem);
+  for (auto* numbers : {&problem.query, &problem.key})
+    for (double& x : *numbers) x = x > 0.0 ? x + 1.0 : std::exp(x);
+  problem.phi = attn::linear_time::FeatureMap::identity;
+  CHECK(error(run<double>(plain(), problem), expected) <= 1e-13);
+  for_each_isa([&] { CHECK(error(run<TestType>(simd(), problem), expected) <= tolerance<TestType>); });
+}
+
+TEMPLATE_TEST_CASE("queries and keys whose features are 0 give 0", "[linear_kernels]", float, double) {
+  auto problem = filled({.sizes = {.n_q = 60, .n_k = 60, .d_k = 4, .d_v = 3}}, 1);
+  problem.causal = GENERATE(false, true);
+  for (std::size_t i = 0; i < 4 * 30; ++i) problem.key[i] = -2000.0;
+  for (std::size_t i = 4 * 50; i < 4 * 60; ++i) problem.query[i] = -2000.0;
+  const auto expected = run<double>(plain(), problem);
+  CHECK(expected[3 * 55] == 0.0);
+  if (problem.causal) CHECK(expected[3 * 29] == 0.0);
+  for_each_isa([&] { CHECK(error(run<TestType>(simd(), problem), expected) <= tolerance<TestType>); });
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "fast/simd/architecture.hpp"
 #include "fast/simd/exp2.hpp"
 #include "fast/simd/flush_denormals.hpp"
 #include "fast/simd/square.hpp"
+#include "fast/simd/vector.hpp"
 #include "tests/unit/fast/simd_functions.hpp"
 
 namespace on_arrays {
@@ -38,3 +38,6 @@ SimdFunctions<T> simd_functions() {
   return {attn::simd::lanes<T, Arch>, &on_arrays::power_of_2<T, Arch>, &on_arrays::multiply_add<T, Arch>,
           &on_arrays::transpose<T, Arch>};
 }
+
+template SimdFunctions<float> simd_functions<attn::simd::Isa::ATTN_ISA>();
+template SimdFunctions<double> simd_functions<attn::simd::Isa::ATTN_ISA>();

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "fast/simd/dispatch.hpp"
 #include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/isa.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/simd_functions.hpp"
 

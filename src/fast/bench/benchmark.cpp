@@ -1,0 +1,265 @@
+#include "fast/bench/benchmark.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "attn/error.hpp"
+#include "attn/memory.hpp"
+#include "attn/text/spelling.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/bench/selection.hpp"
+#include "fast/bench/stopwatch.hpp"
+#include "fast/gemm.hpp"
+
+namespace attn::bench {
+
+namespace {
+
+/// Of all work, until it is known how long the rest takes.
+constexpr double share_of_trials = 0.25;
+
+/// ", and with --causal or --window simd-full": those that exist only where keys are hidden.
+template <class T>
+std::string full_kernels(const std::vector<std::string>& others) {
+  std::vector<std::string> names;
+  for (const auto& kernel : kernels<T>(true))
+    if (std::find(others.begin(), others.end(), kernel.name) == others.end()) names.push_back(kernel.name);
+  return fmt::format(", and with --causal or --window {}", fmt::join(names, ", "));
+}
+
+template <class T>
+std::vector<Kernel<T>> kernels_named(const std::vector<std::string>& names, bool keys_are_hidden) {
+  auto all = kernels<T>(keys_are_hidden);
+  if (names.empty()) return all;
+  std::vector<std::string> valid;
+  for (const auto& kernel : all) valid.push_back(kernel.name);
+  for (const auto& name : names)
+    if (std::find(valid.begin(), valid.end(), name) == valid.end())
+      throw Error(fmt::format("there is no kernel \"{}\"; did you mean {}? valid: {}{}", name,
+                              nearest(name, valid), fmt::join(valid, ", "),
+                              keys_are_hidden ? "" : full_kernels<T>(valid)));
+  std::erase_if(
+      all, [&](const auto& one) { return std::find(names.begin(), names.end(), one.name) == names.end(); });
+  return all;
+}
+
+void require_memory(const std::vector<Setting>& settings, std::size_t element_size) {
+  double needed =
+      3.0 * static_cast<double>(SquareProduct<float>::size * SquareProduct<float>::size * element_size);
+  for (const auto& setting : settings) needed += operand_bytes(setting, element_size);
+  if (needed > free_memory())
+    throw Error(
+        fmt::format("the tensors of this run need about {}, and {} are free; valid: smaller dimensions or "
+                    "shorter lengths",
+                    in_bytes(needed), in_bytes(free_memory())));
+}
+
+/// Threads of OpenBLAS spin for some 25 ms before they sleep, on a core that the next measurement needs.
+constexpr auto settling_time = std::chrono::milliseconds(50);
+
+/// A function that is run and timed repeatedly.
+class TimedFunction {
+ public:
+  /// `expected` is the rough time of a run; a quick one is run twice to know it better.
+  TimedFunction(std::function<void()> run, double expected, double shortest) : run_(std::move(run)) {
+    if (expected < 10.0 * shortest) {
+      run_();
+      expected = seconds_of(run_);
+    }
+    repetitions_ = static_cast<int>(std::clamp(std::ceil(shortest / expected), 1.0, 1e6));
+  }
+
+  /// Seconds of a run. A quick one is run once before, so that its operands are in the caches.
+  double seconds() const {
+    if (repetitions_ > 1) run_();
+    const Stopwatch watch;
+    for (int i = 0; i < repetitions_; ++i) run_();
+    return watch.seconds() / repetitions_;
+  }
+
+ private:
+  std::function<void()> run_;
+  int repetitions_ = 1;
+};
+
+/// The passes of a kernel with their measurements.
+template <class T>
+class KernelSeries {
+ public:
+  KernelSeries(const TimedKernel<T>& timed, const Setting& setting, Operands<T>& operands, double shortest)
+      : passes_(timed.kernel->prepare(operands, setting)) {
+    add(timed, setting, Pass::forward, timed.trials.forward, shortest);
+    if (timed.trials.backward) add(timed, setting, Pass::backward, *timed.trials.backward, shortest);
+  }
+
+  /// Times each pass once; backward right after forward, whose results it reads.
+  void measure() {
+    for (std::size_t i = 0; i < timed_.size(); ++i) series_[i].seconds.push_back(timed_[i].seconds());
+  }
+
+  const std::vector<Series>& series() const { return series_; }
+
+ private:
+  void add(const TimedKernel<T>& timed, const Setting& setting, Pass pass, const Trial& trial,
+           double shortest) {
+    timed_.emplace_back(passes_.of(pass), trial.seconds, shortest);
+    series_.push_back({.kernel = timed.kernel->name,
+                       .pass = pass,
+                       .operations = timed.kernel->task(setting).operations(pass),
+                       .extra_bytes = trial.extra_bytes,
+                       .error = trial.error});
+  }
+
+  Passes passes_;
+  std::vector<TimedFunction> timed_;
+  std::vector<Series> series_;
+};
+
+/// One measurement after the other; each round starts with the next one.
+void run_round(const std::vector<std::function<void()>>& measurements, int round, bool settles) {
+  for (std::size_t i = 0; i < measurements.size(); ++i) {
+    if (settles) std::this_thread::sleep_for(settling_time);
+    measurements[(i + static_cast<std::size_t>(round)) % measurements.size()]();
+  }
+}
+
+/// The rounds at one length, fewer where they take longer than `seconds` but at least one. `report` is called
+/// before each round.
+template <class T>
+LengthResult run_rounds(const Setting& setting, const std::vector<const TimedKernel<T>*>& kernels,
+                        Operands<T>& operands, Baselines<T>& baselines, const Effort& effort, double seconds,
+                        const std::function<void(int round)>& report) {
+  const Stopwatch watch;
+  LengthResult result{.setting = setting};
+  std::vector<KernelSeries<T>> all;
+  for (const auto* kernel : kernels) all.emplace_back(*kernel, setting, operands, effort.shortest);
+
+  auto& [product, loop] = baselines;
+  std::vector<std::function<void()>> measurements = {
+      [&] { result.product_rates.push_back(product.operations() / seconds_of([&] { product.run(); })); },
+      [&] { result.peak_rates.push_back(loop.operations() / seconds_of([&] { loop.run(); })); }};
+  for (auto& one : all) measurements.emplace_back([&one] { one.measure(); });
+
+  for (int round = 0; round < effort.rounds && (round == 0 || watch.seconds() < seconds); ++round) {
+    report(round);
+    run_round(measurements, round, setting.threads > 1);
+  }
+  for (const auto& one : all)
+    result.series.insert(result.series.end(), one.series().begin(), one.series().end());
+  return result;
+}
+
+/// The lengths one after the other, each with its share of the remaining time.
+template <class T>
+class Benchmark {
+ public:
+  Benchmark(const std::vector<Setting>& settings, const Effort& effort, const Progress& progress)
+      : settings_(settings), effort_(effort), progress_(progress) {}
+
+  Result run(const std::vector<Kernel<T>>& kernels) {
+    operands_.reserve(settings_.size());
+    for (const auto& setting : settings_) operands_.push_back(draw_operands<T>(setting));
+    const int threads = settings_.front().threads;
+    fast::set_blas_threads(threads);
+    selection_ = select_kernels(
+        kernels, settings_, operands_, effort_,
+        [&](double share, const std::string& next) { progress_(share_of_trials * share, "trying " + next); });
+    require_kernels();
+    Baselines<T> baselines(threads);
+    watch_ = {};
+    seconds_of_baselines_ =
+        seconds_of([&] { baselines.product.run(); }) + seconds_of([&] { baselines.register_loop.run(); });
+    leave_out_slowest(selection_, settings_, effort_,
+                      seconds_left() - baseline_seconds() * static_cast<double>(settings_.size()));
+
+    Result result{.omissions = selection_.omissions};
+    for (std::size_t i = 0; i < settings_.size(); ++i)
+      if (const auto timed = timed_at(i); !timed.empty())
+        result.lengths.push_back(run_length(i, timed, baselines));
+    return result;
+  }
+
+ private:
+  void require_kernels() const {
+    if (!selection_.timed.empty()) return;
+    const auto& [kernel, n, reason] = selection_.omissions.front();
+    throw Error(
+        fmt::format("nothing can be timed ({} at n = {}: {}); valid: smaller sizes, more seconds or other "
+                    "kernels",
+                    kernel, n, reason));
+  }
+
+  double seconds_left() const { return effort_.seconds - watch_.seconds(); }
+  double baseline_seconds() const { return effort_.rounds * seconds_of_baselines_; }
+
+  /// Seconds that the lengths from the i-th on take.
+  double expected_from(std::size_t i) const {
+    double seconds = baseline_seconds() * static_cast<double>(settings_.size() - i);
+    for (const auto& timed : selection_.timed)
+      if (timed.setting >= i) seconds += expected_seconds(timed.trials, effort_);
+    return seconds;
+  }
+
+  std::vector<const TimedKernel<T>*> timed_at(std::size_t i) const {
+    std::vector<const TimedKernel<T>*> timed;
+    for (const auto& one : selection_.timed)
+      if (one.setting == i) timed.push_back(&one);
+    return timed;
+  }
+
+  LengthResult run_length(std::size_t i, const std::vector<const TimedKernel<T>*>& timed,
+                          Baselines<T>& baselines) {
+    const double all = expected_from(0), before = all - expected_from(i),
+                 here = expected_from(i) - expected_from(i + 1);
+    const double seconds = std::max(0.0, seconds_left()) * here / expected_from(i);
+    return run_rounds(settings_[i], timed, operands_[i], baselines, effort_, seconds, [&](int round) {
+      const double done = (before + here * round / effort_.rounds) / all;
+      progress_(share_of_trials + (1.0 - share_of_trials) * done,
+                fmt::format("n = {}, round {} of {}", settings_[i].n, round + 1, effort_.rounds));
+    });
+  }
+
+  const std::vector<Setting>& settings_;
+  const Effort& effort_;
+  const Progress& progress_;
+  Stopwatch watch_;  ///< since the end of the trials
+  std::vector<Operands<T>> operands_;
+  Selection<T> selection_;
+  double seconds_of_baselines_ = 0.0;  ///< of one run of each
+};
+
+}  // namespace
+
+std::vector<double> Series::rates() const {
+  std::vector<double> rates(seconds.size());
+  std::transform(seconds.begin(), seconds.end(), rates.begin(), [&](double s) { return operations / s; });
+  return rates;
+}
+
+const Series* LengthResult::find(const std::string& kernel, Pass pass) const {
+  const auto found = std::find_if(series.begin(), series.end(), [&](const Series& one) {
+    return one.kernel == kernel && one.pass == pass;
+  });
+  return found == series.end() ? nullptr : &*found;
+}
+
+template <class T>
+Result run_benchmark(const std::vector<Setting>& settings, const std::vector<std::string>& names,
+                     const Effort& effort, const Progress& progress) {
+  const auto selected = kernels_named<T>(names, settings.front().hides_keys());
+  require_memory(settings, sizeof(T));
+  const Progress report = progress ? progress : [](double, const std::string&) {};
+  return Benchmark<T>(settings, effort, report).run(selected);
+}
+
+template Result run_benchmark<float>(const std::vector<Setting>&, const std::vector<std::string>&,
+                                     const Effort&, const Progress&);
+template Result run_benchmark<double>(const std::vector<Setting>&, const std::vector<std::string>&,
+                                      const Effort&, const Progress&);
+
+}  // namespace attn::bench

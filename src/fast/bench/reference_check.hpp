@@ -1,0 +1,17 @@
+#pragma once
+
+#include "fast/bench/operands.hpp"
+
+namespace attn::bench {
+
+/// Checks of the results of a kernel against kernel 1 of its family in float64, at the `checked_queries`. An
+/// error is the largest deviation in a tensor divided by the largest expected number. Instantiated for float
+/// and double.
+template <class T>
+double output_error(const Task& task, const Operands<T>& operands);
+
+/// The largest of the errors of the three gradients.
+template <class T>
+double gradient_error(const Task& task, const Operands<T>& operands);
+
+}  // namespace attn::bench

@@ -1,8 +1,0 @@
-#include "fast/exact/simd_backward.hpp"
-
-namespace attn::exact {
-
-template GradientKernel<float> gradient_kernel<simd::Isa::avx512>();
-template GradientKernel<double> gradient_kernel<simd::Isa::avx512>();
-
-}  // namespace attn::exact

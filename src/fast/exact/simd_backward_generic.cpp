@@ -1,8 +1,0 @@
-#include "fast/exact/simd_backward.hpp"
-
-namespace attn::exact {
-
-template GradientKernel<float> gradient_kernel<simd::Isa::generic>();
-template GradientKernel<double> gradient_kernel<simd::Isa::generic>();
-
-}  // namespace attn::exact
