@@ -243,13 +243,13 @@ void run(Workbench& bench) {
   claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
 }
 
-double element_count(const Plan& plan) {
-  const auto batch = static_cast<double>(plan.sentence.size()),
-             n = static_cast<double>(plan.sentence.length());
-  const auto d = static_cast<double>(*plan.options.d_model),
-             classes = static_cast<double>(*plan.options.classes);
-  return 2 * (multihead_element_count(plan.options, batch, n, n) + n * d + batch * n * 4 * d + d * classes +
-              batch * (d + 2 * classes));
+std::vector<Input> inputs(const Options&) {
+  return joined({{{"X", {"token", "d_model"}, Draw::embedding}, {"positions", {"position=token", "d_model"}, Draw::page}},
+                 in_group("attention", multihead_input_list()),
+                 {{"attention/norm/gain", {"d_model"}, Draw::ones},
+                  {"attention/norm/bias", {"d_model"}, Draw::zeros},
+                  {"W_class", {"d_model", "class"}, Draw::weight},
+                  {"attention/mask", {"query", "key"}, Draw::page}}});
 }
 
 }  // namespace
@@ -269,7 +269,7 @@ const Lesson classifier = {
     .examples =
         {"classifier --sentence \"The movie was really great\"",
          "classifier --sentence \"A great movie\" --sentence \"Not a great movie at all\" --classes 3"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

@@ -528,14 +528,20 @@ void run(Workbench& bench) {
   claim_block(bench, X, weights, mask, memory, block);
 }
 
-double element_count(const Plan& plan) {
-  const auto& options = plan.options;
-  const auto batch = static_cast<double>(plan.sentence.size()),
-             n = static_cast<double>(plan.sentence.length()), m = static_cast<double>(plan.memory.length());
-  const auto d = static_cast<double>(*options.d_model), d_ff = static_cast<double>(*options.d_ff);
-  const double attentions = multihead_element_count(options, batch, n, n) +
-                            (options.memory ? multihead_element_count(options, batch, n, m) : 0.0);
-  return 2 * (attentions + 2 * d * d_ff + batch * n * (2 * d_ff + 9 * d));
+std::vector<Input> inputs(const Options& options) {
+  std::vector<std::vector<Input>> lists = {{{"X", {"token", "d_model"}, Draw::embedding}}};
+  if (options.memory) lists.push_back({{"memory", {"source=memory", "d_model"}, Draw::embedding}});
+  lists.push_back(in_group("attention", multihead_input_list()));
+  if (options.memory) lists.push_back(in_group("cross", multihead_input_list()));
+  lists.push_back({{"W_1", {"d_model", "d_ff"}, Draw::weight},
+                   {"b_1", {"d_ff"}, Draw::zeros},
+                   {"W_2", {"d_ff", "d_model"}, Draw::weight},
+                   {"b_2", {"d_model"}, Draw::zeros}});
+  for (const char* const norm : {"norm_1", "norm_cross", "norm_2"})
+    if (options.memory || std::string_view(norm) != "norm_cross")
+      lists.push_back(in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
+  lists.push_back({{"attention/mask", {"query", "key"}, Draw::page}});
+  return joined(lists);
 }
 
 }  // namespace
@@ -554,7 +560,7 @@ const Lesson transformer_block = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .heads = 2},
     .examples = {"transformer-block --sentence \"The cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"J'aime les chats\" --memory \"I love cats\" --causal"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

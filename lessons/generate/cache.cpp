@@ -1,4 +1,4 @@
-#include "lessons/generate/cache_steps.hpp"
+#include "lessons/generate/cache.hpp"
 
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ void show_growth(Workbench& bench) {
   bench.trace.note("growth", "How the cache has grown", text, shapes_by_step(bench));
 }
 
-void show_contents(Workbench& bench, std::size_t layer, const attn::KeyValueCache& cache) {
+void show_contents(Workbench& bench, std::size_t layer, const KeyValueCache& cache) {
   const std::string kv_head = bench.kv_heads() == bench.heads() ? "head" : "kv_head";
   const auto group =
       fmt::format("step={}/{}cache/", *bench.options.new_tokens - 1, layer_group(bench.options, layer));
@@ -59,8 +59,8 @@ void show_contents(Workbench& bench, std::size_t layer, const attn::KeyValueCach
                      kept);
   };
   show("K", "keys", "d_k",
-       layer == 0 ? "The token written last is not among them: nothing has read it yet." : "", cache.keys());
-  show("V", "values", "d_v", "", cache.values());
+       layer == 0 ? "The token written last is not among them: nothing has read it yet." : "", cache.keys);
+  show("V", "values", "d_v", "", cache.values);
 }
 
 /// The numbers of key and value heads that the query heads can share, from all to one.
@@ -71,21 +71,18 @@ std::vector<std::size_t> sharings(std::size_t heads) {
   return numbers;
 }
 
-/// What the caches of all layers take up with `kv_heads` heads for `tokens` tokens, counted on one.
+/// What the caches of all layers take up with `kv_heads` heads for `tokens` tokens.
 std::size_t bytes_of_caches(const Workbench& bench, std::size_t kv_heads, std::size_t tokens) {
-  attn::KeyValueCache cache(1, kv_heads, bench.d_k(), bench.d_v());
-  cache.append(Tensor<4>({1, kv_heads, tokens, bench.d_k()}, double{0}),
-               Tensor<4>({1, kv_heads, tokens, bench.d_v()}, double{0}));
-  return *bench.options.layers * cache.bytes();
+  return *bench.options.layers * kv_heads * tokens * (bench.d_k() + bench.d_v()) *
+         attn::item_size(bench.trace.dtype());
 }
 
 std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
   if (heads == 1) return "One head has nobody to share with; try --heads 4 --kv-heads 1.";
   return fmt::format(
       "{} is multi-head attention, 1 is multi-query attention{}; this run has {}. The cache of long texts "
-      "can "
-      "outgrow the weights of a large model, and every step reads all of it: fewer heads make it smaller and "
-      "faster, at the price of fewer keys to look for.",
+      "can outgrow the weights of a large model, and every step reads all of it: fewer heads make it smaller "
+      "and faster, at the price of fewer keys to look for.",
       heads, heads == 2 ? "" : ", what lies between is grouped-query attention", kv_heads);
 }
 
@@ -103,13 +100,13 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
                     .title = "What the cache takes up, by the number of key and value heads",
                     .formula = fmt::format("{} · kv_heads · {} · ({} + {}) numbers · {} bytes",
                                            counted(*bench.options.layers, "layer"), counted(tokens, "token"),
-                                           bench.d_k(), bench.d_v(), sizeof(double)),
+                                           bench.d_k(), bench.d_v(), attn::item_size(bench.trace.dtype())),
                     .axes = {"kv_head"},
                     .note = about_sharing(heads, kv_heads)},
                    bytes);
 
   std::size_t kept = 0;
-  for (const auto& cache : decoding.caches) kept += cache.bytes();
+  for (const auto& cache : decoding.caches) kept += cache.size() * attn::item_size(bench.trace.dtype());
   std::int64_t deviation = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i)
     deviation = std::max(deviation, std::abs(bytes(i) * static_cast<std::int64_t>(kv_heads) -
@@ -130,6 +127,5 @@ void show_cache(Workbench& bench, const Decoding& decoding) {
     in_layer(bench, layer, [&] { show_contents(bench, layer, decoding.caches[layer]); });
   compare_bytes(bench, decoding);
 }
-
 
 }  // namespace lessons

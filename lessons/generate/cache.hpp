@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lessons/generate/decoding_steps.hpp"
+#include "lessons/generate.hpp"
 
 namespace lessons {
 
