@@ -2,11 +2,12 @@
 /// large, how widely the rest spreads; and the two ways in which it goes wrong. Sources: Dong et al. 2021
 /// (tokens that become alike), Zhai et al. 2023 (entropy collapse to a single key).
 
-#include "attn/ops/patterns.hpp"
+#include "lessons/patterns.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -21,7 +22,6 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/patterns/optional_heads.hpp"
 
 namespace lessons {
 
@@ -29,6 +29,43 @@ namespace {
 
 /// What much analysis code adds inside the logarithm.
 constexpr double inside_logarithm = 1e-9, its_bias = -9e-10;
+
+/// [batch×1×axes…] → [batch×axes…].
+template <class Element, std::size_t N>
+Array<Element, N - 1> only_head(const Array<Element, N>& x) {
+  std::array<std::size_t, N - 1> shape{x.shape(0)};
+  std::copy(x.shape().begin() + 2, x.shape().end(), shape.begin() + 1);
+  Array<Element, N - 1> result(shape);
+  std::copy(x.begin(), x.end(), result.begin());
+  return result;
+}
+
+/// [batch×axes…] → [batch×1×axes…].
+template <class Element, std::size_t N>
+Array<Element, N + 1> with_one_head(const Array<Element, N>& x) {
+  std::array<std::size_t, N + 1> shape{x.shape(0), 1};
+  std::copy(x.shape().begin() + 1, x.shape().end(), shape.begin() + 2);
+  Array<Element, N + 1> result(shape);
+  std::copy(x.begin(), x.end(), result.begin());
+  return result;
+}
+
+/// Shows a tensor [batch×head×axes…] as a step; in a run without --heads, which has one head, as
+/// [batch×axes…]. `about` names the axes after the head's. Returns the tensor to go on with.
+template <class Element, std::size_t N>
+Array<Element, N> step_of_heads(Workbench& bench, attn::About about, const Array<Element, N>& values) {
+  if (!bench.options.heads) return with_one_head(bench.trace.step(about, only_head(values)));
+  about.axes.insert(about.axes.begin(), "head");
+  return bench.trace.step(about, values);
+}
+
+/// The same for an input.
+template <class Element, std::size_t N>
+Array<Element, N> input_of_heads(Workbench& bench, attn::About about, const Array<Element, N>& values) {
+  if (!bench.options.heads) return with_one_head(bench.trace.input(about, only_head(values)));
+  about.axes.insert(about.axes.begin(), "head");
+  return bench.trace.input(about, values);
+}
 
 /// √d_k · T, which the scores are divided by.
 double divisor_of(const Workbench& bench) {
@@ -51,8 +88,9 @@ Tensor<4> draw_scaled_scores(Workbench& bench) {
 }
 
 /// Throws attn::Error unless every row sums to 1, or is 0 where nothing may be seen.
-void require_shares(const Tensor<4>& weights) {
-  constexpr double rounding_of_others = 1e-3;
+void require_shares(const Tensor<4>& weights, attn::Dtype dtype) {
+  const bool is_half = dtype == attn::Dtype::float16 || dtype == attn::Dtype::bfloat16;
+  const double rounding_of_others = is_half ? 1e-2 : 1e-3;
   const auto n_k = weights.shape(3);
   for (auto row = weights.begin(); row != weights.end(); row += static_cast<std::ptrdiff_t>(n_k)) {
     const auto end = row + static_cast<std::ptrdiff_t>(n_k);
@@ -60,15 +98,14 @@ void require_shares(const Tensor<4>& weights) {
     if (smallest < 0.0 || (sum != 0.0 && std::abs(sum - 1.0) > rounding_of_others))
       throw attn::Error(
           fmt::format("weights in --input has a row with the sum {:g} and the smallest weight {:g}; valid: "
-                      "rows of weights of 0 "
-                      "or more that sum to 1",
+                      "rows of weights of 0 or more that sum to 1",
                       sum, smallest));
   }
 }
 
 /// The weights [batch×head×query×key], or the ones in --input.
 Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula) {
-  const auto weights = input_heads(
+  const auto weights = input_of_heads(
       bench,
       {.id = "weights",
        .title = bench.options.heads ? "The weights of each head" : "The weights of attention",
@@ -78,7 +115,7 @@ Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::stri
                "the lessons self-attention and multihead. Row i says how query i shares out its attention.",
        .distribution = true},
       drawn);
-  require_shares(weights);
+  require_shares(weights, bench.trace.dtype());
   return weights;
 }
 
@@ -89,7 +126,7 @@ std::pair<Tensor<4>, std::optional<Mask<3>>> weights_and_mask(Workbench& bench) 
   const auto n = sentence.length();
   if (bench.trace.is_given("weights") && !bench.trace.is_given("X")) {
     const auto mask = bench.mask(sentence, sentence);
-    const Tensor<4> none({sentence.size(), bench.heads(), n, n}, double(0));
+    const Tensor<4> none({sentence.size(), bench.heads(), n, n}, 0.0);
     return {show_weights(bench, none, ""), mask};
   }
   const auto scaled = draw_scaled_scores(bench);
@@ -99,95 +136,111 @@ std::pair<Tensor<4>, std::optional<Mask<3>>> weights_and_mask(Workbench& bench) 
   return {show_weights(bench, attn::softmax(mask ? attn::apply_mask(scaled, *mask) : scaled), formula), mask};
 }
 
-attn::AttentionPatterns show_patterns(Workbench& bench, const Tensor<4>& weights) {
+/// What the rest of the page needs of the measures.
+struct Measured {
+  Tensor<2> entropy;      ///< [batch×head]
+  Integers<3> strongest;  ///< [batch×head×query]
+};
+
+Measured measure(Workbench& bench, const Tensor<4>& weights) {
   const auto n = bench.plan.sentence.length();
-  const auto patterns = attn::attention_patterns(weights, bench.plan.sentence.lengths());
-  const auto show_step = [&](attn::About about, const auto& values) {
+  const auto lengths = bench.plan.sentence.lengths();
+  const auto step = [&](attn::About about, const auto& values) {
     about.from = {"weights"};
-    show_heads(bench, about, values);
+    return step_of_heads(bench, about, values);
   };
-  show_step({.id = "diagonal",
-             .title = "How much a token looks at itself",
-             .formula = "mean of wᵢᵢ",
-             .note = fmt::format("With equal shares of {} keys it would be {:.4f}.", n,
-                                 1.0 / static_cast<double>(n))},
-            patterns.diagonal);
-  show_step(
+  step({.id = "diagonal",
+        .title = "How much a token looks at itself",
+        .formula = "mean of wᵢᵢ",
+        .note =
+            fmt::format("With equal shares of {} keys it would be {:.4f}.", n, 1.0 / static_cast<double>(n))},
+       diagonal_share(weights, lengths));
+  step(
       {.id = "local",
        .title = "How much it looks at a neighbour",
        .formula = "mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ",
        .note = n == 1 ? "A single token has no neighbour, so this is 0. Code that divides by 2 (n − 1) fails."
                       : "The mean over both neighbours. Under a causal mask the one after gets nothing, and "
                         "the one before gets twice this on average."},
-      patterns.local);
-  show_step({.id = "sparse_ratio",
-             .title = "How many weights are large",
-             .formula = "share of weights above 0.1",
-             .note = "The name misleads: where attention is sparse, few weights are large. Nor does 0.1 mean "
-                     "the same for every sentence: from 10 keys on an equal share is not above it. Hidden "
-                     "keys count as small weights."},
-            patterns.sparse_ratio);
-  show_step({.id = "entropy",
-             .title = "How widely attention spreads",
-             .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
-             .note = fmt::format(
-                 "0 where one key gets everything, ln {0} = {1:.4f} where {0} keys share equally. e to the "
-                 "power of the entropy says how many keys are in use. (0 ln 0 counts as 0.)",
-                 n, std::log(static_cast<double>(n)))},
-            patterns.entropy);
-  show_step({.id = "strongest",
-             .title = "Where each token looks most",
-             .formula = "argmaxⱼ wⱼ, the first of several",
-             .axes = {"query"},
-             .note = "The position of the key, counted from 0. It stands beside the weights in words."},
-            patterns.strongest);
-  show_step({.id = "entropy_bias",
-             .title = "What 1e-9 inside the logarithm changes",
-             .formula = "(mean over queries of −Σⱼ wⱼ ln(wⱼ + 1e-9)) − entropy",
-             .note = "Much code adds 1e-9 because ln 0 is −∞. It makes the entropy too small, by up to 1e-9 "
-                     "for each key, and for one-hot weights negative, which no entropy is. Leave out the "
-                     "weights that are 0 instead, and add nothing. (Measured in float64. In float32 the 1e-9 "
-                     "is lost beside any weight above 1/32.)"},
-            attn::entropy_bias(weights, bench.plan.sentence.lengths(), inside_logarithm));
-  return patterns;
+      neighbour_share(weights, lengths));
+  step({.id = "sparse_ratio",
+        .title = "How many weights are large",
+        .formula = "share of weights above 0.1",
+        .note = "The name misleads: where attention is sparse, few weights are large. Nor does 0.1 mean "
+                "the same for every sentence: from 10 keys on an equal share is not above it. Hidden "
+                "keys count as small weights."},
+       sparse_ratio(weights, lengths));
+  const auto spread =
+      step({.id = "entropy",
+            .title = "How widely attention spreads",
+            .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
+            .note = fmt::format(
+                "0 where one key gets everything, ln {0} = {1:.4f} where {0} keys share equally. e to the "
+                "power of the entropy says how many keys are in use. (0 ln 0 counts as 0.)",
+                n, std::log(static_cast<double>(n)))},
+           entropy(weights, lengths));
+  const auto strongest =
+      step({.id = "strongest",
+            .title = "Where each token looks most",
+            .formula = "argmaxⱼ wⱼ, the first of several",
+            .axes = {"query"},
+            .note = "The position of the key, counted from 0. It stands beside the weights in words."},
+           strongest_key(weights));
+  step({.id = "entropy_bias",
+        .title = "What 1e-9 inside the logarithm changes",
+        .formula = "(mean over queries of −Σⱼ wⱼ ln(wⱼ + 1e-9)) − entropy",
+        .note = "Much code adds 1e-9 because ln 0 is −∞. It makes the entropy too small, by up to 1e-9 "
+                "for each key, and for one-hot weights negative, which no entropy is. Leave out the "
+                "weights that are 0 instead, and add nothing. (Measured in float64. In float32 the 1e-9 "
+                "is lost beside any weight above 1/32.)"},
+       entropy_bias(weights, lengths, inside_logarithm));
+  return {spread, strongest};
 }
 
-attn::ExtremeAttention show_extremes(Workbench& bench, const Mask<3>& mask,
-                                     const attn::AttentionPatterns& patterns) {
+/// The two ends between which all attention lies.
+struct Ends {
+  Tensor<2> uniform_entropy;  ///< [batch×head]
+  Tensor<4> one_hot;          ///< [batch×head×query×key]
+  Tensor<2> one_hot_entropy;  ///< [batch×head]
+};
+
+Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& strongest) {
+  const auto lengths = bench.plan.sentence.lengths();
   bench.trace.note("extremes", "The two ends",
                    "All that attention can do lies between two ends: equal shares, which only average, and a "
                    "single key for each query, which only copies. The same measures, applied to both:");
-  auto ends = attn::extreme_attention(patterns.strongest, mask, bench.plan.sentence.lengths());
-  const auto show_step = [&](const attn::About& about, const auto& values) {
-    show_heads(bench, about, values);
-  };
-  show_step({.id = "uniform/weights",
-             .title = "Equal shares",
-             .formula = "1 / (number of keys that the query may see)",
-             .axes = {"query", "key"},
-             .distribution = true},
-            ends.uniform);
-  show_step({.id = "uniform/entropy",
-             .title = "Their entropy is the largest possible",
-             .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
-             .from = {"uniform/weights"},
-             .note = bench.options.causal ? "Query i may see i + 1 keys, so this is the mean of ln(i + 1). "
-                                            "Held against ln n, causal attention would always look focused."
-                                          : ""},
-            ends.uniform_entropy);
-  show_step({.id = "one_hot/weights",
-             .title = "Everything to the strongest key",
-             .formula = "1 where key = strongest, 0 elsewhere",
-             .from = {"strongest"},
-             .axes = {"query", "key"},
-             .distribution = true},
-            ends.one_hot);
-  show_step({.id = "one_hot/entropy",
-             .title = "Their entropy is the smallest possible",
-             .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
-             .from = {"one_hot/weights"}},
-            ends.one_hot_entropy);
-  return ends;
+  const auto uniform = step_of_heads(bench,
+                                     {.id = "uniform/weights",
+                                      .title = "Equal shares",
+                                      .formula = "1 / (number of keys that the query may see)",
+                                      .axes = {"query", "key"},
+                                      .distribution = true},
+                                     uniform_weights(mask, bench.heads()));
+  const auto uniform_entropy = step_of_heads(
+      bench,
+      {.id = "uniform/entropy",
+       .title = "Their entropy is the largest possible",
+       .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
+       .from = {"uniform/weights"},
+       .note = bench.options.causal ? "Query i may see i + 1 keys, so this is the mean of ln(i + 1). "
+                                      "Held against ln n, causal attention would always look focused."
+                                    : ""},
+      entropy(uniform, lengths));
+  const auto one_hot = step_of_heads(bench,
+                                     {.id = "one_hot/weights",
+                                      .title = "Everything to the strongest key",
+                                      .formula = "1 where key = strongest, 0 elsewhere",
+                                      .from = {"strongest"},
+                                      .axes = {"query", "key"},
+                                      .distribution = true},
+                                     one_hot_weights(strongest, mask.shape(2)));
+  const auto one_hot_entropy = step_of_heads(bench,
+                                             {.id = "one_hot/entropy",
+                                              .title = "Their entropy is the smallest possible",
+                                              .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
+                                              .from = {"one_hot/weights"}},
+                                             entropy(one_hot, lengths));
+  return {uniform_entropy, one_hot, one_hot_entropy};
 }
 
 /// A line for each head of each sample, as far as there is room.
@@ -198,23 +251,25 @@ std::string verdicts(const Workbench& bench, const Tensor<2>& entropy, const Ten
     std::string name = bench.plan.is_batched() ? fmt::format("sample {}  ", i / entropy.shape(1)) : "";
     if (bench.options.heads) name += fmt::format("head {}", i % entropy.shape(1));
     if (name.empty()) name = "weights";
-    const auto value = static_cast<double>(entropy.data()[i]), most = static_cast<double>(largest.data()[i]);
+    const double value = entropy.data()[i], most = largest.data()[i];
     lines += fmt::format("\n{:<19}{:>7.4f}{:>11.4f}{:>14.2f}   {}", name, value, most, std::exp(value),
-                         attn::name_of(attn::spread_of(value, most)));
+                         name_of(spread_of(value, most)));
   }
   return entropy.size() > most_lines ? lines + fmt::format("\n… and {} more", entropy.size() - most_lines)
                                      : lines;
 }
 
 void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
+  const bool has_little_choice = std::any_of(
+      largest.begin(), largest.end(), [](double most) { return most > 0.0 && most <= collapsed_within; });
   bench.trace.note(
       "verdict", "What this attention is",
       fmt::format(
           "Collapsed means here: the entropy is less than {:g} below the largest possible, so over 95 % of "
           "the keys are in use and it hardly matters what a query asks. Over-sparse: it is below {:g}, about "
           "1.2 keys are in use, and hardly any gradient gets through softmax. Selective lies between. "
-          "Undecided: no query has a choice. The two limits are this lab's; there are no agreed ones.",
-          attn::collapsed_within, attn::over_sparse_below),
+          "Undecided: no query {}has a choice. The two limits are this lab's; there are no agreed ones.",
+          collapsed_within, over_sparse_below, has_little_choice ? "or hardly one " : ""),
       verdicts(bench, entropy, largest));
   bench.trace.note(
       "collapse", "Collapsed: where it comes from and what helps",
@@ -232,7 +287,7 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
       "is a head that is sharp before it has learnt anything. Try --temperature 0.02 or --weight-scale 3.");
 }
 
-void claim_patterns(Workbench& bench, const Tensor<4>& weights, const attn::ExtremeAttention& ends,
+void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
                     const Tensor<2>& largest_entropy) {
   auto& trace = bench.trace;
   trace.claim({.id = "rows-sum-to-1",
@@ -252,18 +307,18 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const attn::Extr
                .formula = "max |one_hot/entropy|",
                .value = attn::max_abs(ends.one_hot_entropy),
                .limit = attn::exactly(0.0)});
-  trace.claim({.id = "biased-entropy",
-               .claim = "with 1e-9 inside the logarithm their entropy would be negative",
-               .formula = "max of −Σⱼ wⱼ ln(wⱼ + 1e-9),  w = one_hot/weights",
-               .value = -attn::max_abs(
-                   attn::entropy_bias(ends.one_hot, bench.plan.sentence.lengths(), inside_logarithm)),
-               .limit = attn::at_most(its_bias)});
+  trace.claim(
+      {.id = "biased-entropy",
+       .claim = "with 1e-9 inside the logarithm their entropy would be negative",
+       .formula = "max of −Σⱼ wⱼ ln(wⱼ + 1e-9),  w = one_hot/weights",
+       .value = -attn::max_abs(entropy_bias(ends.one_hot, bench.plan.sentence.lengths(), inside_logarithm)),
+       .limit = attn::at_most(its_bias)});
   trace.claim({.id = "ends-recognised",
                .claim = "the first of the two ends is recognised as collapsed, the second as over-sparse",
                .formula = "number of heads judged to be anything else",
                .value = static_cast<double>(
-                   attn::count_misjudged(ends.uniform_entropy, largest_entropy, attn::Spread::collapsed) +
-                   attn::count_misjudged(ends.one_hot_entropy, largest_entropy, attn::Spread::over_sparse)),
+                   count_misjudged(ends.uniform_entropy, largest_entropy, Spread::collapsed) +
+                   count_misjudged(ends.one_hot_entropy, largest_entropy, Spread::over_sparse)),
                .limit = attn::exactly(0.0)});
 }
 
@@ -278,20 +333,20 @@ void run(Workbench& bench) {
       "looks at everything alike, and of attention that looks at one key only.");
   bench.show_lengths(sentence);
   const auto [weights, mask] = weights_and_mask(bench);
-  const auto patterns = show_patterns(bench, weights);
+  const auto [spread, strongest] = measure(bench, weights);
   const auto visible = mask ? *mask : Mask<3>({sentence.size(), n, n}, true);
-  const auto ends = show_extremes(bench, visible, patterns);
-  const auto largest_entropy = attn::largest_entropy(visible, sentence.lengths(), bench.heads());
-  judge(bench, patterns.entropy, largest_entropy);
-  claim_patterns(bench, weights, ends, largest_entropy);
+  const auto ends = show_extremes(bench, visible, strongest);
+  const auto largest = largest_entropy(visible, sentence.lengths(), bench.heads());
+  judge(bench, spread, largest);
+  claim_patterns(bench, weights, ends, largest);
 }
 
-double element_count(const Plan& plan) {
-  const auto batch = static_cast<double>(plan.sentence.size()),
-             n = static_cast<double>(plan.sentence.length());
-  const auto d_model = static_cast<double>(*plan.options.d_model);
-  const auto heads = static_cast<double>(plan.options.heads.value_or(1));
-  return 2 * d_model * d_model + batch * n * (5 * d_model + heads * (6 * n + 2));
+std::vector<Input> inputs(const Options&) {
+  return {{"X", {"token", "d_model"}, Draw::embedding},
+          {"W_Q", {"d_model", "head·d_k"}, Draw::weight},
+          {"W_K", {"d_model", "head·d_k"}, Draw::weight},
+          {"mask", {"query", "key"}, Draw::page},
+          {"weights", {"[head]", "query", "key"}, Draw::page}};
 }
 
 }  // namespace
@@ -310,7 +365,7 @@ const Lesson patterns = {
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"patterns --sentence \"The cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

@@ -1,24 +1,69 @@
 /// Why scores are divided by √d_k: first derived, then measured on random queries and keys.
 /// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1 with footnote 4.
 
+#include "lessons/scaling.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <string>
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/score_statistics.hpp"
+#include "attn/ops/precision.hpp"
+#include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
+#include "attn/ops/statistics.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/scaling/derivation.hpp"
 
 namespace lessons {
 
-namespace {
+Tensor<1> random_scores(attn::Random& random, std::size_t samples, std::size_t d_k) {
+  const auto queries = random.normal<2>(0.0, 1.0, {samples, d_k});
+  auto scores = Tensor<1>::from_shape({samples});
+  for (std::size_t i = 0; i < samples; ++i) {
+    double score = 0.0;
+    for (std::size_t j = 0; j < d_k; ++j) score += queries(i, j) * random.normal();
+    scores(i) = score;
+  }
+  return scores;
+}
 
-using attn::ScoreStatistics;
+Tensor<2> weights_of(const Tensor<1>& scores, std::size_t keys, double divisor) {
+  return attn::softmax(attn::divide(attn::cut_into_rows(scores, keys), divisor));
+}
+
+double standard_error_of_mean(double d_k, double samples) {
+  return std::sqrt(d_k / samples);
+}
+
+double standard_error_of_variance(double d_k, double samples) {
+  return std::sqrt((2.0 * d_k * d_k + 6.0 * d_k) / samples);
+}
+
+/// E[s²ᵐ] = (2m − 1)!! · d (d + 2) … (d + 2m − 2), and from these the skewness and the excess kurtosis of s².
+double chance_beyond_four_errors(double d_k, double samples) {
+  const double d = d_k, second = d, fourth = 3.0 * d * (d + 2.0), sixth = 5.0 * fourth * (d + 4.0),
+               eighth = 7.0 * sixth * (d + 6.0);
+  const double variance = fourth - second * second;
+  const double third_moment = sixth - 3.0 * second * fourth + 2.0 * std::pow(second, 3.0);
+  const double fourth_moment =
+      eighth - 4.0 * second * sixth + 6.0 * second * second * fourth - 3.0 * std::pow(second, 4.0);
+  const double squared_skewness = third_moment * third_moment / std::pow(variance, 3.0),
+               excess_kurtosis = fourth_moment / (variance * variance) - 3.0;
+  constexpr double x = 4.0, hermite_3 = x * x * x - 3.0 * x,
+                   hermite_5 = x * x * x * x * x - 10.0 * x * x * x + 15.0 * x;
+  const double density = std::exp(-x * x / 2.0) / std::sqrt(2.0 * std::numbers::pi);
+  return std::erfc(x / std::numbers::sqrt2) +
+         2.0 * density * (excess_kurtosis / 24.0 * hermite_3 + squared_skewness / 72.0 * hermite_5) / samples;
+}
+
+namespace {
 
 /// Softmax is measured on rows of this many scores.
 constexpr std::size_t keys_per_row = 16;
@@ -48,6 +93,53 @@ std::string theory(const std::vector<std::size_t>& dimensions, Function function
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
+/// Why the variance of a score is d_k, and what that has to do with attention.
+void show_derivation(attn::Trace& trace) {
+  trace.note(
+      "idea", "The idea",
+      "A score is the dot product of a query and a key: d_k products added up. The longer the vectors, the "
+      "more there is to add. So how large do scores get, and what does their size do to attention? Suppose "
+      "that every number of q and k is drawn independently, with mean 0 and variance 1.",
+      "s = qᵀk = q₁k₁ + q₂k₂ + … + q_d k_d\n"
+      "E[qᵢ] = E[kᵢ] = 0,   E[qᵢ²] = E[kᵢ²] = 1");
+  trace.note(
+      "term-mean", "One term: its mean",
+      "qᵢ and kᵢ are independent, and the mean of a product of independent numbers is the product of their "
+      "means. A term is positive as often as negative.",
+      "E[qᵢkᵢ] = E[qᵢ] E[kᵢ] = 0 · 0 = 0");
+  trace.note(
+      "term-variance", "One term: its variance",
+      "A variance is the mean of the square less the square of the mean. The squares are independent too.",
+      "Var(qᵢkᵢ) = E[qᵢ² kᵢ²] − E[qᵢkᵢ]²\n"
+      "          = E[qᵢ²] E[kᵢ²] − 0²\n"
+      "          = 1 · 1 = 1");
+  trace.note(
+      "sum", "All d_k terms",
+      "Means add up, always. Variances add up because the terms are independent: where one term is large, "
+      "that says nothing about the next, so they neither all pull together nor all cancel.",
+      "E[qᵀk]   = Σᵢ E[qᵢkᵢ]   = d_k · 0 = 0\n"
+      "Var(qᵀk) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k");
+  trace.note(
+      "standard-deviation", "The size of a score",
+      "The standard deviation says how far from 0 a score typically lies. It grows with the root of d_k: "
+      "vectors four times as long give scores twice as large.",
+      "std(qᵀk) = √Var(qᵀk) = √d_k");
+  trace.note(
+      "scale", "Dividing by √d_k",
+      "Dividing a number by c divides its variance by c². So √d_k is the divisor that brings the variance to "
+      "1 for every d_k. Dividing by d_k itself would be too much: the variance would be 1 / d_k, and in long "
+      "vectors all scores would be nearly equal.",
+      "Var(qᵀk / √d_k) = Var(qᵀk) / d_k = d_k / d_k = 1");
+  trace.note(
+      "why", "Why the size matters",
+      "Softmax turns differences between scores into ratios between weights: a lead of x is a factor of eˣ. "
+      "Among large scores the leads are large, so one key gets nearly everything and w is nearly one-hot. "
+      "The derivative of softmax is then nearly 0 everywhere, and training, which must pass its gradient "
+      "through it, cannot tell the query or the keys how to change.",
+      "∂w/∂s = diag(w) − w wᵀ,  that is  ∂wᵢ/∂sⱼ = wᵢ (δᵢⱼ − wⱼ)\n"
+      "w = (1, 0, …, 0)  ⇒  ∂wᵢ/∂sⱼ = 0 for all i and j");
+}
+
 /// The NumPy code that draws what is drawn here, with the numbers of this run.
 void show_recipe(attn::Trace& trace, const Options& options) {
   trace.note(
@@ -69,20 +161,11 @@ void show_recipe(attn::Trace& trace, const Options& options) {
                   fmt::arg("whole", *options.samples / keys_per_row * keys_per_row)));
 }
 
-std::vector<ScoreStatistics> measure(Workbench& bench) {
-  std::vector<ScoreStatistics> measured;
-  for (const auto d_k : bench.options.d_k_list) {
-    const auto scores = attn::random_scores(bench.random, *bench.options.samples, d_k);
-    measured.push_back(attn::score_statistics(scores, d_k, keys_per_row));
-  }
-  return measured;
-}
-
-/// One statistic for each d_k.
-Tensor<1> column(const std::vector<ScoreStatistics>& measured, double ScoreStatistics::*statistic) {
-  auto values = Tensor<1>::from_shape({measured.size()});
-  std::transform(measured.begin(), measured.end(), values.begin(),
-                 [&](const ScoreStatistics& entry) { return static_cast<double>(entry.*statistic); });
+/// One number for each d_k: [d_k].
+template <class T, class Measure>
+Tensor<1> for_each_d_k(const std::vector<T>& all, Measure measure) {
+  auto values = Tensor<1>::from_shape({all.size()});
+  std::transform(all.begin(), all.end(), values.begin(), measure);
   return values;
 }
 
@@ -99,96 +182,132 @@ void show_inputs(Workbench& bench) {
   bench.trace.label("d_k", {{names}});
 }
 
-void show_moments(Workbench& bench, const std::vector<ScoreStatistics>& measured) {
+/// The moments of the scores, each [d_k].
+struct Moments {
+  Tensor<1> mean, variance, std;
+};
+
+Tensor<1> square_roots(const Tensor<1>& x) {
+  Tensor<1> roots(x.shape());
+  std::transform(x.begin(), x.end(), roots.begin(), [](double element) { return std::sqrt(element); });
+  return roots;
+}
+
+Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
   const auto& dimensions = bench.options.d_k_list;
   auto& trace = bench.trace;
-  trace.step({.id = "mean",
-              .title = "The mean of the scores",
-              .formula = "(1 / samples) Σ qᵀk",
-              .from = {"d_k", "samples"},
-              .axes = {"d_k"},
-              .note = "Theory: 0, for every d_k."},
-             column(measured, &ScoreStatistics::mean));
-  trace.step({.id = "variance",
-              .title = "Their variance",
-              .formula = "(1 / samples) Σ (qᵀk − mean)²",
-              .from = {"d_k", "samples"},
-              .axes = {"d_k"},
-              .note = "Theory: d_k = " + theory(dimensions, [](double d_k) { return d_k; }) + "."},
-             column(measured, &ScoreStatistics::variance));
-  trace.step(
+  const auto mean = trace.step({.id = "mean",
+                                .title = "The mean of the scores",
+                                .formula = "(1 / samples) Σ qᵀk",
+                                .from = {"d_k", "samples"},
+                                .axes = {"d_k"},
+                                .note = "Theory: 0, for every d_k."},
+                               for_each_d_k(scores, attn::mean));
+  const auto variance =
+      trace.step({.id = "variance",
+                  .title = "Their variance",
+                  .formula = "(1 / samples) Σ (qᵀk − mean)²",
+                  .from = {"d_k", "samples"},
+                  .axes = {"d_k"},
+                  .note = "Theory: d_k = " + theory(dimensions, [](double d_k) { return d_k; }) + "."},
+                 for_each_d_k(scores, attn::variance));
+  const auto std = trace.step(
       {.id = "std",
        .title = "Their standard deviation: how large a score is",
        .formula = "√variance",
        .from = {"variance"},
        .axes = {"d_k"},
        .note = "Theory: √d_k = " + theory(dimensions, [](double d_k) { return std::sqrt(d_k); }) + "."},
-      column(measured, &ScoreStatistics::std));
+      square_roots(variance));
+  return {mean, variance, std};
 }
 
-void show_softmax(Workbench& bench, const std::vector<ScoreStatistics>& measured) {
+/// How much gradient gets through softmax, each [d_k].
+struct Gradients {
+  Tensor<1> jacobian_raw, jacobian_scaled;
+};
+
+Gradients show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
+  const auto& dimensions = bench.options.d_k_list;
+  std::vector<Tensor<2>> raw, scaled;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    raw.push_back(weights_of(scores[i], keys_per_row, 1.0));
+    scaled.push_back(weights_of(scores[i], keys_per_row, std::sqrt(static_cast<double>(dimensions[i]))));
+  }
+
   const double keys = static_cast<double>(keys_per_row);
-  const auto show = [&](attn::About about, double ScoreStatistics::*statistic) {
+  const auto step = [&](attn::About about, const Tensor<1>& values) {
     about.from = {"d_k", "samples"};
     about.axes = {"d_k"};
-    bench.trace.step(about, column(measured, statistic));
+    return bench.trace.step(about, values);
   };
-  show({.id = "entropy_raw",
+  step({.id = "entropy_raw",
         .title = "How widely attention spreads without the scale",
         .formula = "mean of −Σⱼ wⱼ ln wⱼ,  w = softmax(s)",
         .note = fmt::format(
             "The entropy of a row of weights. It is ln {} = {:.4f} where all keys share equally and 0 where "
             "one key gets everything.",
             keys_per_row, std::log(keys))},
-       &ScoreStatistics::entropy_raw);
-  show({.id = "entropy_scaled",
+       for_each_d_k(raw, attn::mean_entropy<2>));
+  step({.id = "entropy_scaled",
         .title = "… and with it",
         .formula = "mean of −Σⱼ wⱼ ln wⱼ,  w = softmax(s / √d_k)",
         .note = "These scores have variance 1 for every d_k, so d_k hardly matters any more."},
-       &ScoreStatistics::entropy_scaled);
-  show({.id = "max_weight_raw",
+       for_each_d_k(scaled, attn::mean_entropy<2>));
+  step({.id = "max_weight_raw",
         .title = "What the best key gets without the scale",
         .formula = "mean of maxⱼ wⱼ,  w = softmax(s)",
         .note = fmt::format("The share of the best of {} keys: 1 is one-hot, {:.4f} is an equal share.",
                             keys_per_row, 1.0 / keys)},
-       &ScoreStatistics::max_weight_raw);
-  show({.id = "max_weight_scaled",
+       for_each_d_k(raw, attn::mean_max_weight<2>));
+  step({.id = "max_weight_scaled",
         .title = "… and with it: a lead, but not everything",
         .formula = "mean of maxⱼ wⱼ,  w = softmax(s / √d_k)"},
-       &ScoreStatistics::max_weight_scaled);
-  show({.id = "jacobian_raw",
-        .title = "How much gradient gets through without the scale",
-        .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s)",
-        .note =
-            fmt::format("How much of a gradient gets through softmax (Frobenius norm): 0 where w is one-hot, "
-                        "{:.4f} where all keys share equally, and most, 0.5, where two keys share alone. So "
-                        "it may rise before it falls.",
-                        std::sqrt(keys - 1.0) / keys)},
-       &ScoreStatistics::jacobian_raw);
-  show({.id = "jacobian_scaled",
-        .title = "… and with it",
-        .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)"},
-       &ScoreStatistics::jacobian_scaled);
+       for_each_d_k(scaled, attn::mean_max_weight<2>));
+  const auto jacobian_raw =
+      step({.id = "jacobian_raw",
+            .title = "How much gradient gets through without the scale",
+            .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s)",
+            .note = fmt::format(
+                "How much of a gradient gets through softmax (Frobenius norm): 0 where w is one-hot, "
+                "{:.4f} where all keys share equally, and most, 0.5, where two keys share alone. So "
+                "it may rise before it falls.",
+                std::sqrt(keys - 1.0) / keys)},
+           for_each_d_k(raw, attn::mean_jacobian_norm<2>));
+  const auto jacobian_scaled = step({.id = "jacobian_scaled",
+                                     .title = "… and with it",
+                                     .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)"},
+                                    for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
+  return {jacobian_raw, jacobian_scaled};
 }
 
-std::string comparison_table(const std::vector<ScoreStatistics>& measured, double samples) {
+std::string comparison_table(const std::vector<std::size_t>& dimensions, const Moments& moments,
+                             double samples) {
   auto table = fmt::format("{:>7} {:>10} {:>9} {:>11} {:>9} {:>10} {:>9}", "d_k", "mean", "± error",
                            "variance", "± error", "std", "√d_k");
-  for (const auto& entry : measured)
-    table +=
-        fmt::format("\n{:>7} {:>10.4f} {:>9.4f} {:>11.5g} {:>9.4g} {:>10.5g} {:>9.5g}", entry.d_k, entry.mean,
-                    attn::standard_error_of_mean(entry.d_k, samples), entry.variance,
-                    attn::standard_error_of_variance(entry.d_k, samples), entry.std, std::sqrt(entry.d_k));
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    const auto d_k = static_cast<double>(dimensions[i]);
+    table += fmt::format("\n{:>7} {:>10.4f} {:>9.4f} {:>11.5g} {:>9.4g} {:>10.5g} {:>9.5g}", d_k,
+                         moments.mean(i), standard_error_of_mean(d_k, samples), moments.variance(i),
+                         standard_error_of_variance(d_k, samples), moments.std(i), std::sqrt(d_k));
+  }
   return table;
 }
 
-void claim_moments(attn::Trace& trace, const std::vector<ScoreStatistics>& measured, double samples) {
+void claim_moments(Workbench& bench, const Moments& moments, double samples) {
+  auto& trace = bench.trace;
+  const auto& dimensions = bench.options.d_k_list;
+  /// What rounding to the run's format does not explain.
+  const auto distance = [&](double measured, double theory) {
+    const double rounding_error = attn::largest_rounding_error(trace.dtype(), measured);
+    return attn::maximum({0.0, std::abs(measured - theory) - rounding_error});
+  };
   double of_mean = 0.0, of_variance = 0.0;  // the largest distance from theory, in standard errors
-  for (const auto& entry : measured) {
-    const double mean_error = attn::standard_error_of_mean(entry.d_k, samples);
-    const double variance_error = attn::standard_error_of_variance(entry.d_k, samples);
-    of_mean = attn::maximum({of_mean, std::abs(entry.mean) / mean_error});
-    of_variance = attn::maximum({of_variance, std::abs(entry.variance - entry.d_k) / variance_error});
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    const auto d_k = static_cast<double>(dimensions[i]);
+    of_mean = attn::maximum({of_mean, distance(moments.mean(i), 0.0) / standard_error_of_mean(d_k, samples)});
+    of_variance = attn::maximum(
+        {of_variance, distance(moments.variance(i), d_k) / standard_error_of_variance(d_k, samples)});
   }
   trace.claim({.id = "mean-as-derived",
                .claim = "the mean of the scores is 0, within 4 standard errors for every d_k",
@@ -202,13 +321,16 @@ void claim_moments(attn::Trace& trace, const std::vector<ScoreStatistics>& measu
                .limit = attn::at_most(4.0)});
 }
 
-void claim_gradient(attn::Trace& trace, const ScoreStatistics& largest) {
+void claim_gradient(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
+                    const Gradients& gradients) {
+  const auto longest =
+      static_cast<std::size_t>(std::max_element(dimensions.begin(), dimensions.end()) - dimensions.begin());
   trace.claim({.id = "gradient-vanishes",
                .claim = fmt::format(
                    "at d_k = {}, less than half as much gradient gets through softmax without the scale",
-                   largest.d_k),
+                   dimensions[longest]),
                .formula = "jacobian_raw / jacobian_scaled",
-               .value = largest.jacobian_raw / largest.jacobian_scaled,
+               .value = gradients.jacobian_raw(longest) / gradients.jacobian_scaled(longest),
                .limit = attn::at_most(0.5)});
 }
 
@@ -220,13 +342,24 @@ bool can_claim_gradient(double samples, double largest_d_k) {
   return samples >= samples_for_gradients && largest_d_k >= d_k_for_gradients;
 }
 
-void compare_with_theory(attn::Trace& trace, const std::vector<ScoreStatistics>& measured, double samples,
-                         double largest_d_k) {
+/// ", of the variance at d_k = 1 one in 3600": where scores of few terms have tails that are clearly heavier
+/// than the normal ones.
+std::string chance_of_heavy_tails(const std::vector<std::size_t>& dimensions, double samples) {
+  const auto shortest = *std::min_element(dimensions.begin(), dimensions.end());
+  const double chance = chance_beyond_four_errors(static_cast<double>(shortest), samples);
+  if (chance < 1e-4) return "";
+  return fmt::format(", of the variance at d_k = {} about one in {}", shortest,
+                     100.0 * std::round(0.01 / chance));
+}
+
+void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
+                         const Moments& moments, double samples) {
+  const auto largest_d_k = static_cast<double>(*std::max_element(dimensions.begin(), dimensions.end()));
   auto text = fmt::format(
       "Theory says 0 for the mean, d_k for the variance and √d_k for the standard deviation. The columns ± "
       "error hold one standard error: how far chance throws a mean or a variance of {} scores. Two out of "
-      "three land within one of them, and about one in 15000 beyond four.",
-      samples);
+      "three land within one of them, and about one in 15000 beyond four{}.",
+      samples, can_claim_moments(samples) ? chance_of_heavy_tails(dimensions, samples) : "");
   if (!can_claim_moments(samples))
     text +=
         fmt::format(" For fewer than {} samples that is only roughly so, and nothing is claimed about them.",
@@ -238,7 +371,7 @@ void compare_with_theory(attn::Trace& trace, const std::vector<ScoreStatistics>&
         " What happens to the gradient stands out from chance, and is claimed, from d_k = {} and {} "
         "samples on.",
         d_k_for_gradients, samples_for_gradients);
-  trace.note("comparison", "Measured beside theory", text, comparison_table(measured, samples));
+  trace.note("comparison", "Measured beside theory", text, comparison_table(dimensions, moments, samples));
 }
 
 void run(Workbench& bench) {
@@ -250,24 +383,22 @@ void run(Workbench& bench) {
   show_derivation(trace);
   show_recipe(trace, options);
   show_inputs(bench);
-  const auto measured = measure(bench);
-  const auto largest = std::ranges::max(measured, {}, &ScoreStatistics::d_k);
+  std::vector<Tensor<1>> scores;
+  for (const auto d_k : options.d_k_list)
+    scores.push_back(random_scores(bench.random, *options.samples, d_k));
 
-  show_moments(bench, measured);
-  show_softmax(bench, measured);
-  compare_with_theory(trace, measured, samples, largest.d_k);
+  const auto moments = show_moments(bench, scores);
+  const auto gradients = show_softmax(bench, scores);
+  compare_with_theory(trace, options.d_k_list, moments, samples);
 
-  if (can_claim_moments(samples)) claim_moments(trace, measured, samples);
-  if (can_claim_gradient(samples, largest.d_k)) claim_gradient(trace, largest);
+  if (can_claim_moments(samples)) claim_moments(bench, moments, samples);
+  const auto longest = *std::max_element(options.d_k_list.begin(), options.d_k_list.end());
+  if (can_claim_gradient(samples, static_cast<double>(longest)))
+    claim_gradient(trace, options.d_k_list, gradients);
 }
 
-/// Every query and key is counted although few are held at a time: this bounds the time, too.
-double element_count(const Plan& plan) {
-  const auto samples = static_cast<double>(*plan.options.samples);
-  double count = 0.0;
-  for (const auto d_k : plan.options.d_k_list)
-    count += samples * (2.0 * static_cast<double>(d_k) + 5.0) + 10.0;
-  return count;
+std::vector<Input> inputs(const Options&) {
+  return {{"d_k", {"d_k"}, Draw::option, "d-k-list"}, {"samples", {}, Draw::option, "samples"}};
 }
 
 }  // namespace
@@ -284,7 +415,7 @@ const Lesson scaling = {
     .takes_batches = false,
     .defaults = {.d_k_list = {4, 16, 64, 256}, .samples = 4096},
     .examples = {"scaling --d-k 4,64,1024", "scaling --d-k 512 --samples 8192 --seed 7"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

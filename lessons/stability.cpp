@@ -2,21 +2,18 @@
 /// precision makes of a mask, and what the temperature does. Sources: IEEE 754-2019; Blanchard, Higham and
 /// Higham 2021, "Accurately computing the log-sum-exp and softmax functions".
 
+#include "lessons/stability.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "attn/ops/arithmetic.hpp"
-#include "attn/ops/measure.hpp"
-#include "lessons/claims.hpp"
+#include "attn/ops/rows.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/stability/steps.hpp"
-#include "lessons/stability/temperature_steps.hpp"
 
 namespace lessons {
 
@@ -26,10 +23,17 @@ using attn::Dtype;
 
 constexpr std::array sizes = {1.0, 10.0, 100.0, 1000.0};
 
-/// The formats that are narrower than T.
-std::vector<Dtype> narrower_formats() {
-  if constexpr (std::is_same_v<double, double>) return {Dtype::float32, Dtype::float16};
-  return {Dtype::float16};
+/// The formats of the lesson that hold no number which the run's format does not hold.
+std::vector<Dtype> narrower_formats(Dtype dtype) {
+  if (dtype == Dtype::float64) return {Dtype::float32, Dtype::float16};
+  if (dtype == Dtype::float32) return {Dtype::float16};
+  return {};
+}
+
+/// Those of the table, and bfloat16 where the run has it.
+std::vector<Dtype> formats_to_compare(Dtype dtype) {
+  if (dtype == Dtype::bfloat16) return {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16};
+  return {Dtype::float64, Dtype::float32, Dtype::float16};
 }
 
 void explain(attn::Trace& trace) {
@@ -41,10 +45,10 @@ void explain(attn::Trace& trace) {
              "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)");
   auto table =
       fmt::format("{:<9}{:>15}{:>18}{:>16}", "", "largest number", "exp is inf above", "exp is 0 below");
-  for (const auto precision : {Dtype::float64, Dtype::float32, Dtype::float16})
-    table += fmt::format("\n{:<9}{:>15.5g}{:>18.2f}{:>16.2f}", attn::name_of(precision),
-                         attn::largest_number(precision), attn::exp_overflows_above(precision),
-                         attn::exp_vanishes_below(precision));
+  for (const auto format : formats_to_compare(trace.dtype()))
+    table +=
+        fmt::format("\n{:<9}{:>15.5g}{:>18.2f}{:>16.2f}", attn::name_of(format), attn::largest_number(format),
+                    attn::exp_overflows_above(format), attn::exp_vanishes_below(format));
   trace.note("limits", "Where exp ends", "In half precision (float16) a score of 12 is already too much.",
              table);
 }
@@ -68,10 +72,193 @@ Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
                            scores);
 }
 
+/// Steps in a format. One that is narrower than the run's shows its main steps only.
+struct StepsIn {
+  Workbench& bench;
+  Dtype format;
+
+  bool is_of_run() const { return format == bench.trace.dtype(); }
+
+  template <std::size_t N>
+  Tensor<N> main_step(attn::About about, const Tensor<N>& exact) const {
+    about.axes = N == 2 ? std::vector<std::string>{"query", "key"} : std::vector<std::string>{"query"};
+    return bench.trace.step(about, attn::round_to(format, exact));
+  }
+
+  template <std::size_t N>
+  Tensor<N> step(const attn::About& about, const Tensor<N>& exact) const {
+    return is_of_run() ? main_step(about, exact) : attn::round_to(format, exact);
+  }
+};
+
+}  // namespace
+
+NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype format) {
+  const StepsIn in{bench, format};
+  const auto exp =
+      in.main_step({.id = "naive/exp",
+                    .title = "As it is written: e to the power of each score",
+                    .formula = "exp(scores)",
+                    .from = {"scores"},
+                    .note = fmt::format("inf above {:.2f}, 0 below {:.2f}.",
+                                        attn::exp_overflows_above(format), attn::exp_vanishes_below(format))},
+                   attn::exp(scores));
+
+  const auto sum = in.main_step(
+      {.id = "naive/sum", .title = "Their sum", .formula = "Σⱼ naive/exp", .from = {"naive/exp"}},
+      attn::row_sums(exp));
+
+  const auto weights = in.main_step(
+      {.id = "naive/weights",
+       .title = "And the shares",
+       .formula = "naive/exp / naive/sum",
+       .from = {"naive/exp", "naive/sum"},
+       .note =
+           in.is_of_run()
+               ? "inf / inf is nan, and so is 0 / 0. A finite number over inf is 0 and looks like a weight."
+               : "",
+       .distribution = true},
+      attn::divide_rows(exp, sum));
+  return {exp, sum, weights};
+}
+
+StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype format) {
+  const StepsIn in{bench, format};
+  const auto max = in.step(
+      {.id = "stable/max", .title = "The largest score", .formula = "maxⱼ scores", .from = {"scores"}},
+      attn::row_max(scores));
+
+  const auto shifted = in.main_step(
+      {.id = "stable/shifted",
+       .title = "Subtract the largest score first: nothing is above 0",
+       .formula = "scores − maxⱼ scores",
+       .from = {"scores"},
+       .note = in.is_of_run()
+                   ? "That divides numerator and denominator by the same exp(max): the shares stay."
+                   : ""},
+      attn::subtract_from_rows(scores, max));
+
+  const auto exp = in.step({.id = "stable/exp",
+                            .title = "No exponential is above 1",
+                            .formula = "exp(stable/shifted)",
+                            .from = {"stable/shifted"},
+                            .note = "Small ones still become 0, as they should: beside 1 they do not count."},
+                           attn::exp(shifted));
+
+  const auto sum = in.step({.id = "stable/sum",
+                            .title = "The sum lies between 1 and the number of keys",
+                            .formula = "Σⱼ stable/exp",
+                            .from = {"stable/exp"},
+                            .note = "Never 0, for the largest score gives 1."},
+                           attn::row_sums(exp));
+
+  const auto weights = in.main_step(
+      {.id = "stable/weights",
+       .title = "The shares, finite in every row",
+       .formula = in.is_of_run() ? "stable/exp / stable/sum" : "exp(stable/shifted) / Σⱼ exp(stable/shifted)",
+       .from = in.is_of_run() ? std::vector<std::string>{"stable/exp", "stable/sum"}
+                              : std::vector<std::string>{"stable/shifted"},
+       .note = format == Dtype::float16
+                   ? "Each share is rounded to 11 binary digits, so a row sums to 1 only roughly."
+                   : "",
+       .distribution = true},
+      attn::divide_rows(exp, sum));
+  return {max, shifted, exp, sum, weights};
+}
+
+LogSumExp log_sum_exp(Workbench& bench, const NaiveSoftmax& naive, const StableSoftmax& stable,
+                      Dtype format) {
+  const StepsIn in{bench, format};
+  const auto naive_logsumexp = in.step({.id = "logsumexp/naive",
+                                        .title = "As it is written",
+                                        .formula = "ln naive/sum",
+                                        .from = {"naive/sum"}},
+                                       attn::log(naive.sum));
+
+  const auto log_of_sum = attn::round_to(format, attn::log(stable.sum));
+  const auto stable_logsumexp =
+      in.step({.id = "logsumexp/stable",
+               .title = "With the largest score taken out",
+               .formula = "stable/max + ln stable/sum",
+               .from = {"stable/max", "stable/sum"},
+               .note = "A soft maximum: never below the largest score, and at most ln n above it."},
+              attn::add(stable.max, log_of_sum));
+
+  const auto log_of_weights = in.step({.id = "logsumexp/log_of_weights",
+                                       .title = "The logarithm of the finished weights",
+                                       .formula = "ln stable/weights",
+                                       .from = {"stable/weights"},
+                                       .note = "-inf where a weight was too small to be a number."},
+                                      attn::log(stable.weights));
+
+  const auto log_weights = in.step({.id = "logsumexp/log_weights",
+                                    .title = "The same, straight from the scores",
+                                    .formula = "stable/shifted − ln stable/sum",
+                                    .from = {"stable/shifted", "stable/sum"}},
+                                   attn::subtract_from_rows(stable.shifted, log_of_sum));
+  return {naive_logsumexp, stable_logsumexp, log_of_weights, log_weights};
+}
+
+namespace {
+
 Tensor<1> first_row(const Tensor<2>& x) {
   auto row = Tensor<1>::from_shape({x.shape(1)});
   std::copy_n(x.begin(), row.size(), row.begin());
   return row;
+}
+
+/// Both forms in the format of the run, with the logarithms.
+BothForms show_own_format(Workbench& bench, const Tensor<2>& scores) {
+  const auto format = bench.trace.dtype();
+  const auto naive = naive_softmax(bench, scores, format);
+  const auto stable = stable_softmax(bench, scores, format);
+  bench.trace.note(
+      "log-sum-exp", "The logarithm of a weight",
+      "A loss needs the logarithm of a weight. A weight that has become 0 has none: −∞, and a gradient of ∞. "
+      "Taken straight from the scores the logarithm is an ordinary number. It needs the logarithm of the sum "
+      "of exponentials, which overflows like softmax and is cured in the same way.",
+      "logsumexp(x) = ln Σⱼ exp(xⱼ) = m + ln Σⱼ exp(xⱼ − m),  m = max x\n"
+      "ln softmax(x)ⱼ = xⱼ − logsumexp(x)");
+  return {format, scores, naive, stable, log_sum_exp(bench, naive, stable, format)};
+}
+
+/// Both forms in a narrower one, in a group of its own.
+BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run, Dtype format) {
+  const std::string name(attn::name_of(format));
+  return bench.trace.within(name, [&] {
+    const auto scores = StepsIn{bench, format}.main_step(
+        {.id = "scores",
+         .title = fmt::format("The same scores in {}", name),
+         .formula = "scores, each rounded to the nearest number that there is",
+         .from = {"scores"},
+         .note = format == Dtype::float16
+                     ? "A half has 11 binary digits, 3 decimal ones: from 1024 on it counts in ones. (All "
+                       "numbers in this group are exact halves; they are stored wider.)"
+                     : ""},
+        scores_of_run);
+    const auto naive = naive_softmax(bench, scores, format);
+    const auto stable = stable_softmax(bench, scores, format);
+    auto mute = bench.mute();
+    return BothForms{format, scores, naive, stable, log_sum_exp(mute, naive, stable, format)};
+  });
+}
+
+/// Only a run whose format holds all halves can show them.
+std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
+  bench.trace.note(
+      "fills", "Hiding a key in half precision",
+      "A masked score should be −∞. Much code writes −10⁹, so that a row in which everything is "
+      "hidden does not become nan. Half precision ends at ±65504, and −10⁹ rounds to -inf (PyTorch "
+      "refuses it with an error).");
+  if (narrowest.format != Dtype::float16) {
+    bench.trace.note(
+        "no-halves", "Not in this run",
+        "The steps of this run are rounded to bfloat16, which has the range of float32 but fewer "
+        "digits than a half, so halves cannot be shown in it. −10⁹ is a number there. See the same "
+        "with --dtype float64.");
+    return std::nullopt;
+  }
+  return bench.trace.within("float16", [&] { return show_fills(bench, first_row(narrowest.scores)); });
 }
 
 void advise(attn::Trace& trace) {
@@ -85,109 +272,14 @@ void advise(attn::Trace& trace) {
       "scores = Q @ np.swapaxes(K, -2, -1) / (np.sqrt(d_k) * temperature)");
 }
 
-/// How many numbers of the stable form are not finite.
-std::int64_t count_overflows(const attn::StableSoftmax& stable) {
-  return attn::count_non_finite(stable.shifted) + attn::count_non_finite(stable.exp) +
-         attn::count_non_finite(stable.sum) + attn::count_non_finite(stable.weights) +
-         attn::count_non_finite(stable.logsumexp);
-}
-
-void claim_formats(attn::Trace& trace, const std::vector<ShownSoftmax>& formats) {
-  std::int64_t overflows = 0, unforeseen = 0, no_halves = 0;
-  double row_sums = 0.0;
-  for (const auto& [precision, scores, naive, stable] : formats) {
-    overflows += count_overflows(stable);
-    unforeseen += attn::count_unforeseen(scores, naive.exp, precision);
-    if (precision == trace.dtype()) row_sums = attn::row_sum_deviation(stable.weights);
-    if (precision == Dtype::float16)
-      for (const auto* tensor : {&scores, &naive.exp, &stable.shifted, &stable.exp, &stable.weights})
-        no_halves += attn::max_abs_difference(attn::round_to(precision, *tensor), *tensor) == 0.0 ? 0 : 1;
-  }
-  trace.claim({.id = "stable-never-overflows",
-               .claim = "the stable form never overflows, in any format",
-               .formula = "number of inf and nan in stable/… and logsumexp/stable",
-               .value = static_cast<double>(overflows),
-               .limit = attn::exactly(0.0)});
-  trace.claim({.id = "naive-overflows-as-predicted",
-               .claim = "the other form overflows exactly where the table says",
-               .formula = "number of scores whose naive/exp is inf below the limit or finite above",
-               .value = static_cast<double>(unforeseen),
-               .limit = attn::exactly(0.0)});
-  trace.claim({.id = "rows-sum-to-1",
-               .claim = "each row of stable/weights sums to 1",
-               .formula = "max |Σⱼ stable/weights − 1|",
-               .value = row_sums,
-               .limit = rounding(trace)});
-  trace.claim({.id = "halves-are-halves",
-               .claim = "every number of float16/ is a half",
-               .formula = "number of tensors that change when rounded to halves once more",
-               .value = static_cast<double>(no_halves),
-               .limit = attn::exactly(0.0)});
-}
-
-void claim_run(attn::Trace& trace, const ShownSoftmax& run) {
-  const auto& [precision, scores, naive, stable] = run;
-  trace.claim({.id = "forms-agree",
-               .claim = "for scores of size 1 both forms give the same weights",
-               .formula = "max |naive/weights − stable/weights|, first row",
-               .value = attn::max_abs_difference(first_row(naive.weights), first_row(stable.weights)),
-               .limit = rounding(trace)});
-  const double magnitude = attn::max_abs(scores);
-  trace.claim({.id = "logsumexp-is-a-soft-maximum",
-               .claim = "log-sum-exp lies between the largest score and ln n above it",
-               .formula = "max of (max x − logsumexp) and (logsumexp − max x − ln n), or 0",
-               .value = attn::distance_from_soft_maximum(stable),
-               .limit = rounding(trace, magnitude)});
-  double difference = 0.0;
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    difference =
-        attn::maximum({difference, std::abs(std::exp(static_cast<double>(stable.log_weights.data()[i])) -
-                                            static_cast<double>(stable.weights.data()[i]))});
-  trace.claim({.id = "log-weights-agree",
-               .claim = "e to the power of the log weights gives the weights",
-               .formula = "max |exp(logsumexp/log_weights) − stable/weights|",
-               .value = difference,
-               .limit = rounding(trace)});
-}
-
-void claim_fills_and_temperatures(attn::Trace& trace, const ShownFills& fills, const Tensor<1>& entropy) {
-  double hidden = 0.0;
-  for (const auto* weights : {&fills.weights_1e9, &fills.weights_65504, &fills.weights_added})
-    if (weights->shape(1) > 1)
-      hidden = std::max(hidden, static_cast<double>((*weights)(0, weights->shape(1) - 1)));
-  trace.claim(
-      {.id = "hidden-gets-nothing",
-       .claim =
-           "in half precision each of the masks gives the hidden key exactly 0 where another may be seen",
-       .formula = "max weight of the last key in the first row",
-       .value = hidden,
-       .limit = attn::exactly(0.0)});
-  double fall = 0.0;
-  for (std::size_t i = 1; i < entropy.size(); ++i)
-    fall = std::max(fall, static_cast<double>(entropy(i - 1)) - static_cast<double>(entropy(i)));
-  trace.claim({.id = "entropy-rises-with-temperature",
-               .claim = "the higher the temperature, the wider attention spreads",
-               .formula = "largest fall of temperature/entropy from one T to the next",
-               .value = fall,
-               .limit = rounding(trace, attn::max_abs(entropy))});
-}
-
 void run(Workbench& bench) {
   auto& trace = bench.trace;
   explain(trace);
   const auto scores = show_scores_of_all_sizes(bench);
-  std::vector<ShownSoftmax> formats = {show_softmax(bench, scores, bench.trace.dtype())};
-  show_log_sum_exp(bench, formats.front());
-  for (const auto precision : narrower_formats()) {
-    const std::string name(attn::name_of(precision));
-    formats.push_back(trace.within(name, [&] { return show_softmax(bench, scores, precision); }));
-  }
-  trace.note("fills", "Hiding a key in half precision",
-             "A masked score should be −∞. Much code writes −10⁹, so that a row in which everything is "
-             "hidden does not become nan. Half precision ends at ±65504, and −10⁹ rounds to -inf (PyTorch "
-             "refuses it with an error).");
-  const auto fills =
-      trace.within("float16", [&] { return show_fills(bench, first_row(formats.back().scores)); });
+  std::vector<BothForms> formats = {show_own_format(bench, scores)};
+  for (const auto format : narrower_formats(trace.dtype()))
+    formats.push_back(show_narrower_format(bench, scores, format));
+  const auto fills = show_fills_in_halves(bench, formats.back());
   trace.note("temperature", "The temperature",
              "Dividing the scores by T sets how sharply softmax decides. A T below 1 makes scores larger: "
              "without the shift it is one more way to overflow.",
@@ -195,14 +287,11 @@ void run(Workbench& bench) {
   const auto entropy = show_temperatures(bench, first_row(scores));
   advise(trace);
 
-  claim_formats(trace, formats);
-  claim_run(trace, formats.front());
-  claim_fills_and_temperatures(trace, fills, entropy);
+  claim_stability(bench, formats, fills, entropy);
 }
 
-/// Four rows of about 25 tensors, and five of the temperatures.
-double element_count(const Plan& plan) {
-  return 120.0 * static_cast<double>(plan.sentence.length());
+std::vector<Input> inputs(const Options&) {
+  return {{"scores", {"query=", "key"}, Draw::page}};
 }
 
 }  // namespace
@@ -220,7 +309,7 @@ const Lesson stability = {
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"stability --sentence \"The cat sat on the mat\"",
                  "stability --dtype float32 --steps float16/"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

@@ -2,32 +2,220 @@
 /// al. 2014 (dropout), Glorot and Bengio 2010 (Xavier), He et al. 2015, Vaswani et al. 2017, section 5.3
 /// (warm-up), Pascanu et al. 2013 (clipping).
 
+#include "lessons/training.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/train/schedule.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/training/initialisation_steps.hpp"
-#include "lessons/training/steps.hpp"
 
 namespace lessons {
 
 namespace {
 
+/// step · warmup^−1.5.
+double rising_rate(std::int64_t step, std::int64_t warmup) {
+  return static_cast<double>(step) * std::pow(static_cast<double>(warmup), -1.5);
+}
+
+/// step^−0.5; infinite for step 0.
+double falling_rate(std::int64_t step) {
+  return std::pow(static_cast<double>(step), -0.5);
+}
+
+/// d_model^−0.5 · min(falling, rising).
+double lower_rate(double rising, double falling, std::int64_t d_model) {
+  return std::pow(static_cast<double>(d_model), -0.5) * std::min(falling, rising);
+}
+
+Tensor<1> lower_rate(const Tensor<1>& rising, const Tensor<1>& falling, std::int64_t d_model) {
+  Tensor<1> rate(rising.shape());
+  for (std::size_t i = 0; i < rate.size(); ++i) rate(i) = lower_rate(rising(i), falling(i), d_model);
+  return rate;
+}
+
+template <class Function>
+Tensor<1> of_each(const Integers<1>& steps, Function f) {
+  Tensor<1> result(steps.shape());
+  std::transform(steps.begin(), steps.end(), result.begin(), f);
+  return result;
+}
+
+/// Quarters of the warm-up up to four times its length, each step once.
+Integers<1> steps_to_show(std::int64_t warmup) {
+  std::vector<std::int64_t> steps;
+  for (std::int64_t i = 0; i <= 16; ++i) steps.push_back((i * warmup + 2) / 4);
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  auto result = Integers<1>::from_shape({steps.size()});
+  std::copy(steps.begin(), steps.end(), result.begin());
+  return result;
+}
+
+/// Some steps of training and their learning rates.
+struct Schedule {
+  Integers<1> steps;  ///< [step]
+  Tensor<1> rate;     ///< [step]
+};
+
+Schedule show_schedule(Workbench& bench) {
+  const auto d_model = static_cast<std::int64_t>(bench.d_model());
+  const auto warmup = static_cast<std::int64_t>(*bench.options.warmup);
+  const auto steps = steps_to_show(warmup);
+  std::vector<std::string> names;
+  for (const auto step : steps) names.push_back(fmt::format("{}", step));
+  auto& trace = bench.trace;
+  trace.settled_input({.id = "step", .title = "Some steps of training", .axes = {"step"}}, steps);
+  trace.label("step", {{names}});
+  const auto rising =
+      trace.step({.id = "rising",
+                  .title = "A straight line up",
+                  .formula = fmt::format("step · warmup^−1.5 = step · {}^−1.5", warmup),
+                  .from = {"step"},
+                  .axes = {"step"}},
+                 of_each(steps, [&](std::int64_t step) { return rising_rate(step, warmup); }));
+  const auto falling = trace.step(
+      {.id = "falling",
+       .title = "A slow way down",
+       .formula = "step^−0.5",
+       .from = {"step"},
+       .axes = {"step"},
+       .note =
+           "For step 0 it is infinite, and in Python 0 ** -0.5 is a ZeroDivisionError: the formula as it is "
+           "usually copied cannot start counting at 0. The minimum with the line, 0, is what is meant."},
+      of_each(steps, falling_rate));
+  const auto rate = trace.step(
+      {.id = "rate",
+       .title = "The learning rate is the lower of the two, times d_model^−0.5",
+       .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
+       .from = {"rising", "falling"},
+       .axes = {"step"},
+       .note = fmt::format("They meet at step {}, where the rate is (d_model · warmup)^−0.5 = {:.4g}.",
+                           warmup, learning_rate(warmup, d_model, warmup)),
+       .curve = true},
+      lower_rate(rising, falling, d_model));
+  return {steps, rate};
+}
+
+/// What PyTorch adds to the norm, so that it never divides by 0.
+constexpr double beside_norm = 1e-6;
+
+void require_positive(const char* op, const char* name, double value) {
+  if (!(value > 0.0))
+    throw std::invalid_argument(fmt::format("[{}] {} is {}: it must be above 0", op, name, value));
+}
+
+/// x times a power of two, which changes no digit, so that its largest number is near 1.
+Tensor<2> near_1(const Tensor<2>& x) {
+  const double largest = attn::max_abs(x);
+  if (largest == 0.0 || !std::isfinite(largest)) return x;
+  const int exponent = std::ilogb(largest);
+  Tensor<2> result(x.shape());
+  std::transform(x.begin(), x.end(), result.begin(),
+                 [exponent](double element) { return std::ldexp(element, -exponent); });
+  return result;
+}
+
+Tensor<2> times(double factor, const Tensor<2>& x) {
+  Tensor<2> product(x.shape());
+  std::transform(x.begin(), x.end(), product.begin(), [factor](double element) { return factor * element; });
+  return product;
+}
+
+Tensor<2> as_row(const Tensor<1>& x) {
+  auto row = Tensor<2>::from_shape({1, x.size()});
+  std::copy(x.begin(), x.end(), row.begin());
+  return row;
+}
+
+Tensor<1> norms_of_rows(const Tensor<2>& x) {
+  auto norms = Tensor<1>::from_shape({x.shape(0)});
+  for (std::size_t i = 0; i < x.shape(0); ++i) norms(i) = norm_of(attn::rows(x, i, i + 1));
+  return norms;
+}
+
+}  // namespace
+
+double learning_rate(std::int64_t step, std::int64_t d_model, std::int64_t warmup) {
+  if (step < 0 || d_model < 1 || warmup < 1)
+    throw std::invalid_argument(fmt::format(
+        "[learning_rate] step is {}, d_model {}, warmup {}: a step is at least 0, the others are at least 1",
+        step, d_model, warmup));
+  return lower_rate(rising_rate(step, warmup), falling_rate(step), d_model);
+}
+
+std::int64_t step_of_largest(const Integers<1>& steps, const Tensor<1>& rates) {
+  if (steps.size() != rates.size() || steps.size() == 0)
+    throw std::invalid_argument(
+        fmt::format("[step_of_largest] there are {} steps and {} rates: there must be as many "
+                    "rates as steps, and at least one",
+                    steps.size(), rates.size()));
+  return *(steps.begin() + (std::max_element(rates.begin(), rates.end()) - rates.begin()));
+}
+
+Tensor<2> clip_by_norm(Workbench& bench, const Tensor<2>& gradients, double max_norm) {
+  require_positive("clip_by_norm", "max_norm", max_norm);
+  auto& trace = bench.trace;
+  const auto layer_norms = trace.step({.id = "layer_norms",
+                                       .title = "The length of each",
+                                       .formula = "√(Σ g²) of each layer",
+                                       .from = {"gradients"},
+                                       .axes = {"layer"}},
+                                      norms_of_rows(gradients));
+  const auto norm = trace.step({.id = "norm",
+                                .title = "The length of all of them as one vector",
+                                .formula = "√(Σ layer_norms²)",
+                                .from = {"layer_norms"}},
+                               norm_of(as_row(layer_norms)));
+  const auto factor = trace.step(
+      {.id = "factor",
+       .title = "One factor for all",
+       .formula = fmt::format("min(1, max_norm / (norm + 1e-6)) = min(1, {:g} / (norm + 1e-6))", max_norm),
+       .from = {"norm"},
+       .note = "As torch.nn.utils.clip_grad_norm_ has it. 1 where the gradient is short enough."},
+      std::min(1.0, max_norm / (norm + beside_norm)));
+  return trace.step({.id = "clipped",
+                     .title = "A shorter step in the same direction",
+                     .formula = "factor · gradients",
+                     .from = {"factor", "gradients"},
+                     .axes = {"layer", "feature"}},
+                    times(factor, gradients));
+}
+
+Tensor<2> clip_by_value(const Tensor<2>& gradients, double limit) {
+  require_positive("clip_by_value", "limit", limit);
+  Tensor<2> clipped(gradients.shape());
+  std::transform(gradients.begin(), gradients.end(), clipped.begin(),
+                 [limit](double gradient) { return std::clamp(gradient, -limit, limit); });
+  return clipped;
+}
+
+double norm_of(const Tensor<2>& x) {
+  const double largest = attn::max_abs(x);
+  if (largest == 0.0 || !std::isfinite(largest)) return largest;
+  const auto scaled = near_1(x);
+  return std::ldexp(std::sqrt(attn::sum_of_products(scaled, scaled)), std::ilogb(largest));
+}
+
+double cosine(const Tensor<2>& x, const Tensor<2>& y) {
+  const auto a = near_1(x), b = near_1(y);
+  return attn::sum_of_products(a, b) / (norm_of(a) * norm_of(b));
+}
+
+namespace {
+
 constexpr double largest_norm = 1e6;
 constexpr std::size_t longest_warmup = 1'000'000'000;
-
-/// Claims about chance allow for this many standard errors: beyond it lies one run in a million, if the
-/// numbers are many enough for a normal distribution. That takes so many drops and so small an error of a
-/// ratio.
-constexpr double standard_errors = 5.0;
-constexpr double fewest_drops = 100.0;
-constexpr double largest_error = 0.07;
 
 void check(const Options& options) {
   if (!(*options.max_norm >= 1.0 / largest_norm && *options.max_norm <= largest_norm))
@@ -56,66 +244,45 @@ void show_recipe(attn::Trace& trace, const Options& options) {
                   vectors, fmt::arg("d", *options.d_model), fmt::arg("layers", *options.layers)));
 }
 
-void claim_dropout(attn::Trace& trace, const ShownDropout& shown, const Options& options) {
-  const double p = options.dropout;
-  const auto samples = static_cast<double>(*options.samples);
-  if (p == 0.0)
-    trace.claim({.id = "dropout-keeps-the-mean",
-                 .claim = "without dropout every weight stays what it is",
-                 .formula = "max |mean − weights|",
-                 .value = attn::max_abs_difference(shown.moments.mean, shown.weights),
-                 .limit = rounding(trace)});
-  else if (samples * std::min(p, 1.0 - p) >= fewest_drops)
-    trace.claim({.id = "dropout-keeps-the-mean",
-                 .claim = "dropout keeps the expected value of each weight, within 5 standard errors",
-                 .formula = "max |mean − weights| / (weights · √(p / (1 − p) / samples))",
-                 .value = attn::error_of_mean(shown.moments, shown.weights, p, samples),
-                 .limit = attn::at_most(standard_errors)});
+std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
+  const double max_norm = *bench.options.max_norm;
+  auto& trace = bench.trace;
+  trace.label("layer", {});
+  const auto gradients = bench.normal({.id = "gradients",
+                                       .title = "A gradient for each layer",
+                                       .axes = {"layer", "feature"},
+                                       .note = "Four numbers a layer stand for the thousands of a real one."},
+                                      std::array{*bench.options.layers, std::size_t{4}});
+  const auto clipped = clip_by_norm(bench, gradients, max_norm);
+  const auto by_value = trace.step({.id = "by_value",
+                                    .title = "Not to be confused with: each number cut off by itself",
+                                    .formula = fmt::format("g limited to ±{:g}", max_norm),
+                                    .from = {"gradients"},
+                                    .axes = {"layer", "feature"}},
+                                   clip_by_value(gradients, max_norm));
+  if (attn::max_abs(gradients) == 0.0)
+    trace.note("no-direction", "No direction to keep",
+               "All of these gradients are 0. They have no direction, so there is no angle to measure and "
+               "nothing to claim about it.");
   else
-    trace.note("too-few-masks", "Too few masks",
-               "Too few weights are dropped or kept to say how far chance may throw the mean. Nothing is "
-               "claimed about it.");
+    trace.step({.id = "cosine_by_value",
+                .title = "That points somewhere else",
+                .formula = "cosine of the angle between gradients and by_value",
+                .from = {"gradients", "by_value"},
+                .note = "1 is the same direction, as it is where nothing was cut off."},
+               cosine(gradients, by_value));
+  return {gradients, clipped};
 }
 
-/// The number of layers, from the first on, whose chance error is small enough for a claim.
-std::size_t layers_to_claim(const attn::VarianceThroughLayers& xavier) {
-  std::size_t layers = 0;
-  while (layers + 1 < xavier.variance.size() &&
-         static_cast<double>(xavier.standard_error(layers + 1)) <= largest_error)
-    ++layers;
-  return layers;
-}
-
-void claim_initialisation(attn::Trace& trace, const attn::VarianceThroughLayers& xavier) {
-  const auto layers = layers_to_claim(xavier);
-  const auto all_layers = xavier.variance.size() - 1;
-  if (layers < all_layers)
-    trace.note("too-narrow", "Too narrow to be sure",
-               fmt::format("The narrower and the deeper, the more chance has to say. That Xavier keeps the "
-                           "variance is claimed of {} of the {} layers, as far as one standard error stays "
-                           "below {:g}; from about --d-model 24 on it does in the first.",
-                           layers == 0   ? "none"
-                           : layers == 1 ? "the first"
-                                         : fmt::format("the first {}", layers),
-                           all_layers, largest_error));
-  if (layers == 0) return;
-  trace.claim({.id = "xavier-keeps-the-variance",
-               .claim = "Xavier keeps the variance from each layer to the next, within 5 standard errors",
-               .formula = "max |variance / variance before − 1| / standard_error",
-               .value = attn::error_of_ratios(xavier, layers),
-               .limit = attn::at_most(standard_errors),
-               .note = "For square W drawn independently of x, with nothing but W between the layers."});
-}
-
-void claim_schedule(attn::Trace& trace, const ShownSchedule& shown, const Options& options) {
+void claim_schedule(attn::Trace& trace, const Schedule& shown, const Options& options) {
   const auto warmup = static_cast<std::int64_t>(*options.warmup),
              d_model = static_cast<std::int64_t>(*options.d_model);
   trace.claim({.id = "schedule-peaks-at-warmup",
                .claim = "of all steps shown the last one of the warm-up has the highest rate",
                .formula = "step of the largest schedule/rate − warmup",
-               .value = static_cast<double>(attn::step_of_largest(shown.steps, shown.rate) - warmup),
+               .value = static_cast<double>(step_of_largest(shown.steps, shown.rate) - warmup),
                .limit = attn::exactly(0.0)});
-  const auto rate = [&](std::int64_t step) { return attn::warmup_schedule(step, d_model, warmup).rate; };
+  const auto rate = [&](std::int64_t step) { return learning_rate(step, d_model, warmup); };
   trace.claim({.id = "lower-beside-the-peak",
                .claim = "one step earlier and one step later it is lower",
                .formula = "max(rate(warmup − 1), rate(warmup + 1)) / rate(warmup)",
@@ -123,19 +290,18 @@ void claim_schedule(attn::Trace& trace, const ShownSchedule& shown, const Option
                .limit = attn::at_most(1.0)});
 }
 
-void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const attn::Clipped& clipped,
+void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const Tensor<2>& clipped,
                     double max_norm) {
-  trace.claim(
-      {.id = "clipped-is-short-enough",
-       .claim = "the clipped gradient is no longer than max_norm",
-       .formula = "√(Σ clipped²) / max_norm − 1, or 0",
-       .value = std::max(
-           0.0, std::sqrt(attn::sum_of_products(clipped.gradients, clipped.gradients)) / max_norm - 1.0),
-       .limit = rounding(trace)});
+  trace.claim({.id = "clipped-is-short-enough",
+               .claim = "the clipped gradient is no longer than max_norm",
+               .formula = "√(Σ clipped²) / max_norm − 1, or 0",
+               .value = attn::maximum({0.0, norm_of(clipped) / max_norm - 1.0}),
+               .limit = rounding(trace)});
+  if (attn::max_abs(gradients) == 0.0) return;
   trace.claim({.id = "clipped-keeps-its-direction",
                .claim = "and points the same way",
                .formula = "1 − cosine of the angle between gradients and clipped",
-               .value = std::abs(1.0 - attn::cosine(gradients, clipped.gradients)),
+               .value = std::abs(1.0 - cosine(gradients, clipped)),
                .limit = rounding(trace)});
 }
 
@@ -191,7 +357,7 @@ void run(Workbench& bench) {
              "depend on a single token. It costs steadiness in the single step and pays in generalisation. "
              "When the model is used it is off.",
              "dropped = weights · mask / (1 − p)");
-  const auto dropout = trace.within("dropout", [&] { return show_dropout_masks(bench); });
+  const auto dropout = trace.within("dropout", [&] { return show_dropout(bench); });
   explain_initialisation(trace);
   const auto xavier = trace.within("initialisation", [&] { return show_initialisations(bench); });
   explain_schedule(trace);
@@ -200,18 +366,17 @@ void run(Workbench& bench) {
   const auto [gradients, clipped] = trace.within("clipping", [&] { return show_clipping(bench); });
   advise(trace);
 
-  claim_dropout(trace, dropout, options);
-  claim_initialisation(trace, xavier);
+  claim_dropout(bench, dropout);
+  claim_initialisation(bench, xavier);
   claim_schedule(trace, schedule, options);
   claim_clipping(trace, gradients, clipped, *options.max_norm);
 }
 
-/// Masks are counted although one is held at a time: this bounds the time, too.
-double element_count(const Plan& plan) {
-  const auto d = static_cast<double>(*plan.options.d_model),
-             layers = static_cast<double>(*plan.options.layers);
-  return static_cast<double>(*plan.options.samples) * static_cast<double>(dropout_keys) +
-         4.0 * static_cast<double>(vectors) * d + (layers + 4.0) * d * d + 30.0 * layers;
+std::vector<Input> inputs(const Options&) {
+  return {{"dropout/scores", {"key="}},
+          {"dropout/mask", {"key="}, Draw::page},
+          {"schedule/step", {"step="}, Draw::page},
+          {"clipping/gradients", {"layer", "feature="}}};
 }
 
 }  // namespace
@@ -230,7 +395,7 @@ const Lesson training = {
     .defaults =
         {.d_model = 64, .samples = 4096, .dropout = 0.1, .layers = 6, .warmup = 4000, .max_norm = 1.0},
     .examples = {"training --d-model 128 --layers 12 --warmup 1000", "training --dropout 0.5 --max-norm 10"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

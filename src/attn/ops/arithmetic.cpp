@@ -10,12 +10,11 @@ namespace attn {
 
 namespace {
 
-/// f of each element, computed in float64 and rounded once to T.
-template <class Source, std::size_t N, class Function>
-Tensor<N> map(const Array<Source, N>& x, Function f) {
+/// f of each element.
+template <std::size_t N, class Function>
+Tensor<N> map(const Tensor<N>& x, Function f) {
   Tensor<N> result(x.shape());
-  std::transform(x.begin(), x.end(), result.begin(),
-                 [&](Source element) { return static_cast<double>(f(static_cast<double>(element))); });
+  std::transform(x.begin(), x.end(), result.begin(), f);
   return result;
 }
 
@@ -27,6 +26,13 @@ Tensor<N> add(const Tensor<N>& x, const Tensor<N>& y) {
   Tensor<N> sum(x.shape());
   std::transform(x.begin(), x.end(), y.begin(), sum.begin(), std::plus());
   return sum;
+}
+
+Tensor<3> multiply(const Tensor<3>& x, const Tensor<3>& y) {
+  if (x.shape() != y.shape()) throw shape_mismatch("multiply", "x", x, "y", y, "the shapes must be equal");
+  Tensor<3> product(x.shape());
+  std::transform(x.begin(), x.end(), y.begin(), product.begin(), std::multiplies());
+  return product;
 }
 
 template <std::size_t N>
@@ -44,6 +50,24 @@ Tensor<N> tanh(const Tensor<N>& x) {
   return map(x, [](double element) { return std::tanh(element); });
 }
 
+template <std::size_t N>
+Tensor<N> exp(const Tensor<N>& x) {
+  return map(x, [](double element) { return std::exp(element); });
+}
+
+template <std::size_t N>
+Tensor<N> log(const Tensor<N>& x) {
+  return map(x, [](double element) { return std::log(element); });
+}
+
+Tensor<3> sigmoid(const Tensor<3>& x) {
+  return map(x, [](double element) { return 1.0 / (1.0 + std::exp(-element)); });
+}
+
+template Tensor<1> exp(const Tensor<1>&);
+template Tensor<2> exp(const Tensor<2>&);
+template Tensor<1> log(const Tensor<1>&);
+template Tensor<2> log(const Tensor<2>&);
 template Tensor<1> add(const Tensor<1>&, const Tensor<1>&);
 template Tensor<1> divide(const Tensor<1>&, double);
 template Tensor<1> shift(const Tensor<1>&, double);

@@ -10,6 +10,9 @@ namespace attn {
 template <std::size_t N>
 Tensor<N> add(const Tensor<N>& x, const Tensor<N>& y);
 
+/// x ∘ y, element by element, for tensors of one shape; throws std::invalid_argument otherwise. Rank 3.
+Tensor<3> multiply(const Tensor<3>& x, const Tensor<3>& y);
+
 /// x / divisor.
 template <std::size_t N>
 Tensor<N> divide(const Tensor<N>& x, double divisor);
@@ -20,5 +23,14 @@ Tensor<N> shift(const Tensor<N>& x, double amount);
 
 template <std::size_t N>
 Tensor<N> tanh(const Tensor<N>& x);
+
+/// eˣ and ln x; ranks 1 and 2.
+template <std::size_t N>
+Tensor<N> exp(const Tensor<N>& x);
+template <std::size_t N>
+Tensor<N> log(const Tensor<N>& x);
+
+/// σ(x) = 1 / (1 + e⁻ˣ). Rank 3.
+Tensor<3> sigmoid(const Tensor<3>& x);
 
 }  // namespace attn

@@ -32,14 +32,16 @@ Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p) {
     throw shape_mismatch("dropout", "weights", weights, "mask", mask, "the shapes must be equal");
   Tensor<N> dropped(weights.shape());
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double kept = static_cast<double>(weights.data()[i]) * static_cast<double>(mask.data()[i]);
-    dropped.data()[i] = static_cast<double>(kept / (1.0 - p));
+    const double kept = weights.data()[i] * static_cast<double>(mask.data()[i]);
+    dropped.data()[i] = kept / (1.0 - p);
   }
   return dropped;
 }
 
+template Integers<1> dropout_mask(Random&, double, const std::array<std::size_t, 1>&);
 template Integers<3> dropout_mask(Random&, double, const std::array<std::size_t, 3>&);
 template Integers<4> dropout_mask(Random&, double, const std::array<std::size_t, 4>&);
+template Tensor<1> dropout(const Tensor<1>&, const Integers<1>&, double);
 template Tensor<3> dropout(const Tensor<3>&, const Integers<3>&, double);
 template Tensor<4> dropout(const Tensor<4>&, const Integers<4>&, double);
 

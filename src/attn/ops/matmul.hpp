@@ -16,6 +16,10 @@ namespace attn {
 template <std::size_t N>
 Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b);
 
+/// a b, [m×k] · [k×n] → [m×n], summed in order whatever the size: slower for large ones, and the same to the
+/// last digit on every machine. Throws std::invalid_argument as `matmul` does.
+Tensor<2> matmul_in_order(const Tensor<2>& a, const Tensor<2>& b);
+
 /// x W: the last axis of x [batch…×n×d_in] times weight [d_in×d_out]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
 template <std::size_t N>

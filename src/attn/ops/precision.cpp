@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "attn/ops/shape_mismatch.hpp"
-
 namespace attn {
 
 namespace {
@@ -18,8 +16,7 @@ struct Format {
 };
 
 const Format& format_of(Dtype dtype) {
-  static constexpr Format formats[] = {
-      {53, 1023, -1074}, {24, 127, -149}, {11, 15, -24}, {8, 127, -133}};
+  static constexpr Format formats[] = {{53, 1023, -1074}, {24, 127, -149}, {11, 15, -24}, {8, 127, -133}};
   return formats[static_cast<int>(dtype)];
 }
 
@@ -28,15 +25,19 @@ const Format& format_of(Dtype dtype) {
 template <std::size_t N>
 Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) {
   Tensor<N> rounded(x.shape());
-  std::transform(x.begin(), x.end(), rounded.begin(), [dtype](double element) {
-    return round_to(dtype, element);
-  });
+  std::transform(x.begin(), x.end(), rounded.begin(),
+                 [dtype](double element) { return round_to(dtype, element); });
   return rounded;
 }
 
 double largest_number(Dtype dtype) {
   const auto& format = format_of(dtype);
   return std::ldexp(2.0 - std::ldexp(1.0, 1 - format.digits), format.largest_exponent);
+}
+
+double largest_rounding_error(Dtype dtype, double x) {
+  const auto& format = format_of(dtype);
+  return std::max(std::ldexp(std::abs(x), -format.digits), std::ldexp(0.5, format.smallest_exponent));
 }
 
 /// Rounding goes to infinity from half a step above the largest number on: 2^(e+1) (1 − 2^−(digits+1)), e the
@@ -54,20 +55,6 @@ double exp_vanishes_below(Dtype dtype) {
 template <std::size_t N>
 std::int64_t count_non_finite(const Tensor<N>& x) {
   return std::count_if(x.begin(), x.end(), [](double element) { return !std::isfinite(element); });
-}
-
-std::int64_t count_unforeseen(const Tensor<2>& scores, const Tensor<2>& exponentials,
-                              Dtype dtype) {
-  if (scores.shape() != exponentials.shape())
-    throw shape_mismatch("count_unforeseen", "scores", scores, "exponentials", exponentials,
-                         "the shapes must be equal");
-  const double threshold = exp_overflows_above(dtype);
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const bool is_foreseen = static_cast<double>(scores.data()[i]) > threshold;
-    if (is_foreseen != std::isinf(exponentials.data()[i])) ++count;
-  }
-  return count;
 }
 
 template Tensor<1> round_to(Dtype, const Tensor<1>&);

@@ -13,6 +13,9 @@ Tensor<N> round_to(Dtype dtype, const Tensor<N>& x);
 /// The largest finite number of the format.
 double largest_number(Dtype dtype);
 
+/// How far a number as large as x may be from the number of the format that it is rounded to.
+double largest_rounding_error(Dtype dtype, double x);
+
 /// For a larger x, exp(x) rounds to infinity: about 709.78 in float64, 88.72 in float32, 11.09 in float16.
 double exp_overflows_above(Dtype dtype);
 
@@ -22,10 +25,5 @@ double exp_vanishes_below(Dtype dtype);
 /// How many elements are infinite or NaN. Ranks 1 and 2.
 template <std::size_t N>
 std::int64_t count_non_finite(const Tensor<N>& x);
-
-/// How many elements of `exponentials` are finite although the score beside them is above the format's
-/// threshold, or infinite although it is not. Throws std::invalid_argument where the shapes differ.
-std::int64_t count_unforeseen(const Tensor<2>& scores, const Tensor<2>& exponentials,
-                              Dtype dtype);
 
 }  // namespace attn

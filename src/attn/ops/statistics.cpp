@@ -17,7 +17,7 @@ double count_of(const Tensor<1>& x, const char* op) {
 double mean(const Tensor<1>& x) {
   const double count = count_of(x, "mean");
   double sum = 0.0;
-  for (const double value : x) sum += static_cast<double>(value);
+  for (const double value : x) sum += value;
   return sum / count;
 }
 
@@ -26,11 +26,10 @@ double variance(const Tensor<1>& x) {
   const double center = mean(x);
   double sum = 0.0;
   for (const double value : x) {
-    const double deviation = static_cast<double>(value) - center;
+    const double deviation = value - center;
     sum += deviation * deviation;
   }
   return sum / count;
 }
-
 
 }  // namespace attn

@@ -4,7 +4,7 @@
 
 namespace attn {
 
-/// Statistics of a sample, summed in order in float64. Instantiated for float and double. They throw
+/// Statistics of a sample, summed in order. They throw
 /// std::invalid_argument for an empty sample.
 
 /// (1/n) Σᵢ xᵢ, as `x.mean()` in NumPy.

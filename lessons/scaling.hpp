@@ -1,0 +1,28 @@
+#pragma once
+
+#include "attn/random/random.hpp"
+#include "attn/tensor.hpp"
+
+namespace lessons {
+
+/// The dot products [sample] of `samples` random queries with as many random keys, all numbers normal(0, 1):
+/// all queries are drawn before the first key.
+attn::Tensor<1> random_scores(attn::Random& random, std::size_t samples, std::size_t d_k);
+
+/// What softmax makes of scores [sample] that are cut into rows of `keys`, as if each row were one query's,
+/// after a division by `divisor`: [query×key]. A rest that fills no row is left out.
+attn::Tensor<2> weights_of(const attn::Tensor<1>& scores, std::size_t keys, double divisor);
+
+/// What chance alone does to the mean of `samples` such scores: √(Var(s) / samples), and Var(s) = d_k.
+double standard_error_of_mean(double d_k, double samples);
+
+/// The same for their variance: √(Var(s²) / samples). For a given q the score is normal with variance |q|²,
+/// so E[s⁴] = 3 E[|q|⁴] = 3 d_k² + 6 d_k, and Var(s²) = E[s⁴] − E[s²]² = 2 d_k² + 6 d_k.
+double standard_error_of_variance(double d_k, double samples);
+
+/// How often chance throws that variance beyond four standard errors: as often as a normal distribution, 1 in
+/// 15787, and more often the heavier the tails of s² are. It is the Edgeworth expansion to the order
+/// 1 / samples (Cramér 1946, "Mathematical Methods of Statistics", section 17.7), for 1024 samples or more.
+double chance_beyond_four_errors(double d_k, double samples);
+
+}  // namespace lessons

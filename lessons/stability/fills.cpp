@@ -1,0 +1,87 @@
+/// What the numbers that programs write for −∞ do as masks in half precision.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "lessons/stability.hpp"
+
+namespace lessons {
+
+namespace {
+
+using attn::Dtype;
+
+constexpr double lowest_half = -65504.0;
+
+/// Both rows hold the scores of one query; where the mask is false `hide(score)` stands instead.
+template <class Hide>
+Tensor<2> masked(const Tensor<1>& scores, const Mask<2>& mask, Hide hide) {
+  Tensor<2> result(mask.shape());
+  for (std::size_t i = 0; i < mask.shape(0); ++i)
+    for (std::size_t j = 0; j < mask.shape(1); ++j) result(i, j) = mask(i, j) ? scores(j) : hide(scores(j));
+  return result;
+}
+
+/// Shows `group/masked` and `group/weights`, and returns the weights.
+Tensor<2> show_fill(Workbench& bench, const std::string& group, attn::About about, const Tensor<2>& filled,
+                    const std::string& weights_note) {
+  about.id = "masked";
+  about.from = {"scores", "mask"};
+  about.axes = {"query", "key"};
+  return bench.trace.within(group, [&] {
+    const auto masked_scores = bench.trace.step(about, filled);
+    auto mute = bench.mute();
+    return bench.trace.step({.id = "weights",
+                             .title = "The weights",
+                             .formula = fmt::format("softmax({}/masked), stable form", group),
+                             .from = {"masked"},
+                             .axes = {"query", "key"},
+                             .note = weights_note,
+                             .distribution = true},
+                            stable_softmax(mute, masked_scores, Dtype::float16).weights);
+  });
+}
+
+}  // namespace
+
+Fills show_fills(Workbench& bench, const Tensor<1>& scores) {
+  const auto n = scores.size();
+  Mask<2> mask = xt::zeros<bool>({std::size_t{2}, n});
+  std::fill_n(mask.begin(), n - 1, true);
+  bench.trace.label("query", {{{"last hidden", "all hidden"}}});
+  mask = bench.trace.step({.id = "mask",
+                           .title = "Two queries: one may not see the last token, the other sees nothing",
+                           .formula = "all keys but the last; no key",
+                           .axes = {"query", "key"}},
+                          mask);
+  Fills shown;
+  shown.scores = scores;
+  shown.weights_1e9 =
+      show_fill(bench, "fill=-1e9",
+                {.title = "−10⁹, as most tutorials write it, is −inf",
+                 .formula = "scores where mask, −10⁹ elsewhere, rounded"},
+                masked(scores, mask, [](double) { return attn::round_to(Dtype::float16, -1e9); }),
+                "Right where a key is left to see. Where none is, −inf − (−inf) is nan: the very thing "
+                "against which −10⁹ was chosen.");
+  shown.weights_65504 = show_fill(
+      bench, "fill=-65504",
+      {.title = "−65504, the lowest half", .formula = "scores where mask, −65504 elsewhere"},
+      masked(scores, mask, [](double) { return lowest_half; }),
+      "No nan. But a query that may see nothing now gives equal shares to all that it must not see.");
+  shown.weights_added = show_fill(
+      bench, "added",
+      {.title = "−65504, added by a causal mask and again by a padding mask",
+       .formula = "scores where mask, scores − 65504 − 65504 elsewhere"},
+      masked(scores, mask,
+             [](double score) {
+               const double once = attn::round_to(Dtype::float16, score + lowest_half);
+               return attn::round_to(Dtype::float16, once + lowest_half);
+             }),
+      "Masks that are added overflow when two meet, and the nan is back. Combine masks as booleans, fill "
+      "once, and guard the row that sees nothing, as this lab's softmax does: its weights are 0.");
+  return shown;
+}
+
+}  // namespace lessons

@@ -1,0 +1,91 @@
+/// One row of scores at five temperatures: from all attention on one key to equal shares.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
+#include "lessons/patterns.hpp"
+#include "lessons/stability.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr std::array temperatures = {0.01, 0.1, 1.0, 10.0, 100.0};
+
+/// softmax(scores / T) for each T: [temperature×key].
+Tensor<2> weights_at_temperatures(const Tensor<1>& scores) {
+  auto all = Tensor<2>::from_shape({temperatures.size(), scores.size()});
+  for (std::size_t i = 0; i < temperatures.size(); ++i) {
+    const auto weights = attn::softmax(attn::divide(scores, temperatures[i]));
+    std::copy(weights.begin(), weights.end(), &all(i, 0));
+  }
+  return all;
+}
+
+/// measure(row, T) of the weights at each T: [temperature].
+template <class Measure>
+Tensor<1> at_each_temperature(const Tensor<2>& weights, Measure measure) {
+  auto values = Tensor<1>::from_shape({temperatures.size()});
+  for (std::size_t i = 0; i < temperatures.size(); ++i)
+    values(i) = measure(attn::rows(weights, i, i + 1), temperatures[i]);
+  return values;
+}
+
+/// "T = 0.01  over-sparse": what the limits of the lesson patterns make of each temperature.
+std::string verdicts(const Tensor<1>& entropy, std::size_t keys) {
+  const double largest = std::log(static_cast<double>(keys));
+  std::string lines;
+  for (std::size_t i = 0; i < temperatures.size(); ++i)
+    lines += fmt::format("{}T = {:<7g}{}", i == 0 ? "" : "\n", temperatures[i],
+                         name_of(spread_of(entropy(i), largest)));
+  return lines;
+}
+
+}  // namespace
+
+Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
+  std::vector<std::string> names;
+  for (const double temperature : temperatures) names.push_back(fmt::format("{:g}", temperature));
+  bench.trace.label("temperature", {{names}});
+  const auto weights = bench.trace.step({.id = "temperature/weights",
+                                         .title = "One row of scores at five temperatures",
+                                         .formula = "softmax(scores / T), scores of size 1",
+                                         .from = {"scores"},
+                                         .axes = {"temperature", "key"},
+                                         .distribution = true},
+                                        weights_at_temperatures(scores));
+  const auto entropy = bench.trace.step(
+      {.id = "temperature/entropy",
+       .title = "From one key to all of them",
+       .formula = "−Σⱼ wⱼ ln wⱼ",
+       .from = {"temperature/weights"},
+       .axes = {"temperature"},
+       .note = fmt::format("From 0, everything on one key, to ln {} = {:.4f}, equal shares.", scores.size(),
+                           std::log(static_cast<double>(scores.size())))},
+      at_each_temperature(weights, [](const Tensor<2>& row, double) { return attn::mean_entropy(row); }));
+  bench.trace.step({.id = "temperature/jacobian",
+                    .title = "How much gradient gets through to the scores",
+                    .formula = "‖diag(w) − w wᵀ‖ / T",
+                    .from = {"temperature/weights"},
+                    .axes = {"temperature"},
+                    .note = "Little at either end: at a low temperature softmax itself is flat, at a high "
+                            "one the division by T makes the gradient small."},
+                   at_each_temperature(weights, [](const Tensor<2>& row, double T) {
+                     return attn::mean_jacobian_norm(row) / T;
+                   }));
+  bench.trace.note(
+      "temperature-verdict", "Collapsed, selective, over-sparse",
+      "What the lesson patterns, with its limits, says of each row:", verdicts(entropy, scores.size()));
+  return entropy;
+}
+
+}  // namespace lessons

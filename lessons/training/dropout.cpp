@@ -1,0 +1,145 @@
+/// Dropout of attention weights over many masks. Source: Srivastava et al. 2014, "Dropout: A Simple Way to
+/// Prevent Neural Networks from Overfitting".
+
+#include "attn/ops/dropout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
+#include "attn/ops/softmax.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/training.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// Fewer drops, or fewer weights that are kept, make no normal distribution.
+constexpr double fewest_drops = 100.0;
+
+/// weights² · p / (1 − p).
+Tensor<1> variance_of_dropped(const Tensor<1>& weights, double p) {
+  Tensor<1> variance(weights.shape());
+  std::transform(weights.begin(), weights.end(), variance.begin(),
+                 [p](double weight) { return weight * weight * (p / (1.0 - p)); });
+  return variance;
+}
+
+}  // namespace
+
+/// Mean and variance are updated mask by mask (Welford 1962), so that a weight that is never dropped keeps
+/// its value exactly and has variance 0.
+DropoutMoments dropout_moments(attn::Random& random, const Tensor<1>& weights, double p,
+                               std::size_t samples) {
+  if (samples == 0) throw std::invalid_argument("[dropout_moments] samples is 0: it must be at least 1");
+  Tensor<1> mean = xt::zeros<double>(weights.shape()), sum_of_squares = mean;
+  Integers<1> first_mask;
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    const auto mask = attn::dropout_mask<1>(random, p, weights.shape());
+    const auto dropped = attn::dropout(weights, mask, p);
+    if (sample == 0) first_mask = mask;
+    for (std::size_t j = 0; j < mean.size(); ++j) {
+      const double deviation = dropped(j) - mean(j);
+      mean(j) += deviation / static_cast<double>(sample + 1);
+      sum_of_squares(j) += deviation * (dropped(j) - mean(j));
+    }
+  }
+  for (double& sum : sum_of_squares) sum /= static_cast<double>(samples);
+  return {first_mask, mean, sum_of_squares};
+}
+
+double error_of_mean(const Tensor<1>& mean, const Tensor<1>& weights, double p, double samples,
+                     attn::Dtype dtype) {
+  double largest = 0.0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    const double rounding_error = 2.0 * attn::largest_rounding_error(dtype, weights(j));
+    const double error = attn::maximum({0.0, std::abs(mean(j) - weights(j)) - rounding_error});
+    const double standard_error = weights(j) * std::sqrt(p / (1.0 - p) / samples);
+    largest = attn::maximum({largest, error == 0.0 ? 0.0 : error / standard_error});
+  }
+  return largest;
+}
+
+ShownDropout show_dropout(Workbench& bench) {
+  const double p = bench.options.dropout;
+  const auto samples = *bench.options.samples;
+  auto& trace = bench.trace;
+  const auto scores = bench.normal({.id = "scores", .title = "Scores of one query", .axes = {"key"}},
+                                   std::array{dropout_keys});
+  const auto weights = trace.step({.id = "weights",
+                                   .title = "Its attention",
+                                   .formula = "softmax(dropout/scores)",
+                                   .from = {"scores"},
+                                   .axes = {"key"},
+                                   .distribution = true},
+                                  attn::softmax(scores));
+  const auto moments = dropout_moments(bench.random, weights, p, samples);
+  trace.settled_input({.id = "mask",
+                       .title = fmt::format("The first of {} masks", samples),
+                       .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
+                       .axes = {"key"}},
+                      moments.first_mask);
+  trace.step({.id = "dropped",
+              .title = "What it leaves",
+              .formula = fmt::format("weights · mask / (1 − p) = weights · mask / {:g}", 1.0 - p),
+              .from = {"weights", "mask"},
+              .axes = {"key"},
+              .note = p == 0.0 ? "With p = 0 nothing is dropped."
+                               : "What is left grows by 1 / (1 − p). The row need not sum to 1 any more."},
+             attn::dropout(weights, moments.first_mask, p));
+  const auto mean =
+      trace.step({.id = "mean",
+                  .title = "The mean over all masks: the weights again",
+                  .formula = fmt::format("mean of dropped over {} masks", samples),
+                  .from = {"weights"},
+                  .axes = {"key"},
+                  .note = "This is why the division is there: used without dropout later on, the model meets "
+                          "what it met on average in training."},
+                 moments.mean);
+  trace.step({.id = "variance",
+              .title = "The variance over all masks",
+              .formula = fmt::format("variance of dropped over {} masks", samples),
+              .from = {"weights"},
+              .axes = {"key"},
+              .note = "Tutorials say that dropout reduces the variance of attention weights. It is the other "
+                      "way round: without dropout there is none."},
+             moments.variance);
+  trace.step({.id = "variance_theory",
+              .title = "What it should be",
+              .formula = fmt::format("weights² · p / (1 − p) = weights² · {:.3g}", p / (1.0 - p)),
+              .from = {"weights"},
+              .axes = {"key"}},
+             variance_of_dropped(weights, p));
+  return {weights, mean};
+}
+
+void claim_dropout(Workbench& bench, const ShownDropout& shown) {
+  auto& trace = bench.trace;
+  const auto& options = bench.options;
+  const double p = options.dropout;
+  const auto samples = static_cast<double>(*options.samples);
+  if (p == 0.0)
+    trace.claim({.id = "dropout-keeps-the-mean",
+                 .claim = "without dropout every weight stays what it is",
+                 .formula = "max |mean − weights|",
+                 .value = attn::max_abs_difference(shown.mean, shown.weights),
+                 .limit = rounding(trace)});
+  else if (samples * std::min(p, 1.0 - p) >= fewest_drops)
+    trace.claim({.id = "dropout-keeps-the-mean",
+                 .claim = "dropout keeps the expected value of each weight, within 5 standard errors",
+                 .formula = "max |mean − weights| / (weights · √(p / (1 − p) / samples))",
+                 .value = error_of_mean(shown.mean, shown.weights, p, samples, trace.dtype()),
+                 .limit = attn::at_most(standard_errors)});
+  else
+    trace.note("too-few-masks", "Too few masks",
+               "Too few weights are dropped or kept to say how far chance may throw the mean. Nothing is "
+               "claimed about it.");
+}
+
+}  // namespace lessons
