@@ -7,13 +7,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "attn/ops/mask.hpp"
 #include "attn/ops/steps.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/claims.hpp"
-#include "lessons/seq2seq/steps.hpp"
-#include "lessons/seq2seq/weights.hpp"
-#include "lessons/seq2seq/writing.hpp"
+#include "lessons/seq2seq/decoder.hpp"
 
 namespace lessons {
 
@@ -127,18 +128,46 @@ std::string about_start(const Workbench& bench) {
              : "<s> begins every sentence. It has no vector in the file, and here it is zeros.";
 }
 
-/// X_target is an input, or in greedy decoding what the decoder wrote itself.
-Tensor<3> show_target(Workbench& bench, const TokenBatch& reads) {
+attn::About about_target(const Workbench& bench) {
   attn::About about = {.id = "X_target",
                        .title = "What the decoder reads: <s> and the target",
                        .axes = {"target", "d_model"},
                        .note = about_start(bench)};
-  bench.label({"target"}, reads);
-  if (bench.plan.target.size() > 0) return bench.embed(about, reads);
+  if (bench.plan.target.size() > 0) return about;
   about.title = "What the decoder reads: <s> and its own words";
   about.formula = "[<s>; the words written but for the last]";
   about.from = {"X_source"};
-  return bench.trace.step(about, bench.known_vectors_of(reads));
+  return about;
+}
+
+/// The same sentences with <s> in front, as the decoder reads them.
+TokenBatch after_start(TokenBatch batch) {
+  for (auto& sentence : batch.tokens) sentence.insert(sentence.begin(), std::string(attn::start_token));
+  return batch;
+}
+
+/// Sentences without a word yet.
+TokenBatch nothing_read(std::size_t count) {
+  return {std::vector<std::vector<std::string>>(count)};
+}
+
+/// The distinct words of the batch and then </s>.
+std::vector<std::string> vocabulary_of(const TokenBatch& batch) {
+  std::vector<std::string> vocabulary;
+  for (const auto& sentence : batch.tokens)
+    for (const auto& token : sentence)
+      if (std::find(vocabulary.begin(), vocabulary.end(), token) == vocabulary.end())
+        vocabulary.push_back(token);
+  vocabulary.emplace_back(attn::end_token);
+  return vocabulary;
+}
+
+/// The vector of each word that may be written, and zeros for </s>, which is never read.
+Tensor<2> vectors_of(Workbench& bench, const std::vector<std::string>& vocabulary) {
+  const auto known = bench.known_vectors_of({{std::vector(vocabulary.begin(), vocabulary.end() - 1)}});
+  Tensor<2> vectors = xt::zeros<double>({vocabulary.size(), bench.d_model()});
+  std::copy(known.begin(), known.end(), vectors.begin());
+  return vectors;
 }
 
 void show_mask(Workbench& bench, const TokenBatch& writes) {
@@ -153,8 +182,9 @@ void show_mask(Workbench& bench, const TokenBatch& writes) {
                             attn::padding_mask(source.lengths(), writes.length(), source.length()));
 }
 
-void show_bottleneck(Workbench& bench, const attn::RecurrentEncoder& encoder,
-                     const std::vector<std::size_t>& lengths, std::size_t target_length) {
+/// Returns how much of each word is left: `bottleneck/kept`.
+Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::vector<std::size_t>& lengths,
+                          std::size_t target_length) {
   auto& trace = bench.trace;
   trace.note(
       "bottleneck", "Beside it: the bottleneck",
@@ -168,11 +198,11 @@ void show_bottleneck(Workbench& bench, const attn::RecurrentEncoder& encoder,
               .from = {"decoder/s_0"},
               .axes = {"target", "hidden"},
               .note = "One row, whatever word is to be written. Compare it with decoder/context."},
-             attn::stack_steps(std::vector(target_length, encoder.last.h)));
-  auto kept = attn::kept_to_the_end(encoder.forward, lengths);
+             attn::stack_steps(std::vector(target_length, encoder.s_0)));
+  auto kept = kept_to_the_end(encoder.forward.f, lengths, Direction::forward);
   if (encoder.reverse)
-    kept = attn::join(kept, attn::kept_to_the_end(*encoder.reverse, lengths, attn::Direction::reverse));
-  trace.step(
+    kept = attn::join(kept, kept_to_the_end(encoder.reverse->f, lengths, Direction::reverse));
+  return trace.step(
       {.id = "bottleneck/kept",
        .title = "How much of each word is left in the last memory",
        .formula = encoder.reverse
@@ -187,61 +217,121 @@ void show_bottleneck(Workbench& bench, const attn::RecurrentEncoder& encoder,
       kept);
 }
 
-void run(Workbench& bench) {
-  const auto& source = bench.plan.source;
-  const bool has_target = bench.plan.target.size() > 0;
-  auto& trace = bench.trace;
-  auto writing = writing_of(bench.plan);
-  bench.label({"source"}, source);
-  trace.label("vocabulary", {{writing.vocabulary}});
-  explain(bench);
-
-  Seq2SeqRun shown{.lengths = source.lengths()};
-  bench.show_lengths(source);
-  bench.draw_vectors(source);
-  bench.draw_vectors(writing.reads);
-  shown.X_source = bench.embed(
-      {.id = "X_source", .title = "The source as vectors", .axes = {"source", "d_model"}}, source);
-  if (has_target) shown.X_target = show_target(bench, writing.reads);
-  const auto weights = draw_seq2seq_weights(bench, writing.vocabulary.size());
-
-  shown.encoder = attn::recurrent_encoder(shown.X_source, weights.encoder, shown.lengths);
-  const auto prepared = attn::prepare_source(shown.encoder.states, shown.lengths, weights.decoder.attention);
-  const auto& initial = shown.encoder.last;
-  if (!has_target) write_greedily(bench, writing, initial, prepared, weights.decoder);
-
-  show_mask(bench, writing.writes);
-  show_encoder(bench, shown.encoder);
-  show_initial_state(bench, initial);
-  if (has_target) {
-    explain_teacher_forcing(trace, writing.writes);
-  } else {
-    explain_greedy_decoding(trace, writing.writes);
-    shown.X_target = show_target(bench, writing.reads);
-  }
-  bench.label({"target"}, writing.writes);
-  shown.decoder = attn::recurrent_decoder(shown.X_target, initial, prepared, weights.decoder);
-  shown.probabilities = show_decoder(bench, shown.decoder);
-  show_bottleneck(bench, shown.encoder, shown.lengths, writing.writes.length());
-
-  claim_recurrence(bench, weights, shown);
-  if (source.is_padded()) claim_padding_changes_nothing(bench, weights, shown, writing);
-  if (!has_target) claim_greedy(bench, shown, writing);
+/// Teaches the decoder to write the target and then </s>.
+void teach(Workbench& bench, Seq2SeqRun& run, const TokenBatch& writes) {
+  explain_teacher_forcing(bench.trace, writes);
+  bench.label({"target"}, writes);
+  run.decoder = decode_taught(bench, run.X_target, run.encoder.initial(), run.source, run.weights.decoder);
 }
 
-double element_count(const Plan& plan) {
-  const auto& options = plan.options;
-  const double batch = static_cast<double>(plan.source.size()), n = static_cast<double>(plan.source.length());
-  const double m = 1.0 + (plan.target.size() > 0 ? static_cast<double>(plan.target.length()) : n);
-  const double directions = options.bidirectional ? 2.0 : 1.0;
-  const double d_model = static_cast<double>(*options.d_model), hidden = static_cast<double>(*options.hidden);
-  const double width = directions * hidden, heads = static_cast<double>(options.heads.value_or(1));
-  const double vocabulary = 1.0 + batch * (m - 1.0);
-  const double weights = directions * 4 * hidden * (d_model + hidden + 2) +
-                         4 * width * (d_model + 2 * width + 2) + 6 * width * width + 2 * width * vocabulary;
-  const double per_sample =
-      n * (d_model + 12 * width) + m * (d_model + 16 * width + 2 * vocabulary + 4 * heads * n);
-  return weights + batch * per_sample;
+/// Lets the decoder write by itself: to </s>, or one word more than the source has.
+void write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::string>& words) {
+  auto most_steps = run.lengths;
+  for (auto& steps : most_steps) ++steps;
+  const auto start = after_start(nothing_read(run.lengths.size()));
+  attn::Recurrence recurrence(bench.trace, "target");
+  run.written = decode_greedily(bench, recurrence, about_target(bench), bench.known_vectors_of(start),
+                                run.encoder.initial(), run.source, run.weights.decoder,
+                                {words, vectors_of(bench, words)}, most_steps);
+  TokenBatch reads, writes;
+  for (const auto& sentence : run.written) {
+    auto& tokens = writes.tokens.emplace_back();
+    for (const auto word : sentence) tokens.push_back(words[word]);
+    reads.tokens.emplace_back(tokens.begin(), tokens.end() - 1);
+  }
+  show_mask(bench, writes);
+  explain_greedy_decoding(bench.trace, writes);
+  bench.label({"target"}, after_start(reads));
+  recurrence.show({"X_target"});
+  run.X_target = recurrence.sequence<3>("X_target");
+  bench.label({"target"}, writes);
+  run.decoder = show_decoder(bench, recurrence);
+}
+
+void run(Workbench& bench) {
+  const auto& source = bench.plan.source;
+  const auto& target = bench.plan.target;
+  const bool has_target = target.size() > 0;
+  const auto vocabulary = vocabulary_of(has_target ? target : source);
+  const auto reads = after_start(has_target ? target : nothing_read(source.size()));
+  auto writes = target;
+  for (auto& sentence : writes.tokens) sentence.emplace_back(attn::end_token);
+  bench.label({"source"}, source);
+  bench.trace.label("vocabulary", {{vocabulary}});
+  explain(bench);
+
+  Seq2SeqRun run{.lengths = source.lengths()};
+  bench.show_lengths(source);
+  bench.draw_vectors(source);
+  bench.draw_vectors(reads);
+  run.X_source = bench.embed(
+      {.id = "X_source", .title = "The source as vectors", .axes = {"source", "d_model"}}, source);
+  bench.label({"target"}, reads);
+  if (has_target) run.X_target = bench.embed(about_target(bench), reads);
+  run.weights.encoder = draw_encoder(bench);
+  run.weights.decoder = draw_decoder(bench, vocabulary.size());
+  if (has_target) show_mask(bench, writes);
+
+  run.encoder = encode(bench, run.X_source, run.lengths, run.weights.encoder);
+  run.source = prepare_source(bench, run.encoder.states, run.lengths, run.weights.decoder.attention);
+  if (has_target)
+    teach(bench, run, writes);
+  else
+    write_greedily(bench, run, vocabulary);
+  run.kept = show_bottleneck(bench, run.encoder, run.lengths, run.X_target.shape(1));
+
+  claim_recurrence(bench, run);
+  if (source.is_padded()) claim_padding_changes_nothing(bench, run);
+  if (!has_target) claim_greedy(bench, run);
+}
+
+/// The weights and biases of an LSTM that reads vectors of length `from` into states of length `state`.
+std::vector<Input> lstm_input_list(const std::string& gates, const std::string& from,
+                                   const std::string& state) {
+  return {{"W_ih", {gates, from}, Draw::left_weight},
+          {"W_hh", {gates, state}, Draw::left_weight},
+          {"b_ih", {gates}, Draw::zeros},
+          {"b_hh", {gates}, Draw::zeros}};
+}
+
+std::vector<Input> attention_weight_list(const std::string& attention) {
+  const std::string state = "hidden=direction·hidden", two_states = "feature=2·direction·hidden";
+  if (attention == "bahdanau")
+    return {{"W_q", {state, "d_a"}, Draw::weight},
+            {"W_k", {state, "d_a"}, Draw::weight},
+            {"v_a", {"d_a"}, Draw::weight}};
+  if (attention == "multihead")
+    return {{"W_Q", {state, "head·d_k="}, Draw::weight},
+            {"W_K", {state, "head·d_k="}, Draw::weight},
+            {"W_V", {state, "head·d_v="}, Draw::weight},
+            {"W_O", {"head·d_v=", state}, Draw::weight},
+            {"W_c", {two_states, state}, Draw::weight}};
+  if (attention == "luong-general")
+    return {{"W_a", {state, "feature="}, Draw::weight}, {"W_c", {two_states, state}, Draw::weight}};
+  if (attention == "luong-concat")
+    return {{"W_a", {two_states, "d_a"}, Draw::weight},
+            {"v_a", {"d_a"}, Draw::weight},
+            {"W_c", {two_states, state}, Draw::weight}};
+  return {{"W_c", {two_states, state}, Draw::weight}};
+}
+
+std::vector<Input> inputs(const Options& options) {
+  const bool is_bahdanau = options.attention == "bahdanau";
+  std::vector<std::vector<Input>> lists = {
+      {{"X_source", {"source", "d_model"}, Draw::embedding}},
+      in_group("encoder", lstm_input_list("gate=4·hidden", "d_model", "hidden"))};
+  if (options.bidirectional)
+    lists.push_back(in_group("encoder/reverse", lstm_input_list("gate=4·hidden", "d_model", "hidden")));
+  lists.push_back(
+      in_group("decoder", lstm_input_list("gate=4·direction·hidden", is_bahdanau ? "feature=" : "d_model",
+                                          "hidden=direction·hidden")));
+  lists.push_back(in_group("attention", attention_weight_list(options.attention)));
+  lists.push_back(
+      {{"output/W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight}});
+  if (is_bahdanau) lists.push_back({{"output/b", {"vocabulary="}, Draw::zeros}});
+  lists.push_back({{"X_target", {"target=1+target", "d_model"}, Draw::embedding},
+                   {"mask", {"target=1+target", "source"}, Draw::page}});
+  return joined(lists);
 }
 
 }  // namespace
@@ -263,7 +353,7 @@ const Lesson seq2seq = {
     .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
     .examples = {"seq2seq --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
                  "seq2seq --source \"The cat sat\" --attention luong-general --bidirectional --hidden 3"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
 #include "lessons/claims.hpp"
 
@@ -13,24 +14,34 @@ namespace lessons {
 
 namespace {
 
-/// How large the sums before the gates may become, and the memory.
-double cell_magnitude(const attn::LstmWeights& weights, const Tensor<3>& x, const Tensor<3>& c) {
-  const auto d_in = static_cast<double>(weights.W_ih.shape(1)),
-             hidden = static_cast<double>(weights.hidden());
-  return d_in * attn::max_abs(weights.W_ih) * attn::max_abs(x) + hidden * attn::max_abs(weights.W_hh) +
-         attn::max_abs(c);
+template <std::size_t N>
+Tensor<N> absolute(Tensor<N> x) {
+  std::transform(x.begin(), x.end(), x.begin(), [](double element) { return std::abs(element); });
+  return x;
 }
 
-/// How large a number of x W may become where no number of x [d] is beyond ±1; 1 without W.
-double largest_projection(const std::optional<Tensor<2>>& W) {
-  return W ? static_cast<double>(W->shape(0)) * attn::max_abs(*W) : 1.0;
+/// How large the terms of a number of x W become together: Σ |x| |W|.
+template <std::size_t N>
+Tensor<N> term_sums(const Tensor<N>& x, const Tensor<2>& W) {
+  return attn::linear(absolute(x), absolute(W));
 }
 
-/// How large the terms of a score may become together.
-double score_magnitude(const attn::SourceAttentionWeights& weights, std::size_t width) {
-  const double q = largest_projection(weights.W_Q), k = largest_projection(weights.W_K);
-  if (weights.v_a) return static_cast<double>(weights.v_a->size()) * attn::max_abs(*weights.v_a) * (q + k);
-  return static_cast<double>(width) * q * k;
+/// How large the sums before the gates become, and the memory.
+double cell_magnitude(const attn::LstmWeights& weights, const Tensor<3>& x, const LstmState& states) {
+  return attn::max_abs(term_sums(x, attn::transpose(weights.W_ih))) +
+         attn::max_abs(term_sums(states.h, attn::transpose(weights.W_hh))) + attn::max_abs(states.c);
+}
+
+/// How large the terms of a score become together.
+double score_magnitude(const SourceAttentionWeights& weights, const Tensor<3>& queries,
+                       const Source& source) {
+  if (const auto& heads = weights.multihead)
+    return magnitude_of_scores(term_sums(queries, heads->W_Q), term_sums(source.states, heads->W_K), 1.0);
+  if (!weights.v_a)
+    return magnitude_of_scores(weights.W_a ? term_sums(queries, *weights.W_a) : queries, source.keys, 1.0);
+  const auto W_q = weights.W_q ? *weights.W_q : attn::rows(*weights.W_a, 0, weights.W_a->shape(0) / 2);
+  const double hidden = std::max(1.0, attn::max_abs(term_sums(queries, W_q)) + attn::max_abs(source.keys));
+  return attn::sum_of_products(absolute(*weights.v_a), Tensor<1>(weights.v_a->shape(), 1.0)) * hidden;
 }
 
 void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {
@@ -38,53 +49,90 @@ void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {
                      .claim = "each row of decoder/weights sums to 1, and so does each row of "
                               "decoder/probabilities",
                      .formula = "max |Σⱼ row − 1|",
-                     .value = attn::maximum({attn::row_sum_deviation(run.decoder.source.attention.weights),
-                                             attn::row_sum_deviation(run.probabilities)}),
+                     .value = attn::maximum({attn::row_sum_deviation(run.decoder.weights),
+                                             attn::row_sum_deviation(run.decoder.probabilities)}),
                      .limit = rounding(bench.trace)});
 }
 
 /// Asks for all steps at once, with the states as they are shown.
-void claim_state_that_asks(Workbench& bench, const attn::SourceAttentionWeights& weights,
-                           const Seq2SeqRun& run, bool attends_first) {
-  const auto& h = run.decoder.lstm.h;
-  const auto queries = attends_first ? attn::delay(run.encoder.last.h, h) : h;
-  const auto source = attn::prepare_source(run.encoder.states, run.lengths, weights);
-  const auto again = attn::attend_to_source(queries, source, weights);
+void claim_state_that_asks(Workbench& bench, const Seq2SeqRun& run) {
+  const auto& weights = run.weights.decoder;
+  const auto& h = run.decoder.states.h;
+  const auto queries = weights.attends_first() ? attn::delay(run.encoder.s_0, h) : h;
+  auto mute = bench.mute();
+  const auto again = attend_to_source(mute, queries, run.source, weights.attention);
   bench.trace.claim(
       {.id = "state-that-asks",
-       .claim = attends_first ? "the state before asks: the scores of step t are those of sₜ₋₁"
-                              : "the current state asks: the scores of step t are those of hₜ",
-       .formula = attends_first ? "max |score([s_0; decoder/h without its last row]) − decoder/scores|"
-                                : "max |score(decoder/h) − decoder/scores|",
-       .value = attn::max_abs_difference(again.attention.scores, run.decoder.source.attention.scores),
-       .limit = rounding(bench.trace, score_magnitude(weights, h.shape(2)))});
+       .claim = weights.attends_first() ? "the state before asks: the scores of step t are those of sₜ₋₁"
+                                        : "the current state asks: the scores of step t are those of hₜ",
+       .formula = weights.attends_first()
+                      ? "max |score([s_0; decoder/h without its last row]) − decoder/scores|"
+                      : "max |score(decoder/h) − decoder/scores|",
+       .value = attn::max_abs_difference(again.scores, run.decoder.scores),
+       .limit = rounding(bench.trace, score_magnitude(weights.attention, queries, run.source))});
 }
 
-void claim_what_the_cell_reads(Workbench& bench, const attn::RecurrentDecoderWeights& weights,
-                               const Seq2SeqRun& run) {
+/// What the cell makes of all inputs of a sequence side by side, each with the state before it as it stands
+/// in the sequence: the largest difference from the state and memory that follow there.
+double deviation_from_cell(Workbench& mute, const Tensor<3>& x, const LstmState& before,
+                           const LstmState& after, const attn::LstmWeights& weights, const LstmWords& words) {
+  const auto again = lstm_cell(mute, x, before, weights, words);
+  return attn::maximum(
+      {attn::max_abs_difference(again.h, after.h), attn::max_abs_difference(again.c, after.c)});
+}
+
+void claim_what_the_cell_reads(Workbench& bench, const Seq2SeqRun& run) {
+  const auto& weights = run.weights.decoder;
+  const auto& states = run.decoder.states;
   const bool feeds_context = weights.attends_first();
-  const auto x = feeds_context ? attn::join(run.X_target, run.decoder.source.context) : run.X_target;
-  const std::vector<std::size_t> every_step(x.shape(0), x.shape(1));
+  const auto x = feeds_context ? attn::join(run.X_target, run.decoder.context) : run.X_target;
+  const LstmState before = {attn::delay(run.encoder.s_0, states.h), attn::delay(run.encoder.c_0, states.c)};
+  auto mute = bench.mute();
   bench.trace.claim(
       {.id = "what-the-cell-reads",
        .claim = feeds_context ? "the context is fed in: each state is what the cell makes of [yₜ; contextₜ]"
                               : "the context is not fed in: each state is what the cell makes of yₜ alone",
        .formula = feeds_context ? "max |cell([yₜ; contextₜ], sₜ₋₁) − sₜ|" : "max |cell(yₜ, hₜ₋₁) − hₜ|",
-       .value = attn::deviation_from_cell(run.decoder.lstm, x, run.encoder.last, weights.lstm, every_step),
-       .limit = rounding(bench.trace, cell_magnitude(weights.lstm, x, run.decoder.lstm.c))});
+       .value = deviation_from_cell(mute, x, before, states, weights.lstm, decoder_words(bench)),
+       .limit = rounding(bench.trace, cell_magnitude(weights.lstm, x, states))});
 }
 
-void claim_cell_steps(Workbench& bench, const attn::RecurrentEncoderWeights& weights,
-                      const Seq2SeqRun& run) {
-  const auto initial = attn::zero_state(run.X_source.shape(0), weights.forward.hidden());
-  const auto& [forward, reverse, states, last] = run.encoder;
-  double deviation = attn::deviation_from_cell(forward, run.X_source, initial, weights.forward, run.lengths);
-  double magnitude = cell_magnitude(weights.forward, run.X_source, forward.c);
+/// A sentence of the batch [batch×n×d] by itself, without padding: [1×length×d].
+Tensor<3> real_rows(const Tensor<3>& X, std::size_t sample, std::size_t length) {
+  return attn::as_batch(attn::rows(attn::sample(X, sample), 0, length));
+}
+
+/// Each row of a sentence [1×n×d] as it is read before the next one, and zeros before the first that is read.
+Tensor<3> row_before(const Tensor<3>& x, Direction direction) {
+  const std::size_t n = x.shape(1);
+  if (direction == Direction::reverse) return attn::steps_of(attn::with_zero_rows(x, 1), 1, n + 1);
+  return attn::delay(xt::zeros<double>({x.shape(0), x.shape(2)}), x);
+}
+
+/// Checks each sentence of the batch alone.
+double deviation_from_cell(Workbench& mute, const Seq2SeqRun& run, const Lstm& lstm,
+                           const attn::LstmWeights& weights, Direction direction) {
+  double deviation = 0.0;
+  for (std::size_t b = 0; b < run.lengths.size(); ++b) {
+    const auto alone = [&](const Tensor<3>& x) { return real_rows(x, b, run.lengths[b]); };
+    const LstmState after = {alone(lstm.h), alone(lstm.c)};
+    const LstmState before = {row_before(after.h, direction), row_before(after.c, direction)};
+    deviation = attn::maximum({deviation, deviation_from_cell(mute, alone(run.X_source), before, after,
+                                                              weights, encoder_words(mute, direction))});
+  }
+  return deviation;
+}
+
+void claim_cell_steps(Workbench& bench, const Seq2SeqRun& run) {
+  const auto& [forward, reverse, states, s_0, c_0] = run.encoder;
+  const auto& weights = run.weights.encoder;
+  auto mute = bench.mute();
+  double deviation = deviation_from_cell(mute, run, forward, weights.forward, Direction::forward);
+  double magnitude = cell_magnitude(weights.forward, run.X_source, {forward.h, forward.c});
   if (reverse) {
-    deviation =
-        attn::maximum({deviation, attn::deviation_from_cell(*reverse, run.X_source, initial, *weights.reverse,
-                                                            run.lengths, attn::Direction::reverse)});
-    magnitude = std::max(magnitude, cell_magnitude(*weights.reverse, run.X_source, reverse->c));
+    deviation = attn::maximum(
+        {deviation, deviation_from_cell(mute, run, *reverse, *weights.reverse, Direction::reverse)});
+    magnitude = std::max(magnitude, cell_magnitude(*weights.reverse, run.X_source, {reverse->h, reverse->c}));
   }
   bench.trace.claim({.id = "equals-cell-by-cell",
                      .claim = "the encoder equals its cell, run word by word over each sentence alone",
@@ -93,74 +141,89 @@ void claim_cell_steps(Workbench& bench, const attn::RecurrentEncoderWeights& wei
                      .limit = rounding(bench.trace, magnitude)});
 }
 
+/// Σₜ over the rows of each sample: [batch×n×d] → [batch×d].
+Tensor<2> sum_of_rows(const Tensor<3>& x) {
+  Tensor<2> sum = xt::zeros<double>({x.shape(0), x.shape(2)});
+  for (std::size_t b = 0; b < x.shape(0); ++b)
+    for (std::size_t t = 0; t < x.shape(1); ++t)
+      for (std::size_t j = 0; j < x.shape(2); ++j) sum(b, j) += x(b, t, j);
+  return sum;
+}
+
 void claim_memory(Workbench& bench, const Seq2SeqRun& run) {
-  const auto& [forward, reverse, states, last] = run.encoder;
-  auto left = attn::sum_of_kept(forward, attn::kept_to_the_end(forward, run.lengths));
-  if (reverse)
-    left = attn::join(left, attn::sum_of_kept(*reverse, attn::kept_to_the_end(*reverse, run.lengths,
-                                                                              attn::Direction::reverse)));
+  const auto& [forward, reverse, states, s_0, c_0] = run.encoder;
+  auto written = attn::multiply(forward.i, forward.g);
+  if (reverse) written = attn::join(written, attn::multiply(reverse->i, reverse->g));
+  const auto left = sum_of_rows(attn::multiply(run.kept, written));
   bench.trace.claim({.id = "memory-is-what-is-left",
                      .claim = "the last memory is the sum of what is left of each word",
                      .formula = "max |Σₜ bottleneck/keptₜ ∘ iₜ ∘ gₜ − decoder/c_0|",
-                     .value = attn::max_abs_difference(left, last.c),
-                     .limit = rounding(bench.trace, static_cast<double>(forward.h.shape(1)))});
+                     .value = attn::max_abs_difference(left, c_0),
+                     .limit = rounding(bench.trace, static_cast<double>(states.shape(1)))});
 }
 
-/// A sentence of the batch [batch×n×d] by itself, without padding: [1×length×d].
-Tensor<3> real_rows(const Tensor<3>& X, std::size_t sample, std::size_t length) {
-  return attn::as_batch(attn::rows(attn::sample(X, sample), 0, length));
+/// How large the terms of a logit become together where no number of a state is beyond ±1.
+double read_out_magnitude(const DecoderWeights& weights, std::size_t width) {
+  const Tensor<2> state({std::size_t{1}, width}, 1.0);
+  auto context = state;
+  if (const auto& heads = weights.attention.multihead)
+    context = term_sums(term_sums(context, heads->W_V), heads->W_O);
+  if (!weights.W_c) return attn::max_abs(term_sums(attn::join(state, context), weights.W));
+  return attn::max_abs(term_sums(term_sums(attn::join(context, state), *weights.W_c), weights.W));
 }
 
 }  // namespace
 
-void claim_recurrence(Workbench& bench, const Seq2SeqWeights& weights, const Seq2SeqRun& run) {
+void claim_recurrence(Workbench& bench, const Seq2SeqRun& run) {
   claim_rows_sum_to_1(bench, run);
-  claim_state_that_asks(bench, weights.decoder.attention, run, weights.decoder.attends_first());
-  claim_what_the_cell_reads(bench, weights.decoder, run);
-  claim_cell_steps(bench, weights.encoder, run);
+  claim_state_that_asks(bench, run);
+  claim_what_the_cell_reads(bench, run);
+  claim_cell_steps(bench, run);
   claim_memory(bench, run);
 }
 
-void claim_padding_changes_nothing(Workbench& bench, const Seq2SeqWeights& weights,
-                                   const Seq2SeqRun& run, const Writing& writing) {
-  const auto& decoder = weights.decoder;
+void claim_padding_changes_nothing(Workbench& bench, const Seq2SeqRun& run) {
+  // A probability that is a thousandth off is another one, whatever the weights make of rounding.
+  constexpr double most = 1e-3;
+  const auto& [encoder_weights, decoder_weights] = run.weights;
+  const auto& target = bench.plan.target;
+  auto mute = bench.mute();
   double deviation = 0.0;
   for (std::size_t b = 0; b < run.lengths.size(); ++b) {
+    const auto steps = target.size() > 0 ? target.tokens[b].size() + 1 : run.written[b].size();
     const std::vector<std::size_t> length = {run.lengths[b]};
-    const auto source = real_rows(run.X_source, b, run.lengths[b]);
-    const auto target = real_rows(run.X_target, b, writing.reads.tokens[b].size());
-    const auto encoder = attn::recurrent_encoder(source, weights.encoder, length);
-    const auto alone = attn::recurrent_decoder(
-        target, encoder.last, attn::prepare_source(encoder.states, length, decoder.attention), decoder);
-    const auto rows = attn::rows(attn::sample(run.probabilities, b), 0, writing.reads.tokens[b].size());
-    deviation = attn::maximum(
-        {deviation, attn::max_abs_difference(attn::softmax(attn::sample(alone.logits, 0)), rows)});
+    const auto encoder = encode(mute, real_rows(run.X_source, b, length[0]), length, encoder_weights);
+    const auto source = prepare_source(mute, encoder.states, length, decoder_weights.attention);
+    const auto alone =
+        decode_taught(mute, real_rows(run.X_target, b, steps), encoder.initial(), source, decoder_weights);
+    deviation =
+        attn::maximum({deviation, attn::max_abs_difference(alone.probabilities,
+                                                           real_rows(run.decoder.probabilities, b, steps))});
   }
-  const double read_out = largest_projection(decoder.W_c) * largest_projection(decoder.attention.W_V) *
-                          largest_projection(decoder.attention.W_O) * largest_projection(decoder.W);
+  const double magnitude = read_out_magnitude(decoder_weights, run.encoder.states.shape(2));
   bench.trace.claim({.id = "padding-changes-nothing",
                      .claim = "padding changes nothing: each sentence alone gets the same probabilities",
                      .formula = "max |decoder/probabilities of the sentence alone − those in the batch|",
                      .value = deviation,
-                     .limit = rounding(bench.trace, read_out)});
+                     .limit = attn::at_most(std::min(rounding(bench.trace, magnitude).bound, most))});
 }
 
-void claim_greedy(Workbench& bench, const Seq2SeqRun& run, const Writing& writing) {
-  const auto& written = writing.words;
+void claim_greedy(Workbench& bench, const Seq2SeqRun& run) {
+  auto mute = bench.mute();
+  const auto again =
+      decode_taught(mute, run.X_target, run.encoder.initial(), run.source, run.weights.decoder).probabilities;
   double shortfall = 0.0;
-  for (std::size_t b = 0; b < written.size(); ++b) {
-    const auto probabilities = attn::sample(run.probabilities, b);
-    for (std::size_t t = 0; t < written[b].size(); ++t) {
-      const auto row = attn::rows(probabilities, t, t + 1);
-      shortfall = attn::maximum({shortfall, attn::max_abs(row) - static_cast<double>(row(0, written[b][t]))});
+  for (std::size_t b = 0; b < run.written.size(); ++b)
+    for (std::size_t t = 0; t < run.written[b].size(); ++t) {
+      const double* const row = &again(b, t, 0);
+      const double largest = *std::max_element(row, row + again.shape(2));
+      shortfall = attn::maximum({shortfall, largest - row[run.written[b][t]]});
     }
-  }
   bench.trace.claim({.id = "greedy-is-likeliest",
                      .claim = "with its own words as the target, each word it wrote is again the likeliest",
                      .formula = "max over rows of (largest probability − that of the word written)",
                      .value = shortfall,
                      .limit = attn::exactly(0.0)});
 }
-
 
 }  // namespace lessons

@@ -1,6 +1,7 @@
 #include "attn/ops/scoring.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -55,15 +56,14 @@ Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v) {
   for (std::size_t i = 0; i < scores.shape(0); ++i)
     for (std::size_t j = 0; j < scores.shape(1); ++j) {
       double sum = 0.0;
-      for (std::size_t c = 0; c < v.size(); ++c)
-        sum += static_cast<double>(hidden(i, j, c)) * static_cast<double>(v(c));
-      scores(i, j) = static_cast<double>(sum);
+      for (std::size_t c = 0; c < v.size(); ++c) sum += hidden(i, j, c) * v(c);
+      scores(i, j) = sum;
     }
   return scores;
 }
 
-AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys,
-                                  const Tensor<2>& W_q, const Tensor<2>& W_k, const Tensor<1>& v_a) {
+AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_q,
+                               const Tensor<2>& W_k, const Tensor<1>& v_a) {
   AdditiveScores additive;
   additive.projected_queries = matmul(queries, W_q);
   additive.projected_keys = matmul(keys, W_k);
@@ -72,14 +72,30 @@ AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys,
   return additive;
 }
 
+Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const Tensor<1>& v_a) {
+  const std::size_t d_a = v_a.size();
+  if (keys.shape(2) != queries.shape(2))
+    throw shape_mismatch("additive_scores", "queries", queries, "keys", keys, "the last axes must match");
+  if (queries.shape(2) != d_a)
+    throw shape_mismatch("additive_scores", "queries", queries, "v_a", v_a, "the last axes must match");
+  Tensor<3> scores({queries.shape(0), queries.shape(1), keys.shape(1)});
+  for (std::size_t b = 0; b < scores.shape(0); ++b)
+    for (std::size_t i = 0; i < scores.shape(1); ++i)
+      for (std::size_t j = 0; j < scores.shape(2); ++j) {
+        double sum = 0.0;
+        for (std::size_t c = 0; c < d_a; ++c) sum += v_a(c) * std::tanh(queries(b, i, c) + keys(b, j, c));
+        scores(b, i, j) = sum;
+      }
+  return scores;
+}
+
 ConcatScores concat_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_c,
-                              const Tensor<1>& v_a) {
+                           const Tensor<1>& v_a) {
   ConcatScores concat;
   concat.pairs = pairwise_concat(queries, keys);
   concat.hidden = tanh(linear(concat.pairs, W_c));
   concat.scores = dot_last_axis(concat.hidden, v_a);
   return concat;
 }
-
 
 }  // namespace attn

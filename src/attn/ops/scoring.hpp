@@ -33,8 +33,12 @@ struct AdditiveScores {
   Tensor<3> hidden;             ///< [query×key×d_a], after tanh
   Tensor<2> scores;             ///< [query×key]
 };
-AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys,
-                                  const Tensor<2>& W_q, const Tensor<2>& W_k, const Tensor<1>& v_a);
+AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_q,
+                               const Tensor<2>& W_k, const Tensor<1>& v_a);
+
+/// v · tanh(qᵢ + kⱼ) for projected queries [batch×query×d_a] and keys [batch×key×d_a], one pair after the
+/// other: nothing [query×key×d_a] is held. → [batch×query×key].
+Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const Tensor<1>& v_a);
 
 /// vᵀ tanh(W_cᵀ [qᵢ; kⱼ]) (Luong et al. 2015, "concat"); W_c is [2d×d_a].
 struct ConcatScores {
@@ -43,6 +47,6 @@ struct ConcatScores {
   Tensor<2> scores;  ///< [query×key]
 };
 ConcatScores concat_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_c,
-                              const Tensor<1>& v_a);
+                           const Tensor<1>& v_a);
 
 }  // namespace attn

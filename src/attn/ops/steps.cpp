@@ -10,8 +10,7 @@ namespace attn {
 namespace {
 
 /// Throws unless there is a step and all have one shape.
-template <std::size_t N>
-void require_equal_shapes(const std::vector<Tensor<N>>& steps) {
+void require_equal_shapes(const std::vector<Tensor<2>>& steps) {
   if (steps.empty()) throw std::invalid_argument("[stack_steps] there are no steps");
   for (const auto& step : steps)
     if (step.shape() != steps[0].shape())
@@ -30,6 +29,17 @@ Tensor<2> step_of(const Tensor<3>& x, std::size_t t) {
   return step;
 }
 
+Tensor<3> steps_of(const Tensor<3>& x, std::size_t begin, std::size_t end) {
+  const auto [batch, n, d] = x.shape();
+  if (begin > end || end > n)
+    throw std::invalid_argument("[steps_of] there are no steps " + std::to_string(begin) + " to " +
+                                std::to_string(end) + " among " + std::to_string(n));
+  auto steps = Tensor<3>::from_shape({batch, end - begin, d});
+  for (std::size_t b = 0; b < batch; ++b)
+    std::copy_n(x.data() + (b * n + begin) * d, (end - begin) * d, steps.data() + b * (end - begin) * d);
+  return steps;
+}
+
 Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps) {
   require_equal_shapes(steps);
   const auto [batch, d] = steps[0].shape();
@@ -37,17 +47,6 @@ Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps) {
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t t = 0; t < steps.size(); ++t)
       std::copy_n(steps[t].data() + b * d, d, sequence.data() + (b * steps.size() + t) * d);
-  return sequence;
-}
-
-Tensor<4> stack_steps(const std::vector<Tensor<4>>& steps) {
-  require_equal_shapes(steps);
-  const auto [batch, heads, rows, d] = steps[0].shape();
-  if (rows != 1) throw std::invalid_argument("[stack_steps] a step has several rows where one belongs");
-  auto sequence = Tensor<4>::from_shape({batch, heads, steps.size(), d});
-  for (std::size_t i = 0; i < batch * heads; ++i)
-    for (std::size_t t = 0; t < steps.size(); ++t)
-      std::copy_n(steps[t].data() + i * d, d, sequence.data() + (i * steps.size() + t) * d);
   return sequence;
 }
 

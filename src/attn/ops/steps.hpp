@@ -7,17 +7,16 @@
 namespace attn {
 
 /// Sequences [batch×n×d] taken apart into their steps [batch×d] and put together again, as recurrence needs
-/// it. Instantiated for float and double. All throw std::invalid_argument, with both shapes, where those do
-/// not match.
+/// it. All throw std::invalid_argument, with both shapes, where those do not match.
 
 /// Step t of a sequence: [batch×n×d] → [batch×d].
 Tensor<2> step_of(const Tensor<3>& x, std::size_t t);
 
+/// Steps begin, …, end − 1 of a sequence: [batch×n×d] → [batch×(end−begin)×d].
+Tensor<3> steps_of(const Tensor<3>& x, std::size_t begin, std::size_t end);
+
 /// Steps side by side, the way back: n times [batch×d] → [batch×n×d].
 Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps);
-
-/// The same for steps of one row each: n times [batch×head×1×d] → [batch×head×n×d].
-Tensor<4> stack_steps(const std::vector<Tensor<4>>& steps);
 
 /// Every step one later, `first` in front and the last one dropped: [batch×d], [batch×n×d] → [batch×n×d].
 Tensor<3> delay(const Tensor<2>& first, const Tensor<3>& x);

@@ -1,0 +1,250 @@
+#include "lessons/seq2seq/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "attn/ops/heads.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/scoring.hpp"
+#include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
+#include "lessons/seq2seq/encoder.hpp"
+
+namespace lessons {
+
+bool attends_as(const Workbench& bench, const char* name) {
+  return bench.options.attention == name;
+}
+
+namespace {
+
+SourceAttentionWeights draw_bahdanau(Workbench& bench) {
+  const auto width = state_width(bench), d_a = *bench.options.d_a;
+  SourceAttentionWeights weights;
+  weights.W_q = bench.weight({.id = "W_q",
+                              .title = "How scoring reads the decoder's state",
+                              .axes = {"hidden", "d_a"},
+                              .note = "The transpose of W_a in Bahdanau et al., appendix A.1.2."},
+                             width, d_a);
+  weights.W_k = bench.weight({.id = "W_k",
+                              .title = "… and a state of the encoder",
+                              .axes = {"hidden", "d_a"},
+                              .note = "The transpose of their U_a."},
+                             width, d_a);
+  weights.v_a = bench.weight({.id = "v_a", .title = "What each unit counts for", .axes = {"d_a"}}, d_a);
+  return weights;
+}
+
+SourceAttentionWeights draw_luong_general(Workbench& bench) {
+  const auto width = state_width(bench);
+  SourceAttentionWeights weights;
+  weights.W_a = bench.weight({.id = "W_a",
+                              .title = "How the decoder's numbers meet the encoder's",
+                              .axes = {"hidden", "feature"},
+                              .note = "A row for each number of hₜ, a column for each number of h̄ₛ."},
+                             width, width);
+  return weights;
+}
+
+SourceAttentionWeights draw_luong_concat(Workbench& bench) {
+  const auto width = state_width(bench), d_a = *bench.options.d_a;
+  SourceAttentionWeights weights;
+  weights.W_a = bench.weight({.id = "W_a",
+                              .title = "How scoring reads both states, end to end",
+                              .axes = {"feature", "d_a"},
+                              .note = fmt::format("Rows 0 to {} read hₜ, the others h̄ₛ.", width - 1)},
+                             2 * width, d_a);
+  weights.v_a = bench.weight({.id = "v_a", .title = "What each unit counts for", .axes = {"d_a"}}, d_a);
+  return weights;
+}
+
+SourceAttentionWeights draw_multihead(Workbench& bench) {
+  const auto width = state_width(bench);
+  const auto draw = [&](const char* id, const char* title, std::vector<std::string> axes) {
+    return bench.weight({.id = id, .title = title, .axes = std::move(axes)}, width, width);
+  };
+  auto W_Q = draw("W_Q", "Makes the queries of all heads, of the decoder's states", {"hidden", "head·d_k"});
+  auto W_K = draw("W_K", "Makes the keys, of the encoder's", {"hidden", "head·d_k"});
+  auto W_V = draw("W_V", "Makes the values", {"hidden", "head·d_v"});
+  auto W_O = draw("W_O", "Mixes what the heads found", {"head·d_v", "hidden"});
+  SourceAttentionWeights weights;
+  weights.multihead = {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
+  return weights;
+}
+
+/// The half of luong-concat's W_a that reads the query (0) or the key (1), so that no pairs need be formed:
+/// [q; k] W_a = q W_a[upper half] + k W_a[lower half].
+Tensor<2> half(const Tensor<2>& W_a, std::size_t index) {
+  const std::size_t hidden = W_a.shape(0) / 2;
+  return attn::rows(W_a, index * hidden, (index + 1) * hidden);
+}
+
+/// score(query, state) for every pair: [batch×target×source].
+Tensor<3> score(const Workbench& bench, const Tensor<3>& queries, const Source& source,
+                const SourceAttentionWeights& weights) {
+  if (attends_as(bench, "bahdanau"))
+    return attn::additive_scores(attn::linear(queries, *weights.W_q), source.keys, *weights.v_a);
+  if (attends_as(bench, "luong-concat"))
+    return attn::additive_scores(attn::linear(queries, half(*weights.W_a, 0)), source.keys, *weights.v_a);
+  if (attends_as(bench, "luong-general"))
+    return attn::matmul(attn::linear(queries, *weights.W_a), attn::transpose(source.keys));
+  return attn::matmul(queries, attn::transpose(source.keys));
+}
+
+/// What the page says of `scores`.
+attn::About about_scores(const Workbench& bench) {
+  const auto states = encoder_states_id(bench);
+  attn::About about = {.id = "scores",
+                       .title = "How well does each source word match?",
+                       .formula = "hₜ · h̄ₛ",
+                       .from = {"h", states},
+                       .axes = {"target", "source"},
+                       .note =
+                           "Nothing is learned here. It wants states of equal size that mean the same by the "
+                           "same number."};
+  if (attends_as(bench, "bahdanau")) {
+    about.formula = "v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)";
+    about.from = {"queries", states, "attention/W_q", "attention/W_k", "attention/v_a"};
+    about.note =
+        "A small network with one hidden layer compares the state that asks with every state of the "
+        "encoder. Its hⱼ W_k needs no decoder and is computed once for all steps.";
+  } else if (attends_as(bench, "luong-general")) {
+    about.formula = "hₜ W_a · h̄ₛ";
+    about.from = {"h", states, "attention/W_a"};
+    about.note = "A dot product that is learned.";
+  } else if (attends_as(bench, "luong-concat")) {
+    about.formula = "v_a · tanh([hₜ; h̄ₛ] W_a)";
+    about.from = {"h", states, "attention/W_a", "attention/v_a"};
+    about.note =
+        "Bahdanau's network with both matrices in one, and asked by the state after the cell. The paper "
+        "lists it beside dot and general, but it does not multiply the states: it is additive.";
+  } else if (attends_as(bench, "multihead")) {
+    about.formula = "(hₜ W_Q)ᵢ · (h̄ₛ W_K)ᵢ for each head i";
+    about.from = {"h", states, "attention/W_Q", "attention/W_K"};
+    about.note =
+        "The lesson multihead shows how the heads are split. A scale follows, as in a transformer; the "
+        "attentions of Bahdanau et al. and Luong et al. have none.";
+  }
+  return about;
+}
+
+attn::About about_masked(const std::string& last) {
+  return {.id = "masked",
+          .title = "Padding gets −∞",
+          .formula = last + " where mask, −∞ elsewhere",
+          .from = {last, "mask"},
+          .axes = {"target", "source"},
+          .note =
+              "Code without this line gives <pad> a share of the attention, and the same sentence another "
+              "translation in another batch."};
+}
+
+attn::About about_weights(const std::string& last) {
+  return {.id = "weights",
+          .title = "The alignment: target × source",
+          .formula = fmt::format("softmax({})", last),
+          .from = {last},
+          .axes = {"target", "source"},
+          .note =
+              "Read a row as: to write this word, the decoder looks that much at each of those. In a trained "
+              "model the table shows which words translate which; these weights are drawn at random and show "
+              "nothing yet.",
+          .distribution = true};
+}
+
+attn::About about_context(const Workbench& bench) {
+  const auto states = encoder_states_id(bench);
+  return {.id = "context",
+          .title = "What each step takes home from the source",
+          .formula = "weights · " + states,
+          .from = {"weights", states},
+          .axes = {"target", "hidden"},
+          .note =
+              "Row t is the average of the encoder's states, weighted with row t of the alignment. It may be "
+              "another one at every step."};
+}
+
+/// The words of this page for the steps of the lesson multihead.
+attn::Words words_for_multihead(const Workbench& bench, const Source& source) {
+  const auto with_heads = [](attn::About about) {
+    about.axes.insert(about.axes.begin(), "head");
+    return about;
+  };
+  const auto states = encoder_states_id(bench);
+  auto context = about_context(bench);
+  context.formula = "[head₁; …; headₕ] W_O, headᵢ = weightsᵢ (" + states + " W_V)ᵢ";
+  context.from = {"weights", states, "attention/W_V", "attention/W_O"};
+  context.note = "";
+  return {{"scores", with_heads(about_scores(bench))},
+          {"scaled",
+           {.id = "scaled",
+            .title = "Scores of a size that does not depend on d_k",
+            .formula = fmt::format("scores / √d_k = scores / √{}", state_width(bench) / bench.heads()),
+            .from = {"scores"},
+            .axes = {"head", "target", "source"}}},
+          {"masked", with_heads(about_masked("scaled"))},
+          {"weights", with_heads(about_weights(source.is_padded() ? "masked" : "scaled"))},
+          {"mean_weights",
+           {.id = "mean_weights",
+            .title = "The heads' average",
+            .formula = fmt::format("Σᵢ weightsᵢ / {}", bench.heads()),
+            .from = {"weights"},
+            .axes = {"target", "source"},
+            .note = "What PyTorch's nn.MultiheadAttention returns as weights unless told otherwise. "
+                    "Nothing below is computed from it.",
+            .distribution = true}},
+          {"output", context}};
+}
+
+}  // namespace
+
+SourceAttentionWeights draw_source_attention(Workbench& bench) {
+  return bench.trace.within("attention", [&]() -> SourceAttentionWeights {
+    if (attends_as(bench, "bahdanau")) return draw_bahdanau(bench);
+    if (attends_as(bench, "luong-general")) return draw_luong_general(bench);
+    if (attends_as(bench, "luong-concat")) return draw_luong_concat(bench);
+    if (attends_as(bench, "multihead")) return draw_multihead(bench);
+    return {};
+  });
+}
+
+bool Source::is_padded() const {
+  return std::any_of(lengths.begin(), lengths.end(),
+                     [this](std::size_t length) { return length < states.shape(1); });
+}
+
+Source prepare_source(const Workbench& bench, const Tensor<3>& states,
+                      const std::vector<std::size_t>& lengths, const SourceAttentionWeights& weights) {
+  auto keys = states;
+  if (attends_as(bench, "bahdanau")) keys = attn::linear(states, *weights.W_k);
+  if (attends_as(bench, "luong-concat")) keys = attn::linear(states, half(*weights.W_a, 1));
+  return {states, std::move(keys), lengths};
+}
+
+SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, const Source& source,
+                                 const SourceAttentionWeights& weights) {
+  auto& trace = bench.trace;
+  std::optional<Mask<3>> mask;
+  if (source.is_padded()) mask = attn::padding_mask(source.lengths, queries.shape(1), source.states.shape(1));
+
+  if (weights.multihead) {
+    const auto heads = bench.heads();
+    auto several = trace.in_words(words_for_multihead(bench, source), [&] {
+      return multihead_attention(bench, {"h", queries}, {encoder_states_id(bench), source.states},
+                                 *weights.multihead, {heads, heads}, mask);
+    });
+    return {std::move(several.attention.scores), std::move(several.output)};
+  }
+
+  const auto scores = trace.step(about_scores(bench), score(bench, queries, source, weights));
+  const auto masked = mask ? trace.step(about_masked("scores"), attn::apply_mask(scores, *mask)) : scores;
+  const auto shares = trace.step(about_weights(mask ? "masked" : "scores"), attn::softmax(masked));
+  const auto context = trace.step(about_context(bench), attn::matmul(shares, source.states));
+  return {attn::stack_heads(std::vector{scores}), context};
+}
+
+}  // namespace lessons

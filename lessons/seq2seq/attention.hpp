@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lessons/multihead.hpp"
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+/// Whether --attention is `name`: bahdanau, luong-dot, luong-general, luong-concat or multihead.
+bool attends_as(const Workbench& bench, const char* name);
+
+/// The weights of the attention between two LSTMs: those that the option `--attention` needs.
+struct SourceAttentionWeights {
+  std::optional<Tensor<2>> W_q, W_k;  ///< bahdanau: [hidden×d_a]
+  std::optional<Tensor<2>> W_a;       ///< luong-general: [hidden×hidden], luong-concat: [2·hidden×d_a]
+  std::optional<Tensor<1>> v_a;       ///< bahdanau and luong-concat: [d_a]
+  std::optional<MultiHeadWeights> multihead{};  ///< multihead: [hidden×hidden] each
+};
+
+/// The inputs `attention/…`, drawn in the order in which they stand above.
+SourceAttentionWeights draw_source_attention(Workbench& bench);
+
+/// The states of the encoder, ready for every query to come.
+struct Source {
+  Tensor<3> states;                  ///< [batch×source×hidden]
+  Tensor<3> keys;                    ///< what queries are compared with, [batch×source×d]
+  std::vector<std::size_t> lengths;  ///< real states of each sample
+
+  bool is_padded() const;
+};
+
+Source prepare_source(const Workbench& bench, const Tensor<3>& states,
+                      const std::vector<std::size_t>& lengths, const SourceAttentionWeights& weights);
+
+/// [batch×head×target×source]; one head where there are none.
+struct SourceAttention {
+  Tensor<4> scores;
+  Tensor<3> context;  ///< [batch×target×hidden]
+};
+
+/// From `scores` to `context`: states of the decoder, queries [batch×target×hidden], attend to the source. A
+/// recurrence calls it with one query.
+SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, const Source& source,
+                                 const SourceAttentionWeights& weights);
+
+}  // namespace lessons
