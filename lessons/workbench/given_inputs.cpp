@@ -229,8 +229,11 @@ void follow_texts(const Lesson& lesson, const attn::StoredTrace& file, const Fac
   const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
   if (!is_pair) return follow_one("sentence", options.sentence, lesson.defaults.sentence);
   if (!lesson.uses("source")) return;
-  const bool writes_by_itself = lesson.takes_source_alone && !options.source.empty() &&
-                                options.target.empty() && facts.find("target") == nullptr;
+  // A mask may be that of a decoder which wrote by itself: only X_target teaches one.
+  const auto* X_target = file.find("X_target");
+  const bool is_taught = X_target != nullptr && is_input(*X_target);
+  const bool writes_by_itself =
+      lesson.takes_source_alone && !options.source.empty() && options.target.empty() && !is_taught;
   follow_one("source", options.source, lesson.defaults.source);
   if (writes_by_itself) return;
   follow_one("target", options.target, lesson.defaults.target);

@@ -80,6 +80,29 @@ TEST_CASE("its own words as a target lead to the same states") {
   for (std::size_t t = 0; t < free["data"].size(); ++t) CHECK(free["data"][t] == taught["data"][t]);
 }
 
+TEST_CASE("a batch that wrote by itself runs again from its own trace") {
+  const Folder folder;
+  const auto file = folder.file("t.npz");
+  const std::string attention = GENERATE("bahdanau", "luong-dot", "multihead");
+  const std::string sentences = "--attention " + attention + " --source 'a b c' --source d";
+  output_of("seq2seq " + sentences + " --output " + as_argument(file));
+  const auto first = trace_of(sentences), again = trace_of("--input " + as_argument(file));
+  CHECK(again["config"]["target"] == json::array());
+  CHECK(again["events"] == first["events"]);
+}
+
+TEST_CASE("in float32 the limit on what padding changes is far below a probability") {
+  const std::string attention = GENERATE("bahdanau", "luong-general", "multihead");
+  const std::string scale = GENERATE("", " --weight-scale 3");
+  const auto claim =
+      event_of(trace_of("--source 'a b c' --target 'u v' --source d --target w --dtype float32 "
+                        "--attention " +
+                        attention + scale),
+               "padding-changes-nothing");
+  CHECK(claim["holds"] == true);
+  CHECK(std::stod(claim["limit"].get<std::string>().substr(3)) <= 1e-3);
+}
+
 TEST_CASE("<s> is zeros where given vectors have none for it") {
   const Folder folder;
   const auto start_of = [&](const std::string& vectors) {
