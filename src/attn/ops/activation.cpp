@@ -8,23 +8,20 @@ namespace attn {
 
 Tensor<3> relu(const Tensor<3>& x) {
   Tensor<3> result(x.shape());
-  std::transform(x.begin(), x.end(), result.begin(), [](double element) { return std::max(element, double{0}); });
+  std::transform(x.begin(), x.end(), result.begin(), [](double element) { return std::max(element, 0.0); });
   return result;
 }
 
 /// By erfc(−z) = 1 + erf(z), which keeps its digits where erf comes close to −1.
 Tensor<3> gelu(const Tensor<3>& x) {
   Tensor<3> result(x.shape());
-  std::transform(x.begin(), x.end(), result.begin(), [](double element) {
-    const auto number = static_cast<double>(element);
-    return static_cast<double>(number / 2.0 * std::erfc(-number / std::numbers::sqrt2));
-  });
+  std::transform(x.begin(), x.end(), result.begin(),
+                 [](double element) { return element / 2.0 * std::erfc(-element / std::numbers::sqrt2); });
   return result;
 }
 
 Tensor<3> activate(Activation activation, const Tensor<3>& x) {
   return activation == Activation::relu ? relu(x) : gelu(x);
 }
-
 
 }  // namespace attn

@@ -4,7 +4,7 @@
 
 namespace attn {
 
-/// Activation functions, element by element. Instantiated for float and double at rank 3.
+/// Activation functions, element by element.
 
 enum class Activation { relu, gelu };
 

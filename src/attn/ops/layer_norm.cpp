@@ -15,7 +15,7 @@ constexpr double epsilon = 1e-5;
 
 double mean_of(std::span<const double> row) {
   double sum = 0.0;
-  for (const double element : row) sum += static_cast<double>(element);
+  for (const double element : row) sum += element;
   return sum / static_cast<double>(row.size());
 }
 
@@ -23,7 +23,7 @@ double mean_of(std::span<const double> row) {
 double variance_of(std::span<const double> row, double mean) {
   double sum = 0.0;
   for (const double element : row) {
-    const double deviation = static_cast<double>(element) - mean;
+    const double deviation = element - mean;
     sum += deviation * deviation;
   }
   return sum / static_cast<double>(row.size());
@@ -42,9 +42,8 @@ Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>&
     const double mean = mean_of(row);
     const double standard_deviation = std::sqrt(variance_of(row, mean) + epsilon);
     for (std::size_t c = 0; c < d; ++c) {
-      const double standardized = (static_cast<double>(row[c]) - mean) / standard_deviation;
-      normalized.data()[begin + c] =
-          static_cast<double>(standardized * static_cast<double>(gain(c)) + static_cast<double>(bias(c)));
+      const double standardized = (row[c] - mean) / standard_deviation;
+      normalized.data()[begin + c] = standardized * gain(c) + bias(c);
     }
   }
   return normalized;
@@ -52,7 +51,7 @@ Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>&
 
 Tensor<3> standardize(const Tensor<3>& x) {
   const std::array<std::size_t, 1> d = {x.shape(2)};
-  return layer_norm(x, Tensor<1>(d, double{1}), Tensor<1>(d, double{0}));
+  return layer_norm(x, Tensor<1>(d, 1.0), Tensor<1>(d, 0.0));
 }
 
 double standardization_deviation(const Tensor<3>& standardized, const Tensor<3>& x) {
@@ -78,6 +77,5 @@ double magnification(const Tensor<3>& x) {
   }
   return largest;
 }
-
 
 }  // namespace attn

@@ -18,12 +18,11 @@ Tensor<2> mean_pool(const Tensor<3>& x, const std::vector<std::size_t>& lengths)
           fmt::format("[mean_pool] a length of {} is not from 1 to {}", lengths[b], n));
     for (std::size_t c = 0; c < d; ++c) {
       double sum = 0.0;
-      for (std::size_t i = 0; i < lengths[b]; ++i) sum += static_cast<double>(x(b, i, c));
-      pooled(b, c) = static_cast<double>(sum / static_cast<double>(lengths[b]));
+      for (std::size_t i = 0; i < lengths[b]; ++i) sum += x(b, i, c);
+      pooled(b, c) = sum / static_cast<double>(lengths[b]);
     }
   }
   return pooled;
 }
-
 
 }  // namespace attn

@@ -7,8 +7,7 @@
 namespace attn {
 
 /// The mean of the first `lengths[b]` rows of each sample, which leaves padding out: [batch×n×d] → [batch×d].
-/// Instantiated for float and double. Throws std::invalid_argument unless there is a length from 1 to n for
-/// each sample.
+/// Throws std::invalid_argument unless there is a length from 1 to n for each sample.
 Tensor<2> mean_pool(const Tensor<3>& x, const std::vector<std::size_t>& lengths);
 
 }  // namespace attn

@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "attn/layers/attention.hpp"
-#include "attn/layers/multihead_attention.hpp"
 #include "attn/ops/dropout.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
@@ -15,7 +13,9 @@
 #include "attn/random/random_state.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"
+#include "lessons/multihead.hpp"
 #include "tests/unit/fixture.hpp"
+#include "tests/unit/lessons/page.hpp"
 
 using attn::RandomState;
 using attn::Tensor;
@@ -48,21 +48,22 @@ Tensor<2> draw_weight(RandomState& random, std::size_t d_model, double standard_
 /// The tutorial's multi-head attention, which leaves dropout on.
 struct DroppedAttention {
   Tensor<4> weights;
-  Integers<4> mask;
+  attn::Integers<4> mask;
   Tensor<4> dropped;
   Tensor<3> average;
   Tensor<3> output;
 };
 
-DroppedAttention attend(RandomState& random, const Tensor<3>& X_query,
-                        const Tensor<3>& X_key) {
+DroppedAttention attend(RandomState& random, const Tensor<3>& X_query, const Tensor<3>& X_key) {
   const auto d_model = X_query.shape(2);
   const double scale = std::sqrt(2.0 / static_cast<double>(d_model));
-  attn::MultiHeadWeights drawn;
+  lessons::MultiHeadWeights drawn;
   for (auto* weight : {&drawn.W_Q, &drawn.W_K, &drawn.W_V, &drawn.W_O})
     *weight = draw_weight(random, d_model, scale);
 
-  const auto undropped = attn::multihead_attention<double>(X_query, X_key, drawn, heads, heads);
+  Page page("multihead", {.sentence = {"a b"}});
+  const auto undropped = lessons::multihead_attention(page.mute, {"X_query", X_query}, {"X_key", X_key},
+                                                      drawn, {heads, heads}, std::nullopt);
   DroppedAttention result;
   result.weights = undropped.attention.weights;
   result.mask = attn::dropout_mask<4>(random, dropout_probability, result.weights.shape());
@@ -114,8 +115,10 @@ TEST_CASE("the tutorial's self-attention comes out digit for digit") {
   const auto W_Q = draw_weight(random, 4, 0.1);
   const auto W_K = draw_weight(random, 4, 0.1);
   const auto W_V = draw_weight(random, 4, 0.1);
-  const auto attention = attn::scaled_dot_product_attention<double, 3>(
-      attn::linear(X, W_Q), attn::linear(X, W_K), attn::linear(X, W_V));
+  Page page("sdpa", {.sentence = {"a b"}});
+  const std::optional<attn::Mask<3>> no_mask;
+  const auto attention = lessons::scaled_dot_product_attention(
+      page.mute, attn::linear(X, W_Q), attn::linear(X, W_K), attn::linear(X, W_V), no_mask);
 
   check_close(attention.weights, expected["weights"]);
   check_close(attention.output, expected["output"]);

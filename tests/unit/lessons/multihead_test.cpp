@@ -1,0 +1,123 @@
+#include "lessons/multihead.hpp"
+
+#include <catch2/catch.hpp>
+#include <stdexcept>
+
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "tests/unit/fixture.hpp"
+#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/random_tensor.hpp"
+
+using attn::Mask;
+using attn::Tensor;
+using Catch::Contains;
+using fixture::relative_error;
+
+namespace {
+
+constexpr double rounding = 1e-13;
+
+/// The page's function with these weights and heads, on a mute workbench.
+lessons::MultiHeadAttention multihead_attention(const Tensor<3>& X_query, const Tensor<3>& X_key,
+                                                const lessons::MultiHeadWeights& weights,
+                                                const lessons::Heads& heads,
+                                                const std::optional<Mask<3>>& mask = std::nullopt,
+                                                double temperature = 1.0) {
+  Page page("multihead", {.sentence = {"a b"}, .temperature = temperature});
+  return lessons::multihead_attention(page.mute, {"X_query", X_query}, {"X_key", X_key}, weights, heads,
+                                      mask);
+}
+
+/// The same with one head, given its queries, keys and values.
+Tensor<3> single_attention(const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
+                           const std::optional<Mask<3>>& mask = std::nullopt) {
+  Page page("sdpa", {.sentence = {"a b"}});
+  return lessons::scaled_dot_product_attention(page.mute, Q, K, V, mask).output;
+}
+
+lessons::MultiHeadAttention run(const fixture::json& one) {
+  const auto weight = [&](const char* name) { return fixture::tensor<2>(one[name]); };
+  return multihead_attention(fixture::tensor<3>(one["X_query"]), fixture::tensor<3>(one["X_key"]),
+                             {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O")},
+                             {one["heads"], one["kv_heads"]}, fixture::mask(one["mask"]));
+}
+
+/// Weights for d_model = 6, d_k = 4 and d_v = 3.
+lessons::MultiHeadWeights random_weights(std::size_t heads, std::size_t kv_heads) {
+  return {random_tensor<2>({6, heads * 4}, 1), random_tensor<2>({6, kv_heads * 4}, 2),
+          random_tensor<2>({6, kv_heads * 3}, 3), random_tensor<2>({heads * 3, 6}, 4)};
+}
+
+}  // namespace
+
+TEST_CASE("multi-head attention agrees with nn.MultiheadAttention", "[multihead]") {
+  for (const auto& one : fixture::cases("multihead_attention")) {
+    INFO(one["name"]);
+    const auto result = run(one);
+    CHECK(relative_error(result.attention.weights, one["weights"]) <= fixture::tolerance<double>);
+    CHECK(relative_error(result.output, one["output"]) <= fixture::tolerance<double>);
+  }
+}
+
+TEST_CASE("grouped heads agree with PyTorch head by head", "[multihead]") {
+  for (const auto& one : fixture::cases("grouped_heads")) {
+    INFO(one["name"]);
+    const auto result = run(one);
+    CHECK(relative_error(result.attention.weights, one["weights"]) <= fixture::tolerance<double>);
+    CHECK(relative_error(result.output, one["output"]) <= fixture::tolerance<double>);
+  }
+}
+
+TEST_CASE("one head is a single attention times W_O", "[multihead]") {
+  const auto X = random_tensor<3>({2, 5, 6}, 5);
+  const std::optional mask = attn::padding_mask({5, 3}, 5, 5);
+  const auto weights = random_weights(1, 1);
+  const auto single = single_attention(attn::linear(X, weights.W_Q), attn::linear(X, weights.W_K),
+                                       attn::linear(X, weights.W_V), mask);
+  CHECK((multihead_attention(X, X, weights, {1, 1}, mask).output == attn::linear(single, weights.W_O)));
+}
+
+TEST_CASE("every head is a single attention with its columns of the weights", "[multihead]") {
+  const std::size_t kv_heads = GENERATE(1, 2, 4);
+  const auto X_query = random_tensor<3>({2, 3, 6}, 5), X_key = random_tensor<3>({2, 5, 6}, 6);
+  const auto weights = random_weights(4, kv_heads);
+  const auto result = multihead_attention(X_query, X_key, weights, {4, kv_heads});
+  CHECK(result.K_heads.shape() == std::array<std::size_t, 4>{2, kv_heads, 5, 4});
+  CHECK(result.V_heads.shape() == std::array<std::size_t, 4>{2, kv_heads, 5, 3});
+  for (std::size_t h = 0; h < 4; ++h) {
+    const std::size_t kv = h * kv_heads / 4;
+    const auto single = single_attention(attn::linear(X_query, attn::columns(weights.W_Q, h * 4, h * 4 + 4)),
+                                         attn::linear(X_key, attn::columns(weights.W_K, kv * 4, kv * 4 + 4)),
+                                         attn::linear(X_key, attn::columns(weights.W_V, kv * 3, kv * 3 + 3)));
+    CHECK(attn::max_abs_difference(attn::head(result.attention.output, h), single) <= rounding);
+  }
+}
+
+TEST_CASE("shared key and value heads are full ones with repeated weights", "[multihead]") {
+  const std::size_t kv_heads = GENERATE(1, 2, 4);
+  const auto X = random_tensor<3>({2, 5, 6}, 5);
+  const std::optional mask = attn::repeat_mask(attn::causal_mask(5, 5), 2);
+  const auto shared = random_weights(4, kv_heads);
+  auto full = shared;
+  full.W_K = attn::repeat_column_blocks(shared.W_K, 4, 4 / kv_heads);
+  full.W_V = attn::repeat_column_blocks(shared.W_V, 3, 4 / kv_heads);
+  CHECK((multihead_attention(X, X, shared, {4, kv_heads}, mask).output ==
+         multihead_attention(X, X, full, {4, 4}, mask).output));
+}
+
+TEST_CASE("a temperature reaches the heads", "[multihead]") {
+  const auto X = random_tensor<3>({1, 3, 6}, 5);
+  const auto result = multihead_attention(X, X, random_weights(2, 2), {2, 2}, std::nullopt, 0.5);
+  CHECK(result.attention.scaled(0, 1, 2, 0) == result.attention.scores(0, 1, 2, 0) / (2.0 * 0.5));
+}
+
+TEST_CASE("multi-head attention refuses heads that do not divide the weights", "[multihead]") {
+  const auto X = random_tensor<3>({1, 3, 6}, 5);
+  CHECK_THROWS_AS(multihead_attention(X, X, random_weights(4, 4), {3, 4}), std::invalid_argument);
+  CHECK_THROWS_AS(multihead_attention(X, X, random_weights(4, 3), {4, 3}), std::invalid_argument);
+  CHECK_THROWS_WITH(multihead_attention(random_tensor<3>({1, 3, 5}, 5), X, random_weights(2, 2), {2, 2}),
+                    Contains("1×3×5") && Contains("6×8"));
+}

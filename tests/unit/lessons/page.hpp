@@ -1,0 +1,82 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lessons/lesson.hpp"
+#include "trace/any_tensor.hpp"
+
+inline const lessons::Lesson& lesson_called(std::string_view name) {
+  for (const auto* one : lessons::all_lessons())
+    if (one->name == name) return *one;
+  throw std::invalid_argument("there is no such lesson");
+}
+
+/// Keeps what a lesson tells.
+class Listener : public attn::Sink {
+ public:
+  void receive(const attn::Event& event) override {
+    kinds[event.id] = event.kind;
+    if (event.measurement) measurements[event.id] = *event.measurement;
+    if (event.tensor) tensors.emplace(event.id, attn::AnyTensor(*event.tensor));
+  }
+
+  bool has(const std::string& id) const { return kinds.count(id) > 0; }
+  bool holds(const std::string& claim) const { return measurements.at(claim).holds(); }
+
+  /// The elements of the tensor `id`, as numbers.
+  std::vector<double> elements(const std::string& id) const {
+    const auto view = tensors.at(id).view();
+    std::vector<double> numbers;
+    for (std::size_t i = 0; i < attn::element_count(view.shape); ++i) numbers.push_back(view.at(i));
+    return numbers;
+  }
+
+  std::map<std::string, attn::Kind> kinds;
+  std::map<std::string, attn::Measurement> measurements;
+  std::map<std::string, attn::AnyTensor> tensors;
+};
+
+template <std::size_t N>
+std::vector<double> elements(const attn::Tensor<N>& tensor) {
+  return {tensor.begin(), tensor.end()};
+}
+
+/// A lesson's page with options of a test's own: what the page's functions compute on, and what they tell.
+struct Page {
+  explicit Page(std::string_view lesson, const lessons::Options& options)
+      : plan(lessons::make_plan(lesson_called(lesson), options)),
+        trace(told, {.batched = plan.is_batched(), .dtype = plan.dtype()}),
+        bench(plan, trace),
+        mute(bench.mute()) {}
+
+  lessons::Plan plan;
+  Listener told;
+  attn::Trace trace;
+  lessons::Workbench bench;
+  lessons::Workbench mute;
+};
+
+/// What a whole run of the lesson tells, with tensors given in the place of its inputs and with steps
+/// replaced.
+inline Listener told_by(std::string_view name, const lessons::Options& options,
+                        const attn::GivenTensors& given = {}, const attn::Replace& replace = {}) {
+  const auto& lesson = lesson_called(name);
+  auto plan = lessons::make_plan(lesson, options);
+  plan.given = given;
+  Listener told;
+  lessons::run(lesson, plan, told, replace);
+  return told;
+}
+
+/// A change of the step `id` by 1 %.
+inline attn::Replace one_percent_more(const std::string& id) {
+  return [id](const std::string& step, const attn::Shape& shape, double* elements) {
+    if (step != id) return;
+    for (std::size_t i = 0; i < attn::element_count(shape); ++i) elements[i] *= 1.01;
+  };
+}
