@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,8 +29,10 @@ struct Presentation {
 struct Comparison {
   std::optional<double> absolute;  ///< tolerance; where not given it follows from the element types
   std::optional<double> relative;
-  bool all = false;              ///< what agrees is listed too
-  Format format = Format::text;  ///< or json
+  bool all = false;                                          ///< what agrees is listed too
+  bool only_common = false;                                  ///< what only one trace has is left out
+  std::vector<std::pair<std::string, std::string>> renames;  ///< ids that count as others
+  Format format = Format::text;                              ///< or json
 };
 
 struct DiffTraces {

@@ -26,6 +26,7 @@ void report(std::string_view message) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is refused where it is written
   try {
     return lab::carry_out(lab::parse(argc, argv));
   } catch (const attn::Error& error) {

@@ -5,14 +5,16 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "attn/error.hpp"
-#include "trace/npz/npz_writer.hpp"
-#include "trace/safetensors/safetensors_writer.hpp"
-#include "trace/json/json_writer.hpp"
+#include "lab/output.hpp"
+#include "trace/filter.hpp"
+#include "trace/json/json.hpp"
+#include "trace/npz/npz.hpp"
+#include "trace/safetensors.hpp"
 #include "trace/svg/svg.hpp"
 #include "trace/text/text.hpp"
-#include "trace/filter.hpp"
 
 namespace lab {
 
@@ -20,18 +22,19 @@ namespace {
 
 Format format_of(const Presentation& presentation) {
   if (presentation.format) return *presentation.format;
-  if (!presentation.output) return Format::text;
-  const auto ending = std::filesystem::path(*presentation.output).extension().string();
-  if (ending == ".json") return Format::json;
-  if (ending == ".npz") return Format::npz;
-  if (ending == ".safetensors") return Format::safetensors;
-  if (ending == ".svg") return Format::svg;
-  if (ending == ".html")
-    throw attn::Error(
-        fmt::format("--output {} asks for the format .html, which is not there; valid: .txt, .json, .npz, "
-                    ".safetensors, .svg, or --format text, json, npz, safetensors or svg",
-                    *presentation.output));
-  return Format::text;
+  const auto ending = std::filesystem::path(presentation.output.value_or("")).extension().string();
+  const std::map<std::string, Format> formats = {{"", Format::text},
+                                                 {".txt", Format::text},
+                                                 {".json", Format::json},
+                                                 {".npz", Format::npz},
+                                                 {".safetensors", Format::safetensors},
+                                                 {".svg", Format::svg}};
+  if (const auto found = formats.find(ending); found != formats.end()) return found->second;
+  require_writable(*presentation.output);
+  throw attn::Error(
+      fmt::format("--output {} ends in {}, which names no format; valid: .txt, .json, .npz, .safetensors, "
+                  ".svg, or --format text, json, npz, safetensors or svg",
+                  *presentation.output, ending));
 }
 
 /// Archives hold numbers, and are no text for a terminal.
@@ -106,7 +109,7 @@ Page run_lesson(const RunLesson& run) {
   const auto header = header_of(run, plan);
   switch (format) {
     case Format::json:
-      return render(run, plan, attn::JsonRenderer(header));
+      return render(run, plan, attn::JsonWriter(header));
     case Format::npz:
       return render(run, plan, attn::NpzWriter(header));
     case Format::safetensors:

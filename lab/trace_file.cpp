@@ -1,17 +1,14 @@
 #include "lab/trace_file.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
+#include "trace/file.hpp"
 
 namespace lab {
 
@@ -19,14 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using attn::Error;
-
 constexpr std::string_view blanks = " \t\r\n";
-
-[[noreturn]] void refuse(const std::string& path, std::string_view reason) {
-  throw Error(
-      fmt::format("{} cannot be read: {}; valid: a trace as text, JSON, npz or safetensors", path, reason));
-}
 
 /// Whether it begins as an archive, an array of NumPy, a JSON object or the length of a safetensors header
 /// does: a printed trace has no such beginning.
@@ -36,40 +26,19 @@ bool is_data(std::string_view start) {
          start.find('\0') != std::string_view::npos;
 }
 
-/// What follows the start, of a pipe too, whose length nobody knows.
-std::string read_rest(std::istream& stream, std::string text, std::size_t expected_size) {
-  text.reserve(expected_size);
-  std::vector<char> chunk(1 << 16);
-  while (stream) {
-    stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  return text;
-}
-
-std::string checked_text(std::string text, const std::string& path) {
-  if (text.find_first_not_of(blanks) == std::string::npos) refuse(path, "it is empty");
-  attn::require_valid_utf8(text, path);
-  return text;
-}
-
 }  // namespace
 
 TraceFile open_trace_file(const std::string& path) {
-  std::error_code error;
-  const auto status = fs::status(path, error);
-  if (!fs::exists(status)) refuse(path, error ? error.message() : "No such file or directory");
-  if (fs::is_directory(status)) refuse(path, "it is a directory");
-  if (!fs::is_regular_file(status) && !fs::is_fifo(status)) refuse(path, "it is neither a file nor a pipe");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, std::strerror(errno));
-  std::string start(64, '\0');
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  start.resize(static_cast<std::size_t>(file.gcount()));
-  const auto size = fs::is_regular_file(status) ? fs::file_size(path) : 0;
-  if (!is_data(start)) return checked_text(read_rest(file, std::move(start), size), path);
-  if (fs::is_fifo(status)) refuse(path, "it is data from a pipe");
-  return attn::open_trace(path);
+  constexpr const char* valid = "a trace as text, JSON, npz or safetensors";
+  attn::File file(path, valid);
+  std::string text(std::min<std::uint64_t>(64, file.size()), '\0');
+  text.resize(file.read(0, text.data(), text.size()));
+  if (is_data(text)) return attn::open_trace(std::move(file));
+  text.resize(file.size());
+  file.read_exactly(0, text.data(), text.size());
+  if (text.find_first_not_of(blanks) == std::string::npos) attn::refuse(path, "it is empty", valid);
+  attn::require_valid_utf8(text, path);
+  return text;
 }
 
 std::size_t first_different_line(const std::string& path_a, const std::string& path_b) {

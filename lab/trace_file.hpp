@@ -12,8 +12,8 @@ namespace lab {
 /// A trace as a file holds it: what was printed, or data.
 using TraceFile = std::variant<std::string, std::unique_ptr<attn::StoredTrace>>;
 
-/// Opens a trace of either kind; its first bytes decide which. Printed traces, and JSON, may come from a
-/// pipe. Throws attn::Error for a file that cannot be read or is neither.
+/// Opens a trace of either kind; its first bytes decide which. Both may come from a pipe,
+/// and "-" is standard input. Throws attn::Error for a file that cannot be read or is neither.
 TraceFile open_trace_file(const std::string& path);
 
 /// The first line, from 1 on, in which two files of the same length differ; 0 where there is none. It tells

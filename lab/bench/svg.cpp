@@ -5,7 +5,6 @@
 #include "attn/error.hpp"
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
-#include "trace/svg/svg_plot.hpp"
 
 namespace lab {
 

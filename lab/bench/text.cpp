@@ -11,7 +11,7 @@
 #include "fast/bench/statistics.hpp"
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
-#include "trace/text/chart.hpp"
+#include "trace/text/plot.hpp"
 
 namespace lab {
 

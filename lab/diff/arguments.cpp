@@ -7,6 +7,7 @@
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
 #include "lab/option_values.hpp"
+#include "trace/id.hpp"
 
 namespace lab {
 
@@ -20,19 +21,46 @@ const char* const shown = "How it is shown";
 const char* const about =
     "diff: what differs between two traces, and where first\n\n"
     "A and B are traces as they were printed, or data: JSON, npz or safetensors in any combination, from "
-    "attnlab or from a program of yours. Data are compared tensor by tensor under their ids, in whatever "
+    "attnlab or from a program of yours; - is standard input. Data are compared tensor by tensor under their "
+    "ids, in whatever "
     "order, and two JSON traces word for word as well; options that differ are told first. Printed traces "
     "are compared word for word and number "
     "by number, blanks and colours aside.\n\n"
-    "Numbers a and b are equal where |a − b| <= ATOL + RTOL · |b|. By default rounding is allowed for: 1e-12 "
-    "+ 1e-10 · |b| in float64, 1e-6 + 1e-5 · |b| in float32, 1e-3 + 1e-3 · |b| in float16, 1e-2 + 1e-2 · |b| "
-    "in bfloat16, the coarser of two types, and nothing in whole numbers and in printed traces. Infinities "
-    "equal themselves, and so does nan.\n\n"
+    "Numbers a and b are equal where |a − b| <= ATOL + RTOL · |b|. By default rounding is allowed for, of "
+    "which "
+    "a row has as much everywhere as at its largest number m: 1e-12 + 1e-10 · m in float64, 1e-6 + 1e-5 · m "
+    "in "
+    "float32, 1e-3 + 1e-3 · m in float16, 1e-2 + 1e-2 · m in bfloat16, the coarser of two types, and nothing "
+    "in "
+    "whole numbers and in printed traces. Infinities equal themselves, and so does nan.\n\n"
     "Exit status: 0 where A and B are equal, 1 where they differ, 2 for trouble.";
 
 void refuse_extra(const CLI::App& app, const std::string& argument) {
   if (argument.starts_with('-')) refuse_option(app, "diff", argument.substr(0, argument.find('=')));
   throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
+}
+
+/// "attn=weights" in its parts.
+std::pair<std::string, std::string> parse_rename(const std::string& text) {
+  const auto sign = text.find('=');
+  auto from = text.substr(0, sign), to = sign == text.npos ? "" : text.substr(sign + 1);
+  if (!attn::is_valid_id(from) || !attn::is_valid_id(to) || from.ends_with('/') != to.ends_with('/'))
+    throw Error(
+        fmt::format("--rename {}: it names no two ids; valid: --rename attn=weights, or for a group --rename "
+                    "att/=attention/",
+                    text));
+  return {std::move(from), std::move(to)};
+}
+
+void add_selection_options(CLI::App& app, Comparison& comparison) {
+  app.add_flag_callback(
+         "--only-common", [&] { comparison.only_common = true; },
+         help_of_option("compare the ids that both have, and no words"))
+      ->group(counted);
+  add_text_option(app, "rename", "FROM=TO", Values::list,
+                  help_of_option("the id FROM of either counts as TO; repeatable, groups end in /"),
+                  [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); })
+      ->group(counted);
 }
 
 void add_report_options(CLI::App& app, Comparison& comparison) {
@@ -61,12 +89,13 @@ void add_tolerance_options(CLI::App& app, Comparison& comparison, const std::str
 
 Command parse_diff(int argc, char** argv) {
   CLI::App app(help_paragraph(about) + "\n", "attnlab diff");
-  prepare(app,
-          help_examples({"diff expected.txt mine.txt", "diff expected.npz mine.safetensors --atol 1e-6"}));
+  prepare(app, help_examples({"diff expected.txt mine.txt", "diff expected.npz mine.safetensors --atol 1e-6",
+                              "diff expected.npz mine.npz --only-common --rename attn=weights"}));
   DiffTraces diff;
   app.add_option("A", diff.a, "a trace, the one that B is held against")->type_name("FILE");
   app.add_option("B", diff.b, "another")->type_name("FILE");
   add_tolerance_options(app, diff.comparison, counted);
+  add_selection_options(app, diff.comparison);
   add_report_options(app, diff.comparison);
   app.set_help_flag("--help,-h", "this page")->group(shown);
   if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;

@@ -6,14 +6,12 @@
 #include <optional>
 #include <utility>
 
-#include "trace/diff/diff_json.hpp"
-#include "trace/diff/text_page.hpp"
-#include "trace/diff/text_report.hpp"
-#include "trace/diff/trace_report.hpp"
 #include "attn/error.hpp"
-#include "trace/recorder.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
+#include "trace/diff/report.hpp"
+#include "trace/diff/text_page.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace lab {
 
@@ -24,7 +22,10 @@ using attn::DiffSettings;
 using attn::Error;
 
 DiffSettings settings_of(const Comparison& comparison) {
-  return {.absolute = comparison.absolute, .relative = comparison.relative};
+  return {.absolute = comparison.absolute,
+          .relative = comparison.relative,
+          .only_common = comparison.only_common,
+          .renames = comparison.renames};
 }
 
 /// Of data or of text.

@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
@@ -16,9 +18,44 @@ namespace attn {
 
 namespace {
 
-constexpr std::string_view valid_file = "an .npz, .safetensors or JSON file with tensors";
+bool is_pipe(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/// A pipe is waited for, all else is not.
+int open_descriptor(const std::string& path) {
+  if (path == "-") return ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (is_pipe(path) ? 0 : O_NONBLOCK));
+}
+
+/// What is read until the end, in a temporary file; an invalid descriptor where that cannot be.
+Descriptor copied(int descriptor) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> copy(
+      std::tmpfile(), [](std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); });
+  std::vector<char> chunk(std::size_t{1} << 16);
+  while (copy != nullptr) {
+    const auto got = ::read(descriptor, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;
+    if (got == 0 && std::fflush(copy.get()) == 0)
+      return Descriptor(::fcntl(::fileno(copy.get()), F_DUPFD_CLOEXEC, 0));
+    const auto count = static_cast<std::size_t>(got);
+    if (std::fwrite(chunk.data(), 1, count, copy.get()) != count || got == 0) break;
+  }
+  return Descriptor(-1);
+}
 
 }  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(value_, other.value_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (value_ >= 0) ::close(value_);
+}
 
 void refuse(std::string_view place, std::string_view problem, std::string_view valid) {
   throw Error(fmt::format("{}: {}; valid: {}", place, problem, valid));
@@ -28,26 +65,21 @@ std::string in_message(std::string_view text) {
   return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
 }
 
-File::File(std::string path)
-    : path_(std::move(path)),
-      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-  if (descriptor_ < 0)
-    refuse(path_, fmt::format("it cannot be opened: {}", std::strerror(errno)), valid_file);
+File::File(std::string path, std::string valid)
+    : path_(std::move(path)), valid_(std::move(valid)), descriptor_(open_descriptor(path_)) {
+  const auto fail = [&] {
+    refuse(path_, fmt::format("it cannot be opened: {}", std::strerror(errno)), valid_);
+  };
+  if (descriptor_ < 0) fail();
   struct stat status {};
-  const bool is_known = ::fstat(descriptor_, &status) == 0;
-  if (is_known && S_ISREG(status.st_mode)) {
-    size_ = static_cast<std::uint64_t>(status.st_size);
-    return;
+  if (::fstat(descriptor_, &status) != 0) fail();
+  if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || (path_ == "-" && ::isatty(descriptor_) == 1)) {
+    descriptor_ = copied(descriptor_);
+    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) fail();
   }
-  ::close(descriptor_);
-  refuse(path_, S_ISDIR(status.st_mode) ? "it is a directory" : "it is no regular file", valid_file);
-}
-
-File::File(File&& other) noexcept
-    : path_(other.path_), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
-
-File::~File() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!S_ISREG(status.st_mode))
+    refuse(path_, S_ISDIR(status.st_mode) ? "it is a directory" : "it is neither a file nor a pipe", valid_);
+  size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
 std::size_t File::read(std::uint64_t offset, char* to, std::size_t count) const {
@@ -55,7 +87,7 @@ std::size_t File::read(std::uint64_t offset, char* to, std::size_t count) const 
   while (done < count) {
     const auto got = ::pread(descriptor_, to + done, count - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(path_, fmt::format("it cannot be read: {}", std::strerror(errno)), valid_file);
+    if (got < 0) refuse(path_, fmt::format("it cannot be read: {}", std::strerror(errno)), valid_);
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -74,8 +106,9 @@ std::FILE* File::stream() const {
   if (stream == nullptr) {
     const int error = errno;
     if (copy >= 0) ::close(copy);
-    refuse(path_, fmt::format("it cannot be opened: {}", std::strerror(error)), valid_file);
+    refuse(path_, fmt::format("it cannot be opened: {}", std::strerror(error)), valid_);
   }
+  std::rewind(stream);
   return stream;
 }
 

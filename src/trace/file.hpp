@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace attn {
 
@@ -13,14 +14,26 @@ namespace attn {
 /// A text from a file as it can stand in a message: in quotes, escaped and short.
 std::string in_message(std::string_view text);
 
-/// A regular file that is read at any place. Nothing else is opened, so that no pipe and no device keeps the
-/// reader waiting. All functions throw Error.
+/// A descriptor of the system, which is closed in the end.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  operator int() const { return value_; }
+
+ private:
+  int value_;
+};
+
+/// A file that is read at any place, or a pipe, which is copied to a temporary file first; "-" is standard
+/// input. Nothing else is opened, so that no device keeps the reader waiting. All functions throw Error.
 class File {
  public:
-  explicit File(std::string path);
-  File(File&& other) noexcept;
-  File& operator=(File&&) = delete;
-  ~File();
+  /// `valid` says in messages what would be valid.
+  explicit File(std::string path, std::string valid = "an .npz, .safetensors or JSON file with tensors");
 
   const std::string& path() const { return path_; }
 
@@ -37,8 +50,8 @@ class File {
   std::FILE* stream() const;
 
  private:
-  std::string path_;
-  int descriptor_;
+  std::string path_, valid_;
+  Descriptor descriptor_;
   std::uint64_t size_ = 0;
 };
 

@@ -1,10 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 namespace attn {
 
 /// Whether a text can be the id of an event: letters and digits of ASCII, and _ . / = -
-bool is_valid_id(std::string_view id);
+inline bool is_valid_id(std::string_view id) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./=-").find(c) != std::string_view::npos;
+  };
+  return !id.empty() && std::all_of(id.begin(), id.end(), allowed);
+}
 
 }  // namespace attn

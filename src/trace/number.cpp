@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 
@@ -9,7 +10,7 @@ namespace attn {
 
 namespace {
 
-double number_in(const std::string& text) {
+double parsed(const std::string& text) {
   return std::strtod(text.c_str(), nullptr);
 }
 
@@ -37,10 +38,10 @@ std::string shortest_whole(double x, std::string_view text) {
 
 double with_fewest_digits(double x, Dtype dtype) {
   if (!std::isfinite(x) || x == 0.0) return x;
-  if (dtype == Dtype::float32) return number_in(fmt::format("{}", static_cast<float>(x)));
+  if (dtype == Dtype::float32) return parsed(fmt::format("{}", static_cast<float>(x)));
   if (dtype != Dtype::float16 && dtype != Dtype::bfloat16) return x;
   for (int digits = 1;; ++digits)
-    if (const double few = number_in(fmt::format("{:.{}e}", x, digits - 1)); round_to(dtype, few) == x)
+    if (const double few = parsed(fmt::format("{:.{}e}", x, digits - 1)); round_to(dtype, few) == x)
       return few;
 }
 
@@ -51,6 +52,18 @@ std::string shortest(double x, Dtype dtype) {
   if (std::abs(x) >= may_end_in_zeros && std::trunc(x) == x) return shortest_whole(x, text);
   if (has_long_zeros(text)) return fmt::format("{}{}e-04", x < 0 ? "-" : "", text.back());
   return text;
+}
+
+std::optional<double> number_in(std::string_view word) {
+  if (word.empty() || word.find_first_of("-.0123456789iInN") != 0 || word.find_first_of("xX") != word.npos)
+    return std::nullopt;
+  const std::string text(word);
+  char* end = nullptr;
+  errno = 0;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool is_out_of_range = errno == ERANGE && (number == 0.0 || std::isinf(number));
+  if (end != text.data() + text.size() || is_out_of_range) return std::nullopt;
+  return number;
 }
 
 }  // namespace attn

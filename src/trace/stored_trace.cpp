@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "trace/json/json_reader.hpp"
-#include "trace/npz/npz_reader.hpp"
-#include "trace/safetensors/safetensors_reader.hpp"
+#include "trace/json/json.hpp"
+#include "trace/npz/npz.hpp"
+#include "trace/safetensors.hpp"
 
 namespace attn {
 
@@ -48,8 +48,32 @@ const StoredTensor* StoredTrace::find(std::string_view id) const {
   return found == tensors_.end() ? nullptr : &*found;
 }
 
+Recorder::Recorder(const Header& header) {
+  header_ = header;
+}
+
+void Recorder::receive(const Event& event) {
+  if (!event.tensor || !has_elements(*event.tensor)) return;
+  const auto& tensor = *event.tensor;
+  tensors_.push_back({.id = event.id,
+                      .dtype = tensor.dtype,
+                      .stored_dtype = std::string(name_of(tensor.dtype)),
+                      .shape = tensor.shape,
+                      .kind = event.kind,
+                      .axes = event.axes,
+                      .labels = event.labels});
+  recorded_.emplace_back(tensor);
+}
+
+AnyTensor Recorder::read(std::size_t index) const {
+  return recorded_.at(index);
+}
+
 std::unique_ptr<StoredTrace> open_trace(const std::string& path) {
-  File file(path);
+  return open_trace(File(path));
+}
+
+std::unique_ptr<StoredTrace> open_trace(File file) {
   std::array<char, 64> buffer{};
   const std::string_view beginning(buffer.data(), file.read(0, buffer.data(), buffer.size()));
   switch (format_of(beginning)) {

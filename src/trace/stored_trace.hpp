@@ -9,6 +9,7 @@
 
 #include "trace/any_tensor.hpp"
 #include "trace/event.hpp"
+#include "trace/file.hpp"
 
 namespace attn {
 
@@ -57,11 +58,24 @@ class StoredTrace {
   std::vector<StoredWords> words_;
 };
 
+/// Keeps the inputs and steps of a run, to be compared with a stored trace. Tensors without their numbers are
+/// left out.
+class Recorder : public Sink, public StoredTrace {
+ public:
+  explicit Recorder(const Header& header);
+  void receive(const Event& event) override;
+  AnyTensor read(std::size_t index) const override;
+
+ private:
+  std::vector<AnyTensor> recorded_;
+};
+
 /// Opens an .npz, .safetensors or JSON file; its first bytes decide which. No more memory is taken than the
-/// file itself can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and more than 100
-/// times its size is refused. Throws Error, with the path and what is wrong, for a file
-/// that cannot be read, is none of these, is truncated or contradicts itself, and for elements of a type that
-/// no tensor has (objects, complex numbers, text).
+/// elements that are there can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and more
+/// than 100 times its size is refused. Throws Error, with the path and what is wrong, for a file that cannot be
+/// read, is none of these, is truncated or contradicts itself, and for elements of a type that no tensor has
+/// (objects, complex numbers, text).
+std::unique_ptr<StoredTrace> open_trace(File file);
 std::unique_ptr<StoredTrace> open_trace(const std::string& path);
 
 }  // namespace attn

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "trace/stored_trace.hpp"
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace {
 
@@ -118,4 +118,18 @@ TEST_CASE("a trace of shapes is refused as an input") {
   CHECK(
       refusal("sdpa --input " + as_argument(file)).find("it has no data, as in a trace made with --shapes") !=
       std::string::npos);
+}
+
+TEST_CASE("an archive without comments is the trace that it was") {
+  const Folder folder;
+  output_of("multihead --sentence 'the cat sat' --sentence cat --output " +
+            as_argument(folder.file("a.npz")));
+  const auto bytes = read_file(folder.file("a.npz"));
+  const auto end = bytes.rfind("PK\5\6");
+  REQUIRE(bytes.size() == end + 22);  // the archive has no comment
+  CHECK(attn::open_trace(folder.file("a.npz"))->find("lengths")->kind == attn::Kind::input);
+  CHECK(attn::open_trace(folder.file("a.npz"))->find("weights")->kind == attn::Kind::step);
+  CHECK(run("multihead --input " + as_argument(folder.file("a.npz")) + " --expect " +
+            as_argument(folder.file("a.npz")))
+            .status == 0);
 }

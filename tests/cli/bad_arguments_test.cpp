@@ -354,6 +354,8 @@ TEST_CASE("an output that cannot be written is refused") {
       {output(std::string(300, 'x')), {"too long"}},
       {"sdpa --output /dev/full", {"/dev/full", "No space"}},
       {output("trace.html"), {".html", ".json"}},
+      {output("trace.npy"), {"trace.npy ends in .npy", "valid: .txt, .json, .npz, .safetensors, .svg"}},
+      {output("trace.csv"), {".csv, which names no format"}},
       {output("trace.npz") + " --shapes", {"--shapes", "npz"}},
       {"sdpa --format safetensors --shapes", {"--shapes", "safetensors"}},
   });

@@ -6,10 +6,10 @@
 #include <random>
 #include <regex>
 
-#include "trace/npz/npz_writer.hpp"
-#include "trace/safetensors/safetensors_writer.hpp"
-#include "trace/stored_trace.hpp"
 #include "tests/cli/stored_runs.hpp"
+#include "trace/npz/npz.hpp"
+#include "trace/safetensors.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace {
 

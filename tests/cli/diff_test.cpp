@@ -121,6 +121,74 @@ TEST_CASE("a printed trace may come from a pipe") {
   check_silent(diff(folder, "a.txt", "pipe"));
 }
 
+TEST_CASE("data may come from a pipe and from standard input") {
+  const Folder folder;
+  const auto command = [&](const std::string& line) {
+    const auto whole = fmt::format("cd '{}' && {} >out 2>&1", folder.path().string(), line);
+    return std::system(("bash -c \"" + whole + "\"").c_str());
+  };
+  const std::string program = ATTNLAB_PROGRAM;
+  store(folder, "a", "sdpa", {"txt", "json", "npz", "safetensors"});
+  for (const std::string format : {"txt", "json", "npz", "safetensors"}) {
+    INFO(format);
+    CHECK(command(fmt::format("cat a.{0} | {1} diff - a.{0}", format, program)) == 0);
+    CHECK(command(fmt::format("{1} diff <(cat a.{0}) a.{0}", format, program)) == 0);
+    if (format == "txt") continue;
+    CHECK(command(fmt::format("cat a.{0} | {1} sdpa --input - --expect a.{0}", format, program)) == 0);
+    CHECK(command(fmt::format("{1} sdpa --input <(cat a.{0}) --expect a.{0}", format, program)) == 0);
+  }
+}
+
+TEST_CASE("where only seeds differ, a tolerance that allows the numbers makes two traces equal") {
+  const Folder folder;
+  store(folder, "a", "sdpa", {"npz"});
+  store(folder, "b", "sdpa --seed 43", {"npz"});
+  CHECK(diff(folder, "a.npz", "b.npz").status == 1);
+  const auto result = diff(folder, "a.npz", "b.npz", "--atol 100");
+  CHECK(result.status == 0);
+  CHECK(contains(result.out, "seed: 42 in A, 43 in B"));
+  CHECK(contains(result.out, "equal within tolerance"));
+}
+
+TEST_CASE("a dump of one's own is compared by what both have, and under the names of the lab") {
+  const Folder folder;
+  store(folder, "a", "multihead --sentence 'the cat sat' --sentence cat", {"json"});
+  const auto trace = nlohmann::json::parse(read_file(folder.file("a.json")));
+  auto mine = trace;
+  mine["events"] = nlohmann::json::array();
+  for (auto event : trace["events"]) {
+    if (event["id"] == "weights") event["id"] = "attn";
+    if (event["id"] == "scores") event["data"][0][0][1][2] = 7.5;
+    if (event["kind"] == "step") mine["events"].push_back(event);
+  }
+  folder.write("mine.json", mine.dump());
+  const auto plain = diff(folder, "a.json", "mine.json");
+  CHECK(plain.status == 1);
+  CHECK(contains(plain.out, "multihead: scores differs first at [batch 0"));
+  CHECK(contains(plain.out, "lengths"));
+  const auto common =
+      diff(folder, "a.json", "mine.json", "--only-common --rename attn=weights --format json");
+  const auto report = nlohmann::json::parse(common.out);
+  CHECK(report["tensors"].size() == 1);
+  CHECK(report["tensors"][0]["id"] == "scores");
+  CHECK(report["words"].empty());
+  CHECK(diff(folder, "a.json", "mine.json", "--only-common --rename attn=weights --atol 100").status == 0);
+  const auto files = as_argument(folder.file("a.json")) + ' ' + as_argument(folder.file("mine.json"));
+  check_refused("diff " + files + " --rename att=weights", {"--rename att=weights: neither has att"});
+  check_refused("diff a b --rename attn", {"--rename attn: it names no two ids", "--rename attn=weights"});
+}
+
+TEST_CASE("a line of many megabytes beside a small trace is compared soon and shown in part") {
+  const Folder folder;
+  store(folder, "a", "sdpa", {"txt"});
+  std::string line;
+  while (line.size() < 20'000'000) line += "1.5 ";
+  folder.write("line.txt", line);
+  const auto result = diff(folder, "line.txt", "a.txt");
+  CHECK(result.status == 1);
+  CHECK(result.out.size() < 10'000);
+}
+
 TEST_CASE("files that are no traces are trouble") {
   const Folder folder;
   store(folder, "a", "sdpa", {"txt", "npz", "json"});

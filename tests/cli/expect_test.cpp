@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <xtensor/xbuilder.hpp>
 
-#include "trace/npz/npz_writer.hpp"
 #include "tests/cli/stored_runs.hpp"
+#include "trace/npz/npz.hpp"
 
 namespace {
 
@@ -105,7 +105,7 @@ TEST_CASE("the coarser element type decides on the tolerance unless one is given
 
 TEST_CASE("claims that do not hold are told, although the numbers are those expected") {
   const Folder folder;
-  const attn::Tensor<double, 2> large = xt::ones<double>({3, 8}) * 1e200;
+  const attn::Tensor<2> large = xt::ones<double>({3, 8}) * 1e200;
   attn::NpzWriter writer({});
   for (const char* id : {"Q", "K"})
     writer.receive({.kind = attn::Kind::input,

@@ -142,7 +142,6 @@ void limit_files(const Surroundings& surroundings) {
   if (!surroundings.largest_file) return;
   const rlimit limit{*surroundings.largest_file, *surroundings.largest_file};
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(127);
-  ::signal(SIGXFSZ, SIG_IGN);  // writing gives an error then, as it does on a full disk
 }
 
 void kill_in_time(pid_t child, const std::function<bool()>& is_time) {

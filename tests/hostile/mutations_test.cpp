@@ -5,11 +5,11 @@
 #include <iterator>
 
 #include "attn/error.hpp"
-#include "trace/stored_trace.hpp"
 #include "attn/text/word_vectors.hpp"
 #include "tests/hostile/mutator.hpp"
-#include "tests/unit/trace/zip_file.hpp"
 #include "tests/unit/temporary_file.hpp"
+#include "tests/unit/trace/zip_file.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace {
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -60,25 +62,43 @@ double distance(A a, B b) {
   }
 }
 
-template <class A, class B>
-void add_unequal(ElementDiff& diff, std::size_t offset, A a, B b, const Tolerance& tolerance) {
-  const double absolute = distance(a, b), size = std::abs(static_cast<double>(b));
-  const double relative = absolute < infinite && size > 0.0 ? absolute / size : infinite;
-  if (absolute > diff.max_absolute) diff.farthest = offset;
-  diff.max_absolute = std::max(diff.max_absolute, absolute);
-  diff.max_relative = std::max(diff.max_relative, relative);
-  ++diff.unequal;
-  if (tolerance.allows(absolute, size)) return;
-  if (diff.beyond++ == 0) diff.first = offset;
+/// The largest finite magnitude in a row, or of a single element.
+template <class T>
+double largest_magnitude(std::span<const T> row) {
+  double largest = 0.0;
+  for (const auto element : row)
+    if (const double size = std::abs(static_cast<double>(element)); std::isfinite(size))
+      largest = std::max(largest, size);
+  return largest;
 }
 
 template <class A, class B>
-ElementDiff compare(std::span<const A> a, std::span<const B> b, const Tolerance& tolerance) {
+void add_unequal(ElementDiff& diff, std::size_t offset, A a, B b, const Tolerance& tolerance, double scale) {
+  const double absolute = distance(a, b), size = std::abs(static_cast<double>(b));
+  if (absolute > diff.max_absolute) diff.farthest = offset;
+  diff.max_absolute = std::max(diff.max_absolute, absolute);
+  if (absolute == infinite)
+    diff.max_relative = infinite;
+  else if (size > 0.0)
+    diff.max_relative = std::max(diff.max_relative, absolute / size);
+  ++diff.unequal;
+  if (!tolerance.allows(absolute, scale) && diff.beyond++ == 0) diff.first = offset;
+}
+
+template <class A, class B>
+ElementDiff compare(std::span<const A> a, std::span<const B> b, std::size_t row_length,
+                    const Tolerance& tolerance) {
   ElementDiff diff;
   if constexpr (std::is_same_v<A, B>)
     if (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0) return diff;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (!are_same(a[i], b[i])) add_unequal(diff, i, a[i], b[i], tolerance);
+  for (std::size_t begin = 0; begin < a.size(); begin += row_length) {
+    std::optional<double> of_row;
+    for (std::size_t i = begin; i < begin + row_length; ++i) {
+      if (are_same(a[i], b[i])) continue;
+      if (tolerance.is_of_row && !of_row) of_row = largest_magnitude(b.subspan(begin, row_length));
+      add_unequal(diff, i, a[i], b[i], tolerance, of_row.value_or(std::abs(static_cast<double>(b[i]))));
+    }
+  }
   return diff;
 }
 
@@ -97,6 +117,29 @@ Number number_at(const TensorView& tensor, std::size_t offset, bool in_own_type)
 
 }  // namespace
 
+bool Tolerance::accepts(double a, double b) const {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return true;
+  const double distance = std::abs(a - b);
+  return allows(std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance, b);
+}
+
+bool Tolerance::allows(double distance, double b) const {
+  return std::isfinite(distance) && distance <= absolute + relative * std::abs(b);
+}
+
+Tolerance default_tolerance(std::string_view dtype) {
+  if (dtype == "float64") return {1e-12, 1e-10, true};
+  if (dtype == "float32") return {1e-6, 1e-5, true};
+  if (dtype == "float16") return {1e-3, 1e-3, true};
+  if (dtype == "bfloat16") return {1e-2, 1e-2, true};
+  return {};
+}
+
+Tolerance default_tolerance(std::string_view dtype_a, std::string_view dtype_b) {
+  const auto a = default_tolerance(dtype_a), b = default_tolerance(dtype_b);
+  return {std::max(a.absolute, b.absolute), std::max(a.relative, b.relative), a.is_of_row || b.is_of_row};
+}
+
 std::string to_string(const Number& number) {
   return std::visit([](auto value) { return fmt::format("{}", value); }, number);
 }
@@ -105,8 +148,9 @@ ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tol
   if (a.shape != b.shape)
     throw std::invalid_argument(
         fmt::format("[compare_elements] {} beside {}", to_string(a.shape), to_string(b.shape)));
+  const auto row_length = a.shape.empty() ? 1 : std::max<std::size_t>(1, a.shape.back());
   auto diff = visit_elements(a, [&](auto from_a) {
-    return visit_elements(b, [&](auto from_b) { return compare(from_a, from_b, tolerance); });
+    return visit_elements(b, [&](auto from_b) { return compare(from_a, from_b, row_length, tolerance); });
   });
   if (diff.beyond > 0) {
     diff.first_a = number_at(a, diff.first, a.dtype == b.dtype);

@@ -1,17 +1,15 @@
 #include "trace/diff/text_diff.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "attn/error.hpp"
 #include "trace/diff/alignment.hpp"
-#include "trace/diff/printed_table.hpp"
 #include "trace/diff/text_page.hpp"
 #include "trace/filter.hpp"
+#include "trace/number.hpp"
 
 namespace attn {
 
@@ -61,18 +59,24 @@ class SectionComparison {
   /// The lines word for word.
   static std::vector<std::string> keys_of(const TextSection& section) {
     std::vector<std::string> keys;
-    for (const auto& line : section.lines)
-      keys.push_back(fmt::format("{}", fmt::join(words_of(line.text), " ")));
+    for (const auto& line : section.lines) {
+      auto& key = keys.emplace_back();
+      for (auto rest = line.text, word = take_word(rest); !word.empty(); word = take_word(rest))
+        key.append(key.empty() ? "" : " ").append(word);
+    }
     return keys;
   }
 
   void compare_lines(std::size_t in_a, std::size_t in_b) {
-    const auto a = words_of(a_.lines[in_a].text), b = words_of(b_.lines[in_b].text);
+    auto rest_a = a_.lines[in_a].text, rest_b = b_.lines[in_b].text;
     const bool is_heading = in_a == 0 && in_b == 0;
-    const bool numbers_agree = a_.is_numbered_in_order && b_.is_numbered_in_order;
-    for (std::size_t i = is_heading && numbers_agree ? 1 : 0; i < std::max(a.size(), b.size()); ++i) {
-      const auto word_a = i < a.size() ? a[i] : std::string_view(),
-                 word_b = i < b.size() ? b[i] : std::string_view();
+    if (is_heading && a_.is_numbered_in_order && b_.is_numbered_in_order) {
+      take_word(rest_a);
+      take_word(rest_b);
+    }
+    for (;;) {
+      const auto word_a = take_word(rest_a), word_b = take_word(rest_b);
+      if (word_a.empty() && word_b.empty()) return;
       const auto number_a = number_in(word_a), number_b = number_in(word_b);
       if (number_a && number_b) ++diff_.numbers;
       if (word_a == word_b) continue;
@@ -89,20 +93,18 @@ class SectionComparison {
   /// A line that only one of them has.
   void add_line(std::optional<std::size_t> in_a, std::optional<std::size_t> in_b) {
     const auto& line = in_a ? a_.lines[*in_a] : b_.lines[*in_b];
-    diff_.words += words_of(line.text).size();
+    for (auto rest = line.text; !take_word(rest).empty();) ++diff_.words;
     if (diff_.first) return;
     diff_.first = TextPlace{};
     (in_a ? diff_.first->line_a : diff_.first->line_b) = line.number;
-    (in_a ? diff_.first->text_a : diff_.first->text_b) = std::string(line.text);
+    (in_a ? diff_.first->text_a : diff_.first->text_b) = beginning_of(line.text);
   }
 
   template <class Place>
   void add_unequal(double a, double b, Place place) {
     const double difference = std::abs(a - b), size = std::abs(b);
     const double absolute = std::isnan(difference) ? infinite : difference;
-    const double relative = absolute == 0.0                     ? 0.0
-                            : absolute < infinite && size > 0.0 ? absolute / size
-                                                                : infinite;
+    const double relative = absolute == infinite ? infinite : size > 0.0 ? absolute / size : 0.0;
     if (!diff_.farthest || absolute > diff_.max_absolute) diff_.farthest = place();
     diff_.max_absolute = std::max(diff_.max_absolute, absolute);
     diff_.max_relative = std::max(diff_.max_relative, relative);
@@ -119,10 +121,10 @@ class SectionComparison {
     const auto& line_b = b_.lines[in_b];
     TextPlace place{.line_a = line_a.number,
                     .line_b = line_b.number,
-                    .text_a = std::string(line_a.text),
-                    .text_b = std::string(line_b.text),
-                    .word_a = std::string(word_a),
-                    .word_b = std::string(word_b)};
+                    .text_a = beginning_of(line_a.text),
+                    .text_b = beginning_of(line_b.text),
+                    .word_a = beginning_of(word_a),
+                    .word_b = beginning_of(word_b)};
     if (!number_in(word_a) || !number_in(word_b)) return place;
     auto labels = table_labels_of(a_, in_a, word_a);
     place.row = std::move(labels.row);
@@ -175,7 +177,10 @@ Verdict TextSectionDiff::verdict() const {
 }
 
 Verdict TextDiff::verdict() const {
-  if (!options.empty() || !claims_of_b_hold) return Verdict::different;
+  const bool is_decided = std::any_of(options.begin(), options.end(), [&](const auto& option) {
+    return !has_tolerance || option.is_decisive(true);
+  });
+  if (is_decided || !claims_of_b_hold) return Verdict::different;
   auto verdict = Verdict::equal;
   for (const auto& section : sections) verdict = std::max(verdict, section.verdict());
   return verdict;
@@ -189,14 +194,18 @@ const TextSectionDiff* TextDiff::first() const {
 }
 
 TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings) {
+  if (!settings.renames.empty())
+    throw Error("--rename is for data, not for printed traces; valid: two of JSON, npz and safetensors");
   std::string storage_a, storage_b;
   const auto from_a = selected_sections(without_decoration(a, storage_a), settings.only);
   const auto from_b = selected_sections(without_decoration(b, storage_b), settings.only);
   const auto pairs = align(keys_of(from_a), keys_of(from_b), Unequal::apart);
   TextDiff diff;
+  diff.has_tolerance = settings.absolute || settings.relative;
   diff.sections.reserve(pairs.size());
   for (const auto& [in_a, in_b] : pairs) {
     if (!in_a || !in_b) {
+      if (settings.only_common) continue;
       diff.sections.push_back(in_one(in_a ? from_a[*in_a] : from_b[*in_b], in_a.has_value()));
       continue;
     }

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/diff/option_diff.hpp"
 #include "trace/diff/trace_diff.hpp"
 
 namespace attn {
@@ -47,6 +46,7 @@ struct TextDiff {
   std::vector<OptionDiff> options{};
   std::vector<TextSectionDiff> sections{};  ///< in the order of reading both side by side
   bool claims_of_b_hold = true;             ///< where B is a run
+  bool has_tolerance = false;               ///< without one every option is decisive
 
   /// The worst of all. Claims that do not hold are a difference.
   Verdict verdict() const;
@@ -58,7 +58,8 @@ struct TextDiff {
 /// Compares two printed traces word for word, and number by number with the tolerance of the settings, which
 /// is none by default: a text is the same on every machine. Blanks, blank lines and colours do not count. A
 /// step that only one has leaves the others, whose numbers it shifts, as they are; apart from that order
-/// counts. With `only` in the settings the inputs and steps of those ids are compared, and nothing else.
+/// counts. With `only` in the settings the inputs and steps of those ids are compared, and nothing else; with
+/// `only_common` what both have. Throws Error for `renames`: formulas name the ids, too.
 TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings = {});
 
 }  // namespace attn

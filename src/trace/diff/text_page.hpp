@@ -42,7 +42,24 @@ std::vector<TextSection> parse_text_page(std::string_view text);
 /// The words of a line, numbers among them, without the blanks between them.
 std::vector<std::string_view> words_of(std::string_view line);
 
-/// The number that the whole word is, `-inf` and `nan` among them.
-std::optional<double> number_in(std::string_view word);
+/// Takes the first word off the rest of a line; nothing where there is none.
+std::string_view take_word(std::string_view& rest);
+
+/// So much of a line or word as a report shows.
+std::string beginning_of(std::string_view text);
+
+/// The options in the header of a printed trace, such as `sentence="the cat"  d_k=8  causal`. A flag is true;
+/// what looks like no option is a flag too, so that nothing is lost.
+std::vector<std::pair<std::string, ConfigValue>> parse_printed_options(std::string_view text);
+
+/// The labels of the row and of the column in which a word of a printed table stands; empty where they cannot
+/// be told.
+struct TableLabels {
+  std::string row{};
+  std::string column{};
+};
+
+/// `line` is an index into the lines of the section, `word` a part of that line.
+TableLabels table_labels_of(const TextSection& section, std::size_t line, std::string_view word);
 
 }  // namespace attn

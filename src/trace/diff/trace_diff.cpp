@@ -1,14 +1,92 @@
 #include "trace/diff/trace_diff.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
+#include <map>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
+#include "attn/error.hpp"
+#include "trace/diff/text_page.hpp"
 #include "trace/filter.hpp"
+#include "trace/json/values.hpp"
+#include "trace/number.hpp"
 
 namespace attn {
 
 namespace {
+
+constexpr std::array<std::string_view, 7> of_reading = {"input",  "embeddings", "dtype", "steps",
+                                                        "shapes", "precision",  "full"};
+constexpr std::array<std::string_view, 4> of_drawing = {"seed", "rng", "draws", "weight_scale"};
+
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+using Values = std::unordered_map<std::string_view, const ConfigValue*>;
+
+Values values_of(const Config& config) {
+  Values values;
+  for (const auto& [name, value] : config) values.emplace(name, &value);
+  return values;
+}
+
+ConfigValue find(const Values& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? ConfigValue() : *found->second;
+}
+
+using Members = std::vector<std::pair<std::string, std::string>>;
+using Events = std::unordered_map<std::string_view, const StoredWords*>;
+
+Events events_of(const StoredTrace& trace) {
+  Events events;
+  for (const auto& words : trace.words()) events.emplace(words.id, &words);
+  return events;
+}
+
+std::string member_of(const Members& members, const std::string& name) {
+  for (const auto& [member, value] : members)
+    if (member == name) return value;
+  return "";
+}
+
+bool is_tensor(const StoredTrace& trace, const std::string& id) {
+  return trace.find(id) != nullptr;
+}
+
+bool are_close(const std::string& a, const std::string& b, const Tolerance& tolerance) {
+  const auto number_a = number_in(a), number_b = number_in(b);
+  return number_a && number_b && tolerance.accepts(*number_a, *number_b);
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const Tolerance& tolerance) : tolerance_(tolerance) {}
+
+  void add(const std::string& id, const std::string& member, const std::string& a, const std::string& b) {
+    if (a == b) return;
+    diffs_.push_back({.id = id, .member = member, .a = a, .b = b});
+    diffs_.back().is_within_tolerance = member == "value" && are_close(a, b, tolerance_);
+  }
+
+  void add_event(const StoredWords& a, const StoredWords& b) {
+    for (const auto& [name, value] : a.members) add(a.id, name, value, member_of(b.members, name));
+    for (const auto& [name, value] : b.members)
+      if (member_of(a.members, name).empty()) add(b.id, name, "", value);
+  }
+
+  std::vector<WordsDiff> finish() { return std::move(diffs_); }
+
+ private:
+  Tolerance tolerance_;
+  std::vector<WordsDiff> diffs_;
+};
 
 /// The first entry of the axis that is named differently, as each sample sees it.
 std::optional<LabelDiff> compare_labels(const std::string& axis, const AxisLabels& a, const AxisLabels& b) {
@@ -68,18 +146,91 @@ Tolerance claim_tolerance(const StoredTrace& a, const StoredTrace& b) {
   return default_tolerance(dtype_of(a), dtype_of(b));
 }
 
-/// Where each id that is to be compared stands in the trace.
-std::unordered_map<std::string_view, std::size_t> places_of(const StoredTrace& trace) {
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (std::size_t i = 0; i < trace.tensors().size(); ++i) places.emplace(trace.tensors()[i].id, i);
+/// The id after the renames.
+std::string renamed(std::string id, const DiffSettings& settings) {
+  for (const auto& [from, to] : settings.renames) {
+    const bool is_group = from.ends_with('/') && id.starts_with(from);
+    if (is_group || id == from) id.replace(0, from.size(), to);
+  }
+  return id;
+}
+
+/// Where each id stands in the trace.
+std::map<std::string, std::size_t> places_of(const StoredTrace& trace, const DiffSettings& settings) {
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < trace.tensors().size(); ++i) {
+    const auto& id = trace.tensors()[i].id;
+    const auto name = renamed(id, settings);
+    if (!places.emplace(name, i).second)
+      throw Error(
+          fmt::format("{} is renamed to {}, which is there already; valid: another --rename", id, name));
+  }
   return places;
+}
+
+std::string ids_of(const StoredTrace& trace) {
+  std::vector<std::string> ids;
+  for (const auto& tensor : trace.tensors()) ids.push_back(tensor.id);
+  return fmt::format("{}", fmt::join(ids, ", "));
+}
+
+void require_used(const DiffSettings& settings, const StoredTrace& a, const StoredTrace& b) {
+  for (const auto& [from, to] : settings.renames) {
+    const DiffSettings alone{.renames = {{from, to}}};
+    const auto is_there = [&](const StoredTrace& trace) {
+      return std::any_of(trace.tensors().begin(), trace.tensors().end(),
+                         [&](const auto& tensor) { return renamed(tensor.id, alone) != tensor.id; });
+    };
+    if (!is_there(a) && !is_there(b))
+      throw Error(fmt::format("--rename {}={}: neither has {}; valid: one of {}; {}", from, to, from,
+                              ids_of(a), ids_of(b)));
+  }
 }
 
 }  // namespace
 
+bool OptionDiff::is_decisive(bool has_tolerance) const {
+  return !is_among(of_reading, name) && !(has_tolerance && is_among(of_drawing, name));
+}
+
+std::string to_string(const ConfigValue& value) {
+  std::string text;
+  std::visit([&](const auto& set) { append_value(text, set); }, value);
+  return text;
+}
+
+std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
+  const auto in_a = values_of(a), in_b = values_of(b);
+  std::vector<OptionDiff> options;
+  for (const auto& [name, value] : a) options.push_back({name, value, find(in_b, name)});
+  for (const auto& [name, value] : b)
+    if (in_a.count(name) == 0) options.push_back({name, {}, value});
+  std::erase_if(options, [](const auto& option) { return to_string(option.a) == to_string(option.b); });
+  return options;
+}
+
+std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b, const Tolerance& tolerance) {
+  if (a.words().empty() || b.words().empty()) return {};
+  Comparison comparison(tolerance);
+  comparison.add("", "title", a.header().title, b.header().title);
+  const auto in_a = events_of(a), in_b = events_of(b);
+  for (const auto& words : a.words()) {
+    if (const auto other = in_b.find(words.id); other != in_b.end()) {
+      comparison.add_event(words, *other->second);
+    } else if (!is_tensor(a, words.id)) {
+      comparison.add(words.id, "", member_of(words.members, "kind"), "");
+    }
+  }
+  for (const auto& words : b.words())
+    if (in_a.count(words.id) == 0 && !is_tensor(b, words.id))
+      comparison.add(words.id, "", "", member_of(words.members, "kind"));
+  return comparison.finish();
+}
+
 Tolerance tolerance_of(const DiffSettings& settings, const Tolerance& otherwise) {
   if (!settings.absolute && !settings.relative) return otherwise;
-  return {settings.absolute.value_or(otherwise.absolute), settings.relative.value_or(otherwise.relative)};
+  return {settings.absolute.value_or(otherwise.absolute), settings.relative.value_or(otherwise.relative),
+          otherwise.is_of_row && !settings.relative};
 }
 
 bool TensorDiff::has_same_shape() const {
@@ -101,8 +252,8 @@ bool TraceDiff::has_same_lesson() const {
 }
 
 Verdict TraceDiff::verdict() const {
-  const bool is_decided =
-      std::any_of(options.begin(), options.end(), [](const auto& option) { return option.is_decisive(); });
+  const bool is_decided = std::any_of(options.begin(), options.end(),
+                                      [&](const auto& option) { return option.is_decisive(has_tolerance); });
   if (!has_same_lesson() || is_decided || !claims_of_b_hold) return Verdict::different;
   auto verdict = Verdict::equal;
   for (const auto& tensor : tensors) verdict = std::max(verdict, tensor.verdict());
@@ -112,27 +263,42 @@ Verdict TraceDiff::verdict() const {
 }
 
 const TensorDiff* TraceDiff::first() const {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [](const auto& tensor) { return tensor.verdict() == Verdict::different; });
-  return found == tensors.end() ? nullptr : &*found;
+  const TensorDiff* in_one = nullptr;
+  for (const auto& tensor : tensors) {
+    if (tensor.verdict() != Verdict::different) continue;
+    if (tensor.is_in_both()) return &tensor;
+    if (in_one == nullptr) in_one = &tensor;
+  }
+  return in_one;
 }
 
 TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffSettings& settings) {
   TraceDiff diff{.lesson_a = a.header().lesson,
                  .lesson_b = b.header().lesson,
-                 .options = options_that_count(a.header(), b.header(), settings)};
-  const auto in_a = places_of(a), in_b = places_of(b);
+                 .options = options_that_count(a.header(), b.header(), settings),
+                 .has_tolerance = settings.absolute || settings.relative};
+  require_used(settings, a, b);
+  const auto in_a = places_of(a, settings), in_b = places_of(b, settings);
+  const auto is_compared = [&](const std::string& id, const auto& in_other) {
+    return is_selected(id, settings.only) && (!settings.only_common || in_other.count(id) > 0);
+  };
   for (std::size_t i = 0; i < a.tensors().size(); ++i) {
-    const auto& tensor = a.tensors()[i];
-    if (!is_selected(tensor.id, settings.only)) continue;
-    const auto found = in_b.find(tensor.id);
-    diff.tensors.push_back(found == in_b.end() ? TensorDiff{.id = tensor.id, .a = &tensor}
+    const auto id = renamed(a.tensors()[i].id, settings);
+    if (!is_compared(id, in_b)) continue;
+    const auto found = in_b.find(id);
+    diff.tensors.push_back(found == in_b.end() ? TensorDiff{.id = id, .a = &a.tensors()[i]}
                                                : compare_tensors(a, i, b, found->second, settings));
+    diff.tensors.back().id = id;
   }
-  for (const auto& tensor : b.tensors())
-    if (is_selected(tensor.id, settings.only) && in_a.count(tensor.id) == 0)
-      diff.tensors.push_back({.id = tensor.id, .b = &tensor});
-  if (settings.only.empty()) diff.words = compare_words(a, b, tolerance_of(settings, claim_tolerance(a, b)));
+  for (const auto& tensor : b.tensors()) {
+    const auto id = renamed(tensor.id, settings);
+    if (is_compared(id, in_a) && in_a.count(id) == 0) diff.tensors.push_back({.id = id, .b = &tensor});
+  }
+  if (settings.only_common && diff.tensors.empty())
+    throw Error(fmt::format("--only-common: no id is in both, but {} in A and {} in B; valid: --rename A=B",
+                            ids_of(a), ids_of(b)));
+  if (settings.only.empty() && !settings.only_common && settings.renames.empty())
+    diff.words = compare_words(a, b, tolerance_of(settings, claim_tolerance(a, b)));
   return diff;
 }
 

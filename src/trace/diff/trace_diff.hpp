@@ -2,15 +2,47 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/diff/element_diff.hpp"
-#include "trace/diff/option_diff.hpp"
-#include "trace/diff/tolerance.hpp"
-#include "trace/diff/words_diff.hpp"
+#include "trace/event.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace attn {
+
+/// An option that two traces have different values of. What is unset and what is not there are the same.
+struct OptionDiff {
+  std::string name;
+  ConfigValue a{};
+  ConfigValue b{};
+
+  /// Whether it is a difference in itself. Options that say which tensors are read, of which type they are or
+  /// how they are shown are not, since the tensors are compared; nor are, where a tolerance is asked for,
+  /// those that say how they are drawn.
+  bool is_decisive(bool has_tolerance = false) const;
+};
+
+/// As JSON: "42", "null", "\"xavier\"", "[\"The cat\"]".
+std::string to_string(const ConfigValue& value);
+
+using Config = std::vector<std::pair<std::string, ConfigValue>>;
+
+/// In the order of A, then those that are in B alone. A number is the same whether it is written 1 or 1.0.
+std::vector<OptionDiff> compare_options(const Config& a, const Config& b);
+
+/// Words of an event that two traces have differently: a title, a formula, the limit of a claim.
+struct WordsDiff {
+  std::string id;      ///< of the event; empty where it is the lesson's
+  std::string member;  ///< "title", "note", …; empty where a whole event is in one trace only
+  std::string a{};
+  std::string b{};
+  bool is_within_tolerance = false;  ///< what a claim measured, the same but for rounding
+};
+
+/// Compares the words of two traces, where both have some: event by event under their ids. An input or a step
+/// that is in one trace only is left to whoever compares tensors.
+std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b, const Tolerance& tolerance);
 
 /// What counts as equal, and what is compared.
 struct DiffSettings {
@@ -18,6 +50,11 @@ struct DiffSettings {
   std::optional<double> relative{};
   std::vector<std::string> only{};  ///< ids and groups ("encoder/"); everything where there are none
   bool a_is_expected = false;       ///< B is a run: only decisive options that A has are compared
+  bool only_common = false;         ///< leaves out what only one has, and all words
+
+  /// Ids of either trace that count as another, and groups: {"attn", "weights"}, {"att/", "attention/"}. With
+  /// any, words are left out.
+  std::vector<std::pair<std::string, std::string>> renames{};
 };
 
 /// `otherwise` with what the settings say in place of it.
@@ -61,18 +98,20 @@ struct TraceDiff {
   std::vector<TensorDiff> tensors{};  ///< in A's order, then those that are in B only
   std::vector<WordsDiff> words{};     ///< where both traces have words
   bool claims_of_b_hold = true;       ///< where B is a run
+  bool has_tolerance = false;         ///< one that was asked for
 
   bool has_same_lesson() const;
 
   /// The worst of all. Claims that do not hold are a difference.
   Verdict verdict() const;
 
-  /// The first tensor that differs; null where none does.
+  /// The first tensor that differs, of those in both where there is one; null where none does.
   const TensorDiff* first() const;
 };
 
 /// Compares the inputs and steps of two traces, aligned by id, holding one tensor of each at a time, and
-/// their words where both have some and everything is compared. Throws Error where a tensor cannot be read.
+/// their words where both have some and everything is compared. Throws Error where a tensor cannot be read, a
+/// name of `renames` is in neither or its new one is there already, or nothing is common.
 TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffSettings& settings = {});
 
 }  // namespace attn

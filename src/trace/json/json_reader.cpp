@@ -1,42 +1,88 @@
-#include "trace/json/json_reader.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "trace/element_type.hpp"
 #include "trace/id.hpp"
-#include "trace/json/description.hpp"
-#include "trace/json/json_elements.hpp"
-#include "trace/json/json_text.hpp"
-#include "trace/json/json_values.hpp"
-#include "trace/json/strict_json.hpp"
+#include "trace/json/json.hpp"
+#include "trace/json/strict.hpp"
+#include "trace/json/values.hpp"
 
 namespace attn {
 
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr std::string_view valid_document = "a trace as --format json writes it";
 
-/// Calls `see(name)` with the text before each value of an object, quotes included; `see` takes the value.
-template <class See>
-void for_each_member(JsonText& text, See see) {
-  text.expect('{');
-  if (text.take('}')) return;
-  do {
-    if (text.peek() != '"') text.fail("a name");
-    const auto name = text.take_value();
-    text.expect(':');
-    see(name);
-  } while (text.take(','));
-  text.expect('}');
+/// Whether lists are nested as the shape says. An empty list may stand for all axes after it.
+bool has_shape(const ordered_json& data, const Shape& shape, std::size_t axis = 0) {
+  if (axis == shape.size()) return !data.is_array();
+  return data.is_array() && data.size() == shape[axis] &&
+         std::all_of(data.begin(), data.end(),
+                     [&](const auto& item) { return has_shape(item, shape, axis + 1); });
+}
+
+/// A number, of which `EventReader` keeps some as the text that they are.
+double number_from(const ordered_json& element, Dtype dtype) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (element == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (element == "Infinity") return infinity;
+  if (element == "-Infinity") return -infinity;
+  if (element.is_binary()) {
+    const std::string text(element.get_binary().begin(), element.get_binary().end());
+    if (dtype == Dtype::float32) return static_cast<double>(std::strtof(text.c_str(), nullptr));
+    return round_to(dtype, std::strtod(text.c_str(), nullptr));
+  }
+  return round_to(dtype, element.get<double>());
+}
+
+bool is_element(const ordered_json& element, Dtype dtype) {
+  if (dtype == Dtype::boolean) return element.is_boolean();
+  if (dtype == Dtype::int64) return is_int64(element);
+  if (element == "NaN" || element == "Infinity" || element == "-Infinity") return true;
+  return (element.is_number() || element.is_binary()) && std::isfinite(number_from(element, dtype));
+}
+
+/// Takes the elements in their order; they have to be of that type.
+template <class T>
+void copy_elements(const ordered_json& data, Dtype dtype, std::string_view place, T*& to) {
+  if (data.is_array()) {
+    for (const auto& item : data) copy_elements(item, dtype, place, to);
+    return;
+  }
+  if (!is_element(data, dtype))
+    refuse(place, fmt::format("its data has {}", in_message(data.dump())),
+           fmt::format("elements of {}, and nothing beyond it", name_of(dtype)));
+  if constexpr (std::is_same_v<T, double>)
+    *to++ = number_from(data, dtype);
+  else
+    *to++ = data.get<T>();
+}
+
+AnyTensor tensor_from(const ordered_json& data, Dtype dtype, const Shape& shape, std::string_view place) {
+  if (!has_shape(data, shape))
+    refuse(place, fmt::format("its data are not nested as its shape {} says", to_string(shape)),
+           "lists within lists, one level for each axis");
+  AnyTensor tensor(dtype, shape);
+  const auto fill = [&](auto* to) { copy_elements(data, dtype, place, to); };
+  if (dtype == Dtype::int64)
+    fill(tensor.elements<std::int64_t>());
+  else if (dtype == Dtype::boolean)
+    fill(tensor.elements<bool>());
+  else
+    fill(tensor.elements<double>());
+  return tensor;
 }
 
 ElementType type_from(const json& name, std::string_view place) {
@@ -56,7 +102,7 @@ Shape shape_from(const json& value, std::string_view place) {
 
 /// All but what describes the tensor.
 StoredWords words_from(const json& event) {
-  constexpr std::array<std::string_view, 6> of_tensor = {"id", "shape", "axes", "labels", "dtype", "data"};
+  constexpr std::array<std::string_view, 5> of_tensor = {"id", "shape", "axes", "labels", "dtype"};
   StoredWords words{.id = event["id"]};
   for (const auto& [name, value] : event.items())
     if (std::find(of_tensor.begin(), of_tensor.end(), name) == of_tensor.end())
@@ -64,125 +110,122 @@ StoredWords words_from(const json& event) {
   return words;
 }
 
-class JsonReader : public StoredTrace {
+/// Passes each event on as soon as it is complete, and forgets it.
+class EventReader : public StrictJson<ordered_json> {
  public:
-  explicit JsonReader(File file) : file_(std::move(file)) {
-    JsonText text(file_, 0, file_.size(), file_.path());
-    read_document(text);
-    if (text.peek() != '\0' || text.position() != file_.size()) text.fail("the end of the file");
+  using TakeEvent = std::function<void(ordered_json& event, const std::string& place)>;
+
+  EventReader(std::string path, TakeEvent take_event)
+      : StrictJson(path), path_(std::move(path)), take_event_(std::move(take_event)) {}
+
+  /// A number that would be another float32 if it were rounded to float64 first is kept as its text.
+  bool number_float(number_float_t value, const string_t& text) override {
+    if (!is_in_data() || static_cast<float>(value) == std::strtof(text.c_str(), nullptr))
+      return StrictJson::number_float(value, text);
+    return add(ordered_json::binary({text.begin(), text.end()}));
   }
 
-  AnyTensor read(std::size_t index) const override {
-    const auto& tensor = tensors_.at(index);
-    const auto [begin, end] = data_.at(index);
-    const auto place = place_of(tensor.id);
-    if (element_count(tensor.shape) > (end - begin + 1) / 2)  // a digit and a comma each
-      refuse(place,
-             fmt::format("its {} bytes of data are too few for its shape {}", end - begin,
-                         to_string(tensor.shape)),
-             valid_document);
-    JsonText text(file_, begin, end, place);
-    return read_elements(text, tensor.dtype, tensor.shape);
+  bool start_object(std::size_t size) override {
+    const bool is_event = depth() == depth_of_event - 1 && name_at(1) == "events" && current().is_array();
+    StrictJson::start_object(size);
+    if (!is_event) return true;
+    event_ = &current();
+    ++event_count_;
+    return true;
   }
+
+  bool end_object() override {
+    const bool is_event = event_ == &current();
+    if (is_event) take_event_(*event_, place());
+    StrictJson::end_object();
+    if (!is_event) return true;
+    event_ = nullptr;
+    current().clear();
+    return true;
+  }
+
+ protected:
+  std::string place() const override {
+    if (event_ == nullptr) return path_;
+    const auto id = event_->find("id");
+    const bool has_id =
+        id != event_->end() && id->is_string() && is_valid_id(id->get_ref<const std::string&>());
+    return has_id ? fmt::format("{}: {}", path_, id->get_ref<const std::string&>())
+                  : fmt::format("{}: event {}", path_, event_count_);
+  }
+
+  /// Lists of elements are as long as the file can make them.
+  bool is_bounded() const override { return !is_in_data(); }
 
  private:
-  /// Where a value stands in the file.
-  struct Range {
-    std::uint64_t begin = 0, end = 0;
-  };
+  static constexpr std::size_t depth_of_event = 3;
 
-  std::string place_of(const std::string& id) const { return fmt::format("{}: {}", file_.path(), id); }
+  bool is_in_data() const { return event_ != nullptr && name_at(depth_of_event) == "data"; }
 
-  /// The document without its events is kept as text, parsed in one go.
-  void read_document(JsonText& text) {
-    std::string outline;
-    bool has_events = false;
-    for_each_member(text, [&](const std::string& name) {
-      outline += (outline.empty() ? "{" : ",") + name + ':';
-      if (name == R"("events")" && !std::exchange(has_events, true)) {
-        read_events(text);
-        outline += "true";
-      } else {
-        outline += text.take_value();
-      }
-    });
-    outline += outline.empty() ? "{}" : "}";
-    const auto document = parse_json<json>(outline, file_.path());
-    if (document.value("schema", json()) != trace_schema)
-      refuse(file_.path(), fmt::format("its schema is not {}", trace_schema), valid_document);
-    if (!has_events || !document.contains("config"))
-      refuse(file_.path(), "it has no config or no events", valid_document);
-    read_lesson(document, header_, file_.path());
-    const auto ordered = parse_json<nlohmann::ordered_json>(outline, file_.path());
-    read_config(ordered["config"], header_, file_.path());
+  std::string path_;
+  TakeEvent take_event_;
+  ordered_json* event_ = nullptr;  ///< that is open
+  std::size_t event_count_ = 0;
+};
+
+class JsonReader : public StoredTrace {
+ public:
+  explicit JsonReader(const File& file) {
+    EventReader reader(file.path(),
+                       [this](ordered_json& event, const std::string& place) { add_event(event, place); });
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(file.stream(), std::fclose);
+    ordered_json::sax_parse(stream.get(), &reader);
+    read_document(reader.take(), file.path());
   }
 
-  void read_events(JsonText& text) {
-    text.expect('[');
-    if (text.take(']')) return;
-    do read_event(text);
-    while (text.take(','));
-    text.expect(']');
+  AnyTensor read(std::size_t index) const override { return elements_.at(index); }
+
+ private:
+  void read_document(const ordered_json& document, const std::string& path) {
+    if (!document.is_object() || document.value("schema", ordered_json()) != trace_schema)
+      refuse(path, fmt::format("its schema is not {}", trace_schema), valid_document);
+    const auto events = document.find("events"), config = document.find("config");
+    if (config == document.end() || events == document.end() || !events->is_array())
+      refuse(path, "it has no config or no events", valid_document);
+    if (!events->empty())
+      refuse(path, fmt::format("its events have {}", in_message(events->front().dump())), "objects");
+    read_lesson(document, header_, path);
+    read_config(*config, header_, path);
   }
 
-  /// All of an event but its data is kept as text, parsed in one go.
-  void read_event(JsonText& text) {
-    std::string outline;
-    Range data;
-    for_each_member(text, [&](const std::string& name) {
-      outline += (outline.empty() ? "{" : ",") + name + ':';
-      if (name != R"("data")") {
-        outline += text.take_value();
-        return;
-      }
-      data.begin = text.position();
-      text.skip_value();
-      data.end = text.position();
-      outline += "true";
-    });
-    outline += outline.empty() ? "{}" : "}";
-    add_event(parse_json<json>(outline, fmt::format("{}: event {}", file_.path(), ++event_count_)), data);
-  }
-
-  void add_event(const json& event, Range data) {
-    auto place = fmt::format("{}: event {}", file_.path(), event_count_);
+  void add_event(ordered_json& read, const std::string& place) {
+    const auto data = read.contains("data") ? std::optional(std::move(read["data"])) : std::nullopt;
+    read.erase("data");
+    const json event = read;
     const auto id = event.value("id", json()), kind = event.value("kind", json());
     if (!id.is_string() || !is_valid_id(id.get_ref<const std::string&>()))
       refuse(place, fmt::format("its id is {}", in_message(id.dump())), "letters, digits and _ . / = -");
-    place = place_of(id);
     if (!ids_.insert(id).second) refuse(place, "it is there twice", "each id once");
     words_.push_back(words_from(event));
     constexpr std::array without_tensor = {Kind::note, Kind::claim, Kind::mistake};
     if (std::any_of(without_tensor.begin(), without_tensor.end(),
                     [&](Kind other) { return kind == name_of(other); }))
       return;
-    if (!event.contains("data"))
-      refuse(place, "it has no data, as in a trace made with --shapes", "a trace with numbers");
-    add_tensor(event, data, place);
-  }
-
-  void add_tensor(const json& event, Range data, const std::string& place) {
+    if (!data) refuse(place, "it has no data, as in a trace made with --shapes", "a trace with numbers");
     const Layout layout{.type = type_from(event.value("dtype", json()), place),
                         .shape = shape_from(event.value("shape", json()), place)};
     stored_size(layout, place);
-    tensors_.push_back({.id = event["id"],
-                        .dtype = dtype_for(layout.type),
-                        .stored_dtype = std::string(name_of(layout.type)),
-                        .shape = layout.shape});
-    read_description(event, tensors_.back(), place);
-    data_.push_back(data);
+    const auto dtype = dtype_for(layout.type);
+    StoredTensor tensor{
+        .id = id, .dtype = dtype, .stored_dtype = std::string(name_of(dtype)), .shape = layout.shape};
+    read_description(event, tensor, place);
+    elements_.push_back(tensor_from(*data, dtype, layout.shape, place));
+    tensors_.push_back(std::move(tensor));
   }
 
-  File file_;
-  std::vector<Range> data_;  ///< of each tensor
+  std::vector<AnyTensor> elements_;  ///< of each tensor
   std::unordered_set<std::string> ids_;
-  std::size_t event_count_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<StoredTrace> open_json(File file) {
-  return std::make_unique<JsonReader>(std::move(file));
+  return std::make_unique<JsonReader>(file);
 }
 
 }  // namespace attn

@@ -1,10 +1,9 @@
-#include "trace/json/json_writer.hpp"
-
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "trace/json/json_values.hpp"
+#include "trace/json/json.hpp"
+#include "trace/json/values.hpp"
 
 namespace attn {
 
@@ -38,7 +37,7 @@ void append_tensor(std::string& text, const Event& event) {
   append_member(text, "labels", event.labels);
   append_member(text, "dtype", std::string(name_of(event.tensor->dtype)));
   if (event.tensor->data == nullptr) return;
-  text += ",\"data\":";
+  append_name(text, "data");
   std::size_t offset = 0;
   append_nested(text, *event.tensor, 0, offset);
 }
@@ -63,7 +62,7 @@ void append_measurement(std::string& text, const Measurement& measured) {
 
 }  // namespace
 
-JsonRenderer::JsonRenderer(const Header& header) {
+JsonWriter::JsonWriter(const Header& header) {
   document_ = "{";
   append_member(document_, "schema", std::string(trace_schema));
   append_member(document_, "lesson", header.lesson);
@@ -71,7 +70,7 @@ JsonRenderer::JsonRenderer(const Header& header) {
   document_ += ",\n\"config\":" + config_as_json(header) + ",\n\"events\":[";
 }
 
-void JsonRenderer::receive(const Event& event) {
+void JsonWriter::receive(const Event& event) {
   document_ += std::exchange(has_events_, true) ? ",\n{" : "\n{";
   append_member(document_, "kind", std::string(name_of(event.kind)));
   append_member(document_, "id", event.id);
@@ -84,7 +83,7 @@ void JsonRenderer::receive(const Event& event) {
   document_ += '}';
 }
 
-std::string JsonRenderer::finish() {
+std::string JsonWriter::finish() {
   document_ += "\n]}\n";
   return std::exchange(document_, {});
 }

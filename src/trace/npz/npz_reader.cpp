@@ -1,37 +1,26 @@
-#include "trace/npz/npz_reader.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "attn/error.hpp"
-#include "trace/json/description.hpp"
-#include "trace/json/strict_json.hpp"
-#include "trace/npz/zip_archive.hpp"
-#include "trace/json/json_values.hpp"
 #include "trace/id.hpp"
+#include "trace/json/values.hpp"
+#include "trace/npz/npz.hpp"
+#include "trace/npz/zip_archive.hpp"
 
 namespace attn {
 
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr std::string_view ending = ".npy";
 constexpr std::uint64_t small = std::uint64_t{64} << 20, densest_archive = 100;
-
-/// Whether the archive says that this program wrote it; what it then says beside the arrays has to be right.
-std::optional<json> own_comment(const ZipArchive& archive) {
-  try {
-    auto comment = parse_json<json>(archive.comment(), archive.path());
-    if (comment.is_object() && comment.value("schema", json()) == trace_schema) return comment;
-  } catch (const Error&) {  // a foreign archive may have any comment
-  }
-  return std::nullopt;
-}
 
 /// The id in ID.npy.
 std::string id_from(std::string_view name, std::string_view place) {
@@ -45,9 +34,8 @@ std::string id_from(std::string_view name, std::string_view place) {
 class NpzReader : public StoredTrace {
  public:
   explicit NpzReader(File file) : archive_(std::move(file)) {
-    const auto comment = own_comment(archive_);
-    if (comment) read_lesson(*comment, header_, archive_.path());
-    for (std::uint64_t i = 0; i < archive_.member_count(); ++i) add_member(i, comment.has_value());
+    for (std::uint64_t i = 0; i < archive_.member_count(); ++i) add_member(i);
+    if (config_) read_header_from(*config_);
   }
 
   AnyTensor read(std::size_t index) const override {
@@ -64,7 +52,7 @@ class NpzReader : public StoredTrace {
     Npy npy;
   };
 
-  void add_member(std::uint64_t index, bool is_own) {
+  void add_member(std::uint64_t index) {
     const auto member = archive_.member(index);
     const auto place = fmt::format("{}: member {}", archive_.path(), in_message(member.name));
     const auto id = id_from(member.name, place);
@@ -73,14 +61,15 @@ class NpzReader : public StoredTrace {
     const Array array{index, place, member.size, member.is_packed,
                       read_npy_header(stream, member.size, place)};
     refuse_bomb(array);
-    if (id == "config") return read_config_of(array, is_own);
+    if (id == "config") {
+      config_ = array;
+      return;
+    }
     const auto& layout = array.npy.layout;
     tensors_.push_back({.id = id,
                         .dtype = dtype_for(layout.type),
                         .stored_dtype = std::string(name_of(layout.type)),
                         .shape = layout.shape});
-    if (is_own && !member.comment.empty())
-      read_description(parse_json<json>(member.comment, place), tensors_.back(), place);
     arrays_.push_back(array);
   }
 
@@ -113,21 +102,46 @@ class NpzReader : public StoredTrace {
     return bytes;
   }
 
-  void read_config_of(const Array& array, bool is_own) {
-    const auto& place = array.place;
+  /// An archive of somebody else may have anything in `config`.
+  void read_header_from(const Array& config) {
+    ordered_json options;
     try {
-      if (array.npy.layout.type != ElementType::uint8) refuse(place, "it is no text", "uint8");
-      const auto bytes = elements_of(array);
-      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      read_config(parse_json<nlohmann::ordered_json>(text, place), header_, place);
+      options = json_in(config);
     } catch (const Error&) {
-      if (is_own) throw;
-      header_.config.clear();
+      return;
+    }
+    const auto trace = options.is_object() ? json(options.value("trace", ordered_json())) : json();
+    if (trace.is_object() && trace.value("schema", json()) == trace_schema) {
+      options.erase("trace");
+      read_lesson(trace, header_, config.place);
+      describe_tensors(trace.value("tensors", json::object()));
+      read_config(options, header_, config.place);
+    } else {
+      try {
+        read_config(options, header_, config.place);
+      } catch (const Error&) {
+        header_.config.clear();
+      }
     }
   }
 
+  /// The document that an array of bytes is.
+  ordered_json json_in(const Array& array) const {
+    if (array.npy.layout.type != ElementType::uint8) refuse(array.place, "it is no text", "uint8");
+    const auto bytes = elements_of(array);
+    return parse_json<ordered_json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, array.place);
+  }
+
+  void describe_tensors(const json& descriptions) {
+    if (!descriptions.is_object()) return;
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      if (const auto found = descriptions.find(tensors_[i].id); found != descriptions.end())
+        read_description(*found, tensors_[i], arrays_[i].place);
+  }
+
   ZipArchive archive_;
-  std::vector<Array> arrays_;
+  std::vector<Array> arrays_;  ///< as many as tensors
+  std::optional<Array> config_;
   std::unordered_set<std::string> ids_;
   std::uint64_t unpacked_ = 0;
 };

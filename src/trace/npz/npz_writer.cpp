@@ -1,21 +1,18 @@
-#include "trace/npz/npz_writer.hpp"
-
 #include <fmt/format.h>
 
-#include <deque>
 #include <stdexcept>
 #include <utility>
 
 #include "trace/any_tensor.hpp"
+#include "trace/json/values.hpp"
 #include "trace/npz/libzip.hpp"
 #include "trace/npz/npy.hpp"
-#include "trace/json/json_values.hpp"
+#include "trace/npz/npz.hpp"
 
 namespace attn {
 
 namespace {
 
-constexpr std::size_t longest_comment = 65535;
 constexpr zip_uint16_t midnight = 0, first_of_1980 = 0x21;  // the first day that a ZIP archive can name
 
 void require(bool done, const char* action) {
@@ -42,73 +39,70 @@ std::string take_bytes(zip_source_t* source) {
   return bytes;
 }
 
-}  // namespace
-
-/// libzip reads the members at the end, so that they have to stay until then.
-struct NpzWriter::Archive {
-  Archive() : source(new_source()) {
-    libzip().source_keep(source);
-    zip = libzip().open_from_source(source, ZIP_TRUNCATE, nullptr);
-    require(zip != nullptr, "the archive cannot be opened");
+/// An archive that is being written. libzip reads the members at the end, so that they have to stay until
+/// then.
+class Archive {
+ public:
+  Archive() : source_(new_source()) {
+    libzip().source_keep(source_);
+    zip_ = libzip().open_from_source(source_, ZIP_TRUNCATE, nullptr);
+    require(zip_ != nullptr, "the archive cannot be opened");
   }
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
   ~Archive() {
-    if (zip == nullptr) return;
-    libzip().discard(zip);
-    libzip().source_free(source);
+    if (zip_ == nullptr) return;
+    libzip().discard(zip_);
+    libzip().source_free(source_);
   }
 
-  void add(const std::string& id, std::string bytes, const std::string& comment) {
-    members.push_back(std::move(bytes));
-    zip_source_t* member = libzip().source_buffer(zip, members.back().data(), members.back().size(), 0);
+  void add(const std::string& id, const std::string& bytes) {
+    zip_source_t* member = libzip().source_buffer(zip_, bytes.data(), bytes.size(), 0);
     require(member != nullptr, "no memory for a member");
-    const auto added = libzip().file_add(zip, (id + ".npy").c_str(), member, ZIP_FL_ENC_UTF_8);
-    require(added >= 0, libzip().strerror(zip));
+    const auto added = libzip().file_add(zip_, (id + ".npy").c_str(), member, ZIP_FL_ENC_UTF_8);
+    require(added >= 0, libzip().strerror(zip_));
     const auto index = static_cast<zip_uint64_t>(added);
-    require(libzip().set_file_compression(zip, index, ZIP_CM_STORE, 0) == 0, libzip().strerror(zip));
-    require(libzip().file_set_dostime(zip, index, midnight, first_of_1980, 0) == 0, libzip().strerror(zip));
-    if (comment.empty() || comment.size() > longest_comment) return;
-    require(libzip().file_set_comment(zip, index, comment.data(), static_cast<zip_uint16_t>(comment.size()),
-                                      ZIP_FL_ENC_UTF_8) == 0,
-            libzip().strerror(zip));
+    require(libzip().set_file_compression(zip_, index, ZIP_CM_STORE, 0) == 0, libzip().strerror(zip_));
+    require(libzip().file_set_dostime(zip_, index, midnight, first_of_1980, 0) == 0, libzip().strerror(zip_));
   }
 
   std::string close() {
-    require(libzip().close(zip) == 0, libzip().strerror(zip));
-    zip = nullptr;
-    members.clear();
-    return take_bytes(source);
+    require(libzip().close(zip_) == 0, libzip().strerror(zip_));
+    zip_ = nullptr;
+    return take_bytes(source_);
   }
 
-  zip_source_t* source;
-  zip_t* zip = nullptr;
-  std::deque<std::string> members;
+ private:
+  zip_source_t* source_;
+  zip_t* zip_ = nullptr;
 };
 
-NpzWriter::NpzWriter(const Header& header) : archive_(std::make_unique<Archive>()) {
-  std::string comment = "{";
-  append_member(comment, "schema", std::string(trace_schema));
-  append_member(comment, "lesson", header.lesson);
-  append_member(comment, "title", header.title);
-  comment += '}';
-  require(libzip().set_archive_comment(archive_->zip, comment.data(),
-                                       static_cast<zip_uint16_t>(comment.size())) == 0,
-          libzip().strerror(archive_->zip));
-  archive_->add("config", npy_bytes(config_as_json(header)), "");
-}
+}  // namespace
 
-NpzWriter::~NpzWriter() = default;
+NpzWriter::NpzWriter(const Header& header) : config_(config_as_json(header)), description_("{") {
+  config_.pop_back();  // the brace at its end
+  append_member(description_, "schema", std::string(trace_schema));
+  append_member(description_, "lesson", header.lesson);
+  append_member(description_, "title", header.title);
+  append_name(description_, "tensors");
+  description_ += '{';
+}
 
 void NpzWriter::receive(const Event& event) {
   if (!event.tensor || !has_elements(*event.tensor)) return;
-  archive_->add(event.id, npy_bytes(with_one_nan(*event.tensor).view()), description_as_json(event));
+  members_.emplace_back(event.id, npy_bytes(with_one_nan(*event.tensor).view()));
+  append_name(description_, event.id);
+  description_ += description_as_json(event);
 }
 
 std::string NpzWriter::finish() {
-  auto bytes = archive_->close();
-  archive_.reset();
-  return bytes;
+  append_name(config_, "trace");
+  const auto config = npy_bytes(std::exchange(config_, {}) + std::exchange(description_, {}) + "}}}");
+  const auto members = std::exchange(members_, {});
+  Archive archive;
+  archive.add("config", config);
+  for (const auto& [id, bytes] : members) archive.add(id, bytes);
+  return archive.close();
 }
 
 }  // namespace attn

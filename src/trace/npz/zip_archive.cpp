@@ -86,18 +86,9 @@ std::uint64_t ZipArchive::member_count() const {
   return static_cast<std::uint64_t>(libzip().get_num_entries(archive_.get(), 0));
 }
 
-std::string ZipArchive::comment() const {
-  int length = 0;
-  const char* text = libzip().get_archive_comment(archive_.get(), &length, ZIP_FL_ENC_RAW);
-  return text == nullptr ? std::string() : std::string(text, static_cast<std::size_t>(length));
-}
-
 ZipMember ZipArchive::member(std::uint64_t index) const {
   const auto entry = directory_entry(file_, archive_.get(), index);
-  zip_uint32_t length = 0;
-  const char* comment = libzip().file_get_comment(archive_.get(), index, &length, ZIP_FL_ENC_RAW);
-  return {entry.name, comment == nullptr ? std::string() : std::string(comment, length), entry.size,
-          entry.comp_method != ZIP_CM_STORE};
+  return {entry.name, entry.size, entry.comp_method != ZIP_CM_STORE};
 }
 
 ZipArchive::Stream::Stream(const ZipArchive& archive, std::uint64_t index, std::string place)

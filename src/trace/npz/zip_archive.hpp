@@ -14,7 +14,6 @@ namespace attn {
 
 struct ZipMember {
   std::string name;
-  std::string comment;
   std::uint64_t size = 0;  ///< unpacked, by the directory; no more than the file can hold
   bool is_packed = false;  ///< deflated, not stored
 };
@@ -28,7 +27,6 @@ class ZipArchive {
   const std::string& path() const { return file_.path(); }
   std::uint64_t file_size() const { return file_.size(); }
   std::uint64_t member_count() const;
-  std::string comment() const;
   ZipMember member(std::uint64_t index) const;
 
   /// The unpacked bytes of one member.

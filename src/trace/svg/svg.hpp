@@ -1,11 +1,55 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
-#include "trace/svg/svg_shapes.hpp"
 #include "trace/event.hpp"
+#include "trace/text/curve.hpp"
 
 namespace attn {
+
+namespace svg {
+
+/// A part of a drawing that starts at (0, 0), with the room that it takes in pixels.
+struct Drawing {
+  std::string elements;
+  double width = 0.0;
+  double height = 0.0;
+};
+
+/// The drawing at another place.
+std::string at(double x, double y, const std::string& elements);
+
+enum class Anchor { start, middle, end };
+
+/// A line of text; `style` is a class of the document's style sheet, `rotation` in degrees around (x, y).
+std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
+                 double rotation = 0.0);
+
+/// Pixels that a text of that font size takes, estimated from its columns in a terminal.
+double text_width(std::string_view words, double font_size);
+
+std::string escaped(std::string_view words);
+
+/// "#rrggbb" of a value from 0 to 1: from nearly white to dark blue.
+std::string shade(double value);
+
+/// Whether white text is easier to read than black on that shade.
+bool is_dark(double value);
+
+/// The weights of a step [(batch×)(head×)query×key] as heatmaps side by side, with token labels, values where
+/// the cells have room for them, and a colour bar. Of more than a hundred tokens along an axis the first
+/// hundred are drawn, and the caption says so.
+Drawing heatmaps(const Event& event);
+
+/// Curves as lines, with ticks and, for several lines, their names.
+Drawing line_plot(const Curves& curves);
+
+/// The curves of a step over its last axis. A scale whose values span a factor of more than a hundred is
+/// logarithmic, and says so.
+Drawing line_plot(const Event& event);
+
+}  // namespace svg
 
 /// The pictures of a trace as one SVG document: each step of attention weights as heatmaps with tokens on
 /// both axes, all heads of a sample side by side, and each curve as a plot. Text is text, nothing is fetched

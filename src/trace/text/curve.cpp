@@ -3,25 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
+
+#include "trace/number.hpp"
 
 namespace attn {
 
 namespace {
 
-std::optional<double> as_number(const std::string& label) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), value);
-  if (error != std::errc() || end != label.data() + label.size()) return std::nullopt;
-  return value;
-}
-
 std::vector<double> positions_of(const AxisLabels& labels, std::size_t count) {
   std::vector<double> positions;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto number = labels.empty() ? std::nullopt : as_number(labels.of(0)[i]);
+    const auto number = labels.empty() ? std::nullopt : number_in(labels.of(0)[i]);
     if (!number) break;
     positions.push_back(*number);
   }

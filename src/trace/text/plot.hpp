@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 
-#include "trace/text/table.hpp"
 #include "trace/event.hpp"
+#include "trace/text/curve.hpp"
+#include "trace/text/table.hpp"
 
 namespace attn {
 
@@ -11,5 +14,10 @@ namespace attn {
 /// plot for each line, four at most, with the largest and smallest value at its left and the first and last
 /// position below. Says where a scale is logarithmic.
 std::string format_plot(const Event& event, const TextStyle& style);
+
+/// All lines of the curves in one frame of Braille characters, each with its name where it ends. `tick_text`
+/// says how a value is written at the left.
+std::string format_chart(const Curves& curves, const std::function<std::string(double)>& tick_text,
+                         std::size_t width = 80);
 
 }  // namespace attn

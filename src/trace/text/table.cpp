@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -10,11 +11,19 @@
 
 #include "attn/text/width.hpp"
 #include "trace/text/ansi.hpp"
-#include "trace/text/heatmap.hpp"
 
 namespace attn {
 
 namespace {
+
+constexpr int black = 16, white = 231;
+
+/// Blues of the 6×6×6 colour cube whose lightness (CIE L*) falls in even steps.
+constexpr std::array<CellColor, 7> ramp = {
+    {{195, black}, {153, black}, {111, black}, {69, black}, {27, white}, {20, white}, {18, white}}};
+
+/// Shares such as 1/7 fall on the edge between two colours: rounding noise must not choose between them.
+constexpr double noise = 1e-6;
 
 constexpr std::size_t indent = 2;
 constexpr std::size_t longest_label = 12;
@@ -385,6 +394,12 @@ std::size_t control_length(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<CellColor> heat(double share) {
+  if (!(share > 0.0)) return std::nullopt;
+  const double steps = std::ceil(std::min(share, 1.0) * static_cast<double>(ramp.size()) - noise);
+  return ramp[static_cast<std::size_t>(std::max(steps, 1.0)) - 1];
+}
 
 bool is_elided(const TensorView& tensor, const TextStyle& style) {
   const auto is_long = [](std::size_t length) { return length > 2 * edge; };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,5 +30,15 @@ std::string format_table(const Event& event, const TextStyle& style);
 
 /// The text with signs in place of the characters that would move the cursor or reorder a line.
 std::string printable(std::string_view text);
+
+/// Colours of one cell, as indices of the palette of 256 colours that terminals share with xterm.
+struct CellColor {
+  int background = 0;
+  int foreground = 0;
+};
+
+/// The colour of a share of attention: light blue for a little, dark blue for all of it, with black or white
+/// digits, whichever is easier to read. None for a share of 0: what gets no attention stays unshaded.
+std::optional<CellColor> heat(double share);
 
 }  // namespace attn

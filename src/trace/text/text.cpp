@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "attn/text/width.hpp"
 #include "trace/text/ansi.hpp"
 #include "trace/text/plot.hpp"
-#include "attn/text/width.hpp"
 
 namespace attn {
 

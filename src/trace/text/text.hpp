@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/text/table.hpp"
 #include "trace/event.hpp"
+#include "trace/text/table.hpp"
 
 namespace attn {
 

@@ -1,11 +1,10 @@
-#include "trace/text/chart.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <sstream>
 
-#include "trace/svg/svg_plot.hpp"
 #include "attn/text/width.hpp"
+#include "trace/svg/svg.hpp"
+#include "trace/text/plot.hpp"
 
 namespace {
 

@@ -22,11 +22,11 @@ class Recorder : public attn::Sink {
 };
 
 void run_lesson(attn::Sink& sink) {
-  attn::Trace trace(sink, false);
+  attn::Trace trace(sink, {.batched = false});
   trace.note("idea", "The idea", "Prose.");
-  trace.input({.id = "X", .axes = {"d_k"}}, Tensor<double, 1>{1.0});
-  trace.step({.id = "encoder/gates", .axes = {"gate"}}, Tensor<double, 1>{1.0});
-  trace.step({.id = "encoder/h", .axes = {"hidden"}}, Tensor<double, 1>{1.0});
+  trace.input({.id = "X", .axes = {"d_k"}}, Tensor<1>{1.0});
+  trace.step({.id = "encoder/gates", .axes = {"gate"}}, Tensor<1>{1.0});
+  trace.step({.id = "encoder/h", .axes = {"hidden"}}, Tensor<1>{1.0});
   trace.step({.id = "encoder_length"}, 1.0);
   trace.claim({"sums", "rows sum to 1", "x", 0.0, attn::exactly(0)});
 }

@@ -6,7 +6,7 @@
 
 #include "tests/unit/schema.hpp"
 #include "trace/filter.hpp"
-#include "trace/json/json_writer.hpp"
+#include "trace/json/json.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;
@@ -15,37 +15,37 @@ using nlohmann::json;
 namespace {
 
 std::string render(const std::function<void(attn::Trace&)>& lesson, bool batched = false) {
-  attn::JsonRenderer renderer({"demo", "a lesson", {}});
-  attn::Trace trace(renderer, batched);
+  attn::JsonWriter renderer({"demo", "a lesson", {}});
+  attn::Trace trace(renderer, {.batched = batched});
   lesson(trace);
   return renderer.finish();
 }
 
 /// A document with every kind of event, dtype and label.
 std::string everything() {
-  attn::JsonRenderer renderer({"multi-head",
-                               "all “kinds”\n",
-                               {{"sentence", std::vector<std::string>{"Hi you", "Bye"}},
-                                {"tokens", std::vector<std::vector<std::string>>{{"Hi", "you"}, {"Bye"}}},
-                                {"d_k", std::vector<std::int64_t>{4, 16}},
-                                {"window", std::monostate{}},
-                                {"causal", true},
-                                {"seed", std::int64_t{42}},
-                                {"dropout", 0.1},
-                                {"dtype", std::string("float32")}}});
-  attn::Trace trace(renderer, true);
+  attn::JsonWriter renderer({"multi-head",
+                             "all “kinds”\n",
+                             {{"sentence", std::vector<std::string>{"Hi you", "Bye"}},
+                              {"tokens", std::vector<std::vector<std::string>>{{"Hi", "you"}, {"Bye"}}},
+                              {"d_k", std::vector<std::int64_t>{4, 16}},
+                              {"window", std::monostate{}},
+                              {"causal", true},
+                              {"seed", std::int64_t{42}},
+                              {"dropout", 0.1},
+                              {"dtype", std::string("float32")}}});
+  attn::Trace trace(renderer, {.batched = true});
   trace.label("token", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
   trace.label("head", {{{"first", "second"}}});
   trace.note("idea", "The idea", "Prose with \"quotes\".", "a = b");
   trace.input({.id = "X", .title = "Vectors", .axes = {"token", "d_model"}},
-              Tensor<float, 3>(xt::ones<float>({2, 2, 3})));
-  trace.input({.id = "lengths", .axes = {"batch"}}, Tensor<std::int64_t, 1>{2, 1});
-  trace.input({.id = "mask", .axes = {"query", "key"}}, Tensor<bool, 2>{{true, false}, {true, true}});
+              Tensor<3>(xt::ones<double>({2, 2, 3})));
+  trace.input({.id = "lengths", .axes = {"batch"}}, attn::Integers<1>{2, 1});
+  trace.input({.id = "mask", .axes = {"query", "key"}}, attn::Mask<2>{{true, false}, {true, true}});
   trace.step(
       {.id = "concat", .formula = "merge(heads)", .from = {"X", "mask"}, .axes = {"token", "head·d_v"}},
-      Tensor<float, 3>(xt::zeros<float>({2, 2, 2})));
+      Tensor<3>(xt::zeros<double>({2, 2, 2})));
   trace.step({.id = "heads/mean", .from = {"concat"}, .axes = {"head"}},
-             Tensor<double, 1>{-std::numeric_limits<double>::infinity(), 0.1});
+             Tensor<1>{-std::numeric_limits<double>::infinity(), 0.1});
   trace.step({.id = "entropy"}, 1.5);
   trace.claim({"sums", "rows sum to 1", "max |Σ − 1|", 2.2e-16, attn::at_most(1e-12)});
   trace.claim({"future", "future is 0", "max |w|", 0.5, attn::exactly(0)});
@@ -60,10 +60,13 @@ json event(const json& document, const std::string& id) {
   return nullptr;
 }
 
-/// The text of the data of a tensor of rank 1.
+/// The text of the data of a tensor of rank 1, whose numbers are rounded to `dtype`.
 template <class T>
-std::string data_text(const Tensor<T, 1>& tensor) {
-  const auto text = render([&](attn::Trace& trace) { trace.input({.id = "v", .axes = {"d_k"}}, tensor); });
+std::string data_text(const attn::Array<T, 1>& tensor, attn::Dtype dtype = attn::Dtype::float64) {
+  attn::JsonWriter writer({"demo", "a lesson", {}});
+  attn::Trace trace(writer, {.dtype = dtype});
+  trace.input({.id = "v", .axes = {"d_k"}}, tensor);
+  const auto text = writer.finish();
   const auto start = text.find("\"data\":") + 7;
   return text.substr(start, text.find('}', start) - start);
 }
@@ -73,7 +76,7 @@ std::string data_text(const Tensor<T, 1>& tensor) {
 TEST_CASE("A trace is one JSON document with an event on each line") {
   const auto text = render([](attn::Trace& trace) {
     trace.note("idea", "The idea", "Prose.");
-    trace.input({.id = "X", .title = "Vectors", .axes = {"token", "d_k"}}, Tensor<double, 2>{{1.0, -2.5}});
+    trace.input({.id = "X", .title = "Vectors", .axes = {"token", "d_k"}}, Tensor<2>{{1.0, -2.5}});
   });
   CHECK(text == R"({"schema":"attnlab.trace/1","lesson":"demo","title":"a lesson",
 "config":{},
@@ -87,11 +90,13 @@ TEST_CASE("A trace is one JSON document with an event on each line") {
 TEST_CASE("Numbers are the shortest that read back the same in their dtype") {
   CHECK(data_text<double>({0.1, 1.0 / 3.0, 1e300, 5e-324, 2.0}) ==
         "[0.1,0.3333333333333333,1e+300,5e-324,2]");
-  CHECK(data_text<float>({0.1F, 1.0F / 3.0F, 16777216.0F}) == "[0.1,0.33333334,16777216]");
-  CHECK(data_text<float>({1e5F, 123456792.0F, 1e-4F, 2e-5F, 3.4028235e38F}) ==
+  CHECK(data_text<double>({0.1, 1.0 / 3.0, 16777216.0}, attn::Dtype::float32) == "[0.1,0.33333334,16777216]");
+  CHECK(data_text<double>({1e5, 123456792.0, 1e-4, 2e-5, 3.4028235e38}, attn::Dtype::float32) ==
         "[1e+05,123456792,1e-04,2e-05,3.4028235e+38]");
   CHECK(data_text<double>({1e5, 123456.0, 1.2e7, 0.0003, -0.00031, 9007199254740993.0, 2.5e22}) ==
         "[1e+05,123456,1.2e+07,3e-04,-0.00031,9007199254740992,2.5e+22]");
+  CHECK(data_text<double>({0.1, 65504.0, 1.0 / 3.0}, attn::Dtype::float16) == "[0.1,65500,0.3333]");
+  CHECK(data_text<double>({0.1, 1e38, 1.0 / 3.0}, attn::Dtype::bfloat16) == "[0.1,1e+38,0.334]");
   CHECK(data_text<std::int64_t>({std::numeric_limits<std::int64_t>::min(), 9007199254740993}) ==
         "[-9223372036854775808,9007199254740993]");
   CHECK(data_text<bool>({true, false}) == "[true,false]");
@@ -104,7 +109,7 @@ TEST_CASE("Numbers that are not finite are strings and a negative zero keeps its
 }
 
 TEST_CASE("Drawn numbers survive a round trip through JSON bit for bit") {
-  Tensor<double, 1> numbers = xt::zeros<double>({1000});
+  Tensor<1> numbers = xt::zeros<double>({1000});
   std::uint64_t state = 1;
   for (auto& number : numbers) {
     state = state * 6364136223846793005U + 1442695040888963407U;
@@ -149,10 +154,10 @@ TEST_CASE("Text that is no UTF-8 does not break the document") {
 }
 
 TEST_CASE("Without numbers there is no data") {
-  attn::JsonRenderer renderer({"demo", "a lesson", {}});
+  attn::JsonWriter renderer({"demo", "a lesson", {}});
   attn::Filter filter(renderer, {}, true);
-  attn::Trace trace(filter, false);
-  trace.input({.id = "X", .axes = {"d_k"}}, Tensor<double, 1>{1.0});
+  attn::Trace trace(filter, {.batched = false});
+  trace.input({.id = "X", .axes = {"d_k"}}, Tensor<1>{1.0});
   const auto text = renderer.finish();
   CHECK_FALSE(json::parse(text)["events"][0].contains("data"));
   CHECK(schema_errors(text) == std::vector<std::string>{});

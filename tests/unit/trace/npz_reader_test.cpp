@@ -44,6 +44,11 @@ void check_counted(const attn::StoredTrace& trace, const std::string& id, const 
   CHECK(trace.find(id)->axes.empty());
 }
 
+std::string npy_of_text(const std::string& text) {
+  return npy_of("{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(text.size()) + ",)}",
+                text);
+}
+
 const std::string header_of_two_doubles = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }\n";
 
 /// What is said of an archive with one array of that header, for 16 bytes of elements.
@@ -233,17 +238,16 @@ TEST_CASE("a header that claims to be longer than the array is refused") {
              StartsWith("member \"a.npy\": it has version 4.0 of the .npy format; valid: 1.0, 2.0 and 3.0"));
 }
 
-TEST_CASE("the comments and the config of a trace tell what it is") {
+TEST_CASE("the config of a trace tells what it is") {
   const auto array = npy_of(header_of_two_doubles, std::string(16, '\0'));
-  const std::string config = R"({"seed":42,"causal":true,"heads":null,"weight_scale":0.5,"d_k":[1,2],)"
-                             R"("sentence":["a b"],"tokens":[["a","b"]],"dtype":"float64","steps":[]})";
-  const auto config_array = npy_of(
-      "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(config.size()) + ",)}", config);
+  const std::string config =
+      R"({"seed":42,"causal":true,"heads":null,"weight_scale":0.5,"d_k":[1,2],)"
+      R"("sentence":["a b"],"tokens":[["a","b"]],"dtype":"float64","steps":[],)"
+      R"("trace":{"schema":"attnlab.trace/1","lesson":"sdpa","title":"attention","tensors":{)"
+      R"("X":{"kind":"input","axes":["token"],"labels":[["a","b"]]},)"
+      R"("Y":{"kind":"step","axes":["token"],"labels":[null]}}}})";
   const auto file =
-      TemporaryFile(zip_of({{"config.npy", config_array},
-                            {"X.npy", array, R"({"kind":"input","axes":["token"],"labels":[["a","b"]]})"},
-                            {"Y.npy", array, R"({"kind":"step","axes":["token"],"labels":[null]})"}},
-                           false, R"({"schema":"attnlab.trace/1","lesson":"sdpa","title":"attention"})"));
+      TemporaryFile(zip_of({{"X.npy", array}, {"config.npy", npy_of_text(config)}, {"Y.npy", array}}));
   const auto trace = attn::open_trace(file.path());
   CHECK(stored::ids_of(*trace) == Strings{"X", "Y"});
   CHECK(trace->header().lesson == "sdpa");
@@ -265,26 +269,32 @@ TEST_CASE("the comments and the config of a trace tell what it is") {
   CHECK(trace->find("Y")->labels[0].empty());
 }
 
-TEST_CASE("broken comments are ignored in a foreign archive and refused in a trace") {
+TEST_CASE("a broken config is ignored in a foreign archive and refused in a trace") {
   const auto array = npy_of(header_of_two_doubles, std::string(16, '\0'));
-  const std::string own = R"({"schema":"attnlab.trace/1","lesson":"sdpa","title":"attention"})";
-  const auto said_of = [&](const std::string& comment, const std::string& member_comment) {
-    return stored::refusal(
-        TemporaryFile(zip_of({{"X.npy", array, member_comment}, {"config.npy", array}}, false, comment))
-            .path());
+  const auto said_of = [&](const std::string& config) {
+    return stored::refusal(TemporaryFile(zip_of({{"X.npy", array}, {"config.npy", config}})).path());
   };
-  CHECK(said_of("", "") == "no error");
-  CHECK(said_of("made by hand", "{") == "no error");
-  CHECK(said_of(R"({"schema":"somebody.else/1"})", R"({"kind":7})") == "no error");
-  CHECK_THAT(said_of(own, "{"), StartsWith("member \"X.npy\": it is no JSON from byte 2 on"));
-  CHECK_THAT(said_of(own, R"({"kind":"claim"})"), StartsWith(R"(member "X.npy": its kind is "\"claim\"")"));
-  CHECK_THAT(said_of(own, R"({"axes":[]})"), StartsWith(R"(member "X.npy": its axes "[]" do not fit its)"));
-  CHECK_THAT(said_of(own, R"({"axes":["key"],"labels":[["a"]]})"),
+  const auto said_of_tensor = [&](const std::string& tensor, const std::string& options = "") {
+    return said_of(npy_of_text(
+        "{" + options + R"("trace":{"schema":"attnlab.trace/1","lesson":"sdpa","title":"t","tensors":{"X":)" +
+        tensor + "}}}"));
+  };
+  CHECK(said_of(array) == "no error");
+  for (const std::string config : {"made by hand", "{", "[]", R"({"a":{}})",
+                                   R"({"trace":{"schema":"somebody.else/1"}})", R"({"trace":1})"})
+    CHECK(said_of(npy_of_text(config)) == "no error");
+  CHECK(said_of_tensor("{}") == "no error");
+  CHECK_THAT(said_of_tensor("{}", R"("a":{},)"),
+             StartsWith("member \"config.npy\": its config has the value"));
+  CHECK_THAT(said_of_tensor("7"), StartsWith("member \"X.npy\": its description is no JSON object"));
+  CHECK_THAT(said_of_tensor(R"({"kind":"claim"})"), StartsWith(R"(member "X.npy": its kind is "\"claim\"")"));
+  CHECK_THAT(said_of_tensor(R"({"axes":[]})"), StartsWith(R"(member "X.npy": its axes "[]" do not fit its)"));
+  CHECK_THAT(said_of_tensor(R"({"axes":["key"],"labels":[["a"]]})"),
              StartsWith(R"(member "X.npy": the labels of axis 0 ("key") do not fit its shape 2)"));
-  CHECK_THAT(said_of(own, R"({"axes":["key"],"labels":[[["a","b"],["c","d"]]]})"),
+  CHECK_THAT(said_of_tensor(R"({"axes":["key"],"labels":[[["a","b"],["c","d"]]]})"),
              StartsWith(R"(member "X.npy": the labels of axis 0 ("key") do not fit its shape 2)"));
-  CHECK_THAT(said_of(own, ""), StartsWith("member \"config.npy\": it is no text; valid: uint8"));
-  CHECK_THAT(said_of(R"({"schema":"attnlab.trace/1"})", ""), StartsWith("it has no text \"lesson\""));
+  CHECK_THAT(said_of(npy_of_text(R"({"trace":{"schema":"attnlab.trace/1"}})")),
+             StartsWith("member \"config.npy\": it has no text \"lesson\""));
 }
 
 TEST_CASE("an archive without members is read, and one that is cut off is refused") {

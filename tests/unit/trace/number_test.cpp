@@ -61,3 +61,12 @@ TEST_CASE("rounding to a type is to the nearest, ties to even") {
     if (round_to(Dtype::float16, x) != attn::round_to_half(x)) ++wrong;
   CHECK(wrong == 0);
 }
+
+TEST_CASE("a word is a number or none") {
+  using attn::number_in;
+  for (const auto* word : {"1", "-0.5", ".5", "5.", "1e-3", "-inf", "1e-320"}) CHECK(number_in(word));
+  CHECK(std::isnan(number_in("nan").value()));
+  for (const auto* word :
+       {"", "+1", " 1", "1 ", "0x10", "1e", "-", "index", "1,5", "1e999", "1e-999", "none"})
+    CHECK_FALSE(number_in(word));
+}

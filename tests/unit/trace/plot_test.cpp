@@ -4,15 +4,15 @@
 #include <cmath>
 #include <sstream>
 
-#include "trace/text/curve.hpp"
 #include "attn/text/width.hpp"
+#include "trace/text/curve.hpp"
 
 using attn::Tensor;
 
 namespace {
 
 template <std::size_t N>
-attn::Event curve(const Tensor<double, N>& values, const std::vector<std::string>& axes,
+attn::Event curve(const Tensor<N>& values, const std::vector<std::string>& axes,
                   const std::vector<attn::AxisLabels>& labels) {
   return {.kind = attn::Kind::step,
           .tensor = attn::view_of(values),
@@ -49,7 +49,7 @@ TEST_CASE("a scale places its ends at 0 and 1 and knows one value only as the mi
 }
 
 TEST_CASE("points stand at their labels where these are numbers, else at their indices") {
-  const Tensor<double, 1> values = {1.0, 2.0, 3.0};
+  const Tensor<1> values = {1.0, 2.0, 3.0};
   CHECK(attn::curves_of(curve(values, {"d_k"}, {{{{"4", "16", "64"}}}})).positions ==
         std::vector<double>{4.0, 16.0, 64.0});
   CHECK(attn::curves_of(curve(values, {"token"}, {{{{"4", "b", "64"}}}})).positions ==
@@ -58,7 +58,7 @@ TEST_CASE("points stand at their labels where these are numbers, else at their i
 }
 
 TEST_CASE("a rising line goes from the bottom left to the top right") {
-  const Tensor<double, 1> values = {0.0, 1.0};
+  const Tensor<1> values = {0.0, 1.0};
   const auto lines = lines_of(attn::format_plot(curve(values, {"position"}, {{}}), {}));
   REQUIRE(lines.size() == 10);
   CHECK(lines[0].find("1│") != std::string::npos);
@@ -69,7 +69,7 @@ TEST_CASE("a rising line goes from the bottom left to the top right") {
 }
 
 TEST_CASE("a plot fits the terminal and draws four lines at most") {
-  const Tensor<double, 2> values = xt::ones<double>({6, 300});
+  const Tensor<2> values = xt::ones<double>({6, 300});
   const auto text = attn::format_plot(curve(values, {"head", "position"}, {{}, {}}), {});
   for (const auto& line : lines_of(text)) CHECK(attn::display_width(line) <= 80);
   CHECK(text.find("head 3") != std::string::npos);
@@ -78,14 +78,14 @@ TEST_CASE("a plot fits the terminal and draws four lines at most") {
 }
 
 TEST_CASE("values that are not finite are left out of a plot") {
-  const Tensor<double, 1> values = {1.0, std::nan(""), INFINITY, 2.0};
+  const Tensor<1> values = {1.0, std::nan(""), INFINITY, 2.0};
   const auto text = attn::format_plot(curve(values, {"position"}, {{}}), {});
   CHECK(text.find("nan") == std::string::npos);
   CHECK(text.find("inf") == std::string::npos);
 }
 
 TEST_CASE("positions get a logarithmic scale together with the values where they grow eightfold") {
-  const Tensor<double, 1> steep = {1.0, 16.0, 256.0}, flat = {1.0, 2.0, 3.0};
+  const Tensor<1> steep = {1.0, 16.0, 256.0}, flat = {1.0, 2.0, 3.0};
   CHECK(attn::curves_of(curve(steep, {"token"}, {{{{"4", "16", "32"}}}})).horizontal.is_logarithmic);
   CHECK_FALSE(attn::curves_of(curve(steep, {"token"}, {{{{"4", "8", "16"}}}})).horizontal.is_logarithmic);
   CHECK_FALSE(attn::curves_of(curve(steep, {"token"}, {{}})).horizontal.is_logarithmic);

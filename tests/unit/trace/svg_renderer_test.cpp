@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "attn/error.hpp"
+#include "tests/unit/well_formed.hpp"
 #include "trace/svg/svg.hpp"
 #include "trace/trace.hpp"
-#include "tests/unit/well_formed.hpp"
 
 using attn::Tensor;
 using Catch::Contains;
@@ -15,7 +15,7 @@ namespace {
 template <class Lesson>
 std::string drawn(Lesson lesson, bool batched = false) {
   attn::SvgRenderer renderer({.lesson = "self-attention", .title = "a title", .config = {}});
-  attn::Trace trace(renderer, batched);
+  attn::Trace trace(renderer, {.batched = batched});
   lesson(trace);
   return renderer.finish();
 }
@@ -34,7 +34,7 @@ TEST_CASE("weights are drawn with their tokens, their values and a colour bar") 
     trace.label("key", {{{"le", "chat"}}});
     trace.step(
         {.id = "weights", .formula = "softmax(scaled)", .axes = {"query", "key"}, .distribution = true},
-        Tensor<double, 2>{{0.25, 0.75}, {1.0, 0.0}});
+        Tensor<2>{{0.25, 0.75}, {1.0, 0.0}});
   });
   CHECK(is_well_formed(document));
   for (const auto* word : {">the<", ">cat<", ">le<", ">chat<", ">0.25<", ">0.75<", ">1.00<",
@@ -48,7 +48,7 @@ TEST_CASE("every head of every sample has a heatmap of its own with its own toke
       [](attn::Trace& trace) {
         trace.label("key", {{{"a", "b"}, {"c", "<pad>"}}});
         trace.step({.id = "weights", .axes = {"head", "query", "key"}, .distribution = true},
-                   Tensor<double, 4>(xt::ones<double>({2, 3, 2, 2})));
+                   Tensor<4>(xt::ones<double>({2, 3, 2, 2})));
       },
       true);
   CHECK(is_well_formed(document));
@@ -61,8 +61,7 @@ TEST_CASE("every head of every sample has a heatmap of its own with its own toke
 TEST_CASE("tokens cannot break out of the document") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("key", {{{"</text><script>", "\"&'\x1B[31m"}}});
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
-               Tensor<double, 2>{{0.5, 0.5}});
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.5, 0.5}});
   });
   CHECK(is_well_formed(document));
   CHECK_THAT(document, !Contains("<script"));
@@ -72,7 +71,7 @@ TEST_CASE("tokens cannot break out of the document") {
 TEST_CASE("of a long sentence the first hundred tokens are drawn, and it says so") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
-               Tensor<double, 2>(xt::ones<double>({3, 200})));
+               Tensor<2>(xt::ones<double>({3, 200})));
   });
   CHECK(count(document, "class=\"cell\"") == 300);
   CHECK_THAT(document, Contains("first 100 tokens"));
@@ -82,7 +81,7 @@ TEST_CASE("a curve is drawn as a line with its name, with gaps where it is not f
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("head", {{{"warm", "cold"}}});
     trace.step({.id = "schedule", .axes = {"head", "position"}, .curve = true},
-               Tensor<double, 2>{{1.0, 2.0, 3.0}, {1.0, std::nan(""), 3.0}});
+               Tensor<2>{{1.0, 2.0, 3.0}, {1.0, std::nan(""), 3.0}});
   });
   CHECK(is_well_formed(document));
   CHECK(count(document, "<path") == 2);
@@ -92,15 +91,24 @@ TEST_CASE("a curve is drawn as a line with its name, with gaps where it is not f
 
 TEST_CASE("a trace without weights and curves is refused") {
   CHECK_THROWS_AS(drawn([](attn::Trace& trace) {
-                    trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<double, 2>{{1.0}});
+                    trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<2>{{1.0}});
                   }),
                   attn::Error);
 }
 
 TEST_CASE("a picture fetches nothing and runs nothing") {
   const auto document = drawn([](attn::Trace& trace) {
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<double, 2>{{1.0}});
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{1.0}});
   });
   for (const auto* forbidden : {"<script", "href", "url(", "@import", "<image", "<foreignObject"})
     CHECK_THAT(document, !Contains(forbidden));
+}
+
+TEST_CASE("a token that XML does not allow is replaced") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.label("key", {{{"a\xEF\xBF\xBE", "\xEF\xBF\xBF\xEF\xBF\xBF"}}});
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.25, 0.75}});
+  });
+  CHECK(is_well_formed(document));
+  CHECK_THAT(document, Contains("a\xEF\xBF\xBD") && !Contains("\xEF\xBF\xBE") && !Contains("\xEF\xBF\xBF"));
 }

@@ -5,10 +5,10 @@
 #include <regex>
 #include <sstream>
 
-#include "trace/text/heatmap.hpp"
-#include "trace/text/text.hpp"
 #include "attn/text/width.hpp"
 #include "trace/filter.hpp"
+#include "trace/text/table.hpp"
+#include "trace/text/text.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;
@@ -27,7 +27,7 @@ const std::string rule = [] {
 std::string render(const std::function<void(attn::Trace&)>& lesson, const TextStyle& style = {},
                    bool batched = false) {
   attn::TextRenderer renderer({"demo", "a lesson", {}}, style);
-  attn::Trace trace(renderer, batched);
+  attn::Trace trace(renderer, {.batched = batched});
   lesson(trace);
   const auto text = renderer.finish();
   return text.substr(text.find('\n', text.find('\n') + 1) + 1);
@@ -51,7 +51,7 @@ std::vector<std::string> lines_from(const std::string& text, const std::string& 
   return lines;
 }
 
-std::string row_of(const Tensor<double, 1>& vector, const TextStyle& style = {}) {
+std::string row_of(const Tensor<1>& vector, const TextStyle& style = {}) {
   const auto lines = lines_from(
       render([&](attn::Trace& trace) { trace.input({.id = "v", .axes = {"d_k"}}, vector); }, style), "d_k");
   REQUIRE(lines.size() == 2);
@@ -62,8 +62,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-Tensor<double, 2> counting(std::size_t rows, std::size_t columns) {
-  Tensor<double, 2> tensor({rows, columns});
+Tensor<2> counting(std::size_t rows, std::size_t columns) {
+  Tensor<2> tensor({rows, columns});
   for (std::size_t i = 0; i < tensor.size(); ++i) tensor.data()[i] = static_cast<double>(i);
   return tensor;
 }
@@ -73,15 +73,14 @@ Tensor<double, 2> counting(std::size_t rows, std::size_t columns) {
 TEST_CASE("A matrix stands below its title, equation, shapes and note") {
   const auto text = render([](attn::Trace& trace) {
     for (const auto* axis : {"query", "key"}) trace.label(axis, {{{"the", "cat"}}});
-    trace.input({.id = "K", .title = "Keys", .axes = {"key", "d_k"}},
-                Tensor<double, 2>{{1.0, -0.5}, {0.25, 2.0}});
+    trace.input({.id = "K", .title = "Keys", .axes = {"key", "d_k"}}, Tensor<2>{{1.0, -0.5}, {0.25, 2.0}});
     trace.step({.id = "scores",
                 .title = "Every query meets every key",
                 .formula = "Q Kᵀ",
                 .from = {"Q", "K"},
                 .axes = {"query", "key"},
                 .note = "Row i holds the dot products of query i."},
-               Tensor<double, 2>{{1.0, 2.5}, {-3.0, 4.125}});
+               Tensor<2>{{1.0, 2.5}, {-3.0, 4.125}});
   });
   CHECK(text == R"(
 1  Keys
@@ -161,7 +160,7 @@ TEST_CASE("The precision is the number of digits") {
 
 TEST_CASE("Integers are written exactly") {
   const auto text = render([](attn::Trace& trace) {
-    trace.input({.id = "lengths", .axes = {"position"}}, Tensor<std::int64_t, 1>{3, -9007199254740993});
+    trace.input({.id = "lengths", .axes = {"position"}}, attn::Integers<1>{3, -9007199254740993});
   });
   CHECK(contains(text, "             3  -9007199254740993\n"));
 }
@@ -169,7 +168,7 @@ TEST_CASE("Integers are written exactly") {
 TEST_CASE("A mask is drawn with marks that are explained once") {
   const auto text = render([](attn::Trace& trace) {
     trace.label("key", {{{"a", "b"}}});
-    const Tensor<bool, 2> mask = {{true, false}, {true, true}};
+    const attn::Mask<2> mask = {{true, false}, {true, true}};
     trace.input({.id = "mask", .axes = {"query", "key"}}, mask);
     trace.input({.id = "mask_again", .axes = {"query", "key"}}, mask);
   });
@@ -182,7 +181,7 @@ TEST_CASE("A mask is drawn with marks that are explained once") {
 TEST_CASE("A vector is one row under its labels") {
   const auto text = render([](attn::Trace& trace) {
     trace.label("key", {{{"the", "cat"}}});
-    trace.input({.id = "scores", .axes = {"key"}}, Tensor<double, 1>{0.5, 0.25});
+    trace.input({.id = "scores", .axes = {"key"}}, Tensor<1>{0.5, 0.25});
   });
   CHECK(contains(text, "\n\n  key     the     cat\n       0.5000  0.2500\n"));
 }
@@ -209,7 +208,7 @@ TEST_CASE("Every entry of a leading axis has a table with a caption") {
   const auto text = render(
       [](attn::Trace& trace) {
         trace.label("query", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
-        Tensor<double, 4> tensor = xt::zeros<double>({2, 2, 2, 1});
+        Tensor<4> tensor = xt::zeros<double>({2, 2, 2, 1});
         tensor(1, 0, 1, 0) = 7.0;
         trace.step({.id = "heads", .axes = {"head", "query", "d_v"}}, tensor);
       },
@@ -245,7 +244,7 @@ TEST_CASE("A vector for each sample stands under the sample's own tokens") {
   const auto text = render(
       [](attn::Trace& trace) {
         trace.label("token", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
-        trace.step({.id = "ids", .axes = {"token"}}, Tensor<std::int64_t, 2>{{1, 2}, {3, 0}});
+        trace.step({.id = "ids", .axes = {"token"}}, attn::Integers<2>{{1, 2}, {3, 0}});
       },
       {}, true);
   CHECK(lines_from(text, "batch 0") == lines_of(R"(  batch 0
@@ -261,8 +260,7 @@ TEST_CASE("A vector for each sample stands under the sample's own tokens") {
 TEST_CASE("A leading axis with labels is captioned by them") {
   const auto text = render([](attn::Trace& trace) {
     trace.label("query", {{{"the", "cat"}}});
-    trace.step({.id = "hidden", .axes = {"query", "key", "d_a"}},
-               Tensor<double, 3>(xt::zeros<double>({2, 1, 1})));
+    trace.step({.id = "hidden", .axes = {"query", "key", "d_a"}}, Tensor<3>(xt::zeros<double>({2, 1, 1})));
   });
   CHECK(contains(text, "\n  query the\n"));
   CHECK(contains(text, "\n  query cat\n"));
@@ -310,7 +308,7 @@ TEST_CASE("Wide characters, emoji and combining marks keep the columns aligned")
   const auto text = render([&](attn::Trace& trace) {
     for (const auto* axis : {"query", "key"}) trace.label(axis, {{tokens}});
     trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
-               Tensor<double, 2>(0.2 * xt::ones<double>({5, 5})));
+               Tensor<2>(0.2 * xt::ones<double>({5, 5})));
   });
   const auto lines = lines_from(text, "query");
   REQUIRE(lines.size() == 6);
@@ -355,7 +353,7 @@ TEST_CASE("A large tensor shows the edges of its long axes") {
 TEST_CASE("A large tensor shows the first and last heads") {
   const auto text = render([](attn::Trace& trace) {
     trace.step({.id = "weights", .axes = {"head", "query", "key"}},
-               Tensor<double, 3>(xt::zeros<double>({8, 12, 12})));
+               Tensor<3>(xt::zeros<double>({8, 12, 12})));
   });
   for (const auto* head : {"head 0", "head 1", "head 2", "head 5", "head 6", "head 7"})
     CHECK(contains(text, head));
@@ -365,7 +363,7 @@ TEST_CASE("A large tensor shows the first and last heads") {
 }
 
 TEST_CASE("Rows of attention end with the strongest key") {
-  const auto rows = [](const Tensor<double, 2>& weights) {
+  const auto rows = [](const Tensor<2>& weights) {
     auto lines =
         lines_from(render([&](attn::Trace& trace) {
                      trace.label("key", {{{"the", "cat", "sat"}}});
@@ -386,7 +384,7 @@ TEST_CASE("Rows of attention end with the strongest key") {
   }
   SECTION("also where it is NaN or left out") {
     CHECK_FALSE(contains(rows({{std::nan(""), std::nan(""), std::nan("")}})[0], "→"));
-    Tensor<double, 2> weights = xt::zeros<double>({2, 600});
+    Tensor<2> weights = xt::zeros<double>({2, 600});
     weights(1, 300) = 0.5;
     const auto text = render([&](attn::Trace& trace) {
       trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, weights);
@@ -399,7 +397,7 @@ TEST_CASE("Colour adds escape sequences and nothing else") {
   const auto lesson = [](attn::Trace& trace) {
     trace.note("idea", "The idea", "Prose.", "a = b");
     trace.step({.id = "weights", .title = "Shares", .axes = {"head", "query", "key"}, .distribution = true},
-               Tensor<double, 3>{{{0.0, 1.0}, {0.25, 0.75}}});
+               Tensor<3>{{{0.0, 1.0}, {0.25, 0.75}}});
     trace.claim({"one", "it holds", "x", 0.0, attn::exactly(0)});
     trace.claim({"two", "it does not", "x", 1.0, attn::exactly(0)});
   };
@@ -483,11 +481,11 @@ TEST_CASE("A lesson without claims says nothing about them") {
 TEST_CASE("Tensors without numbers are an aligned list of shapes") {
   attn::TextRenderer renderer({"demo", "a lesson", {}}, {});
   attn::Filter filter(renderer, {}, true);
-  attn::Trace trace(filter, false);
+  attn::Trace trace(filter, {.batched = false});
   trace.note("idea", "The idea", "Prose.");
   trace.input({.id = "X", .title = "Vectors", .axes = {"token", "d_model"}}, counting(2, 3));
   trace.step({.id = "pooled", .formula = "mean of X", .from = {"X"}, .axes = {"d_model"}},
-             Tensor<double, 1>{1, 2, 3});
+             Tensor<1>{1, 2, 3});
   trace.step({.id = "n", .formula = std::string(80, 'x')}, std::int64_t{2});
   trace.claim({"a", "it holds", "x", 0.0, attn::exactly(0)});
   CHECK(renderer.finish() == "demo: a lesson\n" + rule + R"(

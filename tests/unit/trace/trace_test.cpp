@@ -22,8 +22,8 @@ class Recorder : public attn::Sink {
 
 TEST_CASE("a tap returns its tensor and sends it on") {
   Recorder recorder;
-  attn::Trace trace(recorder, false);
-  const Tensor<double, 2> X = {{1, 2}, {3, 4}};
+  attn::Trace trace(recorder, {.batched = false});
+  const Tensor<2> X = {{1, 2}, {3, 4}};
   CHECK((trace.step({.id = "X", .from = {"W"}, .axes = {"token", "d_model"}}, X) == X));
   REQUIRE(recorder.events.size() == 1);
   CHECK(recorder.events[0].kind == attn::Kind::step);
@@ -32,10 +32,10 @@ TEST_CASE("a tap returns its tensor and sends it on") {
 }
 
 TEST_CASE("the batch axis is dropped for one sample and named for several") {
-  const Tensor<double, 3> X = xt::zeros<double>({2, 3, 4});
+  const Tensor<3> X = xt::zeros<double>({2, 3, 4});
   Recorder recorder;
-  attn::Trace(recorder, true).input({.id = "X", .axes = {"token", "d_model"}}, X);
-  attn::Trace(recorder, false).input({.id = "X", .axes = {"token", "d_model"}}, X);
+  attn::Trace(recorder, {.batched = true}).input({.id = "X", .axes = {"token", "d_model"}}, X);
+  attn::Trace(recorder, {.batched = false}).input({.id = "X", .axes = {"token", "d_model"}}, X);
   CHECK(recorder.events[0].axes == std::vector<std::string>{"batch", "token", "d_model"});
   CHECK(recorder.events[0].tensor->shape == attn::Shape{2, 3, 4});
   CHECK(recorder.events[1].axes == std::vector<std::string>{"token", "d_model"});
@@ -44,10 +44,10 @@ TEST_CASE("the batch axis is dropped for one sample and named for several") {
 
 TEST_CASE("axes are labelled by name, and sample by sample only where the batch is shown") {
   Recorder recorder;
-  attn::Trace trace(recorder, true);
+  attn::Trace trace(recorder, {.batched = true});
   trace.label("token", {{{"a", "b"}, {"c", "d"}}});
-  trace.input({.id = "X", .axes = {"token", "d_model"}}, Tensor<double, 3>(xt::zeros<double>({2, 2, 1})));
-  trace.input({.id = "table", .axes = {"token", "d_model"}}, Tensor<double, 2>(xt::zeros<double>({2, 1})));
+  trace.input({.id = "X", .axes = {"token", "d_model"}}, Tensor<3>(xt::zeros<double>({2, 2, 1})));
+  trace.input({.id = "table", .axes = {"token", "d_model"}}, Tensor<2>(xt::zeros<double>({2, 1})));
   CHECK(recorder.events[0].labels[0].empty());
   CHECK(recorder.events[0].labels[1].of(1) == std::vector<std::string>{"c", "d"});
   CHECK(recorder.events[0].labels[2].empty());
@@ -56,7 +56,7 @@ TEST_CASE("axes are labelled by name, and sample by sample only where the batch 
 
 TEST_CASE("an id is used once and holds no other characters than the contract's") {
   Recorder recorder;
-  attn::Trace trace(recorder, false);
+  attn::Trace trace(recorder, {.batched = false});
   trace.note("idea", "title", "text");
   CHECK_THROWS_AS(trace.note("idea", "title", "text"), std::logic_error);
   CHECK_THROWS_AS(trace.note("an idea", "title", "text"), std::logic_error);
@@ -66,14 +66,14 @@ TEST_CASE("an id is used once and holds no other characters than the contract's"
 
 TEST_CASE("a tensor whose axes are not all named is refused") {
   Recorder recorder;
-  attn::Trace trace(recorder, false);
-  CHECK_THROWS_AS(trace.step({.id = "X", .axes = {"token"}}, Tensor<double, 3>(xt::zeros<double>({1, 2, 3}))),
+  attn::Trace trace(recorder, {.batched = false});
+  CHECK_THROWS_AS(trace.step({.id = "X", .axes = {"token"}}, Tensor<3>(xt::zeros<double>({1, 2, 3}))),
                   std::logic_error);
 }
 
 TEST_CASE("a claim holds when the measured value satisfies its limit, and never for NaN") {
   Recorder recorder;
-  attn::Trace trace(recorder, false);
+  attn::Trace trace(recorder, {.batched = false});
   trace.claim({.id = "small", .claim = "small", .value = 1e-13, .limit = attn::at_most(1e-12)});
   CHECK(trace.all_claims_hold());
   trace.claim({.id = "large", .claim = "large", .value = 1e-11, .limit = attn::at_most(1e-12)});
@@ -93,8 +93,8 @@ TEST_CASE("limits print as an operator and the shortest number") {
 
 TEST_CASE("within a group every id is the group's, and so are the ids that a step was computed from") {
   Recorder recorder;
-  attn::Trace trace(recorder, false);
-  const Tensor<double, 1> x = {1, 2};
+  attn::Trace trace(recorder, {.batched = false});
+  const Tensor<1> x = {1, 2};
   trace.input({.id = "X", .axes = {"token"}}, x);
   const auto result = trace.within("attention", [&] {
     trace.note("idea", "title", "text");
@@ -113,8 +113,8 @@ TEST_CASE("within a group every id is the group's, and so are the ids that a ste
 
 TEST_CASE("groups nest, a name is looked for from the inside out, and two groups may share names") {
   Recorder recorder;
-  attn::Trace trace(recorder, false);
-  const Tensor<double, 1> x = {1, 2};
+  attn::Trace trace(recorder, {.batched = false});
+  const Tensor<1> x = {1, 2};
   const auto step = [&](const std::string& id, const std::vector<std::string>& from) {
     trace.step({.id = id, .from = from, .axes = {"token"}}, x);
   };
@@ -134,7 +134,7 @@ TEST_CASE("groups nest, a name is looked for from the inside out, and two groups
 
 TEST_CASE("a group ends where something is thrown in it") {
   Recorder recorder;
-  attn::Trace trace(recorder, false);
+  attn::Trace trace(recorder, {.batched = false});
   CHECK_THROWS_AS(trace.within("group", [] { throw std::runtime_error("stop"); }), std::runtime_error);
   trace.note("idea", "title", "text");
   CHECK(recorder.events[0].id == "idea");
@@ -142,7 +142,7 @@ TEST_CASE("a group ends where something is thrown in it") {
 
 namespace {
 
-attn::AnyTensor any(const attn::Tensor<double, 2>& tensor) {
+attn::AnyTensor any(const attn::Tensor<2>& tensor) {
   return attn::AnyTensor(attn::view_of(tensor));
 }
 
@@ -161,24 +161,24 @@ std::string refusal_of(Run run) {
 TEST_CASE("an input is the one that is given in its place") {
   Recorder events;
   const attn::GivenTensors given = {{"group/x", any({{5.0, 6.0}})}};
-  attn::Trace trace(events, false, &given);
-  const attn::Tensor<float, 2> own = {{1.0F, 2.0F}};
+  attn::Trace trace(events, {.given = &given});
+  const attn::Tensor<2> own = {{1.0, 2.0}};
   const auto x = trace.within("group", [&] {
     return trace.input({.id = "x", .axes = {"query", "key"}}, own);
   });
-  CHECK((x == attn::Tensor<float, 2>{{5.0F, 6.0F}}));
+  CHECK((x == attn::Tensor<2>{{5.0, 6.0}}));
   CHECK((trace.input({.id = "x", .axes = {"query", "key"}}, own) == own));
   CHECK_NOTHROW(trace.require_all_given_used());
 }
 
 TEST_CASE("a given tensor may have the batch axis of one sample or not") {
-  for (const auto& tensor : {attn::AnyTensor(attn::view_of(attn::Tensor<double, 2>{{5.0, 6.0}})),
-                             attn::AnyTensor(attn::view_of(attn::Tensor<double, 3>{{{5.0, 6.0}}}))}) {
+  for (const auto& tensor : {attn::AnyTensor(attn::view_of(attn::Tensor<2>{{5.0, 6.0}})),
+                             attn::AnyTensor(attn::view_of(attn::Tensor<3>{{{5.0, 6.0}}}))}) {
     Recorder events;
     const attn::GivenTensors given = {{"x", tensor}};
-    attn::Trace trace(events, false, &given);
-    const attn::Tensor<double, 3> own = {{{1.0, 2.0}}};
-    CHECK((trace.input({.id = "x", .axes = {"query", "key"}}, own) == attn::Tensor<double, 3>{{{5.0, 6.0}}}));
+    attn::Trace trace(events, {.given = &given});
+    const attn::Tensor<3> own = {{{1.0, 2.0}}};
+    CHECK((trace.input({.id = "x", .axes = {"query", "key"}}, own) == attn::Tensor<3>{{{5.0, 6.0}}}));
   }
 }
 
@@ -187,12 +187,12 @@ TEST_CASE("given tensors that cannot stand for an input are refused") {
     return refusal_of([&] {
       Recorder events;
       const attn::GivenTensors given = {{"x", tensor}};
-      attn::Trace trace(events, false, &given);
+      attn::Trace trace(events, {.given = &given});
       trace.input({.id = "x", .axes = {"query", "key"}}, own);
     });
   };
-  const attn::Tensor<double, 2> numbers = {{1.0, 2.0}};
-  const attn::Tensor<bool, 2> mask = {{true, false}};
+  const attn::Tensor<2> numbers = {{1.0, 2.0}};
+  const attn::Mask<2> mask = {{true, false}};
   CHECK(use(any({{1.0}}), numbers) ==
         "x in --input has the shape (1×1); valid for this run: (1 query × 2 key)");
   CHECK(use(any({{1.0, std::nan("")}}), numbers) == "x in --input has nan at (0, 1); valid: finite numbers");
@@ -204,20 +204,20 @@ TEST_CASE("given tensors that cannot stand for an input are refused") {
 TEST_CASE("a given tensor that no input asks for is refused") {
   Recorder events;
   const attn::GivenTensors given = {{"y", any({{1.0}})}};
-  attn::Trace trace(events, false, &given);
+  attn::Trace trace(events, {.given = &given});
   trace.input({.id = "x"}, 1.0);
   CHECK(refusal_of([&] { trace.require_all_given_used(); }) ==
         "y in --input is no input of this run; valid: x");
 }
 
 TEST_CASE("an input that follows from others can only be given as it is") {
-  const attn::Tensor<std::int64_t, 1> own = {3, 1};
+  const attn::Integers<1> own = {3, 1};
   const auto use = [&](double second) {
     return refusal_of([&] {
       Recorder events;
       const attn::GivenTensors given = {
-          {"lengths", attn::AnyTensor(attn::view_of(attn::Tensor<double, 1>{3.0, second}))}};
-      attn::Trace trace(events, false, &given);
+          {"lengths", attn::AnyTensor(attn::view_of(attn::Tensor<1>{3.0, second}))}};
+      attn::Trace trace(events, {.given = &given});
       trace.settled_input({.id = "lengths", .axes = {"batch"}}, own);
     });
   };

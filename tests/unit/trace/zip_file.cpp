@@ -17,19 +17,16 @@ void add(zip_t* archive, const ZipEntry& entry, bool deflated) {
   const auto index = static_cast<zip_uint64_t>(added);
   require(zip_set_file_compression(archive, index, deflated ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0) == 0);
   require(zip_file_set_dostime(archive, index, 0, 0x21, 0) == 0);
-  require(zip_file_set_comment(archive, index, entry.comment.data(),
-                               static_cast<zip_uint16_t>(entry.comment.size()), 0) == 0);
 }
 
 }  // namespace
 
-std::string zip_of(const std::vector<ZipEntry>& entries, bool deflated, const std::string& comment) {
+std::string zip_of(const std::vector<ZipEntry>& entries, bool deflated) {
   zip_source_t* source = zip_source_buffer_create(nullptr, 0, 0, nullptr);
   zip_source_keep(source);
   zip_t* archive = zip_open_from_source(source, ZIP_TRUNCATE, nullptr);
   require(archive != nullptr);
   for (const auto& entry : entries) add(archive, entry, deflated);
-  require(zip_set_archive_comment(archive, comment.data(), static_cast<zip_uint16_t>(comment.size())) == 0);
   require(zip_close(archive) == 0);
   zip_stat_t status;
   require(zip_source_stat(source, &status) == 0 && zip_source_open(source) == 0);

@@ -1,10 +1,9 @@
-#include "trace/diff/diff_json.hpp"
-
 #include <catch2/catch.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/memory_trace.hpp"
+#include "trace/diff/report.hpp"
 
 using nlohmann::json;
 

@@ -91,10 +91,25 @@ TEST_CASE("what is no finite number is infinitely far from everything else") {
   }
 }
 
-TEST_CASE("the relative error is infinite where b is 0") {
-  const auto diff = compare<double>({1e-20}, {0.0});
-  CHECK(diff.max_absolute == 1e-20);
-  CHECK(diff.max_relative == infinite);
+TEST_CASE("there is no relative error where b is 0, as in padding") {
+  const auto padding = compare<double>({1e-20}, {0.0});
+  CHECK(padding.max_absolute == 1e-20);
+  CHECK(padding.max_relative == 0.0);
+  CHECK(compare<double>({1e-20, 1.5}, {0.0, 1.0}).max_relative == 0.5);
+}
+
+TEST_CASE("what rounding explains follows from the largest number of the row") {
+  const auto tolerance = attn::default_tolerance("float32");
+  const std::vector<double> a{30.0, 0.0102, 0.0102, 0.001}, b{30.0, 0.0101, 0.0101, 0.001};
+  const auto beyond = [&](const attn::Shape& shape, const attn::Tolerance& allowed) {
+    return attn::compare_elements({attn::Dtype::float32, shape, a.data()},
+                                  {attn::Dtype::float32, shape, b.data()}, allowed);
+  };
+  CHECK(beyond({4}, tolerance).beyond == 0);
+  CHECK(beyond({2, 2}, tolerance).beyond == 1);
+  CHECK(beyond({2, 2}, tolerance).first == 2);
+  CHECK(beyond({4}, {1e-6, 1e-5}).beyond == 2);
+  CHECK(compare<double>({infinite, 1.1}, {infinite, 1.0}, tolerance).beyond == 1);
 }
 
 TEST_CASE("whole numbers are compared exactly, however large") {

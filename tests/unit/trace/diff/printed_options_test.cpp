@@ -1,8 +1,7 @@
-#include "trace/diff/printed_options.hpp"
-
 #include <catch2/catch.hpp>
 
-#include "trace/diff/option_diff.hpp"
+#include "trace/diff/text_page.hpp"
+#include "trace/diff/trace_diff.hpp"
 
 namespace {
 

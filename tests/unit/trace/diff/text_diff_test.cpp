@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "trace/diff/text_report.hpp"
+#include "trace/diff/report.hpp"
 
 using attn::compare_texts;
 using attn::DiffSettings;

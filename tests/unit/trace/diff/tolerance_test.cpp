@@ -1,8 +1,8 @@
-#include "trace/diff/tolerance.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include "trace/diff/element_diff.hpp"
 
 using attn::default_tolerance;
 using attn::Tolerance;

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "attn/text/width.hpp"
-#include "tests/unit/trace/diff/compared_traces.hpp"
 #include "tests/unit/memory_trace.hpp"
+#include "tests/unit/trace/diff/compared_traces.hpp"
 
 using attn::Verdict;
 
@@ -210,4 +210,61 @@ TEST_CASE("a table stays within 80 columns where ids allow") {
   };
   for (const auto& line : attn::wrap(report(trace(1.0), trace(1e-300)), 1000))
     CHECK(attn::display_width(line) <= 80);
+}
+
+TEST_CASE("seeds that differ are told and, with a tolerance, are no difference in themselves") {
+  MemoryTrace a("sdpa", {{"seed", std::int64_t{42}}}), b("sdpa", {{"seed", std::int64_t{43}}});
+  a.add<double>("x", {1}, {1.0});
+  b.add<double>("x", {1}, {2.0});
+  CHECK((verdict(a, b) == Verdict::different));
+  CHECK((verdict(a, b, {.absolute = 100.0}) == Verdict::within_tolerance));
+  CHECK_THAT(report(a, b, {.absolute = 100.0}), Catch::Contains("seed: 42 in A, 43 in B"));
+}
+
+TEST_CASE("the first number that differs is told before what only one has") {
+  auto a = trace_of({0.25, 0.75, 0.5, 0.5});
+  MemoryTrace b;
+  add_weights(b, {0.25, 0.75, 0.4, 0.6});
+  MemoryTrace with_lengths("sdpa");
+  with_lengths.add<std::int64_t>("lengths", {1}, {2});
+  add_weights(with_lengths);
+  CHECK_THAT(report(with_lengths, b), Catch::StartsWith("sdpa: weights differs first at [query 1"));
+  CHECK_THAT(report(with_lengths, b), Catch::Contains("lengths  only in A"));
+  CHECK_THAT(report(with_lengths, trace_of({0.25, 0.75, 0.5, 0.5})),
+             Catch::StartsWith("sdpa: lengths is the first to differ: only in A"));
+}
+
+TEST_CASE("what only one has can be left out") {
+  MemoryTrace b;
+  add_weights(b);
+  b.add<double>("mine", {1}, {1.0});
+  CHECK((verdict(plain, b) == Verdict::different));
+  CHECK((verdict(plain, b, {.only_common = true}) == Verdict::equal));
+  CHECK(report(plain, b, {.only_common = true}) == "");
+  MemoryTrace foreign;
+  foreign.add<double>("mine", {1}, {1.0});
+  CHECK_THROWS_WITH(report(plain, foreign, {.only_common = true}),
+                    "--only-common: no id is in both, but weights, output, loss in A and mine in B; valid: "
+                    "--rename A=B");
+}
+
+TEST_CASE("ids and groups of either trace can count as others") {
+  MemoryTrace b;
+  b.add<double>("attn", {2, 2}, {0.25, 0.75, 0.4, 0.6});
+  b.add<double>("out/loss", {}, {0.5});
+  const attn::DiffSettings settings{.only_common = true,
+                                    .renames = {{"attn", "weights"}, {"out/loss", "loss"}}};
+  CHECK_THAT(report(plain, b, settings),
+             Catch::StartsWith("sdpa: weights differs first at [query 1 `cat` × key 0"));
+  CHECK_THAT(report(b, plain, settings), Catch::Contains("1 of 2 inputs and steps differ."));
+  MemoryTrace grouped;
+  grouped.add<double>("a/x", {1}, {1.0});
+  MemoryTrace other;
+  other.add<double>("b/x", {1}, {1.0});
+  CHECK((verdict(grouped, other, {.renames = {{"a/", "b/"}}}) == Verdict::equal));
+  CHECK_THROWS_WITH(
+      report(plain, b, {.renames = {{"scores", "weights"}}}),
+      Catch::StartsWith("--rename scores=weights: neither has scores; valid: one of weights, output"));
+  CHECK_THROWS_WITH(report(plain, b, {.renames = {{"output", "weights"}}}),
+                    Catch::StartsWith("output is renamed to weights, which is there already"));
 }

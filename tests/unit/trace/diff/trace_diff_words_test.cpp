@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "tests/unit/trace/diff/compared_traces.hpp"
 #include "tests/unit/memory_trace.hpp"
+#include "tests/unit/trace/diff/compared_traces.hpp"
 
 using attn::Verdict;
 

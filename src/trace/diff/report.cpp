@@ -1,0 +1,350 @@
+#include "trace/diff/report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "attn/text/width.hpp"
+#include "trace/diff/text_page.hpp"
+#include "trace/number.hpp"
+#include "trace/text/table.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr std::size_t page_width = 80;
+constexpr std::size_t indent = 2;
+constexpr std::size_t left_columns = 2;
+
+std::string value_text(const ConfigValue& value) {
+  return std::holds_alternative<std::monostate>(value) ? "unset" : to_string(value);
+}
+
+std::string with_blanks_trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+/// "[query 6 × key 6]", "[6×6]" where the axes have no names, "[scalar]".
+std::string named_shape(const StoredTensor& tensor) {
+  if (tensor.axes.empty()) return fmt::format("[{}]", to_string(tensor.shape));
+  std::vector<std::string> axes;
+  for (std::size_t i = 0; i < tensor.axes.size(); ++i)
+    axes.push_back(fmt::format("{} {}", tensor.axes[i], tensor.shape[i]));
+  return fmt::format("[{}]", fmt::join(axes, " × "));
+}
+
+std::string label_sentence(const LabelDiff& label, const DiffNames& names) {
+  return fmt::format("{} {}: {}", label.axis, label.position,
+                     in_both('`' + label.a + '`', '`' + label.b + '`', names));
+}
+
+/// What keeps two tensors of one id from being compared number by number, or from being the same although
+/// their numbers are.
+std::string remark(const TensorDiff& diff, const DiffNames& names) {
+  if (!diff.is_in_both()) return "only in " + (diff.a != nullptr ? names.a : names.b);
+  if (!diff.has_same_shape()) return in_both(named_shape(*diff.a), named_shape(*diff.b), names);
+  if (!diff.has_same_kind_of_elements()) return in_both(diff.a->stored_dtype, diff.b->stored_dtype, names);
+  if (diff.elements->unequal == 0 && !diff.labels.empty()) return "labels differ";
+  return "";
+}
+
+std::string first_number(const TensorDiff& diff, const DiffNames& names) {
+  const auto values = in_both(to_string(diff.elements->first_a), to_string(diff.elements->first_b), names);
+  if (diff.a->shape.empty()) return fmt::format("{} differs: {}", diff.id, values);
+  return fmt::format("{} differs first at {}: {}", diff.id, name_of_place(diff, diff.elements->first),
+                     values);
+}
+
+std::string first_sentence(const TraceDiff& diff, const DiffNames& names) {
+  const auto* tensor = diff.first();
+  const auto lesson = diff.lesson_a.empty() ? diff.lesson_b : diff.lesson_a;
+  const auto start = lesson.empty() || !diff.has_same_lesson() ? "" : lesson + ": ";
+  if (!remark(*tensor, names).empty())
+    return start + fmt::format("{} is the first to differ: {}", tensor->id, remark(*tensor, names));
+  if (tensor->elements->beyond == 0)
+    return start + fmt::format("{} is the first to differ: {}", tensor->id,
+                               label_sentence(tensor->labels.front(), names));
+  return start + first_number(*tensor, names);
+}
+
+std::string words_sentence(const WordsDiff& words, const DiffNames& names) {
+  if (words.member.empty())
+    return fmt::format("{}: a {} only in {}", words.id, words.a.empty() ? words.b : words.a,
+                       words.b.empty() ? names.a : names.b);
+  return fmt::format("{}: {}", words.id.empty() ? words.member : words.id + ", " + words.member,
+                     in_both('`' + words.a + '`', '`' + words.b + '`', names));
+}
+
+std::string within_tolerance_sentence(const TraceDiff& diff, const DiffNames& names) {
+  const TensorDiff* farthest = nullptr;
+  for (const auto& tensor : diff.tensors)
+    if (tensor.elements && tensor.elements->unequal > 0)
+      if (farthest == nullptr || tensor.elements->max_absolute > farthest->elements->max_absolute)
+        farthest = &tensor;
+  if (farthest == nullptr)
+    return fmt::format("equal within tolerance; {}\n", words_sentence(diff.words.front(), names));
+  const bool is_scalar = farthest->a->shape.empty();
+  const auto place = is_scalar ? "" : " at " + name_of_place(*farthest, farthest->elements->farthest);
+  return fmt::format("equal within tolerance; the largest difference is {} in {}{}\n",
+                     format_error(farthest->elements->max_absolute), farthest->id, place);
+}
+
+std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
+  std::string text;
+  std::set<std::string> axes;
+  for (const auto& tensor : diff.tensors)
+    for (const auto& label : tensor.labels)
+      if (axes.insert(label.axis).second) text += "  " + format_paragraph(label_sentence(label, names));
+  return text.empty() ? "" : "Labels differ\n" + text;
+}
+
+std::string format_words(const TraceDiff& diff, const DiffNames& names, bool all) {
+  std::string text;
+  for (const auto& words : diff.words)
+    if (all || !words.is_within_tolerance) text += "  " + format_paragraph(words_sentence(words, names));
+  return text.empty() ? "" : "Words differ\n" + text;
+}
+
+std::vector<std::string> row_of(const TensorDiff& diff, const DiffNames& names) {
+  const auto& tensor = diff.a != nullptr ? *diff.a : *diff.b;
+  if (!diff.is_in_both() || !diff.elements) return {diff.id, remark(diff, names)};
+  std::vector<std::string> row = {diff.id, to_string(tensor.shape)};
+  if (const auto text = remark(diff, names); !text.empty()) {
+    row.push_back(text);
+    return row;
+  }
+  row.push_back(format_share(diff.elements->beyond, element_count(tensor.shape)));
+  row.push_back(format_error(diff.elements->max_absolute));
+  row.push_back(format_relative(diff.elements->max_relative, diff.elements->unequal));
+  return row;
+}
+
+std::string format_table(const TraceDiff& diff, const DiffNames& names, bool all) {
+  std::vector<std::vector<std::string>> rows = {{"id", "shape", "differ", "max abs", "max rel"}};
+  for (const auto& tensor : diff.tensors)
+    if (all || tensor.verdict() == Verdict::different) rows.push_back(row_of(tensor, names));
+  return rows.size() == 1 ? "" : format_columns(rows);
+}
+
+/// Which tensors have other element types, as wide ones beside narrow ones.
+std::string format_types(const TraceDiff& diff, const DiffNames& names) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& tensor : diff.tensors)
+    if (tensor.is_in_both() && tensor.a->stored_dtype != tensor.b->stored_dtype)
+      rows.push_back({tensor.id, in_both(tensor.a->stored_dtype, tensor.b->stored_dtype, names)});
+  return rows.empty() ? "" : "Element types differ\n" + format_columns(rows);
+}
+
+std::string format_count(const TraceDiff& diff) {
+  const auto count = [&](Verdict verdict) {
+    return std::count_if(diff.tensors.begin(), diff.tensors.end(),
+                         [&](const auto& tensor) { return tensor.verdict() == verdict; });
+  };
+  const auto different = count(Verdict::different), close = count(Verdict::within_tolerance);
+  const auto rest = close > 0 ? fmt::format(", {} only within tolerance", close) : "";
+  return different == 0
+             ? fmt::format("All {} inputs and steps agree{}.\n", diff.tensors.size(), rest)
+             : fmt::format("{} of {} inputs and steps differ{}.\n", different, diff.tensors.size(), rest);
+}
+
+constexpr std::size_t longest_name = 30;
+
+/// "line 57", "line 57 in A, 58 in B", "line 57 in A only".
+std::string lines_text(std::size_t a, std::size_t b, const DiffNames& names) {
+  if (a == 0 || b == 0) return fmt::format("line {} in {} only", std::max(a, b), a > 0 ? names.a : names.b);
+  if (a == b) return fmt::format("line {}", a);
+  return "line " + in_both(fmt::format("{}", a), fmt::format("{}", b), names);
+}
+
+/// "line 57, row `sat`, column `The`".
+std::string name_of(const TextPlace& place, const DiffNames& names) {
+  auto text = lines_text(place.line_a, place.line_b, names);
+  if (!place.row.empty()) text += fmt::format(", row `{}`", place.row);
+  if (!place.column.empty()) text += fmt::format(", column `{}`", place.column);
+  return text;
+}
+
+/// `scores`, or “The idea” for what is no input or step.
+std::string short_name(const TextSectionDiff& section) {
+  return section.is_step ? section.name : "“" + shorten(section.name, longest_name) + "”";
+}
+
+std::string full_name(const TextSectionDiff& section) {
+  return (section.lesson.empty() ? "" : section.lesson + ": ") + short_name(section);
+}
+
+std::string both_lines(const TextPlace& place, const DiffNames& names) {
+  const auto width = std::max(display_width(names.a), display_width(names.b));
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& line) {
+    text += fmt::format("  {}  {}\n", pad_right(name, width), printable(line));
+  };
+  if (place.line_a > 0) add(names.a, place.text_a);
+  if (place.line_b > 0) add(names.b, place.text_b);
+  return text;
+}
+
+std::string word_text(const std::string& word) {
+  if (word.empty()) return "nothing";
+  return number_in(word) ? word : '`' + word + '`';
+}
+
+std::string first_sentence(const TextSectionDiff& section, const DiffNames& names) {
+  if (!section.is_in_both())
+    return format_paragraph(fmt::format("{} is the first to differ: {}", full_name(section),
+                                        lines_text(section.line_a, section.line_b, names)));
+  const auto& place = *section.first;
+  auto text = fmt::format("{} differs first at {}", full_name(section), name_of(place, names));
+  if (place.line_a > 0 && place.line_b > 0)
+    text += ": " + in_both(word_text(place.word_a), word_text(place.word_b), names);
+  return format_paragraph(text) + both_lines(place, names);
+}
+
+std::string within_tolerance_sentence(const TextDiff& diff, const DiffNames& names) {
+  const TextSectionDiff* farthest = nullptr;
+  for (const auto& section : diff.sections)
+    if (section.farthest && (farthest == nullptr || section.max_absolute > farthest->max_absolute))
+      farthest = &section;
+  return fmt::format("equal within tolerance; the largest difference is {} in {} at {}\n",
+                     format_error(farthest->max_absolute), short_name(*farthest),
+                     name_of(*farthest->farthest, names));
+}
+
+std::vector<std::string> row_of(const TextSectionDiff& section, const DiffNames& names) {
+  const auto [a, b] = std::pair(section.line_a, section.line_b);
+  if (!section.is_in_both()) return {short_name(section), lines_text(a, b, names)};
+  const auto lines = a == b ? fmt::format("{}", a) : fmt::format("{}, {}", a, b);
+  if (section.verdict() == Verdict::equal) return {short_name(section), lines, "equal"};
+  return {short_name(section),
+          lines,
+          format_share(section.beyond, section.numbers),
+          fmt::format("{}", section.words),
+          format_error(section.max_absolute),
+          format_relative(section.max_relative, section.unequal)};
+}
+
+std::string format_table(const TextDiff& diff, const DiffNames& names, bool all) {
+  std::vector<std::vector<std::string>> rows = {
+      {"id or heading", "lines", "numbers", "words", "max abs", "max rel"}};
+  for (const auto& section : diff.sections)
+    if (all || section.verdict() == Verdict::different) rows.push_back(row_of(section, names));
+  return rows.size() == 1 ? "" : format_columns(rows);
+}
+
+std::string format_count(const TextDiff& diff) {
+  const auto differ = std::count_if(diff.sections.begin(), diff.sections.end(), [](const auto& section) {
+    return section.verdict() == Verdict::different;
+  });
+  return differ == 0 ? fmt::format("All {} headings agree.\n", diff.sections.size())
+                     : fmt::format("{} of {} headings have differences.\n", differ, diff.sections.size());
+}
+
+}  // namespace
+
+std::string in_both(const std::string& a, const std::string& b, const DiffNames& names) {
+  return fmt::format("{} in {}, {} in {}", a, names.a, b, names.b);
+}
+
+std::string format_error(double error) {
+  return fmt::format("{:.2g}", error);
+}
+
+std::string format_relative(double error, std::size_t unequal) {
+  return error == 0.0 && unequal > 0 ? "-" : format_error(error);
+}
+
+std::string format_share(std::size_t part, std::size_t whole) {
+  return fmt::format("{} of {}", part, whole);
+}
+
+std::string format_paragraph(const std::string& text) {
+  std::string paragraph;
+  for (const auto& line : wrap(text, page_width - indent))
+    paragraph += std::string(paragraph.empty() ? 0 : indent, ' ') + printable(line) + '\n';
+  return paragraph;
+}
+
+std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (i + 1 < row.size() || row.size() == widths.size())
+        widths[i] = std::max(widths[i], display_width(row[i]));
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line(indent, ' ');
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool is_remark = i + 1 == row.size() && row.size() < widths.size();
+      const bool is_left = i < left_columns || is_remark;
+      line += (i > 0 ? "  " : "") + (is_left ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]));
+    }
+    text += with_blanks_trimmed(std::move(line)) + '\n';
+  }
+  return text;
+}
+
+std::string format_options(const std::vector<OptionDiff>& options, const DiffNames& names) {
+  if (options.empty()) return "";
+  std::string text = "Configurations differ\n";
+  for (const auto& [name, a, b] : options)
+    text +=
+        "  " + format_paragraph(fmt::format("{}: {}", name, in_both(value_text(a), value_text(b), names)));
+  return text;
+}
+
+std::vector<std::size_t> index_of(const Shape& shape, std::size_t offset) {
+  std::vector<std::size_t> index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis]) index[axis] = offset % shape[axis];
+  return index;
+}
+
+std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
+  const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
+  const auto index = index_of(tensor.shape, offset);
+  if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
+  const std::size_t sample = tensor.axes.front() == "batch" ? index.front() : 0;
+  std::vector<std::string> axes;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
+    if (const auto& labels = tensor.labels[axis]; !labels.empty())
+      axes.back() += fmt::format(" `{}`", labels.of(sample)[index[axis]]);
+  }
+  return fmt::format("[{}]", fmt::join(axes, " × "));
+}
+
+std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all) {
+  std::vector<std::string> parts;
+  if (!diff.has_same_lesson())
+    parts.push_back(format_paragraph("Lessons differ: " + in_both(diff.lesson_a, diff.lesson_b, names)));
+  parts.push_back(format_options(diff.options, names));
+  parts.push_back(format_labels(diff, names));
+  if (diff.first() != nullptr) parts.push_back(format_paragraph(first_sentence(diff, names)));
+  if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
+  parts.push_back(format_table(diff, names, all));
+  parts.push_back(format_words(diff, names, all));
+  if (all) parts.push_back(format_types(diff, names));
+  std::erase(parts, "");
+  const bool has_difference = !parts.empty() && diff.verdict() == Verdict::different;
+  if (all || has_difference) parts.push_back(format_count(diff));
+  if (!diff.claims_of_b_hold) parts.push_back(fmt::format("Not all claims hold on {}.\n", names.b));
+  return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
+std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) {
+  std::vector<std::string> parts = {format_options(diff.options, names)};
+  if (diff.first() != nullptr) parts.push_back(first_sentence(*diff.first(), names));
+  if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
+  parts.push_back(format_table(diff, names, all));
+  std::erase(parts, "");
+  const bool has_difference = !parts.empty() && diff.verdict() == Verdict::different;
+  if (all || has_difference) parts.push_back(format_count(diff));
+  if (!diff.claims_of_b_hold) parts.push_back(fmt::format("Not all claims hold on {}.\n", names.b));
+  return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
+}  // namespace attn

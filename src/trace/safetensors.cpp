@@ -1,0 +1,226 @@
+#include "trace/safetensors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "trace/element_type.hpp"
+#include "trace/id.hpp"
+#include "trace/json/values.hpp"
+
+namespace attn {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t length_size = 8, longest_header = 100'000'000;
+constexpr std::string_view valid_entry =
+    R"({"dtype":"F32","shape":[3,4],"data_offsets":[0,48]} with offsets that fit)";
+
+constexpr std::array<std::pair<std::string_view, ElementType>, 13> types = {{{"BOOL", ElementType::boolean},
+                                                                             {"I8", ElementType::int8},
+                                                                             {"I16", ElementType::int16},
+                                                                             {"I32", ElementType::int32},
+                                                                             {"I64", ElementType::int64},
+                                                                             {"U8", ElementType::uint8},
+                                                                             {"U16", ElementType::uint16},
+                                                                             {"U32", ElementType::uint32},
+                                                                             {"U64", ElementType::uint64},
+                                                                             {"F16", ElementType::float16},
+                                                                             {"BF16", ElementType::bfloat16},
+                                                                             {"F32", ElementType::float32},
+                                                                             {"F64", ElementType::float64}}};
+
+std::uint64_t read_header_length(const File& file) {
+  std::array<char, length_size> bytes{};
+  file.read_exactly(0, bytes.data(), bytes.size());
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < length_size; ++i)
+    length |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  const auto most = std::min(longest_header, file.size() - length_size);
+  if (length > most)
+    refuse(file.path(), fmt::format("its header claims {} bytes", length),
+           fmt::format("up to {} for this file", most));
+  return length;
+}
+
+std::string read_header(const File& file) {
+  std::string header(read_header_length(file), '\0');
+  file.read_exactly(length_size, header.data(), header.size());
+  return header;
+}
+
+ElementType type_from(const json& code, std::string_view place) {
+  for (const auto& [name, type] : types)
+    if (code == name) return type;
+  refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
+         "F16, BF16, F32, F64, BOOL, I8 to I64 and U8 to U64");
+}
+
+/// A list of whole numbers, none below 0.
+Shape numbers_from(const json& list, std::string_view place) {
+  const bool is_valid =
+      list.is_array() && std::all_of(list.begin(), list.end(), std::mem_fn(&json::is_number_unsigned));
+  if (!is_valid)
+    refuse(place, fmt::format("it has {} where whole numbers belong", in_message(list.dump())), valid_entry);
+  return list.get<Shape>();
+}
+
+class SafetensorsReader : public StoredTrace {
+ public:
+  explicit SafetensorsReader(File file) : file_(std::move(file)) {
+    const auto text = read_header(file_);
+    start_ = length_size + text.size();
+    if (!text.starts_with('{')) refuse(file_.path(), "its header does not begin with {", "a JSON object");
+    const auto header = parse_json<json>(text, file_.path());
+    for (const auto& [name, entry] : header.items())
+      if (name != "__metadata__") add_entry(name, entry);
+    settle_order();
+    if (header.contains("__metadata__")) read_metadata(header["__metadata__"]);
+    for (const auto& entry : entries_) tensors_.push_back(entry.tensor);
+  }
+
+  AnyTensor read(std::size_t index) const override {
+    const auto& [tensor, layout, begin, end] = entries_.at(index);
+    std::vector<std::byte> bytes(end - begin);
+    file_.read_exactly(start_ + begin, reinterpret_cast<char*>(bytes.data()), bytes.size());
+    return decode(layout, std::move(bytes), place_of(tensor.id));
+  }
+
+ private:
+  struct Entry {
+    StoredTensor tensor;
+    Layout layout;
+    std::uint64_t begin = 0, end = 0;  ///< from the end of the header
+  };
+
+  std::string place_of(const std::string& name) const {
+    return fmt::format("{}: tensor {}", file_.path(), in_message(name));
+  }
+
+  void add_entry(const std::string& id, const json& entry) {
+    const auto place = place_of(id);
+    if (!is_valid_id(id)) refuse(place, "its name is no id", "letters, digits and _ . / = -");
+    const bool is_valid = entry.is_object() && entry.size() == 3 && entry.contains("dtype") &&
+                          entry.contains("shape") && entry.contains("data_offsets");
+    if (!is_valid) refuse(place, fmt::format("its entry is {}", in_message(entry.dump())), valid_entry);
+    const Layout layout{.type = type_from(entry["dtype"], place),
+                        .shape = numbers_from(entry["shape"], place)};
+    const auto offsets = numbers_from(entry["data_offsets"], place);
+    const auto size = stored_size(layout, place);
+    if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] - offsets[0] != size)
+      refuse(place,
+             fmt::format("its shape {} of {} takes {} bytes, its offsets are {}", to_string(layout.shape),
+                         name_of(layout.type), size, in_message(entry["data_offsets"].dump())),
+             valid_entry);
+    entries_.push_back({{.id = id,
+                         .dtype = dtype_for(layout.type),
+                         .stored_dtype = std::string(name_of(layout.type)),
+                         .shape = layout.shape},
+                        layout,
+                        offsets[0],
+                        offsets[1]});
+  }
+
+  /// The order of the elements in the file, which have to follow each other from its header to its end.
+  void settle_order() {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return std::tie(a.begin, a.end, a.tensor.id) < std::tie(b.begin, b.end, b.tensor.id);
+    });
+    std::uint64_t end = 0;
+    for (const auto& entry : entries_) {
+      if (entry.begin != end)
+        refuse(place_of(entry.tensor.id),
+               fmt::format("its elements begin at {} where those before end at {}", entry.begin, end),
+               "elements without gap or overlap");
+      end = entry.end;
+    }
+    const auto there = file_.size() - start_;
+    if (end != there)
+      refuse(file_.path(), fmt::format("its tensors take {} bytes, but {} are there", end, there),
+             "as many as the header says");
+  }
+
+  void read_metadata(const json& metadata) {
+    const bool is_valid =
+        metadata.is_object() && std::all_of(metadata.begin(), metadata.end(), std::mem_fn(&json::is_string));
+    if (!is_valid) refuse(file_.path(), "its __metadata__ is no object of texts", R"({"name":"text"})");
+    if (metadata.value("schema", "") != trace_schema) return;
+    read_lesson(metadata, header_, file_.path());
+    read_config(parse_json<nlohmann::ordered_json>(metadata.value("config", "{}"), file_.path()), header_,
+                file_.path());
+    for (auto& entry : entries_) {
+      const auto description = metadata.find("tensor:" + entry.tensor.id);
+      if (description == metadata.end()) continue;
+      const auto place = place_of(entry.tensor.id);
+      read_description(parse_json<json>(description->get_ref<const std::string&>(), place), entry.tensor,
+                       place);
+    }
+  }
+
+  File file_;
+  std::uint64_t start_ = 0;  ///< where the elements begin
+  std::vector<Entry> entries_;
+};
+
+static_assert(std::endian::native == std::endian::little, "elements are stored as they are");
+
+std::string safetensors_name(ElementType type) {
+  const auto found =
+      std::find_if(types.begin(), types.end(), [&](const auto& known) { return known.second == type; });
+  return std::string(found->first);
+}
+
+/// Eight bytes, the lowest first.
+std::string little_endian(std::uint64_t number) {
+  std::string bytes;
+  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(number >> shift & 0xFF);
+  return bytes;
+}
+
+}  // namespace
+
+SafetensorsWriter::SafetensorsWriter(const Header& header) {
+  metadata_ = "{";
+  append_member(metadata_, "schema", std::string(trace_schema));
+  append_member(metadata_, "lesson", header.lesson);
+  append_member(metadata_, "title", header.title);
+  append_member(metadata_, "config", config_as_json(header));
+}
+
+void SafetensorsWriter::receive(const Event& event) {
+  if (!event.tensor || !has_elements(*event.tensor)) return;
+  const auto copy = with_one_nan(*event.tensor);
+  const auto tensor = copy.view();
+  const auto begin = elements_.size();
+  const auto type = element_type_of(tensor.dtype);
+  elements_ += encode(tensor, type);
+  append_member(metadata_, "tensor:" + event.id, description_as_json(event));
+  std::string entry = "{";
+  append_member(entry, "dtype", safetensors_name(type));
+  append_member(entry, "shape", tensor.shape);
+  append_member(entry, "data_offsets", std::vector<std::size_t>{begin, elements_.size()});
+  entries_ += fmt::format(",\"{}\":{}}}", event.id, entry);
+}
+
+std::string SafetensorsWriter::finish() {
+  constexpr std::size_t alignment = 8;
+  auto header =
+      fmt::format("{{\"__metadata__\":{}}}{}}}", std::exchange(metadata_, {}), std::exchange(entries_, {}));
+  header.append((alignment - header.size() % alignment) % alignment, ' ');
+  return little_endian(header.size()) + header + std::exchange(elements_, {});
+}
+
+std::unique_ptr<StoredTrace> open_safetensors(File file) {
+  return std::make_unique<SafetensorsReader>(std::move(file));
+}
+
+}  // namespace attn
