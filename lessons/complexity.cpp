@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "attn/error.hpp"
-#include "lessons/complexity/claims.hpp"
 #include "lessons/complexity/layers.hpp"
 #include "lessons/lesson.hpp"
 
@@ -17,16 +16,16 @@ namespace {
 
 using Counts = Integers<1>;
 
-std::int64_t multiply_adds(const Cost& cost) {
-  return cost.work.multiply_adds;
+std::int64_t multiply_adds(const LayerCost& cost) {
+  return cost.cost.multiply_adds;
 }
-std::int64_t score_bytes(const Cost& cost) {
-  return cost.work.score_bytes;
+std::int64_t score_bytes(const LayerCost& cost) {
+  return cost.cost.score_bytes;
 }
-std::int64_t sequential_steps(const Cost& cost) {
+std::int64_t sequential_steps(const LayerCost& cost) {
   return cost.sequential_steps;
 }
-std::int64_t path_length(const Cost& cost) {
+std::int64_t path_length(const LayerCost& cost) {
   return cost.path_length;
 }
 
@@ -34,7 +33,7 @@ std::int64_t path_length(const Cost& cost) {
 struct Quantity {
   std::string_view id;
   std::string_view title;
-  std::int64_t (*of)(const Cost& cost);
+  std::int64_t (*of)(const LayerCost& cost);
   bool of_mixing_layers_only = false;
 };
 
@@ -66,7 +65,7 @@ std::vector<std::string> names_of(const std::vector<std::size_t>& numbers) {
   return names;
 }
 
-void show_layer(Workbench& bench, Costs& costs, const CountedLayer& layer) {
+void show_layer(Workbench& bench, LayerCosts& costs, const CountedLayer& layer) {
   const auto& lengths = bench.options.lengths;
   auto& trace = bench.trace;
   trace.note(fmt::format("{}/idea", layer.id), std::string(layer.title), std::string(layer.note),
@@ -93,7 +92,7 @@ void show_layer(Workbench& bench, Costs& costs, const CountedLayer& layer) {
                static_cast<std::int64_t>(*place));
 }
 
-void show_growth_in_d(Workbench& bench, Costs& costs, const std::vector<std::size_t>& dimensions) {
+void show_growth_in_d(Workbench& bench, LayerCosts& costs, const std::vector<std::size_t>& dimensions) {
   const auto n = bench.options.lengths.front();
   const std::vector<std::string> names = {"recurrence", "convolution", "projections", "full",
                                           "local",      "sparse",      "linear",      "flash",
@@ -114,7 +113,7 @@ void show_growth_in_d(Workbench& bench, Costs& costs, const std::vector<std::siz
 }
 
 /// Some layers side by side as curves over n.
-void show_curves(Workbench& bench, Costs& costs, const Quantity& quantity, const std::string& title,
+void show_curves(Workbench& bench, LayerCosts& costs, const Quantity& quantity, const std::string& title,
                  const std::vector<std::string>& layers, const std::string& note) {
   const auto& lengths = bench.options.lengths;
   Integers<2> curves({layers.size(), lengths.size()});
@@ -135,7 +134,7 @@ void show_curves(Workbench& bench, Costs& costs, const Quantity& quantity, const
 }
 
 /// Where full attention crosses the other layers, in one table.
-void show_crossings(Workbench& bench, Costs& costs, std::size_t longest) {
+void show_crossings(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   std::string table;
   std::vector<std::string_view> never;
   for (const auto& layer : counted_layers()) {
@@ -161,7 +160,7 @@ std::vector<std::size_t> few_of(const std::vector<std::size_t>& lengths) {
   return few;
 }
 
-void show_tables(Workbench& bench, Costs& costs) {
+void show_tables(Workbench& bench, LayerCosts& costs) {
   const auto lengths = few_of(bench.options.lengths);
   for (const auto& quantity : quantities) {
     auto table = fmt::format("{:<14}", "n");
@@ -203,6 +202,57 @@ void conclude(attn::Trace& trace) {
              "won by not waiting, and by short paths.");
 }
 
+void claim_growth(Workbench& bench, LayerCosts& costs) {
+  const std::size_t n = bench.options.lengths.back(), d = bench.d_model();
+  const auto claim = [&](const std::string& id, const std::string& text, const std::string& layer,
+                         const Size& from, const Size& to, double factor) {
+    bench.trace.claim({.id = id,
+                       .claim = text,
+                       .formula = fmt::format("{}/multiply_adds: n = {}, d = {} over n = {}, d = {}", layer,
+                                              to.n, to.d, from.n, from.d),
+                       .value = static_cast<double>(costs.multiply_adds(layer, to)) /
+                                static_cast<double>(costs.multiply_adds(layer, from)),
+                       .limit = attn::exactly(factor)});
+  };
+  claim("recurrence-in-n", "a sequence twice as long makes a recurrence twice the work: n, not n³",
+        "recurrence", {n, d}, {2 * n, d}, 2.0);
+  claim("recurrence-in-d", "vectors twice as long make it four times the work: d²", "recurrence", {n, d},
+        {n, 2 * d}, 4.0);
+  claim("full-in-n", "a sequence twice as long makes full attention four times the work: n²", "full", {n, d},
+        {2 * n, d}, 4.0);
+  claim("full-in-d", "vectors twice as long make it twice the work: d", "full", {n, d}, {n, 2 * d}, 2.0);
+  claim("linear-in-n", "a sequence twice as long makes linear attention twice the work: n", "linear", {n, d},
+        {2 * n, d}, 2.0);
+}
+
+void claim_steps_and_memory(Workbench& bench, LayerCosts& costs, const std::optional<std::size_t>& crossing) {
+  const std::size_t n = bench.options.lengths.back(), d = bench.d_model();
+  auto& trace = bench.trace;
+  if (crossing)
+    trace.claim({.id = "full-overtakes-recurrence",
+                 .claim = "full attention takes more multiply-adds than a recurrence from n = d + 1 on",
+                 .formula = "crossing with recurrence",
+                 .value = static_cast<double>(*crossing),
+                 .limit = attn::exactly(static_cast<double>(d + 1))});
+  trace.claim({.id = "recurrence-waits",
+               .claim = "a recurrence waits for itself n times",
+               .formula = fmt::format("recurrence/sequential_steps at n = {}", n),
+               .value = static_cast<double>(costs.of("recurrence", {n, d}).sequential_steps),
+               .limit = attn::exactly(static_cast<double>(n))});
+  trace.claim({.id = "full-is-direct",
+               .claim = "in full attention any token reads any other in one step",
+               .formula = fmt::format("full/path_length at n = {}", n),
+               .value = static_cast<double>(costs.of("full", {n, d}).path_length),
+               .limit = attn::exactly(1.0)});
+  if (n >= *bench.options.block)
+    trace.claim({.id = "flash-memory",
+                 .claim = "the scores that flash attention holds do not grow with n",
+                 .formula = fmt::format("flash/score_bytes at n = {} − at n = {}", 2 * n, n),
+                 .value = static_cast<double>(costs.of("flash", {2 * n, d}).cost.score_bytes -
+                                              costs.of("flash", {n, d}).cost.score_bytes),
+                 .limit = attn::exactly(0.0)});
+}
+
 void run(Workbench& bench) {
   const auto& options = bench.options;
   require_something_to_measure(options);
@@ -215,7 +265,7 @@ void run(Workbench& bench) {
   trace.input({.id = "n", .title = "The lengths to compare", .axes = {"token"}}, counts_of(options.lengths));
   trace.input({.id = "d", .title = "Numbers in a token's vector"}, static_cast<std::int64_t>(d));
 
-  Costs costs(options, bench.random);
+  LayerCosts costs(bench);
   for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
   show_tables(bench, costs);
   show_curves(bench, costs, work, "Multiply-adds as n grows", {"recurrence", "full", "local", "linear"},
@@ -225,23 +275,12 @@ void run(Workbench& bench) {
   show_growth_in_d(bench, costs, dimensions);
   show_crossings(bench, costs, longest);
   conclude(trace);
-  claim_complexity(bench, costs, costs.crossing("recurrence", d, longest));
+  claim_growth(bench, costs);
+  claim_steps_and_memory(bench, costs, costs.crossing("recurrence", d, longest));
 }
 
-/// Bounds the time, too: the longest sequence is run twice as long, and d four times as large.
-double element_count(const Plan& plan) {
-  const auto& options = plan.options;
-  const auto d = 4.0 * static_cast<double>(*options.d_model), heads = static_cast<double>(*options.heads),
-             rank = static_cast<double>(*options.rank);
-  const double features = options.features ? static_cast<double>(*options.features) : 2.0 * d;
-  double count = 0.0;
-  for (const auto length : options.lengths) {
-    const auto n = 2.0 * static_cast<double>(length);
-    const double width = std::min(n, 2.0 * static_cast<double>(*options.window) + 1.0);
-    count += n * n * (8.0 + 2.0 * heads) + n * (12.0 * d + 4.0 * features + 4.0 * rank) +
-             d * (features + rank) + d * d * (3.0 + width);
-  }
-  return count;
+std::vector<Input> inputs(const Options&) {
+  return {{"n", {"token"}, Draw::option, "lengths"}, {"d", {}, Draw::option, "d-model"}};
 }
 
 }  // namespace
@@ -262,7 +301,7 @@ const Lesson complexity = {
         {.heads = 2, .kv_heads = 1, .window = 2, .block = 4, .rank = 4, .lengths = {4, 8, 16, 32, 64}},
     .examples = {"complexity --lengths 16,32,64,128",
                  "complexity --d-model 32 --lengths 8,16,32,64,128 --window 4"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

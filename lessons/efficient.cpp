@@ -1,16 +1,16 @@
 /// Attention for long sequences: nine ways to compute less than n² scores, or to hold fewer of them at a
 /// time, each beside full attention. The sources stand at each of them.
 
+#include "lessons/efficient.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
 
-#include "attn/efficient/sparse_attention.hpp"
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/sparse_pattern.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/lesson.hpp"
@@ -91,7 +91,7 @@ VariantBench show_inputs(Workbench& bench, std::optional<Mask<2>> pattern) {
                         std::array{n, bench.d_k()});
   auto V = bench.normal({.id = "V", .title = "What each token has to give", .axes = {"key", "d_v"}},
                         std::array{n, bench.d_v()});
-  auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n);
+  auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n);
   const double magnitude =
       magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(bench.d_k()))) * attn::max_abs(V);
   return {bench,        std::move(Q),       std::move(K),
@@ -113,44 +113,46 @@ void explain_counting(attn::Trace& trace, double negligible) {
 
 void show_full(VariantBench& on) {
   auto& trace = on.bench.trace;
-  const auto n = on.n(), pairs = attn::pair_count(on.visible);
-  attn::Meter meter;
-  const auto attention = attn::sparse_attention(on.Q, on.K, on.V, on.visible, meter);
-  trace.step(
-      {.id = "full/weights",
-       .title = "Full attention, to compare with",
-       .formula = "softmax(Q Kᵀ / √d_k)",
-       .from = {"Q", "K"},
-       .axes = {"query", "key"},
-       .note = on.causal() ? "With --causal a query sees the keys up to its own; the others are not computed "
-                             "here, where a plain implementation computes and then hides them."
-                           : "",
-       .distribution = true},
-      attn::scatter(attention, on.visible, n));
-  on.full = trace.step({.id = "full/output",
-                        .title = "Its output",
-                        .formula = "full/weights V",
-                        .from = {"full/weights", "V"},
-                        .axes = {"query", "d_v"}},
-                       attention.output);
+  const auto pairs = attn::pair_count(on.visible);
+  auto counter = on.counter();
+  on.full = sparse_attention(
+      trace,
+      {.weights = {.id = "full/weights",
+                   .title = "Full attention, to compare with",
+                   .formula = "softmax(Q Kᵀ / √d_k)",
+                   .from = {"Q", "K"},
+                   .axes = {"query", "key"},
+                   .note = on.causal()
+                               ? "With --causal a query sees the keys up to its own; the others are not "
+                                 "computed here, where a plain implementation computes and then hides "
+                                 "them."
+                               : "",
+                   .distribution = true},
+       .output = {.id = "full/output",
+                  .title = "Its output",
+                  .formula = "full/weights V",
+                  .from = {"full/weights", "V"},
+                  .axes = {"query", "d_v"}}},
+      on.Q, on.K, on.V, on.visible, counter);
+  const auto& cost = counter.cost();
   trace.step({.id = "full/multiply_adds",
               .title = "What it computed",
               .formula = fmt::format("{} pairs · (d_k + d_v)", pairs),
               .from = {"Q", "K", "V"},
               .note = "For each pair one dot product of d_k terms, and d_v products to add up the values."},
-             meter.work().multiply_adds);
+             cost.multiply_adds);
   trace.step({.id = "full/score_bytes",
               .title = "What it held at one time",
-              .formula = bytes_of(pairs, "scores"),
+              .formula = on.bytes_of(pairs, "scores"),
               .from = {"Q", "K", "V"}},
-             meter.work().score_bytes);
-  on.shown.push_back({"full", meter.work(), 0.0});
+             cost.score_bytes);
+  on.shown.push_back({"full", cost, 0.0});
 }
 
 std::string comparison_table(const std::vector<VariantResult>& results) {
   auto table = fmt::format("{:<10} {:>14} {:>12} {:>10}", "", "multiply-adds", "score bytes", "error");
-  for (const auto& [variant, work, error] : results)
-    table += fmt::format("\n{:<10} {:>14} {:>12} {:>10}", variant, work.multiply_adds, work.score_bytes,
+  for (const auto& [variant, cost, error] : results)
+    table += fmt::format("\n{:<10} {:>14} {:>12} {:>10}", variant, cost.multiply_adds, cost.score_bytes,
                          error == 0.0 ? "0" : fmt::format("{:.4f}", error));
   return table;
 }
@@ -184,15 +186,13 @@ void run(Workbench& bench) {
   compare(bench.trace, on.shown);
 }
 
-double element_count(const Plan& plan) {
-  const auto& options = plan.options;
-  const auto n = static_cast<double>(plan.sentence.length()), d_k = static_cast<double>(*options.d_k),
-             d_v = static_cast<double>(*options.d_v), heads = static_cast<double>(*options.heads),
-             rank = static_cast<double>(*options.rank), features = static_cast<double>(*options.features);
-  const double blocks = std::ceil(n / static_cast<double>(*options.block));
-  const double pairs = n * n * (26.0 + 4.0 * heads);
-  const double summaries = d_k * d_v + features * (d_k + d_v + 4.0 * n) + rank * (4.0 * n + d_k + d_v);
-  return pairs + summaries + n * 16.0 * (d_k + d_v) + blocks * (3.0 * n + d_v);
+std::vector<Input> inputs(const Options&) {
+  return {{"Q", {"query", "d_k"}},
+          {"K", {"key", "d_k"}},
+          {"V", {"key", "d_v"}},
+          {"linformer/E", {"feature=rank", "key"}, Draw::weight},
+          {"linformer/F", {"feature=rank", "key"}, Draw::weight},
+          {"performer/omega", {"feature", "d_k"}}};
 }
 
 }  // namespace
@@ -221,7 +221,7 @@ const Lesson efficient = {
                  .rank = 2},
     .examples = {"efficient --variant flash --block 4",
                  "efficient --variant sparse --pattern random --sentence \"a b c d e f g h\" --seed 7"},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 

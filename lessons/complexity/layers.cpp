@@ -2,134 +2,54 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <numeric>
 
-#include "attn/efficient/feature_maps.hpp"
-#include "attn/efficient/flash_attention.hpp"
-#include "attn/efficient/grouped_attention.hpp"
-#include "attn/efficient/linear_attention.hpp"
-#include "attn/efficient/low_rank_attention.hpp"
-#include "attn/efficient/recurrence.hpp"
-#include "attn/efficient/sparse_attention.hpp"
 #include "attn/ops/arithmetic.hpp"
-#include "attn/ops/sparse_pattern.hpp"
+#include "attn/ops/feature_maps.hpp"
+#include "attn/ops/shape_mismatch.hpp"
+#include "attn/ops/slice.hpp"
 
 namespace lessons {
 
-namespace {
+Tensor<2> recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h, CostCounter& counter) {
+  const std::size_t n = X.shape(0), d = W_x.shape(1);
+  if (W_h.shape(0) != d || W_h.shape(1) != d)
+    throw attn::shape_mismatch("recurrence", "W_x", W_x, "W_h", W_h,
+                               "W_h must be as wide as W_x, and square");
+  Tensor<2> states({n, d});
+  Tensor<1> h({d}, 0.0);
+  const auto held = counter.hold(h.size());
+  std::vector<CostCounter::Node> before;  // the operation that gave h, after the first token
+  for (std::size_t t = 0; t < n; ++t) {
+    h = attn::tanh(attn::add(counter.matmul(attn::row(X, t), W_x), counter.matmul(h, W_h)));
+    std::copy(h.begin(), h.end(), &states(t, 0));
 
-using attn::Array;
-using attn::Integers;
-using attn::Mask;
-using attn::Tensor;
-
-/// What a layer may use for its run.
-struct Run {
-  const Size& size;
-  const Options& options;
-  attn::Random& random;
-  attn::Meter& meter;
-
-  template <class... Lengths>
-  auto draw(Lengths... lengths) {
-    return random.normal<sizeof...(Lengths)>(0.0, 1.0 / std::sqrt(static_cast<double>(size.d)),
-                                             {static_cast<std::size_t>(lengths)...});
+    before.push_back(t);
+    const auto step = counter.operation(before);
+    counter.output(step, t);
+    before = {step};
   }
-  Tensor<2> tokens() { return draw(size.n, size.d); }
-};
-
-void run_recurrence(Run& run) {
-  const auto d = run.size.d;
-  attn::recurrence(run.tokens(), run.draw(d, d), run.draw(d, d), run.meter);
+  return states;
 }
 
-/// As wide as the window of local attention, and never wider than the sequence.
-void run_convolution(Run& run) {
-  const auto side = std::min(*run.options.window, run.size.n - 1);
-  attn::convolution(run.tokens(), run.draw(2 * side + 1, run.size.d, run.size.d), run.meter);
+Tensor<2> convolution(const Tensor<2>& X, const Tensor<3>& W, CostCounter& counter) {
+  const std::size_t n = X.shape(0), width = W.shape(0), d = W.shape(2);
+  if (X.shape(1) != W.shape(1) || width % 2 == 0)
+    throw attn::shape_mismatch("convolution", "X", X, "W", W,
+                               "the inner axes must match, and the width be odd");
+  const auto window = attn::window_keys(n, width / 2, width / 2);
+  Tensor<2> Y({n, d}, 0.0);
+  for (std::size_t o = 0; o < width; ++o) {
+    const auto W_o = attn::sample(W, o);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i + o < width / 2 || i + o - width / 2 >= n) continue;
+      const auto product = counter.matmul(attn::row(X, i + o - width / 2), W_o);
+      std::transform(product.begin(), product.end(), &Y(i, 0), &Y(i, 0), std::plus<>());
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) counter.output(counter.operation(window[i]), i);
+  return Y;
 }
-
-/// A convolution of width 1 is a linear layer.
-void run_projections(Run& run) {
-  for (int i = 0; i < 4; ++i) attn::convolution(run.tokens(), run.draw(1, run.size.d, run.size.d), run.meter);
-}
-
-void run_pairs(Run& run, const attn::KeyLists& keys) {
-  attn::sparse_attention(run.tokens(), run.tokens(), run.tokens(), keys, run.meter);
-}
-
-void run_full(Run& run) {
-  run_pairs(run, attn::all_keys(run.size.n));
-}
-
-void run_local(Run& run) {
-  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, *run.options.window));
-}
-
-void run_sliding(Run& run) {
-  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, 0));
-}
-
-void run_sparse(Run& run) {
-  run_pairs(run, attn::keys_of(attn::strided_pattern(run.size.n, *run.options.block)));
-}
-
-void run_linear(Run& run) {
-  attn::linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()), run.tokens(),
-                         run.meter);
-}
-
-void run_causal_linear(Run& run) {
-  attn::causal_linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()),
-                                run.tokens(), run.meter);
-}
-
-void run_chunked(Run& run) {
-  attn::chunked_attention(run.tokens(), run.tokens(), run.tokens(), attn::all_keys(run.size.n),
-                          *run.options.block, run.meter);
-}
-
-void run_flash(Run& run) {
-  attn::flash_attention(run.tokens(), run.tokens(), run.tokens(), *run.options.block, false, run.meter);
-}
-
-void run_linformer(Run& run) {
-  const auto r = *run.options.rank, n = run.size.n;
-  attn::low_rank_attention(run.tokens(), run.tokens(), run.tokens(), run.draw(r, n), run.draw(r, n),
-                           run.meter);
-}
-
-void run_performer(Run& run) {
-  const auto omega = run.draw(run.options.features.value_or(2 * run.size.d), run.size.d);
-  attn::linear_attention(attn::positive_random_features(run.tokens(), omega, run.meter),
-                         attn::positive_random_features(run.tokens(), omega, run.meter), run.tokens(),
-                         run.meter);
-}
-
-void run_gqa(Run& run) {
-  const auto h = *run.options.heads, h_kv = *run.options.kv_heads, n = run.size.n, d = run.size.d / h;
-  attn::grouped_attention(run.draw(1, h, n, d), run.draw(1, h_kv, n, d), run.draw(1, h_kv, n, d),
-                          attn::all_keys(n), run.meter);
-}
-
-const std::map<std::string_view, void (*)(Run&)> runs = {
-    {"recurrence", run_recurrence},
-    {"convolution", run_convolution},
-    {"projections", run_projections},
-    {"full", run_full},
-    {"local", run_local},
-    {"sliding", run_sliding},
-    {"sparse", run_sparse},
-    {"linear", run_linear},
-    {"linear/causal", run_causal_linear},
-    {"chunked", run_chunked},
-    {"flash", run_flash},
-    {"linformer", run_linformer},
-    {"performer", run_performer},
-    {"gqa", run_gqa},
-};
-
-}  // namespace
 
 const std::vector<CountedLayer>& counted_layers() {
   static const std::vector<CountedLayer> layers = {
@@ -206,13 +126,124 @@ const std::vector<CountedLayer>& counted_layers() {
   return layers;
 }
 
-const Cost& Costs::of(std::string_view layer, const Size& size) {
+namespace {
+
+/// What a layer may use for its run.
+struct Run {
+  const Size& size;
+  const Options& options;
+  attn::Trace trace;  ///< mute
+  attn::Random& random;
+  CostCounter& counter;
+
+  template <class... Lengths>
+  auto draw(Lengths... lengths) {
+    return random.normal<sizeof...(Lengths)>(0.0, 1.0 / std::sqrt(static_cast<double>(size.d)),
+                                             {static_cast<std::size_t>(lengths)...});
+  }
+  Tensor<2> tokens() { return draw(size.n, size.d); }
+};
+
+void run_recurrence(Run& run) {
+  const auto d = run.size.d;
+  recurrence(run.tokens(), run.draw(d, d), run.draw(d, d), run.counter);
+}
+
+/// As wide as the window of local attention, and never wider than the sequence.
+void run_convolution(Run& run) {
+  const auto side = std::min(*run.options.window, run.size.n - 1);
+  convolution(run.tokens(), run.draw(2 * side + 1, run.size.d, run.size.d), run.counter);
+}
+
+/// A convolution of width 1 is a linear layer.
+void run_projections(Run& run) {
+  for (int i = 0; i < 4; ++i) convolution(run.tokens(), run.draw(1, run.size.d, run.size.d), run.counter);
+}
+
+void run_pairs(Run& run, const KeyLists& keys) {
+  sparse_attention(run.trace, {}, run.tokens(), run.tokens(), run.tokens(), keys, run.counter);
+}
+
+void run_full(Run& run) {
+  run_pairs(run, attn::all_keys(run.size.n, run.size.n));
+}
+
+void run_local(Run& run) {
+  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, *run.options.window));
+}
+
+void run_sliding(Run& run) {
+  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, 0));
+}
+
+void run_sparse(Run& run) {
+  run_pairs(run, attn::keys_of(attn::strided_pattern(run.size.n, *run.options.block)));
+}
+
+void run_linear(Run& run) {
+  linear_attention(run.trace, "", attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()),
+                   run.tokens(), run.counter);
+}
+
+void run_causal_linear(Run& run) {
+  causal_linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()), run.tokens(),
+                          run.counter);
+}
+
+void run_chunked(Run& run) {
+  chunked_attention(run.trace, run.tokens(), run.tokens(), run.tokens(),
+                    attn::all_keys(run.size.n, run.size.n), *run.options.block, run.counter);
+}
+
+void run_flash(Run& run) {
+  flash_attention(run.tokens(), run.tokens(), run.tokens(), *run.options.block, false, run.counter);
+}
+
+void run_linformer(Run& run) {
+  const auto r = *run.options.rank, n = run.size.n;
+  linformer_attention(run.trace, run.tokens(), run.tokens(), run.tokens(), run.draw(r, n), run.draw(r, n),
+                      run.counter);
+}
+
+void run_performer(Run& run) {
+  const auto omega = run.draw(run.options.features.value_or(2 * run.size.d), run.size.d);
+  linear_attention(run.trace, "", attn::positive_random_features(run.tokens(), omega, run.counter),
+                   attn::positive_random_features(run.tokens(), omega, run.counter), run.tokens(),
+                   run.counter);
+}
+
+void run_gqa(Run& run) {
+  const auto h = *run.options.heads, h_kv = *run.options.kv_heads, n = run.size.n, d = run.size.d / h;
+  grouped_attention(run.trace, {}, run.draw(1, h, n, d), run.draw(1, h_kv, n, d), run.draw(1, h_kv, n, d),
+                    attn::all_keys(n, n), run.counter);
+}
+
+const std::map<std::string_view, void (*)(Run&)> runs = {
+    {"recurrence", run_recurrence},
+    {"convolution", run_convolution},
+    {"projections", run_projections},
+    {"full", run_full},
+    {"local", run_local},
+    {"sliding", run_sliding},
+    {"sparse", run_sparse},
+    {"linear", run_linear},
+    {"linear/causal", run_causal_linear},
+    {"chunked", run_chunked},
+    {"flash", run_flash},
+    {"linformer", run_linformer},
+    {"performer", run_performer},
+    {"gqa", run_gqa},
+};
+
+}  // namespace
+
+const LayerCost& LayerCosts::of(std::string_view layer, const Size& size) {
   const auto key = std::tuple(std::string(layer), size.n, size.d);
   const auto known = known_.find(key);
   return known != known_.end() ? known->second : known_.emplace(key, run(layer, size)).first->second;
 }
 
-std::optional<std::size_t> Costs::crossing(std::string_view layer, std::size_t d, std::size_t longest) {
+std::optional<std::size_t> LayerCosts::crossing(std::string_view layer, std::size_t d, std::size_t longest) {
   const auto takes_less = [&](std::size_t n) {
     return multiply_adds(layer, {n, d}) < multiply_adds("full", {n, d});
   };
@@ -225,13 +256,12 @@ std::optional<std::size_t> Costs::crossing(std::string_view layer, std::size_t d
   return high;
 }
 
-Cost Costs::run(std::string_view layer, const Size& size) {
-  attn::Wiring wiring(size.n);
-  attn::Meter meter(wiring);
-  Run run{size, options_, random_, meter};
+LayerCost LayerCosts::run(std::string_view layer, const Size& size) {
+  attn::DependencyGraph graph(size.n);
+  CostCounter counter(bench_.trace.dtype(), &graph);
+  Run run{size, bench_.options, bench_.trace.mute(), bench_.random, counter};
   runs.at(layer)(run);
-  return {meter.work(), wiring.sequential_steps(), wiring.path_length(0, size.n - 1).value_or(0)};
+  return {counter.cost(), graph.sequential_steps(), graph.path_length(0, size.n - 1).value_or(0)};
 }
-
 
 }  // namespace lessons

@@ -8,11 +8,21 @@
 #include <tuple>
 #include <vector>
 
-#include "attn/efficient/meter.hpp"
-#include "attn/random/random.hpp"
-#include "lessons/workbench/options.hpp"
+#include "lessons/efficient.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
+
+/// The two layers that attention is compared with in "Attention Is All You Need" (Vaswani et al. 2017,
+/// table 1), each as plain as it can be. Both throw std::invalid_argument where shapes do not match.
+
+/// A recurrent layer (Elman 1990): h_t = tanh(x_t W_x + h_{t−1} W_h), h_0 = 0. X [n×d_in], W_x [d_in×d],
+/// W_h [d×d] → the states h_1, …, h_n [n×d].
+Tensor<2> recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h, CostCounter& counter);
+
+/// A convolution along the tokens: y_i = Σ_o x_{i+o} W_o, where o goes from −(width − 1)/2 to (width − 1)/2
+/// and there is nothing beyond the ends. X [n×d_in], W [width×d_in×d], width odd → [n×d].
+Tensor<2> convolution(const Tensor<2>& X, const Tensor<3>& W, CostCounter& counter);
 
 /// How long the sequence is and how many numbers a token has.
 struct Size {
@@ -20,8 +30,8 @@ struct Size {
 };
 
 /// What a layer took on one sequence.
-struct Cost {
-  attn::Work work;
+struct LayerCost {
+  attn::Cost cost;
   std::int64_t sequential_steps = 0;
   std::int64_t path_length = 0;  ///< between the first token and the last; 0 where nothing connects them
 };
@@ -38,16 +48,17 @@ struct CountedLayer {
 /// The layers, in the order of the lesson.
 const std::vector<CountedLayer>& counted_layers();
 
-/// Runs layers on random numbers and remembers what was counted. Options are those of the lesson complexity.
-class Costs {
+/// Runs layers on random numbers, under a mute trace, and remembers what was counted. The attention layers
+/// are those of the lesson `efficient`; options are those of the lesson `complexity`.
+class LayerCosts {
  public:
-  Costs(const Options& options, attn::Random& random) : options_(options), random_(random) {}
+  explicit LayerCosts(Workbench& bench) : bench_(bench) {}
 
   /// Throws std::out_of_range for an id that no layer has.
-  const Cost& of(std::string_view layer, const Size& size);
+  const LayerCost& of(std::string_view layer, const Size& size);
 
   std::int64_t multiply_adds(std::string_view layer, const Size& size) {
-    return of(layer, size).work.multiply_adds;
+    return of(layer, size).cost.multiply_adds;
   }
 
   /// The smallest n up to `longest` from which on full attention takes more multiply-adds than another layer;
@@ -56,11 +67,10 @@ class Costs {
   std::optional<std::size_t> crossing(std::string_view layer, std::size_t d, std::size_t longest);
 
  private:
-  Cost run(std::string_view layer, const Size& size);
+  LayerCost run(std::string_view layer, const Size& size);
 
-  const Options& options_;
-  attn::Random& random_;
-  std::map<std::tuple<std::string, std::size_t, std::size_t>, Cost> known_;
+  Workbench& bench_;
+  std::map<std::tuple<std::string, std::size_t, std::size_t>, LayerCost> known_;
 };
 
 }  // namespace lessons

@@ -7,15 +7,57 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "fast/known_masks.hpp"
-#include "attn/efficient/sparse_attention.hpp"
+#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
-#include "attn/ops/sparse_pattern.hpp"
-#include "lessons/efficient/variants.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/efficient/variants.hpp"
 
 namespace lessons {
+
+Tensor<2> weights_of_pairs(const Tensor<2>& Q, const Tensor<2>& K, const KeyLists& keys,
+                           CostCounter& counter) {
+  const double root = std::sqrt(static_cast<double>(K.shape(1)));
+  Tensor<2> weights({keys.size(), K.shape(0)}, 0.0);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto scores = counter.matmul(attn::rows(K, keys[i]), attn::row(Q, i));
+    const auto shares = attn::softmax(attn::divide(scores, root));
+    for (std::size_t k = 0; k < keys[i].size(); ++k) weights(i, keys[i][k]) = shares(k);
+  }
+  return weights;
+}
+
+Tensor<2> mixtures_of_values(const Tensor<2>& weights, const Tensor<2>& V, const KeyLists& keys,
+                             CostCounter& counter) {
+  Tensor<2> output({keys.size(), V.shape(1)});
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    auto shares = Tensor<1>::from_shape({keys[i].size()});
+    for (std::size_t k = 0; k < keys[i].size(); ++k) shares(k) = weights(i, keys[i][k]);
+    const auto mixture = counter.matmul(shares, attn::rows(V, keys[i]));
+    std::copy(mixture.begin(), mixture.end(), &output(i, 0));
+  }
+  return output;
+}
+
+void record_operations(const KeyLists& keys, std::size_t first_query, CostCounter& counter) {
+  for (std::size_t i = 0; i < keys.size(); ++i) counter.output(counter.operation(keys[i]), first_query + i);
+}
+
+Tensor<2> sparse_attention(attn::Trace& trace, const AttentionWords& words, const Tensor<2>& Q,
+                           const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys, CostCounter& counter,
+                           std::size_t first_query) {
+  require_fitting("sparse_attention", Q, K, V);
+  attn::require_listed("sparse_attention", keys, Q.shape(0), K.shape(0));
+  const auto held = counter.hold(attn::pair_count(keys));
+  const auto weights = trace.step(words.weights, weights_of_pairs(Q, K, keys, counter));
+  auto output = trace.step(words.output, mixtures_of_values(weights, V, keys, counter));
+  record_operations(keys, first_query, counter);
+  return output;
+}
 
 namespace {
 
@@ -28,60 +70,61 @@ struct Choice {
   std::string claim;
 };
 
-/// The kernel goes by the lists of keys; it is judged by the mask, which says the same in its own way.
+/// The variant goes by the lists of keys; it is judged by the mask, which says the same in its own way.
 /// Returns the output.
-Tensor<2> show_choice(VariantBench& on, const Choice& choice, const attn::KeyLists& keys,
-                         const Mask<2>& mask) {
-  auto& trace = on.bench.trace;
-  const auto n = on.n(), pairs = attn::pair_count(keys), all = attn::pair_count(on.visible);
+Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& keys, const Mask<2>& mask) {
+  const auto pairs = attn::pair_count(keys), all = attn::pair_count(on.visible);
   auto note = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
   if (std::any_of(keys.begin(), keys.end(), [](const auto& of_query) { return of_query.empty(); }))
     note += " A query that may look at nothing gets no weights and the output 0.";
-  trace.step({.id = choice.variant + "/mask",
-              .title = choice.mask_title,
-              .formula = choice.rule,
-              .axes = {"query", "key"},
-              .note = note},
-             mask);
-  attn::Meter meter;
-  const auto attention = attn::sparse_attention(on.Q, on.K, on.V, keys, meter);
-  trace.step({.id = choice.variant + "/weights",
-              .title = "Each row becomes shares of the keys that are left",
-              .formula = fmt::format("softmax(qᵢ kⱼ / √d_k) over the j of {}/mask", choice.variant),
-              .from = {"Q", "K", choice.variant + "/mask"},
-              .axes = {"query", "key"},
-              .note = "Laid out as a square to look at. The kernel holds the computed weights only, one "
-                      "after the other; a 0.0000 here may be a weight that does not exist.",
-              .distribution = true},
-             attn::scatter(attention, keys, n));
+  on.bench.trace.step({.id = choice.variant + "/mask",
+                       .title = choice.mask_title,
+                       .formula = choice.rule,
+                       .axes = {"query", "key"},
+                       .note = note},
+                      mask);
+  auto counter = on.counter();
+  const auto output = sparse_attention(
+      on.bench.trace,
+      {.weights = {.id = choice.variant + "/weights",
+                   .title = "Each row becomes shares of the keys that are left",
+                   .formula = fmt::format("softmax(qᵢ kⱼ / √d_k) over the j of {}/mask", choice.variant),
+                   .from = {"Q", "K", choice.variant + "/mask"},
+                   .axes = {"query", "key"},
+                   .note = "Laid out as a square to look at. The kernel holds the computed weights only, one "
+                           "after the other; a 0.0000 here may be a weight that does not exist.",
+                   .distribution = true},
+       .output = {.id = choice.variant + "/output",
+                  .title = "The mixtures",
+                  .formula = choice.variant + "/weights V",
+                  .from = {choice.variant + "/weights", "V"},
+                  .axes = {"query", "d_v"}}},
+      on.Q, on.K, on.V, keys, counter);
   show_result(on, choice.variant,
-              {.output = {.title = "The mixtures",
-                          .formula = choice.variant + "/weights V",
-                          .from = {choice.variant + "/weights", "V"},
-                          .axes = {"query", "d_v"}},
-               .multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
-               .score_bytes = bytes_of(pairs, "scores")},
-              attention.output, meter.work(), on.full);
-  claim_equals_masked(on, choice.claim_id, choice.claim, attention.output, mask);
-  return attention.output;
+              {.multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
+               .score_bytes = on.bytes_of(pairs, "scores")},
+              output, counter.cost(), on.full);
+  claim_equals_masked(on, choice.claim_id, choice.claim, output, mask);
+  return output;
 }
 
 /// Of a variant whose mask is a window.
 void claim_equals_window_kernel(VariantBench& on, const std::string& variant, const Tensor<2>& output,
-                                const Mask<2>& mask) {
+                                const attn::fast::Visibility& visible) {
   claim_equals_exact_kernel(
       on, variant, "the fast kernel, which skips the tiles outside the window, gives the same output", output,
-      mask);
+      visible);
 }
 
-void claim_equals_block_kernel(VariantBench& on, const Tensor<2>& output, const Mask<2>& mask) {
-  const auto pattern = attn::coarsest_pattern(mask, on.causal());
+void claim_equals_block_kernel(VariantBench& on, const Tensor<2>& output, const KeyLists& keys) {
   claim_equals_kernel(
-      on, "sparse",
-      fmt::format("the fast kernel, given the pattern in blocks of {0} × {0}, gives the same output",
-                  pattern.block),
-      output, attn::fastest_block_sparse_attention(on.Q, on.K, on.V, pattern, on.causal()),
-      rounding(on.bench.trace, on.magnitude));
+      on.bench.trace,
+      {.id = "sparse-equals-kernel",
+       .claim = "the fast kernel, given the pattern in blocks of 1 × 1, gives the same output",
+       .formula = "max |sparse/output − kernel {}(Q, K, V)|",
+       .limit = rounding(on.bench.trace, on.magnitude)},
+      attn::fast::block_sparse_attention(on.Q, on.K, on.V, {.block = 1, .key_blocks = keys}),
+      [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); });
 }
 
 /// How many tokens lie in each of the windows of `size` tokens that begin every size / 2 tokens.
@@ -166,7 +209,7 @@ void show_local(VariantBench& on) {
                    .claim_id = "local-equals-band-mask",
                    .claim = "local attention equals full attention under the band mask"},
                   attn::window_keys(n, w, after), mask);
-  claim_equals_window_kernel(on, "local", output, mask);
+  claim_equals_window_kernel(on, "local", output, {.causal = on.causal(), .window = w});
 }
 
 void show_sliding(VariantBench& on) {
@@ -198,12 +241,13 @@ void show_sliding(VariantBench& on) {
                    .claim_id = "sliding-equals-band-mask",
                    .claim = "sliding windows equal full attention under the mask of the windows"},
                   attn::window_keys(n, w, 0), mask);
-  claim_equals_window_kernel(on, "sliding", output, mask);
+  claim_equals_window_kernel(on, "sliding", output, {.causal = true, .window = w});
 }
 
 void show_sparse(VariantBench& on) {
   const auto& options = on.bench.options;
   const auto mask = sparse_mask(on);
+  const auto keys = attn::keys_of(mask);
   const auto [idea, rule] = describe_pattern(*options.pattern, *options.block);
   on.bench.trace.note("sparse/idea", "Sparse attention: any set of pairs", idea);
   on.bench.trace.note(
@@ -219,9 +263,8 @@ void show_sparse(VariantBench& on) {
                    .rule = on.causal() ? "(" + rule + ") and j ≤ i" : rule,
                    .claim_id = "sparse-equals-pattern-mask",
                    .claim = "sparse attention equals full attention under the pattern as a mask"},
-                  attn::keys_of(mask), mask);
-  claim_equals_block_kernel(on, output, mask);
+                  keys, mask);
+  claim_equals_block_kernel(on, output, keys);
 }
-
 
 }  // namespace lessons

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "fast/fastest_attention.hpp"
-#include "attn/efficient/key_lists.hpp"
-#include "attn/efficient/meter.hpp"
+#include "fast/visibility.hpp"
+#include "lessons/efficient.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
@@ -14,58 +13,72 @@ namespace lessons {
 /// What one way to attend took and how far it is from full attention.
 struct VariantResult {
   std::string variant;
-  attn::Work work;
+  attn::Cost cost;
   double error = 0.0;
 };
 
 /// What the variants of attention are shown on and measured against.
 struct VariantBench {
   Workbench& bench;
-  Tensor<2> Q, K, V;    ///< [query×d_k], [key×d_k], [key×d_v]
-  attn::KeyLists visible;  ///< the pairs of full attention: all, or none that look ahead
-  Tensor<2> full;       ///< its output, [query×d_v]
-  double magnitude;        ///< of what rounding is relative to
+  Tensor<2> Q, K, V;                       ///< [query×d_k], [key×d_k], [key×d_v]
+  KeyLists visible;                        ///< the pairs of full attention: all, or none that look ahead
+  Tensor<2> full;                          ///< its output, [query×d_v]
+  double magnitude;                        ///< of what rounding is relative to
   std::optional<Mask<2>> pattern_of_file;  ///< for sparse attention, [query×key]
-  std::vector<VariantResult> shown;                ///< full attention and the variants so far
+  std::vector<VariantResult> shown;        ///< full attention and the variants so far
 
   std::size_t n() const { return Q.shape(0); }
   bool causal() const { return bench.options.causal; }
 
   /// `visible` as a mask [query×key].
   Mask<2> visible_mask() const { return attn::mask_of(visible, n()); }
+
+  /// Counts scores as numbers of the run's dtype.
+  CostCounter counter() const { return CostCounter(bench.trace.dtype()); }
+
+  /// "34 scores · 8 bytes".
+  std::string bytes_of(std::size_t count, const std::string& what) const;
 };
 
-/// How a variant computed its output and what it took, in words.
-struct ResultWords {
-  attn::About output;         ///< without its id; that is VARIANT/output
+/// What a variant took, in words.
+struct CostWords {
   std::string multiply_adds;  ///< the sum that gives the number of multiply-adds
   std::string score_bytes;    ///< what was held
   std::string reference = "full/output";
 };
 
-/// Shows `VARIANT/output`, `/error` against `reference`, `/multiply_adds` and `/score_bytes`, and keeps them
-/// for the comparison. An error that rounding alone explains is shown as 0.
-void show_result(VariantBench& on, const std::string& variant, const ResultWords& words,
-                 const Tensor<2>& output, const attn::Work& work, const Tensor<2>& reference);
+/// Shows `VARIANT/error` of the step `VARIANT/output` against `reference`, `/multiply_adds` and
+/// `/score_bytes`, and keeps them for the comparison. An error that rounding alone explains is shown as 0.
+void show_result(VariantBench& on, const std::string& variant, const CostWords& words,
+                 const Tensor<2>& output, const attn::Cost& cost, const Tensor<2>& reference);
 
-/// The largest |x − y|, or 0 where that is at most `negligible`.
-double error_beyond(double negligible, const Tensor<2>& x, const Tensor<2>& y);
+/// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
+/// V [batch…×n_k×d_v] fit. Q may have other heads than K and V: what these may be, the caller says.
+template <std::size_t N>
+void require_fitting(const std::string& op, const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V);
+
+/// softmax(q kᵀ / √d_k) of each query over its listed keys, laid out [query×key] with 0 where nothing is
+/// computed.
+Tensor<2> weights_of_pairs(const Tensor<2>& Q, const Tensor<2>& K, const KeyLists& keys,
+                           CostCounter& counter);
+
+/// Σ weight · v of each query over its listed keys: [query×d_v].
+Tensor<2> mixtures_of_values(const Tensor<2>& weights, const Tensor<2>& V, const KeyLists& keys,
+                             CostCounter& counter);
+
+/// Records that the output of token first_query + i is computed from the keys of query i in one operation.
+void record_operations(const KeyLists& keys, std::size_t first_query, CostCounter& counter);
+
+/// The largest difference of an output from that of scaled dot-product attention under a mask [query×key].
+double difference_from_masked(const VariantBench& on, const Tensor<2>& output, const Mask<2>& mask);
 
 /// Claims that the output is that of scaled dot-product attention under a mask [query×key].
 void claim_equals_masked(VariantBench& on, const std::string& id, const std::string& claim,
                          const Tensor<2>& output, const Mask<2>& mask);
 
-/// Claims, in these words, that a kernel of `attnlab bench` gives `VARIANT/output`, too.
-void claim_equals_kernel(VariantBench& on, const std::string& variant, const std::string& claim,
-                         const Tensor<2>& output, const attn::KernelOutput<2>& fast,
-                         const attn::Limit& limit);
-
-/// The same of the fastest kernel of exact attention, under a mask [query×key].
+/// Claims, in these words, that the fastest kernel of exact attention gives `VARIANT/output`, too.
 void claim_equals_exact_kernel(VariantBench& on, const std::string& variant, const std::string& claim,
-                               const Tensor<2>& output, const Mask<2>& mask);
-
-/// "34 scores · 8 bytes".
-std::string bytes_of(std::size_t count, const std::string& what);
+                               const Tensor<2>& output, const attn::fast::Visibility& visible);
 
 /// The variants, in the order of the lesson. Each shows what it computes and what it leaves out, and claims
 /// what it promises.

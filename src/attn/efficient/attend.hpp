@@ -52,8 +52,5 @@ void require_fitting(const std::string& kernel, const Tensor<N>& Q, const Tensor
     throw shape_mismatch(kernel, "K", K, "V", V, "the batch axes must match");
 }
 
-/// Throws std::invalid_argument unless there is a list of keys for each of n_q queries and all of them are
-/// less than n_k.
-void require_listed(const std::string& kernel, const KeyLists& keys, std::size_t n_q, std::size_t n_k);
 
 }  // namespace attn

@@ -21,6 +21,19 @@ Tensor<2> rows(const Tensor<2>& x, std::size_t begin, std::size_t end) {
   return part;
 }
 
+Tensor<2> rows(const Tensor<2>& x, const std::vector<std::size_t>& indices) {
+  auto part = Tensor<2>::from_shape({indices.size(), x.shape(1)});
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    for (std::size_t j = 0; j < part.shape(1); ++j) part(i, j) = x(indices[i], j);
+  return part;
+}
+
+Tensor<1> row(const Tensor<2>& x, std::size_t index) {
+  auto part = Tensor<1>::from_shape({x.shape(1)});
+  std::copy_n(x.data() + index * part.size(), part.size(), part.data());
+  return part;
+}
+
 Tensor<2> sample(const Tensor<3>& x, std::size_t index) {
   if (index >= x.shape(0))
     throw std::invalid_argument(

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -11,6 +13,12 @@ Tensor<2> columns(const Tensor<2>& x, std::size_t begin, std::size_t end);
 
 /// Rows begin, …, end − 1 of a matrix [m×n].
 Tensor<2> rows(const Tensor<2>& x, std::size_t begin, std::size_t end);
+
+/// The rows of a matrix [m×n] with these numbers, in that order: [indices×n].
+Tensor<2> rows(const Tensor<2>& x, const std::vector<std::size_t>& indices);
+
+/// One row of a matrix [m×n]: [n].
+Tensor<1> row(const Tensor<2>& x, std::size_t index);
 
 /// One sample of a batch [batch×n×d]: [n×d]. Throws std::invalid_argument where there is no such sample.
 Tensor<2> sample(const Tensor<3>& x, std::size_t index);

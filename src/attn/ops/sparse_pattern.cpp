@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -82,6 +83,52 @@ class PatternFile {
 };
 
 }  // namespace
+
+KeyLists all_keys(std::size_t n_q, std::size_t n_k) {
+  return keys_of(Mask<2>({n_q, n_k}, true));
+}
+
+KeyLists window_keys(std::size_t n, std::size_t before, std::size_t after) {
+  KeyLists keys(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t first = i - std::min(i, before), last = i + std::min(n - 1 - i, after);
+    for (std::size_t j = first; j <= last; ++j) keys[i].push_back(j);
+  }
+  return keys;
+}
+
+KeyLists keys_of(const Mask<2>& mask) {
+  KeyLists keys(mask.shape(0));
+  for (std::size_t i = 0; i < mask.shape(0); ++i)
+    for (std::size_t j = 0; j < mask.shape(1); ++j)
+      if (mask(i, j)) keys[i].push_back(j);
+  return keys;
+}
+
+Mask<2> mask_of(const KeyLists& keys, std::size_t n_k) {
+  require_listed("mask_of", keys, keys.size(), n_k);
+  Mask<2> mask({keys.size(), n_k}, false);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    for (const std::size_t j : keys[i]) mask(i, j) = true;
+  return mask;
+}
+
+std::size_t pair_count(const KeyLists& keys) {
+  std::size_t count = 0;
+  for (const auto& of_query : keys) count += of_query.size();
+  return count;
+}
+
+void require_listed(const std::string& op, const KeyLists& keys, std::size_t n_q, std::size_t n_k) {
+  if (keys.size() != n_q)
+    throw std::invalid_argument(fmt::format(
+        "[{}] there are {} queries but {} lists of keys: one for each query", op, n_q, keys.size()));
+  for (const auto& of_query : keys)
+    for (const std::size_t key : of_query)
+      if (key >= n_k)
+        throw std::invalid_argument(
+            fmt::format("[{}] key {} is listed, but there are {} keys", op, key, n_k));
+}
 
 Mask<2> strided_pattern(std::size_t n, std::size_t stride) {
   require_positive("strided_pattern", stride);

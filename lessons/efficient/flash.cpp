@@ -1,0 +1,397 @@
+/// Flash attention: exact, in tiles, with a softmax that runs along the keys.
+/// Sources: Milakov & Gimelshein 2018 (the running softmax), Dao et al. 2022.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/scoring.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/efficient/variants.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Queries or keys begin, …, end − 1.
+struct Block {
+  std::size_t begin, end;
+  std::size_t size() const { return end - begin; }
+};
+
+std::vector<Block> blocks_of(std::size_t n, std::size_t size) {
+  if (size == 0) throw std::invalid_argument("[flash_attention] a block has 0 rows; valid: 1 or more");
+  std::vector<Block> blocks;
+  for (std::size_t begin = 0; begin < n; begin = blocks.back().end)
+    blocks.push_back({begin, begin + std::min(size, n - begin)});
+  return blocks;
+}
+
+/// Which keys the queries of one attention see.
+struct Visible {
+  std::size_t n_q, n_k;
+  bool causal;
+
+  /// The keys of a block that query i sees: its first ones, all of them or none.
+  Block keys(std::size_t i, const Block& block) const {
+    if (!causal) return block;
+    const std::size_t first_hidden = i + n_k + 1 > n_q ? i + n_k + 1 - n_q : 0;
+    return {block.begin, std::clamp(first_hidden, block.begin, block.end)};
+  }
+
+  bool any(const Block& queries, const Block& block) const { return keys(queries.end - 1, block).size() > 0; }
+};
+
+/// The scores of a block of queries and a block of keys; −∞, and not computed, where the key is hidden.
+Tensor<2> scores_of_tile(const Tensor<2>& Q, const Tensor<2>& K, const Block& queries, const Block& keys,
+                         const Visible& visible, CostCounter& counter) {
+  const double root = std::sqrt(static_cast<double>(K.shape(1)));
+  Tensor<2> tile({queries.size(), keys.size()}, -infinity);
+  for (std::size_t i = queries.begin; i < queries.end; ++i) {
+    const auto seen = visible.keys(i, keys);
+    const auto scores = counter.matmul(attn::rows(K, seen.begin, seen.end), attn::row(Q, i));
+    std::transform(scores.begin(), scores.end(), &tile(i - queries.begin, 0),
+                   [root](double score) { return score / root; });
+  }
+  return tile;
+}
+
+/// The softmax of one query's scores times the values, block by block: only m, l and o are kept.
+class RunningSoftmax {
+ public:
+  RunningSoftmax(std::size_t d_v, CostCounter& counter) : output_({d_v}, 0.0), counter_(counter) {}
+
+  /// Goes on with the scores of the keys of a block, and their values [key×d_v].
+  void add(const Tensor<1>& scores, const Tensor<2>& values) {
+    const double maximum = std::max(maximum_, *std::max_element(scores.begin(), scores.end()));
+    Tensor<1> weights = attn::shift(scores, -maximum);
+    std::transform(weights.begin(), weights.end(), weights.begin(), [](double x) { return std::exp(x); });
+    if (maximum_ != -infinity) rescale(std::exp(maximum_ - maximum));
+    maximum_ = maximum;
+    sum_ += std::accumulate(weights.begin(), weights.end(), 0.0);
+    output_ = attn::add(output_, counter_.matmul(weights, values));
+  }
+
+  /// o / l [d_v]; zeros where no key was seen.
+  Tensor<1> output() const { return attn::divide(output_, sum_ == 0.0 ? 1.0 : sum_); }
+
+ private:
+  /// What was summed relative to the old maximum is smaller relative to the new one.
+  void rescale(double factor) {
+    sum_ = counter_.scale(factor, sum_);
+    output_ = counter_.scale(factor, output_);
+  }
+
+  double maximum_ = -infinity;  ///< m
+  double sum_ = 0.0;            ///< l
+  Tensor<1> output_;            ///< o
+  CostCounter& counter_;
+};
+
+/// Records an operation that reads the keys of a block and what the query's operation before it left.
+CostCounter::Node record_operation(const Block& keys, std::optional<CostCounter::Node> before,
+                                   CostCounter& counter) {
+  std::vector<CostCounter::Node> inputs(keys.size());
+  std::iota(inputs.begin(), inputs.end(), keys.begin);
+  if (before) inputs.push_back(*before);
+  return counter.operation(inputs);
+}
+
+}  // namespace
+
+Tensor<2> flash_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, std::size_t block,
+                          bool causal, CostCounter& counter) {
+  require_fitting("flash_attention", Q, K, V);
+  const Visible visible = {Q.shape(0), K.shape(0), causal};
+  Tensor<2> output({Q.shape(0), V.shape(1)});
+  for (const auto& queries : blocks_of(visible.n_q, block)) {
+    std::vector<RunningSoftmax> running(queries.size(), RunningSoftmax(V.shape(1), counter));
+    std::vector<std::optional<CostCounter::Node>> operations(queries.size());
+    for (const auto& keys : blocks_of(visible.n_k, block)) {
+      if (!visible.any(queries, keys)) break;
+      const auto tile = scores_of_tile(Q, K, queries, keys, visible, counter);
+      const auto held = counter.hold(tile.size());
+      for (std::size_t row = 0; row < queries.size(); ++row) {
+        const auto seen = visible.keys(queries.begin + row, keys);
+        if (seen.size() == 0) continue;
+        const auto scores = attn::row(attn::columns(tile, 0, seen.size()), row);
+        running[row].add(scores, attn::rows(V, seen.begin, seen.end));
+        operations[row] = record_operation(seen, operations[row], counter);
+      }
+    }
+    for (std::size_t row = 0; row < queries.size(); ++row) {
+      const auto result = running[row].output();
+      std::copy(result.begin(), result.end(), &output(queries.begin + row, 0));
+      if (operations[row]) counter.output(*operations[row], queries.begin + row);
+    }
+  }
+  return output;
+}
+
+namespace {
+
+/// The tokens of each block: "0–2", "3–5".
+std::vector<std::string> names_of(const std::vector<Block>& blocks) {
+  std::vector<std::string> names;
+  for (const auto& [begin, end] : blocks)
+    names.push_back(end - begin == 1 ? fmt::format("{}", begin) : fmt::format("{}–{}", begin, end - 1));
+  return names;
+}
+
+/// The scores of all tiles, laid out, and which tile each is in.
+struct Tiles {
+  Tensor<2> scores;    ///< [query×key], −∞ where none is computed
+  Integers<2> number;  ///< [query×key], 1, 2, … in the order of the tiles; 0 likewise
+  std::int64_t count = 0;
+};
+
+Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
+  const auto n = on.n();
+  const Visible visible = {n, n, on.causal()};
+  Tiles tiles = {Tensor<2>({n, n}, -infinity), Integers<2>({n, n}, 0)};
+  auto counter = on.counter();
+  for (const auto& queries : blocks)
+    for (const auto& keys : blocks) {
+      if (!visible.any(queries, keys)) break;
+      ++tiles.count;
+      const auto tile = scores_of_tile(on.Q, on.K, queries, keys, visible, counter);
+      for (std::size_t i = queries.begin; i < queries.end; ++i)
+        for (std::size_t j = keys.begin; j < visible.keys(i, keys).end; ++j) {
+          tiles.scores(i, j) = tile(i - queries.begin, j - keys.begin);
+          tiles.number(i, j) = tiles.count;
+        }
+    }
+
+  const auto hidden = [&](const char* shown) -> std::string {
+    return on.causal() ? fmt::format(" What --causal hides is not computed: {}.", shown) : "";
+  };
+  tiles.scores = on.bench.trace.step(
+      {.id = "flash/scores",
+       .title = "The scores of all tiles, side by side",
+       .formula = "Q Kᵀ / √d_k",
+       .from = {"Q", "K"},
+       .axes = {"query", "key"},
+       .note = "Laid out to look at. The kernel holds one tile of them." + hidden("−inf")},
+      tiles.scores);
+  tiles.number = on.bench.trace.step(
+      {.id = "flash/tile",
+       .title = "The tile in which each of them is computed: 1, 2, …",
+       .axes = {"query", "key"},
+       .note = "A block of queries meets one block of keys after the other, then the next "
+               "block of queries comes." +
+               hidden("0")},
+      tiles.number);
+  return tiles;
+}
+
+/// What each query carries from block to block, and the output. Row b is what it has after block b of keys. A
+/// hidden score is −∞ and so adds nothing.
+struct RunningRows {
+  Tensor<2> maximum, rescaling, sum;  ///< [block×query]
+  Tensor<2> output;                   ///< [query×d_v]
+};
+
+/// Σⱼ exp(sⱼ − m′) xⱼ over the keys of a block, for query i.
+template <class X>
+double weighted_sum(const Tensor<2>& scores, std::size_t i, const Block& keys, double maximum, X x) {
+  double sum = 0.0;
+  for (std::size_t j = keys.begin; j < keys.end; ++j) sum += std::exp(scores(i, j) - maximum) * x(j);
+  return sum;
+}
+
+/// The four lines of the running softmax, each for all queries and blocks, over the scores laid out.
+RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
+                                 const std::vector<Block>& blocks) {
+  auto& trace = on.bench.trace;
+  const auto n = on.n(), d_v = on.V.shape(1), last = blocks.size() - 1;
+  const Tensor<2> empty({blocks.size(), n});
+  RunningRows running = {empty, empty, empty, Tensor<2>({n, d_v})};
+  auto& [maximum, rescaling, sum, output] = running;
+
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t i = 0; i < n; ++i) {
+      const double largest =
+          *std::max_element(&scores(i, 0) + blocks[b].begin, &scores(i, 0) + blocks[b].end);
+      maximum(b, i) = b == 0 ? largest : std::max(maximum(b - 1, i), largest);
+    }
+  maximum = trace.step(
+      {.id = "flash/maximum",
+       .title = "The running maximum, block by block",
+       .formula = "m′ = max(m, the scores of the block)",
+       .from = {"flash/scores"},
+       .axes = {"block", "query"},
+       .note = "Read a column downwards: one query's maximum after each block of keys. It never falls."},
+      maximum);
+
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t i = 0; i < n; ++i)
+      rescaling(b, i) = b == 0 ? 0.0 : std::exp(maximum(b - 1, i) - maximum(b, i));
+  rescaling = trace.step(
+      {.id = "flash/rescaling",
+       .title = "The rescaling: how much what was summed before a block shrinks",
+       .formula = "c = exp(m − m′)",
+       .from = {"flash/maximum"},
+       .axes = {"block", "query"},
+       .note = "1 where the block brought no larger score, less where it did. Before the first block "
+               "there is nothing to rescale: exp(−∞) = 0. To forget this factor, or to turn it upside "
+               "down, is the classic mistake; it shows only where a maximum rises late."},
+      rescaling);
+
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t i = 0; i < n; ++i) {
+      const double before = b == 0 ? 0.0 : sum(b - 1, i);
+      const double added = weighted_sum(scores, i, blocks[b], maximum(b, i), [](std::size_t) { return 1.0; });
+      sum(b, i) = rescaling(b, i) * before + added;
+    }
+  sum = trace.step({.id = "flash/sum",
+                    .title = "The running sum: the denominator of softmax so far",
+                    .formula = "l′ = c l + Σⱼ exp(sⱼ − m′)",
+                    .from = {"flash/scores", "flash/maximum", "flash/rescaling"},
+                    .axes = {"block", "query"}},
+                   sum);
+
+  for (std::size_t i = 0; i < n; ++i) {
+    Tensor<2> accumulated({blocks.size(), d_v});
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      for (std::size_t c = 0; c < d_v; ++c) {
+        const double before = b == 0 ? 0.0 : accumulated(b - 1, c);
+        const double added =
+            weighted_sum(scores, i, blocks[b], maximum(b, i), [&](std::size_t j) { return on.V(j, c); });
+        accumulated(b, c) = rescaling(b, i) * before + added;
+      }
+    if (i == n - 1)
+      accumulated =
+          trace.step({.id = "flash/accumulated",
+                      .title = "The running output of the last query, not yet divided",
+                      .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ",
+                      .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling"},
+                      .axes = {"block", "d_v"},
+                      .note = "After the last block it is divided by l, once: the last row of flash/output."},
+                     accumulated);
+    for (std::size_t c = 0; c < d_v; ++c) output(i, c) = accumulated(last, c) / sum(last, i);
+  }
+  output = trace.step(
+      {.id = "flash/output",
+       .title = "The output of every query, divided once at the end",
+       .formula = "o / l",
+       .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling", "flash/sum", "flash/accumulated"},
+       .axes = {"query", "d_v"}},
+      output);
+  return running;
+}
+
+/// How often a query met a block of keys that it sees.
+struct Meetings {
+  std::int64_t first = 0;      ///< its first block
+  std::int64_t raised = 0;     ///< a later one that raised its maximum
+  std::int64_t unchanged = 0;  ///< a later one that did not
+};
+
+Meetings count_meetings(const Tiles& tiles, const Tensor<2>& rescaling, const std::vector<Block>& blocks) {
+  Meetings met;
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (std::size_t i = 0; i < rescaling.shape(1); ++i)
+      if (tiles.number(i, blocks[b].begin) != 0)
+        ++(b == 0 ? met.first : rescaling(b, i) == 1.0 ? met.unchanged : met.raised);
+  return met;
+}
+
+/// What the tiles and the running softmax save, in numbers counted on the way.
+void explain_savings(VariantBench& on, const Tiles& tiles, const Meetings& met, std::size_t block,
+                     std::size_t block_count, const attn::Cost& cost) {
+  const auto all_tiles = static_cast<std::int64_t>(block_count * block_count);
+  const auto bytes = static_cast<std::int64_t>(attn::item_size(on.bench.trace.dtype()));
+  on.bench.trace.note(
+      "flash/savings", "What it saves, counted on this run",
+      fmt::format(
+          "{}Where a block brings no larger score, c is 1 and there is nothing to rescale. The kernel here "
+          "multiplies all the same; the fast ones of attnlab bench do not. Kernel simd even lets the maximum "
+          "fall behind until a score passes it by far: weights above 1 change no quotient.",
+          block_count == 1
+              ? "Here one tile holds the whole table, which saves nothing: try a smaller --block. "
+          : on.causal()
+              ? "A tile in which nothing may be seen is skipped: nearly half of them, once n is large. "
+              : ""),
+      fmt::format("tiles        {} computed, {} skipped\n"
+                  "scores       {} held at one time, {} in full attention\n"
+                  "m, l and o   {} numbers, {} for each query of a tile, whatever n is\n"
+                  "blocks met   {} first, {} that raised m, {} with c = 1",
+                  tiles.count, all_tiles - tiles.count, cost.score_bytes / bytes,
+                  on.shown.front().cost.score_bytes / bytes, block * (on.V.shape(1) + 2), on.V.shape(1) + 2,
+                  met.first, met.raised, met.unchanged));
+}
+
+/// How many more bytes of scores flash attention holds for the sequence twice over, in tiles of the same
+/// size.
+std::int64_t growth_of_held_scores(const VariantBench& on, std::size_t block, const attn::Cost& cost) {
+  const auto twice = [](const Tensor<2>& x) { return attn::stack_rows(x, x); };
+  auto counter = on.counter();
+  flash_attention(twice(on.Q), twice(on.K), twice(on.V), block, on.causal(), counter);
+  return counter.cost().score_bytes - cost.score_bytes;
+}
+
+}  // namespace
+
+void show_flash(VariantBench& on) {
+  const auto n = on.n(), block = std::min(*on.bench.options.block, n), pairs = attn::pair_count(on.visible);
+  const auto blocks = blocks_of(n, block);
+  const auto names = names_of(blocks);
+  auto& trace = on.bench.trace;
+  trace.label("block", {{names}});
+  trace.note("flash/idea", "Flash attention: tiles, and a softmax that runs",
+             fmt::format("Here the keys come in blocks as well, {} at a time, so that no row of scores is "
+                         "ever whole: only a tile of {} × {} scores is held. But softmax divides by the sum "
+                         "of a whole row, and subtracts its maximum first. So every query carries a maximum "
+                         "m, a sum l and an output o, all relative to the largest score so far. When a block "
+                         "brings a larger one, what was summed before is rescaled by c. Nothing is left out.",
+                         block, block, block),
+             "m′ = max(m, the scores s of the block)\n"
+             "c  = exp(m − m′)\n"
+             "l′ = c l + Σⱼ exp(sⱼ − m′)\n"
+             "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ\n"
+             "after the last block:  output = o / l");
+  const auto tiles = show_tiles(on, blocks);
+  const auto running = show_running_softmax(on, tiles.scores, blocks);
+
+  auto counter = on.counter();
+  const auto output_by_tiles = flash_attention(on.Q, on.K, on.V, block, on.causal(), counter);
+  const auto& cost = counter.cost();
+  const auto rescaled =
+      static_cast<std::size_t>(cost.multiply_adds) - pairs * (on.K.shape(1) + on.V.shape(1));
+  show_result(on, "flash",
+              {.multiply_adds = fmt::format("{} pairs · (d_k + d_v) + {} for rescaling", pairs, rescaled),
+               .score_bytes = on.bytes_of(block * block, fmt::format("scores ({} × {})", block, block))},
+              running.output, cost, on.full);
+  explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
+  trace.note(
+      "flash/memory", "What it is for",
+      "It takes a little more arithmetic than full attention, and is faster all the same: on a GPU the time "
+      "goes into moving scores to the memory and back, and a tile fits beside the arithmetic. The tile does "
+      "not grow with the sequence, so what is held for the scores is the same for any n.");
+  trace.claim({.id = "flash-is-exact",
+               .claim = "flash attention is exact",
+               .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
+               .value = attn::maximum({difference_from_masked(on, running.output, on.visible_mask()),
+                                       difference_from_masked(on, output_by_tiles, on.visible_mask())}),
+               .limit = rounding(trace, on.magnitude)});
+  claim_equals_exact_kernel(on, "flash",
+                            "the fast kernel, which holds one tile at a time as well, gives the same output",
+                            running.output, {.causal = on.causal()});
+  trace.claim({.id = "flash-memory",
+               .claim = "the scores that flash attention holds do not grow with the sequence",
+               .formula = "score_bytes for the sequence twice over − score_bytes",
+               .value = static_cast<double>(growth_of_held_scores(on, block, cost)),
+               .limit = attn::exactly(0.0)});
+}
+
+}  // namespace lessons

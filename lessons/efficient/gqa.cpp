@@ -1,0 +1,163 @@
+/// Heads that share keys and values.
+/// Sources: one key and value head for all: Shazeer 2019; one for each group, and how a finished model is
+/// converted: Ainslie et al. 2023.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "attn/ops/heads.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/shape_mismatch.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/efficient/variants.hpp"
+#include "lessons/sdpa.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// One head of one sample of [batch×head×n×d]: [n×d].
+Tensor<2> matrix(const Tensor<4>& heads, std::size_t sample, std::size_t head) {
+  return attn::sample(attn::head(heads, head), sample);
+}
+
+}  // namespace
+
+Tensor<3> grouped_attention(attn::Trace& trace, const AttentionWords& words, const Tensor<4>& Q,
+                            const Tensor<4>& K, const Tensor<4>& V, const KeyLists& keys,
+                            CostCounter& counter) {
+  require_fitting("grouped_attention", Q, K, V);
+  const auto batch = Q.shape(0), h = Q.shape(1), h_kv = K.shape(1), n_q = Q.shape(2), n_k = K.shape(2);
+  if (h_kv == 0 || h % h_kv != 0)
+    throw attn::shape_mismatch("grouped_attention", "Q", Q, "K", K,
+                               "the key and value heads must divide the heads");
+  attn::require_listed("grouped_attention", keys, n_q, n_k);
+
+  const auto held = counter.hold(batch * h * attn::pair_count(keys));
+  Tensor<4> weights({batch, h, n_q, n_k}), output({batch, h, n_q, V.shape(3)});
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t i = 0; i < h; ++i) {
+      const auto of_head = weights_of_pairs(matrix(Q, b, i), matrix(K, b, i * h_kv / h), keys, counter);
+      std::copy(of_head.begin(), of_head.end(), &weights(b, i, 0, 0));
+    }
+  weights = trace.step(words.weights, weights);
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t i = 0; i < h; ++i) {
+      const auto of_head =
+          mixtures_of_values(matrix(weights, b, i), matrix(V, b, i * h_kv / h), keys, counter);
+      std::copy(of_head.begin(), of_head.end(), &output(b, i, 0, 0));
+      record_operations(keys, 0, counter);
+    }
+  return trace.step(words.output, attn::merge_heads(output));
+}
+
+Tensor<4> group_means(const Tensor<4>& heads, std::size_t kv_heads) {
+  const auto [batch, count, n, d] = heads.shape();
+  if (kv_heads == 0 || count % kv_heads != 0)
+    throw std::invalid_argument(
+        fmt::format("[group_means] {} heads cannot be cut into {} groups of one size", count, kv_heads));
+  const std::size_t size = count / kv_heads;
+  Tensor<4> means({batch, kv_heads, n, d}, 0.0);
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t h = 0; h < count; ++h)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c) means(b, h / size, i, c) += heads(b, h, i, c);
+  means /= static_cast<double>(size);
+  return means;
+}
+
+void show_gqa(VariantBench& on) {
+  const auto n = on.n(), h = on.bench.heads(), h_kv = on.bench.kv_heads(),
+             pairs = attn::pair_count(on.visible);
+  const auto counted = [](std::size_t count) {
+    return fmt::format("{} head{}", count, count == 1 ? "" : "s");
+  };
+  auto& trace = on.bench.trace;
+  trace.note(
+      "gqa/idea", "Grouped-query attention: heads that share keys and values",
+      fmt::format("A model that writes keeps the keys and values of all earlier tokens in a cache, for every "
+                  "head. With {0} query heads and {1} for keys and values, the cache is {2} times smaller; "
+                  "query head i reads number ⌊i·{1}/{0}⌋. The scores stay as many as they were. One key and "
+                  "value head for all is multi-query attention. Here Q, K and V are cut into {0} heads (see "
+                  "the lesson multihead), and the keys and values of a group are averaged, as a finished "
+                  "model is converted; then it is trained on. Left out is how the heads of a group differ. "
+                  "It is measured against attention in which every query head has its own.",
+                  h, h_kv, h / h_kv));
+  const auto Q = attn::split_heads(attn::as_batch(on.Q), h), K = attn::split_heads(attn::as_batch(on.K), h),
+             V = attn::split_heads(attn::as_batch(on.V), h);
+  const auto K_grouped = trace.step({.id = "gqa/K_grouped",
+                                     .title = "The keys that each group shares",
+                                     .formula = fmt::format("mean of the {} heads of K in a group", h / h_kv),
+                                     .from = {"K"},
+                                     .axes = {"kv_head", "key", "d_k"}},
+                                    group_means(K, h_kv));
+  const auto V_grouped = trace.step({.id = "gqa/V_grouped",
+                                     .title = "The values that each group shares",
+                                     .formula = fmt::format("mean of the {} heads of V in a group", h / h_kv),
+                                     .from = {"V"},
+                                     .axes = {"kv_head", "key", "d_v"}},
+                                    group_means(V, h_kv));
+
+  auto mute = trace.mute();
+  auto uncounted = on.counter(), counter = on.counter();
+  const auto full = trace.step({.id = "gqa/full",
+                                .title = "Attention with a key and value head for every query head",
+                                .formula = "the heads of softmax(Q Kᵀ / √d_k) V, side by side",
+                                .from = {"Q", "K", "V"},
+                                .axes = {"query", "head·d_v"}},
+                               grouped_attention(mute, {}, Q, K, V, on.visible, uncounted));
+  const auto output = grouped_attention(trace,
+                                        {.weights = {.id = "gqa/weights",
+                                                     .title = "The weights of each query head",
+                                                     .formula = "softmax(Q K_groupedᵀ / √d_k)",
+                                                     .from = {"Q", "gqa/K_grouped"},
+                                                     .axes = {"head", "query", "key"},
+                                                     .distribution = true},
+                                         .output = {.id = "gqa/output",
+                                                    .title = "What the heads found, side by side",
+                                                    .formula = "gqa/weights V_grouped",
+                                                    .from = {"gqa/weights", "gqa/V_grouped"},
+                                                    .axes = {"query", "head·d_v"}}},
+                                        Q, K_grouped, V_grouped, on.visible, counter);
+  show_result(on, "gqa",
+              {.multiply_adds = fmt::format("{} · {} pairs · (d_k + d_v) / {}", counted(h), pairs, h),
+               .score_bytes = on.bytes_of(h * pairs, "scores"),
+               .reference = "gqa/full"},
+              attn::sample(output, 0), counter.cost(), attn::sample(full, 0));
+
+  const auto cache = [&](const Tensor<4>& keys, const Tensor<4>& values) {
+    return static_cast<std::int64_t>((keys.size() + values.size()) * attn::item_size(trace.dtype()));
+  };
+  trace.step({.id = "gqa/kv_bytes",
+              .title = "The cache of keys and values",
+              .formula = on.bytes_of(n, fmt::format("tokens · {} · (d_k + d_v) / {}", counted(h_kv), h)),
+              .from = {"gqa/K_grouped", "gqa/V_grouped"},
+              .note = fmt::format("With one for every query head it would take {}.", cache(K, V))},
+             cache(K_grouped, V_grouped));
+
+  auto mute_bench = on.bench.mute();
+  const auto mask = attn::repeat_mask(on.visible_mask(), 1);
+  const auto repeated = scaled_dot_product_attention<4>(mute_bench, Q, attn::repeat_heads(K_grouped, h),
+                                                        attn::repeat_heads(V_grouped, h), mask);
+  trace.claim({.id = "gqa-equals-repeated-heads",
+               .claim = "reading a shared head in place equals repeating it for its group",
+               .formula = "max |heads − multihead(K and V repeated)|",
+               .value = attn::max_abs_difference(output, attn::merge_heads(repeated.output)),
+               .limit = rounding(trace, on.magnitude)});
+  const double divisor = std::sqrt(static_cast<double>(Q.shape(3)));
+  claim_equals_kernel(
+      trace,
+      {.id = "gqa-equals-kernel",
+       .claim = "the fast kernel, whose heads read what they share in place, gives the same output",
+       .formula = "max |gqa/output − kernel {}(Q, K, V)|",
+       .limit = rounding(trace, on.magnitude)},
+      attn::fast::attention(Q, K_grouped, V_grouped, divisor, {.causal = on.causal()}),
+      [&](const auto& fast) { return attn::max_abs_difference(output, attn::merge_heads(fast.output)); });
+}
+
+}  // namespace lessons

@@ -1,0 +1,95 @@
+/// Attention to a few mixtures of the keys.
+/// Source: Wang et al. 2020.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/shape_mismatch.hpp"
+#include "attn/ops/softmax.hpp"
+#include "lessons/efficient/variants.hpp"
+
+namespace lessons {
+
+Tensor<2> linformer_attention(attn::Trace& trace, const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V,
+                              const Tensor<2>& E, const Tensor<2>& F, CostCounter& counter) {
+  require_fitting("linformer_attention", Q, K, V);
+  if (E.shape(0) != F.shape(0))
+    throw attn::shape_mismatch("linformer_attention", "E", E, "F", F, "the numbers of rows must match");
+  const auto projected_K = trace.step({.id = "linformer/projected_K",
+                                       .title = "The mixtures of keys",
+                                       .formula = "E K",
+                                       .from = {"linformer/E", "K"},
+                                       .axes = {"feature", "d_k"}},
+                                      counter.matmul(E, K));
+  const auto projected_V = trace.step({.id = "linformer/projected_V",
+                                       .title = "The mixtures of values",
+                                       .formula = "F V",
+                                       .from = {"linformer/F", "V"},
+                                       .axes = {"feature", "d_v"}},
+                                      counter.matmul(F, V));
+  const auto scores = attn::divide(counter.matmul(Q, attn::transpose(projected_K)),
+                                   std::sqrt(static_cast<double>(Q.shape(1))));
+  const auto held = counter.hold(scores.size());
+  const auto weights = trace.step({.id = "linformer/weights",
+                                   .title = "Shares of the mixtures",
+                                   .formula = "softmax(Q (E K)ᵀ / √d_k)",
+                                   .from = {"Q", "linformer/projected_K"},
+                                   .axes = {"query", "feature"},
+                                   .distribution = true},
+                                  attn::softmax(scores));
+  auto output = trace.step({.id = "linformer/output",
+                            .title = "What each query takes from the mixtures",
+                            .formula = "linformer/weights (F V)",
+                            .from = {"linformer/weights", "linformer/projected_V"},
+                            .axes = {"query", "d_v"}},
+                           counter.matmul(weights, projected_V));
+
+  std::vector<CostCounter::Node> all_keys(K.shape(0));
+  std::iota(all_keys.begin(), all_keys.end(), std::size_t{0});
+  const auto mixing = counter.operation(all_keys);
+  for (std::size_t i = 0; i < Q.shape(0); ++i) counter.output(counter.operation({mixing}), i);
+  return output;
+}
+
+void show_linformer(VariantBench& on) {
+  auto& trace = on.bench.trace;
+  const auto n = on.n(), r = *on.bench.options.rank;
+  trace.note("linformer/idea", "Linformer: a few mixtures of the keys",
+             fmt::format("The n = {} keys are mixed into r = {}, and so are the values; then attention runs "
+                         "over those. Left out is whatever two keys in one mixture do not have in common. E "
+                         "and F are learned; drawn at random, as here, they say little, and the error is "
+                         "large. They are as wide as the longest sequence that the model is made for. And "
+                         "every mixture holds later tokens too, so that Linformer cannot be causal.",
+                         n, r),
+             "softmax(Q (E K)ᵀ / √d_k) (F V)");
+  const auto E = on.bench.weight({.id = "linformer/E",
+                                  .title = "How the keys are mixed",
+                                  .formula = fmt::format("normal(0, 1/√{})", r),
+                                  .axes = {"feature", "key"}},
+                                 r, n);
+  const auto F = on.bench.weight({.id = "linformer/F",
+                                  .title = "How the values are mixed",
+                                  .formula = fmt::format("normal(0, 1/√{})", r),
+                                  .axes = {"feature", "key"}},
+                                 r, n);
+  auto counter = on.counter();
+  const auto output = linformer_attention(trace, on.Q, on.K, on.V, E, F, counter);
+  show_result(on, "linformer",
+              {.multiply_adds = fmt::format("{0} · {1} · (d_k + d_v) to mix + {1} · {0} · (d_k + d_v)", r, n),
+               .score_bytes = on.bytes_of(n * r, fmt::format("scores ({} × {})", n, r))},
+              output, counter.cost(), on.full);
+
+  Tensor<2> identity({n, n}, 0.0);
+  for (std::size_t i = 0; i < n; ++i) identity(i, i) = 1.0;
+  auto mute = trace.mute();
+  auto uncounted = on.counter();
+  const auto unmixed = linformer_attention(mute, on.Q, on.K, on.V, identity, identity, uncounted);
+  claim_equals_masked(on, "linformer-without-mixing", "with E = F = I and r = n Linformer is full attention",
+                      unmixed, on.visible_mask());
+}
+
+}  // namespace lessons

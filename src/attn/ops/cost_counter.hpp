@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "attn/ops/dependency_graph.hpp"
+#include "attn/tensor.hpp"
+
+namespace attn {
+
+/// What a computation took.
+struct Cost {
+  std::int64_t multiply_adds = 0;  ///< products, most of them added to a sum at once
+  std::int64_t score_bytes = 0;    ///< the most held at one time: scores, or what stands in their place
+};
+
+/// Computes products and counts them. Additions alone, divisions and exponentials are not counted.
+class CostCounter {
+ public:
+  using Node = DependencyGraph::Node;
+
+  /// A score takes the bytes of a number of that dtype. Operations are recorded in the graph where there is
+  /// one.
+  explicit CostCounter(Dtype dtype = Dtype::float64, DependencyGraph* graph = nullptr)
+      : bytes_per_score_(static_cast<std::int64_t>(item_size(dtype))), graph_(graph) {}
+
+  const Cost& cost() const { return cost_; }
+
+  /// Matrix products, as in matmul.hpp. They throw as those do.
+  Tensor<2> matmul(const Tensor<2>& a, const Tensor<2>& b);
+  Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x);
+  Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
+
+  /// factor · x.
+  double scale(double factor, double x);
+  Tensor<1> scale(double factor, const Tensor<1>& x);
+
+  /// Says that scores are held as long as it lives.
+  class Held {
+   public:
+    Held(CostCounter& counter, std::int64_t bytes) : counter_(counter), bytes_(bytes) {
+      counter_.change_held(bytes_);
+    }
+    ~Held() { counter_.change_held(-bytes_); }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+
+   private:
+    CostCounter& counter_;
+    std::int64_t bytes_;
+  };
+
+  /// Counts that many scores as held until the result goes out of scope.
+  [[nodiscard]] Held hold(std::size_t scores) {
+    return {*this, static_cast<std::int64_t>(scores) * bytes_per_score_};
+  }
+
+  /// As DependencyGraph::add_operation and set_output; nothing is recorded where there is no graph.
+  Node operation(const std::vector<Node>& inputs) { return graph_ ? graph_->add_operation(inputs) : 0; }
+  void output(Node operation, std::size_t token) {
+    if (graph_) graph_->set_output(operation, token);
+  }
+
+ private:
+  void count(std::size_t products) { cost_.multiply_adds += static_cast<std::int64_t>(products); }
+  void change_held(std::int64_t bytes);
+
+  Cost cost_;
+  std::int64_t bytes_per_score_;
+  std::int64_t held_bytes_ = 0;
+  DependencyGraph* graph_;
+};
+
+}  // namespace attn
