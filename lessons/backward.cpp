@@ -15,7 +15,6 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
-#include "fast/fastest_attention.hpp"
 #include "lessons/backward/gradient_check.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
@@ -235,25 +234,30 @@ void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
                .limit = attn::exactly(0.0)});
 }
 
-void claim_equals_kernel(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
-                         const Tensor<3>& d_output, const AttentionGradients& gradients) {
+void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
+                               const Tensor<3>& d_output, const AttentionGradients& gradients) {
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
-  const auto fast = attn::fastest_attention_gradients(in.Q, in.K, in.V, divisor, in.mask, d_output);
-  if (!fast) return;
   const auto magnitudes = gradient_magnitudes(in, attention, d_output, bench.options.temperature);
   const double largest = attn::maximum(
       {attn::max_abs(magnitudes.d_Q), attn::max_abs(magnitudes.d_K), attn::max_abs(magnitudes.d_V)});
   const double rounding =
       16.0 * unit_roundoff(bench.trace.dtype()) * magnitude_of_scores(in.Q, in.K, divisor);
   const auto limit = roughly_at_most(rounding * largest);
-  bench.trace.claim(
+  claim_equals_kernel(
+      bench.trace,
       {.id = "gradients-equal-kernel",
        .claim = "the fast kernel, which keeps no weights and computes them again, gives the same gradients",
-       .formula = fmt::format("max |d_Q, d_K, d_V − those of kernel {}|", fast->kernel),
-       .value = attn::maximum({attn::max_abs_difference(fast->d_Q, gradients.d_Q),
-                               attn::max_abs_difference(fast->d_K, gradients.d_K),
-                               attn::max_abs_difference(fast->d_V, gradients.d_V)}),
-       .limit = limit});
+       .formula = "max |d_Q, d_K, d_V − those of kernel {}|",
+       .limit = limit},
+      with_rule(bench,
+                [&](const auto& visible) {
+                  return attn::fast::attention_backward(in.Q, in.K, in.V, divisor, visible, d_output);
+                }),
+      [&](const auto& fast) {
+        return attn::maximum({attn::max_abs_difference(fast.d_Q, gradients.d_Q),
+                              attn::max_abs_difference(fast.d_K, gradients.d_K),
+                              attn::max_abs_difference(fast.d_V, gradients.d_V)});
+      });
 }
 
 void run(Workbench& bench) {
@@ -280,7 +284,7 @@ void run(Workbench& bench) {
   explain_cost(trace, bench.plan);
   claim_gradients(bench, in, attention, d_output, gradients);
   claim_softmax(bench, in.mask, gradients);
-  claim_equals_kernel(bench, in, attention, d_output, gradients);
+  claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
 }
 
 std::vector<Input> inputs(const Options&) {

@@ -1,6 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <string>
+#include <variant>
+
 #include "attn/tensor.hpp"
+#include "fast/attention.hpp"
+#include "lessons/workbench/workbench.hpp"
 #include "trace/trace.hpp"
 
 namespace lessons {
@@ -16,5 +23,28 @@ attn::Limit roughly_at_most(double bound);
 /// since terms of a score may cancel, or 1. Ranks 2 to 4.
 template <std::size_t N>
 double magnitude_of_scores(const attn::Tensor<N>& Q, const attn::Tensor<N>& K, double divisor);
+
+/// What a fast kernel makes of the rule by which the lesson hides keys; unsupported where --input has a mask
+/// of its own.
+template <class Compute>
+auto with_rule(const Workbench& bench, const Compute& compute) {
+  using Outcome = decltype(compute(attn::fast::Visibility()));
+  if (const auto visible = bench.visibility()) return compute(*visible);
+  return Outcome(attn::fast::Unsupported{"the mask is the one of --input, and they know rules only"});
+}
+
+/// Makes the claim, whose formula has "{}" for the kernel's name, with the deviation from what a fast kernel
+/// computed. Where it computed nothing, a note of the same id says why.
+template <class Result, class Deviation>
+void claim_equals_kernel(attn::Trace& trace, attn::Claim claim, const attn::fast::Outcome<Result>& outcome,
+                         const Deviation& deviation) {
+  if (const auto* unsupported = std::get_if<attn::fast::Unsupported>(&outcome))
+    return trace.note(claim.id, "Not compared with a fast kernel",
+                      "The fast kernels do not compute this run: " + unsupported->reason + ".");
+  const auto& result = std::get<Result>(outcome);
+  claim.formula = fmt::format(fmt::runtime(claim.formula), result.kernel);
+  claim.value = deviation(result);
+  trace.claim(claim);
+}
 
 }  // namespace lessons

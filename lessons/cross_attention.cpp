@@ -46,7 +46,7 @@ void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& 
                                   .V = "What each source token has to give"});
   const auto& [Q, K, V] = projected;
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
-  claim_attention(bench, attention, Q, K, V, mask);
+  claim_attention(bench, attention, Q, K, V);
   claim_independent_lengths(bench, projected, mask);
 }
 

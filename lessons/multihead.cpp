@@ -243,8 +243,7 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                      const std::optional<Mask<3>>& mask) {
   const auto h = bench.heads();
   const auto V_shared = attn::repeat_heads(shown.V_heads, h);
-  claim_attention(bench, shown.attention, shown.Q_heads, attn::repeat_heads(shown.K_heads, h), V_shared,
-                  mask);
+  claim_attention(bench, shown.attention, shown.Q_heads, attn::repeat_heads(shown.K_heads, h), V_shared);
 
   auto mute = bench.mute();
   const auto& attention = shown.attention;

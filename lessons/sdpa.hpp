@@ -53,6 +53,6 @@ std::vector<Input> attention_input_list();
 /// nothing, and the fastest kernel that fits gives the same output. They are about attention without dropout.
 template <std::size_t N>
 void claim_attention(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q, const Tensor<N>& K,
-                     const Tensor<N>& V, const std::optional<Mask<3>>& mask);
+                     const Tensor<N>& V);
 
 }  // namespace lessons

@@ -195,11 +195,21 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
   if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
   const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};
   const auto chosen = trace.given_or(about, *mask);
-  if (chosen != *mask) return show_mask(about, "", chosen, "It is the one of --input.");
+  mask_is_given_ = chosen != *mask;
+  if (mask_is_given_) return show_mask(about, "", chosen, "It is the one of --input.");
   const bool ends_count = n_q != n_k && (options.causal || options.window);
   return show_mask(
       about, fmt::format("{}", fmt::join(rules, " and ")), *mask,
       ends_count ? "The sequences end together: the last query stands beside the last key." : "");
+}
+
+std::optional<attn::fast::Visibility> Workbench::visibility() const {
+  if (mask_is_given_) return std::nullopt;
+  const auto& keys = plan.key_tokens();
+  return attn::fast::Visibility{
+      .causal = options.causal,
+      .window = options.window,
+      .key_lengths = keys.is_padded() ? keys.lengths() : std::vector<std::size_t>()};
 }
 
 std::optional<Mask<3>> Workbench::padding_mask(const attn::TokenBatch& tokens) {

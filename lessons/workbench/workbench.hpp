@@ -8,6 +8,7 @@
 
 #include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
+#include "fast/visibility.hpp"
 #include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "trace/trace.hpp"
@@ -106,6 +107,10 @@ class Workbench {
   /// `--input`; nothing where every query may see every key.
   std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
 
+  /// The rule behind that mask for the queries and keys of the plan, as the fast kernels take it. None where
+  /// --input has another mask.
+  std::optional<attn::fast::Visibility> visibility() const;
+
   /// The same for a lesson whose claims know of no mask but the padding's. Throws attn::Error where `--input`
   /// has another.
   std::optional<Mask<3>> padding_mask(const attn::TokenBatch& tokens);
@@ -130,6 +135,7 @@ class Workbench {
 
   std::map<std::string, std::vector<double>> drawn_;
   std::map<std::string, std::vector<double>> given_;
+  bool mask_is_given_ = false;
 };
 
 }  // namespace lessons
