@@ -5,11 +5,12 @@
 #include <limits>
 #include <random>
 
-#include "attn/efficient/feature_maps.hpp"
-#include "attn/efficient/linear_attention.hpp"
+#include "attn/ops/feature_maps.hpp"
 #include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
 #include "fast/linear/kernels.hpp"
 #include "fast/linear/segment.hpp"
+#include "lessons/efficient.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/exact_result.hpp"
@@ -140,14 +141,14 @@ TEST_CASE("kernel 1 of linear attention is what the lessons compute", "[linear_k
                      .query = numbers_of(Q),
                      .key = numbers_of(K),
                      .value = numbers_of(V)};
-  attn::Meter meter;
-  const auto all = attn::linear_attention(phi_Q, phi_K, V, meter);
-  CHECK(error(run<double>(plain(), problem), numbers_of(all.output)) <= 1e-13);
+  attn::CostCounter counter;
+  const auto all = attn::matmul(lessons::implied_weights(phi_Q, phi_K, attn::Mask<2>({n, n}, true)), V);
+  CHECK(error(run<double>(plain(), problem), numbers_of(all)) <= 1e-13);
   problem.causal = true;
-  const auto causal = attn::causal_linear_attention(phi_Q, phi_K, V, meter);
-  CHECK(error(run<double>(plain(), problem), numbers_of(causal.output)) <= 1e-13);
-  const auto weighed = attn::plain_linear_attention(phi_Q, phi_K, V, attn::causal_mask(n, n));
-  CHECK(error(run<double>(plain(), problem), numbers_of(weighed.output)) <= 1e-13);
+  const auto causal = lessons::causal_linear_attention(phi_Q, phi_K, V, counter);
+  CHECK(error(run<double>(plain(), problem), numbers_of(causal)) <= 1e-13);
+  const auto weighted = attn::matmul(lessons::implied_weights(phi_Q, phi_K, attn::causal_mask(n, n)), V);
+  CHECK(error(run<double>(plain(), problem), numbers_of(weighted)) <= 1e-13);
 }
 
 TEMPLATE_TEST_CASE("linear attention in chunks equals kernel 1 over 600 random shapes", "[linear_kernels]",

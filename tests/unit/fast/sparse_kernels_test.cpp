@@ -3,12 +3,12 @@
 #include <random>
 #include <stdexcept>
 
-#include "attn/efficient/sparse_attention.hpp"
 #include "fast/sparse/kernels.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/exact_result.hpp"
 #include "tests/unit/fast/same_bits.hpp"
+#include "tests/unit/lessons/efficient/attention.hpp"
 
 using attn::block_sparse::Forward;
 using attn::block_sparse::Kernel;
@@ -123,10 +123,11 @@ TEST_CASE("kernel 1 of block-sparse attention is what the lessons compute", "[sp
     std::copy(numbers.begin(), numbers.end(), result.begin());
     return result;
   };
-  attn::Meter meter;
-  const auto sparse = attn::sparse_attention(matrix(problem.query, 4), matrix(problem.key, 4),
-                                             matrix(problem.value, 3), keys, meter);
-  const std::vector<double> expected(sparse.output.begin(), sparse.output.end());
+  auto trace = mute_trace();
+  attn::CostCounter counter;
+  const auto sparse = lessons::sparse_attention(trace, {}, matrix(problem.query, 4), matrix(problem.key, 4),
+                                                matrix(problem.value, 3), keys, counter);
+  const std::vector<double> expected(sparse.begin(), sparse.end());
   CHECK(relative_error(run<double>(plain(), problem, pattern).output, expected, 1.0) <= 1e-14);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <stdexcept>
@@ -21,6 +22,7 @@ class Listener : public attn::Sink {
  public:
   void receive(const attn::Event& event) override {
     kinds[event.id] = event.kind;
+    formulas[event.id] = event.formula;
     if (event.measurement) measurements[event.id] = *event.measurement;
     if (event.tensor) tensors.emplace(event.id, attn::AnyTensor(*event.tensor));
   }
@@ -37,6 +39,7 @@ class Listener : public attn::Sink {
   }
 
   std::map<std::string, attn::Kind> kinds;
+  std::map<std::string, std::string> formulas;
   std::map<std::string, attn::Measurement> measurements;
   std::map<std::string, attn::AnyTensor> tensors;
 };
@@ -79,4 +82,14 @@ inline attn::Replace one_percent_more(const std::string& id) {
     if (step != id) return;
     for (std::size_t i = 0; i < attn::element_count(shape); ++i) elements[i] *= 1.01;
   };
+}
+
+/// The tensor `id` as --input gives it.
+inline attn::GivenTensors given_tensor(const std::string& id, const attn::Shape& shape,
+                                       const std::vector<double>& elements) {
+  attn::AnyTensor tensor(attn::Dtype::float64, shape);
+  std::copy(elements.begin(), elements.end(), tensor.elements<double>());
+  attn::GivenTensors given;
+  given.emplace(id, std::move(tensor));
+  return given;
 }

@@ -1,13 +1,15 @@
 #include "attn/ops/sparse_pattern.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
 #include <stdexcept>
 
 #include "attn/error.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/random/random_state.hpp"
 #include "tests/unit/temporary_file.hpp"
 
-using attn::Tensor;
+using attn::Mask;
 using Catch::Contains;
 
 namespace {
@@ -30,6 +32,23 @@ void check_refused(const std::string& text, std::size_t n, const std::string& sa
 }
 
 }  // namespace
+
+TEST_CASE("a window has the keys on both sides and fewer at the ends", "[sparse_pattern]") {
+  CHECK(attn::window_keys(4, 1, 1) == attn::KeyLists{{0, 1}, {0, 1, 2}, {1, 2, 3}, {2, 3}});
+  CHECK(attn::window_keys(4, 2, 0) == attn::KeyLists{{0}, {0, 1}, {0, 1, 2}, {1, 2, 3}});
+  CHECK(attn::window_keys(2, std::numeric_limits<std::size_t>::max(), 0) == attn::KeyLists{{0}, {0, 1}});
+  CHECK(attn::window_keys(3, 0, 0) == attn::KeyLists{{0}, {1}, {2}});
+  CHECK(attn::all_keys(2, 2) == attn::KeyLists{{0, 1}, {0, 1}});
+}
+
+TEST_CASE("lists of keys and masks say the same", "[sparse_pattern]") {
+  const auto window = attn::window_mask(5, 5, 2);
+  CHECK(attn::keys_of(window) == attn::window_keys(5, 2, 2));
+  CHECK((attn::mask_of(attn::window_keys(5, 2, 2), 5) == window));
+  CHECK(attn::pair_count(attn::window_keys(5, 1, 1)) == 13);
+  CHECK_THROWS_AS(attn::mask_of({{0, 3}}, 3), std::invalid_argument);
+  CHECK(attn::all_keys(2, 3) == attn::KeyLists{{0, 1, 2}, {0, 1, 2}});
+}
 
 TEST_CASE("the strided pattern has the near keys and every key at a multiple of the stride",
           "[sparse_pattern]") {

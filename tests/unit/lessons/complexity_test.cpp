@@ -1,16 +1,19 @@
-#include "attn/efficient/recurrence.hpp"
-
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
-#include "tests/unit/fast/plain_attention.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/complexity/layers.hpp"
+#include "tests/unit/random_tensor.hpp"
 
-using attn::Meter;
+using attn::CostCounter;
 using attn::Tensor;
 
 namespace {
+
+constexpr double rounding = 1e-13;
 
 /// The recurrence with the products of the library.
 Tensor<2> plain_recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h) {
@@ -37,46 +40,45 @@ Tensor<2> plain_convolution(const Tensor<2>& X, const Tensor<3>& W) {
 
 }  // namespace
 
-TEST_CASE("the recurrent layer is its formula, step by step", "[recurrence]") {
+TEST_CASE("the recurrent layer is its formula, step by step", "[complexity]") {
   const std::size_t n = GENERATE(1, 6), d_in = GENERATE(1, 3), d = GENERATE(1, 4);
   const auto X = random_tensor<2>({n, d_in}, 1), W_x = random_tensor<2>({d_in, d}, 2),
              W_h = random_tensor<2>({d, d}, 3);
-  attn::Wiring wiring(n);
-  Meter meter(wiring);
-  const auto states = attn::recurrence(X, W_x, W_h, meter);
+  attn::DependencyGraph graph(n);
+  CostCounter counter(attn::Dtype::float64, &graph);
+  const auto states = lessons::recurrence(X, W_x, W_h, counter);
   CHECK(attn::max_abs_difference(states, plain_recurrence(X, W_x, W_h)) <= rounding);
-  CHECK(meter.work().multiply_adds == static_cast<std::int64_t>(n * (d_in * d + d * d)));
-  CHECK(meter.work().score_bytes == static_cast<std::int64_t>(d * sizeof(double)));
-  CHECK(wiring.sequential_steps() == static_cast<std::int64_t>(n));
-  CHECK(wiring.path_length(0, n - 1) == static_cast<std::int64_t>(n));
+  CHECK(counter.cost().multiply_adds == static_cast<std::int64_t>(n * (d_in * d + d * d)));
+  CHECK(counter.cost().score_bytes == static_cast<std::int64_t>(d * sizeof(double)));
+  CHECK(graph.sequential_steps() == static_cast<std::int64_t>(n));
+  CHECK(graph.path_length(0, n - 1) == static_cast<std::int64_t>(n));
 }
 
-TEST_CASE("the convolution is its formula, with nothing beyond the ends", "[recurrence]") {
+TEST_CASE("the convolution is its formula, with nothing beyond the ends", "[complexity]") {
   const std::size_t n = GENERATE(1, 2, 7), width = GENERATE(1, 3, 5), d_in = GENERATE(1, 3);
   const auto X = random_tensor<2>({n, d_in}, 1);
   const auto W = random_tensor<3>({width, d_in, 2}, 2);
-  Meter meter;
-  CHECK(attn::max_abs_difference(attn::convolution(X, W, meter), plain_convolution(X, W)) <=
-        rounding);
+  CostCounter counter;
+  CHECK(attn::max_abs_difference(lessons::convolution(X, W, counter), plain_convolution(X, W)) <= rounding);
 }
 
-TEST_CASE("a convolution takes as many layers as its window is narrow", "[recurrence]") {
+TEST_CASE("a convolution takes as many layers as its window is narrow", "[complexity]") {
   const auto X = random_tensor<2>({7, 2}, 1);
-  attn::Wiring wiring(7);
-  Meter meter(wiring);
-  attn::convolution(X, random_tensor<3>({5, 2, 2}, 2), meter);
-  CHECK(meter.work().multiply_adds == (3 + 4 + 5 + 5 + 5 + 4 + 3) * 4);
-  CHECK(meter.work().score_bytes == 0);
-  CHECK(wiring.sequential_steps() == 1);
-  CHECK(wiring.path_length(0, 6) == 3);
+  attn::DependencyGraph graph(7);
+  CostCounter counter(attn::Dtype::float64, &graph);
+  lessons::convolution(X, random_tensor<3>({5, 2, 2}, 2), counter);
+  CHECK(counter.cost().multiply_adds == (3 + 4 + 5 + 5 + 5 + 4 + 3) * 4);
+  CHECK(counter.cost().score_bytes == 0);
+  CHECK(graph.sequential_steps() == 1);
+  CHECK(graph.path_length(0, 6) == 3);
 }
 
-TEST_CASE("the recurrent layer and the convolution refuse what does not fit", "[recurrence]") {
+TEST_CASE("the recurrent layer and the convolution refuse what does not fit", "[complexity]") {
   const auto X = random_tensor<2>({4, 3}, 1), square = random_tensor<2>({2, 2}, 1),
              W_x = random_tensor<2>({3, 2}, 1);
-  Meter meter;
-  CHECK_THROWS_AS(attn::recurrence(X, square, square, meter), std::invalid_argument);
-  CHECK_THROWS_AS(attn::recurrence(X, W_x, W_x, meter), std::invalid_argument);
-  CHECK_THROWS_AS(attn::convolution(X, random_tensor<3>({3, 2, 2}, 1), meter), std::invalid_argument);
-  CHECK_THROWS_AS(attn::convolution(X, random_tensor<3>({2, 3, 2}, 1), meter), std::invalid_argument);
+  CostCounter counter;
+  CHECK_THROWS_AS(lessons::recurrence(X, square, square, counter), std::invalid_argument);
+  CHECK_THROWS_AS(lessons::recurrence(X, W_x, W_x, counter), std::invalid_argument);
+  CHECK_THROWS_AS(lessons::convolution(X, random_tensor<3>({3, 2, 2}, 1), counter), std::invalid_argument);
+  CHECK_THROWS_AS(lessons::convolution(X, random_tensor<3>({2, 3, 2}, 1), counter), std::invalid_argument);
 }

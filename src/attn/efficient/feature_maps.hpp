@@ -1,3 +1,0 @@
-#pragma once
-
-#include "attn/ops/feature_maps.hpp"

@@ -1,3 +1,0 @@
-#pragma once
-
-#include "attn/ops/sparse_pattern.hpp"

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cmath>
+
+#include "attn/ops/mask.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/efficient.hpp"
+#include "lessons/sdpa.hpp"
+#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/random_tensor.hpp"
+
+/// What the variants of attention start from, and the attention that they are measured against.
+
+constexpr double rounding = 1e-13;
+
+struct Matrices {
+  attn::Tensor<2> Q, K, V;
+};
+
+inline Matrices random_matrices(std::size_t n, std::size_t d_k, std::size_t d_v) {
+  return {random_tensor<2>({n, d_k}, 1), random_tensor<2>({n, d_k}, 2), random_tensor<2>({n, d_v}, 3)};
+}
+
+/// A trace that tells nobody.
+inline attn::Trace mute_trace() {
+  Listener listener;
+  return attn::Trace(listener, {}).mute();
+}
+
+template <std::size_t N>
+lessons::Attention<N> masked_attention(const attn::Tensor<N>& Q, const attn::Tensor<N>& K,
+                                       const attn::Tensor<N>& V,
+                                       const std::optional<attn::Mask<3>>& mask = std::nullopt) {
+  Page page("sdpa", {.sentence = {"a b"}});
+  return lessons::scaled_dot_product_attention(page.mute, Q, K, V, mask);
+}
+
+/// Weights and output of masked attention, as matrices.
+struct MaskedAttention {
+  attn::Tensor<2> weights, output;
+};
+
+inline MaskedAttention masked_attention(const Matrices& in, const attn::Mask<2>& mask) {
+  const auto attention = masked_attention<3>(attn::as_batch(in.Q), attn::as_batch(in.K), attn::as_batch(in.V),
+                                             attn::repeat_mask(mask, 1));
+  return {attn::sample(attention.weights, 0), attn::sample(attention.output, 0)};
+}
+
+/// The largest difference of two lists of numbers of one length.
+inline double deviation(const std::vector<double>& x, const std::vector<double>& y) {
+  REQUIRE(x.size() == y.size());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i) largest = attn::maximum({largest, std::abs(x[i] - y[i])});
+  return largest;
+}
+
+/// Shows the two steps as `weights` and `output`.
+inline lessons::AttentionWords words() {
+  return {.weights = {.id = "weights", .axes = {"query", "key"}},
+          .output = {.id = "output", .axes = {"query", "d_v"}}};
+}
+
+/// What the lesson tells of one variant on these matrices.
+inline Listener told_of(const std::string& variant, const Matrices& in, lessons::Options options = {},
+                        const attn::Replace& replace = {}) {
+  std::string sentence;
+  for (std::size_t i = 0; i < in.Q.shape(0); ++i) sentence += "token ";
+  options.sentence = {sentence};
+  options.variant = variant;
+  options.d_k = in.Q.shape(1);
+  options.d_v = in.V.shape(1);
+  attn::GivenTensors given;
+  for (const auto& [id, tensor] : {std::pair("Q", &in.Q), std::pair("K", &in.K), std::pair("V", &in.V)})
+    given.emplace(id, attn::AnyTensor(attn::view_of(*tensor)));
+  return told_by("efficient", options, given, replace);
+}
