@@ -77,7 +77,7 @@ class Trace {
   }
 
   /// Calls `show`, a function of another lesson, and speaks of its steps in `words`. Steps that are not among
-  /// them are rounded and not shown. Returns what `show` returns.
+  /// them are not tapped: neither shown nor rounded. Returns what `show` returns.
   template <class Show>
   auto in_words(const Words& words, Show show) {
     const Restore<const Words*> restore{words_, words_};
@@ -202,7 +202,7 @@ class Trace {
   template <class T>
   void finish_step(const About& its_own, const TensorView& tensor, T* elements) {
     const auto* about = words_for(its_own);
-    if (about == nullptr) return round(elements, element_count(tensor.shape));
+    if (about == nullptr) return;
     if (take_row(*about, tensor.shape, elements)) return;
     replace(*about, tensor.shape, elements);
     round(elements, element_count(tensor.shape));

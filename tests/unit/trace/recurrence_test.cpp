@@ -116,10 +116,10 @@ TEST_CASE("what is no single row is refused", "[recurrence]") {
 
 TEST_CASE("a lesson speaks of another's steps in its own words", "[trace]") {
   Keeper keeper;
-  Trace trace(keeper, {.batched = true});
+  Trace trace(keeper, {.batched = true, .dtype = attn::Dtype::float16});
   const attn::Words words = {{"weights", {.id = "alignment", .axes = {"target", "source"}}}};
   trace.in_words(words, [&] {
-    trace.step({.id = "scores", .axes = {"query", "key"}}, Tensor<3>{{{1}}});
+    CHECK((trace.step({.id = "scores", .axes = {"query", "key"}}, Tensor<3>{{{0.1}}}) == Tensor<3>{{{0.1}}}));
     trace.step({.id = "weights", .axes = {"query", "key"}}, Tensor<3>{{{2}}});
   });
   trace.step({.id = "scores", .axes = {"query", "key"}}, Tensor<3>{{{3}}});
