@@ -1,0 +1,191 @@
+#include "lessons/patterns.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <stdexcept>
+
+#include "attn/ops/mask.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/softmax.hpp"
+#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/random_tensor.hpp"
+
+using attn::Integers;
+using attn::Mask;
+using attn::Tensor;
+using Catch::Contains;
+using lessons::Spread;
+
+namespace {
+
+Mask<3> everything_visible(std::size_t batch, std::size_t n) {
+  return Mask<3>({batch, n, n}, true);
+}
+
+Integers<3> first_key(std::size_t batch, std::size_t heads, std::size_t n) {
+  return xt::zeros<std::int64_t>({batch, heads, n});
+}
+
+struct Ends {
+  Tensor<4> uniform, one_hot;
+};
+
+Ends ends_of(const Integers<3>& chosen, const Mask<3>& mask) {
+  return {lessons::uniform_weights(mask, chosen.shape(1)), lessons::one_hot_weights(chosen, mask.shape(2))};
+}
+
+}  // namespace
+
+TEST_CASE("the patterns of a small table are what they are by hand", "[patterns]") {
+  const auto half = 0.5, quarter = 0.25;
+  const Tensor<4> weights = {{{{half, half, 0}, {quarter, half, quarter}, {0, 0, 1}}}};
+  CHECK(lessons::diagonal_share(weights, {3})(0, 0) == Approx(2.0 / 3.0));
+  CHECK(lessons::neighbour_share(weights, {3})(0, 0) == Approx((0.5 + 0.25 + 0.25 + 0.0) / 4.0));
+  CHECK(lessons::sparse_ratio(weights, {3})(0, 0) == Approx(6.0 / 9.0));
+  CHECK(lessons::entropy(weights, {3})(0, 0) == Approx((std::log(2.0) + 1.5 * std::log(2.0)) / 3.0));
+  CHECK((lessons::strongest_key(weights) == Integers<3>{{{0, 1, 2}}}));
+}
+
+TEST_CASE("each head of each sample has numbers of its own", "[patterns]") {
+  auto weights = attn::softmax(random_tensor<4>({2, 3, 4, 4}, 1));
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t h = 0; h < 3; ++h) {
+      auto one = Tensor<4>::from_shape({1, 1, 4, 4});
+      std::copy_n(&weights(b, h, 0, 0), 16, one.begin());
+      CHECK(lessons::diagonal_share(one, {4})(0, 0) == lessons::diagonal_share(weights, {4, 4})(b, h));
+      CHECK(lessons::neighbour_share(one, {4})(0, 0) == lessons::neighbour_share(weights, {4, 4})(b, h));
+      CHECK(lessons::sparse_ratio(one, {4})(0, 0) == lessons::sparse_ratio(weights, {4, 4})(b, h));
+      CHECK(lessons::entropy(one, {4})(0, 0) == lessons::entropy(weights, {4, 4})(b, h));
+      CHECK(lessons::entropy(one, {4})(0, 0) == Approx(attn::mean_entropy(one)));
+      CHECK(lessons::strongest_key(one)(0, 0, 3) == lessons::strongest_key(weights)(b, h, 3));
+    }
+}
+
+TEST_CASE("padding is left out of the averages", "[patterns]") {
+  Tensor<4> weights = xt::zeros<double>({1, 1, 3, 3});
+  weights(0, 0, 0, 0) = weights(0, 0, 1, 1) = 1.0;
+  weights(0, 0, 2, 0) = weights(0, 0, 2, 1) = 0.5;
+  CHECK(lessons::diagonal_share(weights, {2})(0, 0) == 1.0);
+  CHECK(lessons::neighbour_share(weights, {2})(0, 0) == 0.0);
+  CHECK(lessons::sparse_ratio(weights, {2})(0, 0) == 0.5);
+  CHECK(lessons::entropy(weights, {2})(0, 0) == 0.0);
+}
+
+TEST_CASE("a single token has no neighbours", "[patterns]") {
+  CHECK(lessons::diagonal_share(Tensor<4>{{{{1.0}}}}, {1})(0, 0) == 1.0);
+  CHECK(lessons::neighbour_share(Tensor<4>{{{{1.0}}}}, {1})(0, 0) == 0.0);
+}
+
+TEST_CASE("0.1 itself is no large weight", "[patterns]") {
+  const auto ends = ends_of(first_key(1, 1, 10), everything_visible(1, 10));
+  CHECK(lessons::sparse_ratio(ends.uniform, {10})(0, 0) == 0.0);
+}
+
+TEST_CASE("of several strongest keys the first is named", "[patterns]") {
+  const Tensor<4> weights = {{{{0.2, 0.4, 0.4}, {0.3, 0.3, 0.4}, {0.0, 0.5, 0.5}}}};
+  CHECK((lessons::strongest_key(weights) == Integers<3>{{{1, 2, 1}}}));
+}
+
+TEST_CASE("equal shares have the entropy ln n, a single key has none", "[patterns]") {
+  const std::size_t n = GENERATE(1, 2, 6, 50);
+  const auto mask = everything_visible(2, n);
+  const auto ends = ends_of(first_key(2, 3, n), mask);
+  const auto largest = lessons::largest_entropy(mask, {n, n}, 3);
+  CHECK(largest(1, 2) == Approx(std::log(static_cast<double>(n))).margin(1e-12));
+  CHECK(attn::max_abs_difference(lessons::entropy(ends.uniform, {n, n}), largest) <= 1e-6);
+  CHECK(attn::max_abs(lessons::entropy(ends.one_hot, {n, n})) == 0.0);
+  CHECK(attn::row_sum_deviation(ends.uniform) <= 1e-6);
+  CHECK(attn::row_sum_deviation(ends.one_hot) == 0.0);
+}
+
+TEST_CASE("under a causal mask equal shares have the mean of ln(i + 1)", "[patterns]") {
+  const auto mask = attn::repeat_mask(attn::causal_mask(3, 3), 1);
+  const auto ends = ends_of(first_key(1, 1, 3), mask);
+  CHECK(ends.uniform(0, 0, 0, 1) == 0.0);
+  CHECK(ends.uniform(0, 0, 1, 1) == 0.5);
+  CHECK(lessons::largest_entropy(mask, {3}, 1)(0, 0) == Approx(std::log(6.0) / 3.0));
+  CHECK(lessons::entropy(ends.uniform, {3})(0, 0) == Approx(std::log(6.0) / 3.0));
+}
+
+TEST_CASE("1e-9 inside the logarithm takes up to 1e-9 off for each key and makes one-hot weights negative",
+          "[patterns]") {
+  const auto ends = ends_of(first_key(1, 1, 4), everything_visible(1, 4));
+  CHECK(lessons::entropy_bias(ends.uniform, {4}, 1e-9)(0, 0) == Approx(-4e-9).epsilon(1e-6));
+  CHECK(lessons::entropy_bias(ends.one_hot, {4}, 1e-9)(0, 0) == Approx(-1e-9).epsilon(1e-6));
+  CHECK(lessons::entropy_bias(ends.uniform, {4}, 0.0)(0, 0) == 0.0);
+}
+
+TEST_CASE("spread is judged by its distance from both ends", "[patterns]") {
+  const double largest = std::log(6.0);
+  CHECK(lessons::spread_of(largest, largest) == Spread::collapsed);
+  CHECK(lessons::spread_of(largest - 0.04, largest) == Spread::collapsed);
+  CHECK(lessons::spread_of(largest - 0.06, largest) == Spread::selective);
+  CHECK(lessons::spread_of(0.21, largest) == Spread::selective);
+  CHECK(lessons::spread_of(0.19, largest) == Spread::over_sparse);
+  CHECK(lessons::spread_of(0.0, 0.0) == Spread::undecided);
+  CHECK(lessons::spread_of(0.0, 0.04) == Spread::undecided);
+  CHECK(lessons::name_of(Spread::over_sparse) == "over-sparse");
+  CHECK(lessons::name_of(Spread::undecided) == "undecided");
+}
+
+TEST_CASE("heads that are judged to be something else are counted", "[patterns]") {
+  const Tensor<2> entropy = {{1.79, 0.9, 0.0}}, largest = {{1.79, 1.79, 1.79}};
+  CHECK(lessons::count_misjudged(entropy, largest, Spread::collapsed) == 2);
+  CHECK(lessons::count_misjudged(largest, largest, Spread::collapsed) == 0);
+  CHECK(lessons::count_misjudged(largest, largest, Spread::over_sparse) == 3);
+  CHECK(lessons::count_misjudged(Tensor<2>{{0.0}}, Tensor<2>{{0.0}}, Spread::collapsed) == 0);
+  CHECK_THROWS_AS(lessons::count_misjudged(entropy, Tensor<2>{{1.0}}, Spread::collapsed),
+                  std::invalid_argument);
+}
+
+TEST_CASE("weights of one sequence on another, and lengths that do not fit, are refused", "[patterns]") {
+  const auto cross = random_tensor<4>({1, 1, 2, 3}, 1), self = random_tensor<4>({2, 1, 3, 3}, 1);
+  CHECK_THROWS_WITH(lessons::entropy(cross, {2}), Contains("1×1×2×3") && Contains("as many queries as keys"));
+  CHECK_THROWS_WITH(lessons::entropy(self, {3}), Contains("2×1×3×3") && Contains("length"));
+  CHECK_THROWS_AS(lessons::entropy(self, {3, 4}), std::invalid_argument);
+  CHECK_THROWS_AS(lessons::entropy(self, {3, 0}), std::invalid_argument);
+}
+
+namespace {
+
+/// The mask [batch×3×3] with what each sample's queries may see.
+attn::GivenTensors mask_of(const std::vector<double>& visible) {
+  return given_tensor("mask", {visible.size() / 9, 3, 3}, visible);
+}
+
+bool all_hold(const Listener& told) {
+  return std::all_of(told.measurements.begin(), told.measurements.end(),
+                     [](const auto& one) { return one.second.holds(); });
+}
+
+}  // namespace
+
+TEST_CASE("masks that show the padding or hide everything break no claim of patterns", "[patterns]") {
+  const lessons::Options padded = {.sentence = {"a b c", "d"}};
+  const std::vector<double> all(9, 1.0), none(9, 0.0), padding_only = {0, 1, 1, 0, 1, 1, 0, 1, 1};
+  for (const auto& second : {all, none, padding_only}) {
+    auto visible = all;
+    visible.insert(visible.end(), second.begin(), second.end());
+    CHECK(all_hold(told_by("patterns", padded, mask_of(visible))));
+  }
+  CHECK(all_hold(told_by("patterns", {.sentence = {"a b c"}}, mask_of(none))));
+}
+
+TEST_CASE("one query with a choice among many without breaks no claim of patterns", "[patterns]") {
+  std::vector<double> visible(400, 0.0);
+  visible[0] = visible[1] = 1.0;
+  const auto told = told_by("patterns", {.sentence = {"a b c d e f g h i j k l m n o p q r s t"}},
+                            given_tensor("mask", {20, 20}, visible));
+  CHECK(all_hold(told));
+}
+
+TEST_CASE("a step of the two ends that is off by 1 % is noticed", "[patterns]") {
+  const lessons::Options options = {.sentence = {"a b c d"}};
+  const auto holds = [&](const std::string& step, const std::string& claim) {
+    return told_by("patterns", options, {}, one_percent_more(step)).holds(claim);
+  };
+  CHECK_FALSE(holds("uniform/weights", "uniform-entropy"));
+  CHECK_FALSE(holds("uniform/entropy", "uniform-entropy"));
+  CHECK_FALSE(holds("one_hot/weights", "one-hot-entropy"));
+}
