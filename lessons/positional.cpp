@@ -141,17 +141,12 @@ void run(Workbench& bench) {
   compare_encodings(bench, in, other, encodings);
 }
 
-/// The largest scores are those of the sentence said twice.
-double element_count(const Plan& plan) {
-  const auto& options = plan.options;
-  const auto batch = static_cast<double>(plan.sentence.size()),
-             n = static_cast<double>(plan.sentence.length());
-  const auto d = static_cast<double>(*options.d_model), heads = static_cast<double>(*options.heads);
-  const bool has_heads = shows(options, "t5") || shows(options, "alibi");
-  const double encodings = options.encoding == "all" ? 6.0 : 1.0;
-  const double pairs = (has_heads ? heads : 1.0) * n * n;
-  return encodings * (8.0 * batch * n * d + (batch + 1.0) * 4.0 * pairs) + 3.0 * batch * 4.0 * pairs +
-         attn::t5_bucket_count * heads;
+std::vector<Input> inputs(const Options&) {
+  return {{"X", {"token", "d_model"}, Draw::embedding},
+          {"mask", {"query", "key"}, Draw::page},
+          {"learned/table", {"position=token", "d_model"}, Draw::weight},
+          {"relative/keys", {"bucket=", "d_model"}, Draw::weight},
+          {"t5/table", {"bucket=", "head"}, Draw::weight}};
 }
 
 }  // namespace
@@ -184,7 +179,7 @@ const Lesson positional = {
     .defaults = {.sentence = {"the dog bites the man"}, .heads = 2},
     .examples = {"positional --encoding rope --d-model 4",
                  "positional --encoding t5 --sentence \"one two three four five six seven eight nine ten\""},
-    .element_count = element_count,
+    .inputs = inputs,
     .run = run,
 };
 
