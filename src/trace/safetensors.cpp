@@ -21,11 +21,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t length_size = 8, longest_header = 100'000'000;
+constexpr std::uint64_t length_size = 8, longest_json_header = 100'000'000;
 constexpr std::string_view valid_entry =
     R"({"dtype":"F32","shape":[3,4],"data_offsets":[0,48]} with offsets that fit)";
 
-constexpr std::array<std::pair<std::string_view, ElementType>, 13> types = {{{"BOOL", ElementType::boolean},
+constexpr std::array<std::pair<std::string_view, ElementType>, 13> safetensors_types = {{{"BOOL", ElementType::boolean},
                                                                              {"I8", ElementType::int8},
                                                                              {"I16", ElementType::int16},
                                                                              {"I32", ElementType::int32},
@@ -45,7 +45,7 @@ std::uint64_t read_header_length(const File& file) {
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < length_size; ++i)
     length |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  const auto most = std::min(longest_header, file.size() - length_size);
+  const auto most = std::min(longest_json_header, file.size() - length_size);
   if (length > most)
     refuse(file.path(), fmt::format("its header claims {} bytes", length),
            fmt::format("up to {} for this file", most));
@@ -59,7 +59,7 @@ std::string read_header(const File& file) {
 }
 
 ElementType type_from(const json& code, std::string_view place) {
-  for (const auto& [name, type] : types)
+  for (const auto& [name, type] : safetensors_types)
     if (code == name) return type;
   refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
          "F16, BF16, F32, F64, BOOL, I8 to I64 and U8 to U64");
@@ -175,7 +175,7 @@ static_assert(std::endian::native == std::endian::little, "elements are stored a
 
 std::string safetensors_name(ElementType type) {
   const auto found =
-      std::find_if(types.begin(), types.end(), [&](const auto& known) { return known.second == type; });
+      std::find_if(safetensors_types.begin(), safetensors_types.end(), [&](const auto& known) { return known.second == type; });
   return std::string(found->first);
 }
 

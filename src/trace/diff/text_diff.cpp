@@ -15,7 +15,7 @@ namespace attn {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Compares one section with the same one of the other text.
 class SectionComparison {
@@ -103,8 +103,8 @@ class SectionComparison {
   template <class Place>
   void add_unequal(double a, double b, Place place) {
     const double difference = std::abs(a - b), size = std::abs(b);
-    const double absolute = std::isnan(difference) ? infinite : difference;
-    const double relative = absolute == infinite ? infinite : size > 0.0 ? absolute / size : 0.0;
+    const double absolute = std::isnan(difference) ? infinity : difference;
+    const double relative = absolute == infinity ? infinity : size > 0.0 ? absolute / size : 0.0;
     if (!diff_.farthest || absolute > diff_.max_absolute) diff_.farthest = place();
     diff_.max_absolute = std::max(diff_.max_absolute, absolute);
     diff_.max_relative = std::max(diff_.max_relative, relative);

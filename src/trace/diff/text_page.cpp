@@ -152,7 +152,7 @@ Option take_option(std::string_view& text) {
   return {std::move(name), take_value(text)};
 }
 
-constexpr std::size_t indent = 2;
+constexpr std::size_t page_indent = 2;
 
 /// The column of the terminal in which a word of the line ends: numbers and their labels end in the same.
 std::size_t end_of(std::string_view line, std::string_view word) {
@@ -262,7 +262,7 @@ TableLabels table_labels_of(const TextSection& section, std::size_t line, std::s
   const auto head = is_row(text) ? head_of(section, line, end) : std::nullopt;
   if (!head) return {};
   const auto first = words_of(text).front();
-  const bool has_label = text.find_first_not_of(' ') == indent && first.data() != word.data();
+  const bool has_label = text.find_first_not_of(' ') == page_indent && first.data() != word.data();
   return {.row = std::string(has_label ? first : ""),
           .column = std::string(*word_ending_at(section.lines[*head].text, end))};
 }

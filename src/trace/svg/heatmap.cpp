@@ -15,7 +15,7 @@ constexpr std::size_t most_tokens = 100;
 constexpr std::size_t longest_label = 14;
 constexpr double page_width = 1400.0;
 constexpr double label_size = 12.0;
-constexpr double gap = 28.0;
+constexpr double heatmap_gap = 28.0;
 
 /// The size of a cell, and of the digits in it, for so many tokens on the longer axis.
 struct Cells {
@@ -170,12 +170,12 @@ Drawing heatmaps(const Event& event) {
     const auto one = Heatmap(event, index, largest).draw();
     if (x > 0.0 && x + one.width > page_width) {
       x = 0.0;
-      y += row_height + gap;
+      y += row_height + heatmap_gap;
       row_height = 0.0;
     }
     page.elements += at(x, y, one.elements);
     page.width = std::max(page.width, x + one.width);
-    x += one.width + gap;
+    x += one.width + heatmap_gap;
     row_height = std::max(row_height, one.height);
   }
   const auto bar = colour_bar(largest);
