@@ -11,15 +11,7 @@ namespace lessons {
 
 using attn::Tensor;
 
-namespace {
-
-template <std::size_t N>
-Tensor<N> absolute(Tensor<N> x) {
-  std::transform(x.begin(), x.end(), x.begin(), [](double element) { return std::abs(element); });
-  return x;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 attn::Limit rounding(const attn::Trace& trace, double magnitude) {
   const double exponent = std::ceil(std::log10(std::max(1.0, magnitude)));
@@ -32,7 +24,8 @@ attn::Limit roughly_at_most(double bound) {
 
 template <std::size_t N>
 double magnitude_of_scores(const Tensor<N>& Q, const Tensor<N>& K, double divisor) {
-  return std::max(1.0, attn::max_abs(attn::matmul(absolute(Q), attn::transpose(absolute(K)))) / divisor);
+  return std::max(
+      1.0, attn::max_abs(attn::matmul(attn::absolute(Q), attn::transpose(attn::absolute(K)))) / divisor);
 }
 
 template double magnitude_of_scores(const Tensor<2>&, const Tensor<2>&, double);

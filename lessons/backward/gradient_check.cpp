@@ -39,11 +39,6 @@ Matrices random_signs(attn::Random& random, const std::array<std::size_t, 3>& sh
   return signs;
 }
 
-Matrices absolute(Matrices x) {
-  std::transform(x.begin(), x.end(), x.begin(), [](double element) { return std::abs(element); });
-  return x;
-}
-
 double sum_of(const Matrices& x) {
   return std::accumulate(x.begin(), x.end(), 0.0);
 }
@@ -88,12 +83,12 @@ AttentionGradients gradient_magnitudes(const AttentionInputs& in, const Attentio
                                        const Tensor<3>& d_output, double temperature) {
   const double divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
   AttentionGradients magnitudes;
-  magnitudes.d_V = attn::matmul(attn::transpose(attention.weights), absolute(d_output));
-  magnitudes.d_weights = attn::matmul(absolute(d_output), attn::transpose(absolute(in.V)));
+  magnitudes.d_V = attn::matmul(attn::transpose(attention.weights), attn::absolute(d_output));
+  magnitudes.d_weights = attn::matmul(attn::absolute(d_output), attn::transpose(attn::absolute(in.V)));
   magnitudes.d_scaled = through_softmax(attention.weights, magnitudes.d_weights);
   magnitudes.d_scores = attn::divide(magnitudes.d_scaled, divisor);
-  magnitudes.d_Q = attn::matmul(magnitudes.d_scores, absolute(in.K));
-  magnitudes.d_K = attn::matmul(attn::transpose(magnitudes.d_scores), absolute(in.Q));
+  magnitudes.d_Q = attn::matmul(magnitudes.d_scores, attn::absolute(in.K));
+  magnitudes.d_K = attn::matmul(attn::transpose(magnitudes.d_scores), attn::absolute(in.Q));
   return magnitudes;
 }
 

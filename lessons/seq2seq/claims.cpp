@@ -1,7 +1,6 @@
 #include "lessons/seq2seq/claims.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -14,16 +13,10 @@ namespace lessons {
 
 namespace {
 
-template <std::size_t N>
-Tensor<N> absolute(Tensor<N> x) {
-  std::transform(x.begin(), x.end(), x.begin(), [](double element) { return std::abs(element); });
-  return x;
-}
-
 /// How large the terms of a number of x W become together: Σ |x| |W|.
 template <std::size_t N>
 Tensor<N> term_sums(const Tensor<N>& x, const Tensor<2>& W) {
-  return attn::linear(absolute(x), absolute(W));
+  return attn::linear(attn::absolute(x), attn::absolute(W));
 }
 
 /// How large the sums before the gates become, and the memory.
@@ -41,7 +34,7 @@ double score_magnitude(const SourceAttentionWeights& weights, const Tensor<3>& q
     return magnitude_of_scores(weights.W_a ? term_sums(queries, *weights.W_a) : queries, source.keys, 1.0);
   const auto W_q = weights.W_q ? *weights.W_q : attn::rows(*weights.W_a, 0, weights.W_a->shape(0) / 2);
   const double hidden = std::max(1.0, attn::max_abs(term_sums(queries, W_q)) + attn::max_abs(source.keys));
-  return attn::sum_of_products(absolute(*weights.v_a), Tensor<1>(weights.v_a->shape(), 1.0)) * hidden;
+  return attn::sum_of_products(attn::absolute(*weights.v_a), Tensor<1>(weights.v_a->shape(), 1.0)) * hidden;
 }
 
 void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {

@@ -46,6 +46,11 @@ Tensor<N> shift(const Tensor<N>& x, double amount) {
 }
 
 template <std::size_t N>
+Tensor<N> absolute(const Tensor<N>& x) {
+  return map(x, [](double element) { return std::abs(element); });
+}
+
+template <std::size_t N>
 Tensor<N> tanh(const Tensor<N>& x) {
   return map(x, [](double element) { return std::tanh(element); });
 }
@@ -71,18 +76,22 @@ template Tensor<2> log(const Tensor<2>&);
 template Tensor<1> add(const Tensor<1>&, const Tensor<1>&);
 template Tensor<1> divide(const Tensor<1>&, double);
 template Tensor<1> shift(const Tensor<1>&, double);
+template Tensor<1> absolute(const Tensor<1>&);
 template Tensor<1> tanh(const Tensor<1>&);
 template Tensor<2> add(const Tensor<2>&, const Tensor<2>&);
 template Tensor<2> divide(const Tensor<2>&, double);
 template Tensor<2> shift(const Tensor<2>&, double);
+template Tensor<2> absolute(const Tensor<2>&);
 template Tensor<2> tanh(const Tensor<2>&);
 template Tensor<3> add(const Tensor<3>&, const Tensor<3>&);
 template Tensor<3> divide(const Tensor<3>&, double);
 template Tensor<3> shift(const Tensor<3>&, double);
+template Tensor<3> absolute(const Tensor<3>&);
 template Tensor<3> tanh(const Tensor<3>&);
 template Tensor<4> add(const Tensor<4>&, const Tensor<4>&);
 template Tensor<4> divide(const Tensor<4>&, double);
 template Tensor<4> shift(const Tensor<4>&, double);
+template Tensor<4> absolute(const Tensor<4>&);
 template Tensor<4> tanh(const Tensor<4>&);
 
 }  // namespace attn

@@ -21,6 +21,10 @@ Tensor<N> divide(const Tensor<N>& x, double divisor);
 template <std::size_t N>
 Tensor<N> shift(const Tensor<N>& x, double amount);
 
+/// |x|, element by element.
+template <std::size_t N>
+Tensor<N> absolute(const Tensor<N>& x);
+
 template <std::size_t N>
 Tensor<N> tanh(const Tensor<N>& x);
 
