@@ -84,10 +84,12 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   options.sentence.clear();
   options.source.clear();
   options.target.clear();
+  if (lesson.inputs == nullptr) return;
   add_text_option(
       app, "input", "FILE", Values::one,
-      help_of_option("tensors by id, from an .npz, .safetensors or JSON file, in the place of inputs; "
-                     "dimensions follow, and the rest is drawn"),
+      help_of_option(fmt::format("tensors by id, from an .npz, .safetensors or JSON file, in the place of inputs; "
+                                 "dimensions follow, and the rest is drawn. The inputs: {}",
+                                 lessons::describe_inputs(lesson, lesson.defaults))),
       [&options](const std::string& text) { options.input = text; })
       ->group(computed);
 }

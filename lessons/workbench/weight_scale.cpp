@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "attn/error.hpp"
+#include "attn/text/number.hpp"
 
 namespace lessons {
 
@@ -15,13 +15,12 @@ namespace {
 constexpr double largest = 1e6;
 
 double number(const std::string& text) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0.0 && value <= largest))
+  const auto value = attn::parse_number(text);
+  if (!value || *value < 0.0 || *value > largest)
     throw attn::Error(fmt::format(
         "--weight-scale {} is no standard deviation; valid: xavier, he or a number from 0 to {:g}", text,
         largest));
-  return value;
+  return *value;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/number.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
@@ -49,14 +50,6 @@ Fields split(std::string_view line) {
     start = line.find_first_not_of(separators, end);
   }
   return fields;
-}
-
-/// A finite number; none for anything else.
-std::optional<double> parse_number(std::string_view field) {
-  double number = 0.0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
-  const bool is_number = error == std::errc{} && end == field.data() + field.size() && std::isfinite(number);
-  return is_number ? std::optional(number) : std::nullopt;
 }
 
 bool is_whole_number(std::string_view field) {
@@ -117,7 +110,7 @@ class VectorFile {
 
   std::string path_;
   std::ifstream stream_;
-  std::unique_ptr<char[]> buffer_ = std::make_unique_for_overwrite<char[]>(buffer_size);
+  std::unique_ptr<char[]> buffer_{new char[buffer_size]};  // not set to zero: lines are short
   std::string_view line_;
   std::size_t line_number_ = 0;
 };

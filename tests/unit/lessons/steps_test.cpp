@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lessons/lesson.hpp"
+#include "trace/any_tensor.hpp"
+
+using lessons::Options;
+
+namespace {
+
+/// The elements of every input and step of a run, and what each step was computed from.
+struct Recording : attn::Sink {
+  std::vector<std::string> steps;  ///< ids, in order
+  std::map<std::string, std::vector<double>> elements;
+  std::map<std::string, std::vector<std::string>> sources;
+  std::map<std::string, double> measured;  ///< by claim
+
+  void receive(const attn::Event& event) override {
+    if (event.measurement) measured[event.id] = event.measurement->value;
+    if (!event.tensor) return;
+    if (event.kind == attn::Kind::step) steps.push_back(event.id);
+    sources[event.id] = event.inputs;
+    auto& numbers = elements[event.id];
+    for (std::size_t i = 0; i < attn::element_count(event.tensor->shape); ++i)
+      numbers.push_back(event.tensor->at(i));
+  }
+
+  /// Whether `id` is the changed step or was computed from it, however far back.
+  bool depends(const std::string& id, const std::string& changed) const {
+    std::set<std::string> seen;
+    std::vector<std::string> open = {id};
+    while (!open.empty()) {
+      const auto one = open.back();
+      open.pop_back();
+      if (one == changed) return true;
+      const auto found = sources.find(one);
+      if (found == sources.end() || !seen.insert(one).second) continue;
+      open.insert(open.end(), found->second.begin(), found->second.end());
+    }
+    return false;
+  }
+};
+
+Recording record(const lessons::Lesson& lesson, const lessons::Plan& plan,
+                 const attn::Replace& replace = {}) {
+  Recording recording;
+  lessons::run(lesson, plan, recording, replace);
+  return recording;
+}
+
+/// Adds a little, and not the same, to every number of the step `changed`.
+attn::Replace change(const std::string& changed) {
+  return [changed](const std::string& id, const attn::Shape& shape, double* elements) {
+    if (id != changed) return;
+    for (std::size_t i = 0; i < attn::element_count(shape); ++i)
+      if (std::isfinite(elements[i])) elements[i] += 0.25 + 0.01 * static_cast<double>(i % 7);
+  };
+}
+
+bool is_same(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) {
+           return x == y || (std::isnan(x) && std::isnan(y));
+         });
+}
+
+/// The default run, and those of the options that show other steps.
+std::vector<Options> variants_of(const lessons::Lesson& lesson) {
+  std::vector<Options> all = {lesson.defaults};
+  const auto add = [&](auto set) {
+    all.push_back(lesson.defaults);
+    set(all.back());
+  };
+  if (lesson.uses("causal")) add([](Options& o) { o.causal = true; });
+  if (lesson.uses("dropout")) add([](Options& o) { o.dropout = 0.25; });
+  if (lesson.uses("residual")) add([](Options& o) { o.residual = o.norm = true; });
+  if (lesson.uses("norm-order")) add([](Options& o) { o.norm_order = "pre"; });
+  if (lesson.uses("memory")) add([](Options& o) { o.memory = "I love cats"; });
+  if (lesson.uses("attention"))
+    for (const char* const name : {"luong-dot", "luong-general", "luong-concat", "multihead"})
+      add([&](Options& o) { o.attention = name; });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a step that is replaced changes what depends on it, and nothing else", "[steps]") {
+  for (const auto* lesson : lessons::all_lessons())
+    for (const auto& options : variants_of(*lesson)) {
+      const auto plan = lessons::make_plan(*lesson, options);
+      const auto before = record(*lesson, plan);
+      for (const auto& changed : before.steps) {
+        CAPTURE(lesson->name, options.attention, options.causal, options.dropout, changed);
+        const auto after = record(*lesson, plan, change(changed));
+        bool reads_it = false, shows_it = false;
+        for (const auto& [id, elements] : after.elements) {
+          const auto known = before.elements.find(id);
+          if (known == before.elements.end() || is_same(known->second, elements)) continue;
+          shows_it = shows_it || id != changed;
+          CAPTURE(id);
+          CHECK(after.depends(id, changed));
+        }
+        for (const auto& [id, inputs] : after.sources)
+          reads_it = reads_it || std::find(inputs.begin(), inputs.end(), changed) != inputs.end();
+        if (!is_same(before.elements.at(changed), after.elements.at(changed)) && reads_it) CHECK(shows_it);
+      }
+    }
+}
