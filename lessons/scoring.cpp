@@ -8,13 +8,18 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/scoring/steps.hpp"
 
 namespace lessons {
 
@@ -28,43 +33,187 @@ struct Inputs {
   Tensor<1> v_a;            ///< [d_a]
 };
 
-Inputs show_inputs(Workbench& bench) {
-  const auto d_model = bench.d_model(), d_a = *bench.options.d_a;
+Inputs draw_inputs(Workbench& bench) {
   Inputs in;
-  in.queries = attn::sample(bench.embed({.id = "queries",
-                                         .title = "The target's tokens ask",
-                                         .axes = {"query", "d_model"},
-                                         .note = "One row a token."},
-                                        bench.plan.target),
-                            0);
+  in.queries = attn::sample(
+      bench.input<3>({.id = "queries", .title = "The target's tokens ask", .note = "One row a token."}), 0);
   in.keys = attn::sample(
-      bench.embed({.id = "keys",
-                   .title = "The source's tokens are looked through",
-                   .axes = {"key", "d_model"},
-                   .note = "One row a token. A word that is in both sentences has the same row in both."},
-                  bench.plan.source),
+      bench.input<3>({.id = "keys",
+                      .title = "The source's tokens are looked through",
+                      .note = "One row a token. A word that is in both sentences has the same row in both."}),
       0);
-  in.W_a = bench.weight({.id = "W_a",
-                         .title = "For general: how the query's numbers meet the key's",
-                         .axes = {"d_model", "feature"},
-                         .note = "A row for each number of the query, a column for each number of the key."},
-                        d_model, d_model);
-  in.W_q =
-      bench.weight({.id = "W_q",
-                    .title = "For additive and concat: how the hidden layer reads a query",
-                    .axes = {"d_model", "d_a"},
-                    .note = "Bahdanau et al. call it W_a and multiply from the left, W_a s. Here vectors are "
-                            "rows and weights multiply from the right, so W_q is the transpose of theirs."},
-                   d_model, d_a);
-  in.W_k = bench.weight({.id = "W_k",
-                         .title = "For additive and concat: how the hidden layer reads a key",
-                         .axes = {"d_model", "d_a"},
-                         .note = "The transpose of U_a in Bahdanau et al."},
-                        d_model, d_a);
-  in.v_a = bench.weight(
-      {.id = "v_a", .title = "For additive and concat: what each hidden unit counts for", .axes = {"d_a"}},
-      d_a);
+  in.W_a =
+      bench.input<2>({.id = "W_a",
+                      .title = "For general: how the query's numbers meet the key's",
+                      .note = "A row for each number of the query, a column for each number of the key."});
+  in.W_q = bench.input<2>(
+      {.id = "W_q",
+       .title = "For additive and concat: how the hidden layer reads a query",
+       .note = "Bahdanau et al. call it W_a and multiply from the left, W_a s. Here vectors are "
+               "rows and weights multiply from the right, so W_q is the transpose of theirs."});
+  in.W_k = bench.input<2>({.id = "W_k",
+                           .title = "For additive and concat: how the hidden layer reads a key",
+                           .note = "The transpose of U_a in Bahdanau et al."});
+  in.v_a =
+      bench.input<1>({.id = "v_a", .title = "For additive and concat: what each hidden unit counts for"});
   return in;
+}
+
+Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
+  return bench.trace.step({.id = "dot/scores",
+                           .title = "Dot: do the two vectors point the same way?",
+                           .formula = "queries keysᵀ",
+                           .from = {"queries", "keys"},
+                           .axes = {"query", "key"},
+                           .note = "Entry i, j is qᵢ · kⱼ. There is nothing to learn. Each number of the "
+                                   "query meets only the number in the same place of the key, so both must "
+                                   "have the same length, and their numbers the same meaning."},
+                          attn::dot_scores(queries, keys));
+}
+
+Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
+  const auto d = bench.d_model();
+  const double root = std::sqrt(static_cast<double>(d));
+  return bench.trace.step(
+      {.id = "scaled_dot/scores",
+       .title = "Scaled dot: the same, of a size that does not depend on d_model",
+       .formula =
+           fmt::format("queries keysᵀ / √d_model = queries keysᵀ / √{} = queries keysᵀ / {:.4g}", d, root),
+       .from = {"queries", "keys"},
+       .axes = {"query", "key"},
+       .note = "The order of the keys in a row stays, but every lead is √d_model times smaller. The larger "
+               "d_model, the more this matters (see the lesson scaling)."},
+      attn::divide(attn::dot_scores(queries, keys), root));
+}
+
+Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& W_a,
+                         const Tensor<2>& keys) {
+  return bench.trace.step(
+      {.id = "general/scores",
+       .title = "General: a dot product that is learned",
+       .formula = "queries W_a keysᵀ",
+       .from = {"queries", "W_a", "keys"},
+       .axes = {"query", "key"},
+       .note = "Entry i, j is qᵢᵀ W_a kⱼ. Through W_a every number of the query meets every number of the "
+               "key, so the two may differ in length and meaning. The Transformer's scores are of this kind: "
+               "(x W_Q) (y W_K)ᵀ = x (W_Q W_Kᵀ) yᵀ, with W_Q W_Kᵀ in the place of W_a."},
+      attn::dot_scores(attn::matmul(queries, W_a), keys));
+}
+
+/// What additive scoring is made of, but for its hidden layer.
+struct AdditiveScores {
+  Tensor<2> projected_queries, projected_keys;  ///< [query×d_a], [key×d_a]
+  Tensor<2> scores;                             ///< [query×key]
+};
+
+/// The hidden layer is given back before the next function needs one: it has d_a numbers for each pair.
+AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
+  auto& trace = bench.trace;
+
+  auto projected_queries = trace.step(
+      {.id = "additive/projected_queries",
+       .title = "Additive: the query's half of a hidden layer",
+       .formula = "queries W_q",
+       .from = {"queries", "W_q"},
+       .axes = {"query", "d_a"},
+       .note = "Additive scoring is a small neural network with one hidden layer of d_a units. It reads the "
+               "query through W_q and the key through W_k, so these may differ in length and meaning."},
+      attn::linear(in.queries, in.W_q));
+
+  auto projected_keys = trace.step(
+      {.id = "additive/projected_keys",
+       .title = "… and the key's half",
+       .formula = "keys W_k",
+       .from = {"keys", "W_k"},
+       .axes = {"key", "d_a"},
+       .note = "No query is needed for this: a translation model computes it once for the whole source."},
+      attn::linear(in.keys, in.W_k));
+
+  const auto hidden =
+      trace.step({.id = "additive/hidden",
+                  .title = "Every query meets every key in the hidden layer",
+                  .formula = "tanh(projected_queriesᵢ + projected_keysⱼ)",
+                  .from = {"additive/projected_queries", "additive/projected_keys"},
+                  .axes = {"query", "key", "d_a"},
+                  .note = "d_a numbers for each pair. The tanh cannot be left out: without it a score "
+                          "would be a number of the query plus a number of the key, softmax would "
+                          "cancel the query's number, and every query would get the same weights."},
+                 attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)));
+
+  auto scores =
+      trace.step({.id = "additive/scores",
+                  .title = "v_a makes one score of the d_a numbers",
+                  .formula = "hidden v_a = tanh(queriesᵢ W_q + keysⱼ W_k) · v_a",
+                  .from = {"additive/hidden", "v_a"},
+                  .axes = {"query", "key"},
+                  .note = "tanh stays between −1 and 1, so no score is beyond ±Σ |v_a|, however large "
+                          "the vectors are. A dot product has no such limit."},
+                 attn::dot_last_axis(hidden, in.v_a));
+  return {std::move(projected_queries), std::move(projected_keys), std::move(scores)};
+}
+
+/// The pairs, too, are given back as soon as the hidden layer has been made of them.
+Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
+  auto& trace = bench.trace;
+  const auto W_c =
+      trace.step({.id = "concat/W_c",
+                  .title = "Concat: both matrices as one",
+                  .formula = "[W_q; W_k]",
+                  .from = {"W_q", "W_k"},
+                  .axes = {"feature", "d_a"},
+                  .note = "W_q on top of W_k. In Luong et al. this is one matrix from the start; here it is "
+                          "put together from the matrices of additive, so that the two can be compared."},
+                 attn::stack_rows(in.W_q, in.W_k));
+
+  const auto before_tanh = [&] {
+    const auto pairs =
+        trace.step({.id = "concat/pairs",
+                    .title = "Every query and every key, end to end",
+                    .formula = "[queriesᵢ; keysⱼ]",
+                    .from = {"queries", "keys"},
+                    .axes = {"query", "key", "feature"},
+                    .note = "Each query is copied once for every key, and each key once for every query."},
+                   attn::pairwise_concat(in.queries, in.keys));
+    return attn::linear(pairs, W_c);
+  };
+  const auto hidden =
+      trace.step({.id = "concat/hidden",
+                  .title = "The hidden layer, from pairs",
+                  .formula = "tanh(pairs W_c)",
+                  .from = {"concat/pairs", "concat/W_c"},
+                  .axes = {"query", "key", "d_a"},
+                  .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k."},
+                 attn::tanh(before_tanh()));
+
+  return trace.step({.id = "concat/scores",
+                     .title = "v_a makes one score of the d_a numbers",
+                     .formula = "hidden v_a = tanh([queriesᵢ; keysⱼ] W_c) · v_a",
+                     .from = {"concat/hidden", "v_a"},
+                     .axes = {"query", "key"},
+                     .note = "The scores of additive again, by a longer way."},
+                    attn::dot_last_axis(hidden, in.v_a));
+}
+
+/// What follows from the scores, whatever function they come from: `FUNCTION/weights`, which it returns, and
+/// `FUNCTION/context`.
+Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<2>& scores,
+                    const Tensor<2>& keys, const std::string& weights_note, const std::string& context_note) {
+  const auto weights = bench.trace.step({.id = function + "/weights",
+                                         .title = "Each row becomes shares of attention",
+                                         .formula = fmt::format("softmax({}/scores)", function),
+                                         .from = {function + "/scores"},
+                                         .axes = {"query", "key"},
+                                         .note = weights_note,
+                                         .distribution = true},
+                                        attn::softmax(scores));
+  bench.trace.step({.id = function + "/context",
+                    .title = "Every query takes home a mixture of the keys",
+                    .formula = fmt::format("{}/weights · keys", function),
+                    .from = {function + "/weights", "keys"},
+                    .axes = {"query", "d_model"},
+                    .note = context_note},
+                   attn::matmul(weights, keys));
+  return weights;
 }
 
 void explain_which_state_asks(attn::Trace& trace) {
@@ -104,8 +253,8 @@ void compare(Workbench& bench) {
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
-                        const Tensor<1>& v_a, const Tensor<2>& dot, const attn::AdditiveScores& additive,
-                        const attn::ConcatScores& concat) {
+                        const Tensor<1>& v_a, const Tensor<2>& dot, const AdditiveScores& additive,
+                        const Tensor<2>& concat) {
   const auto d = static_cast<double>(bench.d_model());
   const double before_tanh =
       attn::max_abs(additive.projected_queries) + attn::max_abs(additive.projected_keys);
@@ -113,15 +262,16 @@ void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor
       {.id = "additive-equals-concat",
        .claim = "concat with W_c = [W_q; W_k] is additive",
        .formula = "max |additive/scores − concat/scores|",
-       .value = attn::max_abs_difference(additive.scores, concat.scores),
+       .value = attn::max_abs_difference(additive.scores, concat),
        .limit = rounding(bench.trace, static_cast<double>(v_a.size()) * attn::max_abs(v_a) * before_tanh)});
 
   const Tensor<2> identity = xt::eye<double>(bench.d_model());
-  bench.trace.claim({.id = "general-with-identity-equals-dot",
-                     .claim = "general with W_a = I is dot",
-                     .formula = "max |queries I keysᵀ − dot/scores|",
-                     .value = attn::max_abs_difference(attn::general_scores(queries, identity, keys), dot),
-                     .limit = rounding(bench.trace, d * attn::max_abs(queries) * attn::max_abs(keys))});
+  bench.trace.claim(
+      {.id = "general-with-identity-equals-dot",
+       .claim = "general with W_a = I is dot",
+       .formula = "max |queries I keysᵀ − dot/scores|",
+       .value = attn::max_abs_difference(attn::dot_scores(attn::matmul(queries, identity), keys), dot),
+       .limit = rounding(bench.trace, d * attn::max_abs(queries) * attn::max_abs(keys))});
 }
 
 void claim_rows_sum_to_1(Workbench& bench, const std::vector<Tensor<2>>& weights) {
@@ -148,37 +298,38 @@ void run(Workbench& bench) {
              "themselves. The weights are drawn at random, so compare the functions, not the translations.",
              "context = softmax(score(query, key)) · keys");
 
-  const auto [queries, keys, W_a, W_q, W_k, v_a] = show_inputs(bench);
+  const auto in = draw_inputs(bench);
+  const auto& [queries, keys, W_a, W_q, W_k, v_a] = in;
   explain_which_state_asks(trace);
 
   std::vector<Tensor<2>> weights;
-  const auto dot = show_dot(bench, queries, keys);
-  weights.push_back(show_context(bench, "dot", dot, keys,
-                                 "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a "
-                                 "row sums to 1. The scores of all five functions go in as they are.",
-                                 "Row i is the average of the keys, weighted with row i of the weights."));
+  const auto dot = dot_scores(bench, queries, keys);
+  weights.push_back(take_home(bench, "dot", dot, keys,
+                              "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a "
+                              "row sums to 1. The scores of all five functions go in as they are.",
+                              "Row i is the average of the keys, weighted with row i of the weights."));
 
-  const auto scaled_dot = show_scaled_dot(bench, queries, keys);
+  const auto scaled_dot = scaled_dot_scores(bench, queries, keys);
   weights.push_back(show_context(
       bench, "scaled_dot", scaled_dot, keys, "The same preferences as in dot/weights, but milder.",
       "The keys are those of dot/context. Only the shares are others, here and in all that follow."));
 
-  const auto general = show_general(bench, queries, W_a, keys);
-  weights.push_back(show_context(bench, "general", general, keys,
-                                 "Another matrix, other preferences: a query may look at other keys than "
-                                 "with dot. Training would choose W_a such that the right ones win.",
-                                 "A query that now looks at another key takes home another vector."));
+  const auto general = general_scores(bench, queries, W_a, keys);
+  weights.push_back(take_home(bench, "general", general, keys,
+                              "Another matrix, other preferences: a query may look at other keys than "
+                              "with dot. Training would choose W_a such that the right ones win.",
+                              "A query that now looks at another key takes home another vector."));
 
-  const auto additive = show_additive(bench, queries, keys, W_q, W_k, v_a);
+  const auto additive = additive_scores(bench, in);
   weights.push_back(
-      show_context(bench, "additive", additive.scores, keys,
-                   "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) "
-                   "times the weight of another.",
-                   "The smaller Σ |v_a|, the nearer every row is to the plain average of all keys."));
+      take_home(bench, "additive", additive.scores, keys,
+                "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) "
+                "times the weight of another.",
+                "The smaller Σ |v_a|, the nearer every row is to the plain average of all keys."));
 
-  const auto concat = show_concat(bench, queries, keys, W_q, W_k, v_a);
-  weights.push_back(show_context(bench, "concat", concat.scores, keys, "The rows of additive/weights.",
-                                 "And so the rows of additive/context."));
+  const auto concat = concat_scores(bench, in);
+  weights.push_back(take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
+                              "And so the rows of additive/context."));
 
   compare(bench);
 

@@ -13,10 +13,6 @@ Tensor<2> dot_scores(const Tensor<2>& queries, const Tensor<2>& keys) {
   return matmul(queries, transpose(keys));
 }
 
-Tensor<2> general_scores(const Tensor<2>& queries, const Tensor<2>& W_a, const Tensor<2>& keys) {
-  return dot_scores(matmul(queries, W_a), keys);
-}
-
 Tensor<3> pairwise_sum(const Tensor<2>& a, const Tensor<2>& b) {
   if (a.shape(1) != b.shape(1))
     throw shape_mismatch("pairwise_sum", "a", a, "b", b, "the last axes must match");
@@ -62,16 +58,6 @@ Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v) {
   return scores;
 }
 
-AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_q,
-                               const Tensor<2>& W_k, const Tensor<1>& v_a) {
-  AdditiveScores additive;
-  additive.projected_queries = matmul(queries, W_q);
-  additive.projected_keys = matmul(keys, W_k);
-  additive.hidden = tanh(pairwise_sum(additive.projected_queries, additive.projected_keys));
-  additive.scores = dot_last_axis(additive.hidden, v_a);
-  return additive;
-}
-
 Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const Tensor<1>& v_a) {
   const std::size_t d_a = v_a.size();
   if (keys.shape(2) != queries.shape(2))
@@ -87,15 +73,6 @@ Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const
         scores(b, i, j) = sum;
       }
   return scores;
-}
-
-ConcatScores concat_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_c,
-                           const Tensor<1>& v_a) {
-  ConcatScores concat;
-  concat.pairs = pairwise_concat(queries, keys);
-  concat.hidden = tanh(linear(concat.pairs, W_c));
-  concat.scores = dot_last_axis(concat.hidden, v_a);
-  return concat;
 }
 
 }  // namespace attn

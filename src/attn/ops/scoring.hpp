@@ -11,9 +11,6 @@ namespace attn {
 /// qᵢᵀ kⱼ (Luong et al. 2015, "dot").
 Tensor<2> dot_scores(const Tensor<2>& queries, const Tensor<2>& keys);
 
-/// qᵢᵀ W_a kⱼ (Luong et al. 2015, "general"); W_a is [d×d].
-Tensor<2> general_scores(const Tensor<2>& queries, const Tensor<2>& W_a, const Tensor<2>& keys);
-
 /// aᵢ + bⱼ for every pair: [query×d_a], [key×d_a] → [query×key×d_a].
 Tensor<3> pairwise_sum(const Tensor<2>& a, const Tensor<2>& b);
 
@@ -26,27 +23,8 @@ Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom);
 /// The dot product of each vector along the last axis with v: [query×key×d_a] · [d_a] → [query×key].
 Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v);
 
-/// vᵀ tanh(W_qᵀ qᵢ + W_kᵀ kⱼ) (Bahdanau et al. 2014, appendix A.1.2), and all that it is made of.
-struct AdditiveScores {
-  Tensor<2> projected_queries;  ///< [query×d_a]
-  Tensor<2> projected_keys;     ///< [key×d_a]
-  Tensor<3> hidden;             ///< [query×key×d_a], after tanh
-  Tensor<2> scores;             ///< [query×key]
-};
-AdditiveScores additive_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_q,
-                               const Tensor<2>& W_k, const Tensor<1>& v_a);
-
 /// v · tanh(qᵢ + kⱼ) for projected queries [batch×query×d_a] and keys [batch×key×d_a], one pair after the
 /// other: nothing [query×key×d_a] is held. → [batch×query×key].
 Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const Tensor<1>& v_a);
-
-/// vᵀ tanh(W_cᵀ [qᵢ; kⱼ]) (Luong et al. 2015, "concat"); W_c is [2d×d_a].
-struct ConcatScores {
-  Tensor<3> pairs;   ///< [query×key×2d]
-  Tensor<3> hidden;  ///< [query×key×d_a], after tanh
-  Tensor<2> scores;  ///< [query×key]
-};
-ConcatScores concat_scores(const Tensor<2>& queries, const Tensor<2>& keys, const Tensor<2>& W_c,
-                           const Tensor<1>& v_a);
 
 }  // namespace attn

@@ -16,6 +16,7 @@
 #include "attn/ops/steps.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/claims.hpp"
+#include "tests/unit/plain_scores.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;
@@ -230,14 +231,14 @@ TEST_CASE("every way of attending scores like the function of its name", "[seq2s
     return attn::max_abs_difference(attn::sample(attn::head(found.scores, 0), 0), scores_of(weights));
   };
   CHECK(difference("bahdanau", [&](const auto& weights) {
-          return attn::additive_scores(q, k, *weights.W_q, *weights.W_k, *weights.v_a).scores;
+          return plain::additive_scores(q, k, *weights.W_q, *weights.W_k, *weights.v_a).scores;
         }) <= rounding);
   CHECK(difference("luong-dot", [&](const auto&) { return attn::dot_scores(q, k); }) <= rounding);
   CHECK(difference("luong-general", [&](const auto& weights) {
-          return attn::general_scores(q, *weights.W_a, k);
+          return plain::general_scores(q, *weights.W_a, k);
         }) <= rounding);
   CHECK(difference("luong-concat", [&](const auto& weights) {
-          return attn::concat_scores(q, k, *weights.W_a, *weights.v_a).scores;
+          return plain::concat_scores(q, k, *weights.W_a, *weights.v_a).scores;
         }) <= rounding);
 }
 
