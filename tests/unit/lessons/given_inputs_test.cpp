@@ -177,3 +177,8 @@ TEST_CASE("the steps of a trace are no inputs") {
   CHECK(lessons::read_inputs(file).size() == 1);
   CHECK(lessons::read_inputs(file).count("X") == 1);
 }
+
+TEST_CASE("what is an input of another lesson decides no dimension") {
+  const auto file = StoredShapes().add("W_Q", {8, 8}).add("Q", {6, 8}).add("K", {5, 8});
+  CHECK(followed("multihead", file).d_k == 4u);
+}
