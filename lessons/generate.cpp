@@ -258,20 +258,23 @@ Named read_tokens(Workbench& bench, const Decoder& decoder, std::size_t number, 
 
   label(bench, decoder, decoding.tokens, {"token", "query"}, step.known);
   Named x = {
-      "x",
-      trace.step({.id = "x",
-                  .title = step.either("The tokens as vectors, each at its position",
-                                       "The token as a vector, at its position"),
-                  .formula = step.is_prefill() ? "embedding[tokens] + positions"
-                                               : fmt::format("embedding[token] + positions[{}]", step.known),
-                  .from = {"embedding", "positions"},
-                  .axes = {"token", "d_model"},
-                  .note = step.once(
-                      1, fmt::format("It stands at position {}, behind the {} others. To count from 0 again "
-                                     "is a classic mistake with a cache: every shape fits, and the text is "
-                                     "wrong.",
-                                     step.known, step.known))},
-                 embed_tokens(decoder.embedding, decoder.positions, unread, step.known))};
+      "x", trace.step(
+               {.id = "x",
+                .title = step.either("The tokens as vectors, each at its position",
+                                     "The token as a vector, at its position"),
+                .formula = step.is_prefill() ? "embedding[tokens] + positions"
+                                             : fmt::format("embedding[token] + positions[{}]", step.known),
+                .from = step.is_prefill()
+                            ? std::vector<std::string>{"embedding", "positions"}
+                            : std::vector<std::string>{"embedding", fmt::format("step={}/token", number - 1),
+                                                       "positions"},
+                .axes = {"token", "d_model"},
+                .note = step.once(
+                    1, fmt::format("It stands at position {}, behind the {} others. To count from 0 again "
+                                   "is a classic mistake with a cache: every shape fits, and the text is "
+                                   "wrong.",
+                                   step.known, step.known))},
+               embed_tokens(decoder.embedding, decoder.positions, unread, step.known))};
   label(bench, decoder, decoding.tokens, {"key"}, 0);
   const auto mask = causal_mask(bench, step, n);
 
