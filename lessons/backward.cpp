@@ -23,14 +23,13 @@ namespace lessons {
 
 namespace {
 
-Tensor<3> draw_d_output(Workbench& bench, const AttentionInputs& in) {
-  return bench.normal(
-      {.id = "d_output",
-       .title = "What comes back from the layers above",
-       .axes = {"query", "d_v"},
-       .note = "How much the loss grows with each number of the output. Here it is drawn; in a "
-               "model the next layer hands it down."},
-      std::array{in.Q.shape(0), in.Q.shape(1), in.V.shape(2)});
+Tensor<3> draw_d_output(Workbench& bench) {
+  return bench.input<3>({.id = "d_output",
+                         .title = "What comes back from the layers above",
+
+                         .note =
+                             "How much the loss grows with each number of the output. Here it is drawn; in a "
+                             "model the next layer hands it down."});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {
@@ -276,7 +275,7 @@ void run(Workbench& bench) {
       "backward   d_Q, d_K ← d_scores ← d_scaled ← d_weights, d_V ← d_output");
 
   const auto in = attention_inputs(bench);
-  const auto d_output = draw_d_output(bench, in);
+  const auto d_output = draw_d_output(bench);
   const auto attention = scaled_dot_product_attention(bench, in.Q, in.K, in.V, in.mask);
   show_loss(bench, attention.output, d_output);
 

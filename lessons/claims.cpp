@@ -13,9 +13,28 @@ using attn::Tensor;
 
 namespace {}  // namespace
 
+namespace {
+
+/// Decimal digits behind the point that rounding leaves alone in a number near 1, after a good many
+/// operations.
+int digits_of(attn::Dtype dtype) {
+  switch (dtype) {
+    case attn::Dtype::float32:
+      return 5;
+    case attn::Dtype::float16:
+      return 2;
+    case attn::Dtype::bfloat16:
+      return 1;
+    default:
+      return 12;
+  }
+}
+
+}  // namespace
+
 attn::Limit rounding(const attn::Trace& trace, double magnitude) {
   const double exponent = std::ceil(std::log10(std::max(1.0, magnitude)));
-  return attn::at_most(std::pow(10.0, exponent - (trace.dtype() == attn::Dtype::float64 ? 12 : 5)));
+  return attn::at_most(std::pow(10.0, exponent - digits_of(trace.dtype())));
 }
 
 attn::Limit roughly_at_most(double bound) {

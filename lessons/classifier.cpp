@@ -189,11 +189,8 @@ ClassifierWeights draw_weights(Workbench& bench) {
   auto& trace = bench.trace;
   auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
   auto norm = trace.within("attention", [&] { return layer_norm_weights(bench, "norm"); });
-  auto W_class = bench.weight({.id = "W_class",
-                               .title = "Scores the classes",
-                               .axes = {"d_model", "class"},
-                               .note = "Each column is the direction of one class."},
-                              bench.d_model(), bench.options.classes.value());
+  auto W_class = bench.input<2>(
+      {.id = "W_class", .title = "Scores the classes", .note = "Each column is the direction of one class."});
   return {std::move(attention), std::move(norm), std::move(W_class)};
 }
 
@@ -208,12 +205,10 @@ void run(Workbench& bench) {
              "linear layer gives each class a score.",
              "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
   bench.show_lengths(sentence);
-  const auto X = bench.embed(
+  const auto X = bench.input<3>(
       {.id = "X",
        .title = "The sentence as vectors",
-       .axes = {"token", "d_model"},
-       .note = "The embedding: one row a token; the same word has the same row wherever it stands."},
-      sentence);
+       .note = "The embedding: one row a token; the same word has the same row wherever it stands."});
   const auto positions =
       trace.input({.id = "positions",
                    .title = "What says where a token stands",
@@ -244,7 +239,8 @@ void run(Workbench& bench) {
 }
 
 std::vector<Input> inputs(const Options&) {
-  return joined({{{"X", {"token", "d_model"}, Draw::embedding}, {"positions", {"position=token", "d_model"}, Draw::page}},
+  return joined({{{"X", {"token", "d_model"}, Draw::embedding},
+                  {"positions", {"position=token", "d_model"}, Draw::page}},
                  in_group("attention", multihead_input_list()),
                  {{"attention/norm/gain", {"d_model"}, Draw::ones},
                   {"attention/norm/bias", {"d_model"}, Draw::zeros},

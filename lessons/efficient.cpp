@@ -85,12 +85,9 @@ std::optional<Mask<2>> read_pattern(const Plan& plan) {
 VariantBench show_inputs(Workbench& bench, std::optional<Mask<2>> pattern) {
   const auto n = bench.plan.sentence.length();
   bench.label({"query", "key"}, bench.plan.sentence);
-  auto Q = bench.normal({.id = "Q", .title = "What each token asks for", .axes = {"query", "d_k"}},
-                        std::array{n, bench.d_k()});
-  auto K = bench.normal({.id = "K", .title = "What each token can be found by", .axes = {"key", "d_k"}},
-                        std::array{n, bench.d_k()});
-  auto V = bench.normal({.id = "V", .title = "What each token has to give", .axes = {"key", "d_v"}},
-                        std::array{n, bench.d_v()});
+  auto Q = bench.input<2>({.id = "Q", .title = "What each token asks for"});
+  auto K = bench.input<2>({.id = "K", .title = "What each token can be found by"});
+  auto V = bench.input<2>({.id = "V", .title = "What each token has to give"});
   auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n);
   const double magnitude =
       magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(bench.d_k()))) * attn::max_abs(V);

@@ -429,11 +429,10 @@ Decoder show_decoder(Workbench& bench) {
   decoder.heads = {bench.heads(), bench.kv_heads()};
   for (std::size_t layer = 0; layer < *bench.options.layers; ++layer)
     decoder.layers.push_back(in_layer(bench, layer, [&] { return draw_multihead_weights(bench); }));
-  decoder.W_vocabulary = bench.weight({.id = "W_vocabulary",
-                                       .title = "Scores the words",
-                                       .axes = {"d_model", "vocabulary"},
-                                       .note = "Each column is the direction of one word."},
-                                      bench.d_model(), decoder.words.size());
+  decoder.W_vocabulary = bench.input<2>({.id = "W_vocabulary",
+                                         .title = "Scores the words",
+                                         .note = "Each column is the direction of one word."},
+                                        {bench.d_model(), decoder.words.size()});
   return decoder;
 }
 

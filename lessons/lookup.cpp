@@ -122,8 +122,6 @@ void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>
 }
 
 void run(Workbench& bench) {
-  const auto d_k = bench.d_k(), d_v = bench.d_v();
-  const auto n = bench.plan.sentence.length();
   auto& trace = bench.trace;
   bench.label({"key"}, bench.plan.sentence);
 
@@ -136,24 +134,21 @@ void run(Workbench& bench) {
       "only name the keys, so watch the mechanism, not which word is found.",
       "output = Σⱼ weightⱼ · valueⱼ");
 
-  const auto query = bench.normal<1>({.id = "query",
-                                      .title = "What we ask for",
-                                      .axes = {"d_k"},
-                                      .note = "A query is as long as a key, so that they can be compared."},
-                                     {d_k});
+  const auto query = bench.input<1>({.id = "query",
+                                     .title = "What we ask for",
+
+                                     .note = "A query is as long as a key, so that they can be compared."});
   const auto keys =
-      bench.normal<2>({.id = "keys",
-                       .title = "What each entry can be found by",
-                       .axes = {"key", "d_k"},
-                       .note = "One row a key. An ordinary dictionary would answer only if one of "
-                               "them were equal to the query in every number."},
-                      {n, d_k});
+      bench.input<2>({.id = "keys",
+                      .title = "What each entry can be found by",
+
+                      .note = "One row a key. An ordinary dictionary would answer only if one of "
+                              "them were equal to the query in every number."});
   const auto values =
-      bench.normal<2>({.id = "values",
-                       .title = "What each entry holds",
-                       .axes = {"key", "d_v"},
-                       .note = "One row a key: the value that belongs to it. Its length d_v is free."},
-                      {n, d_v});
+      bench.input<2>({.id = "values",
+                      .title = "What each entry holds",
+
+                      .note = "One row a key: the value that belongs to it. Its length d_v is free."});
 
   const auto scores =
       trace.step({.id = "scores",

@@ -394,8 +394,7 @@ void run(Workbench& bench) {
       "weights = softmax(scaled where mask, −∞ elsewhere)");
 
   bench.show_lengths(sentence);
-  const auto X =
-      bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}}, sentence);
+  const auto X = bench.input<3>({.id = "X", .title = "The sentence as vectors"});
   const auto weights = draw_projection_weights(bench);
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
   const auto scaled = scaled_scores(bench, Q, K).second;

@@ -39,24 +39,18 @@ std::string split_note(std::size_t n, std::size_t heads, std::size_t d) {
 }  // namespace
 
 MultiHeadWeights draw_multihead_weights(Workbench& bench) {
-  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
-  const auto h = bench.heads(), h_kv = bench.kv_heads();
-  const auto kv_head = kv_head_axis(heads_of(bench));
+  const auto d_k = bench.d_k();
   auto W_Q =
-      bench.weight({.id = "W_Q",
-                    .title = "Makes the queries of all heads at once",
-                    .axes = {"d_model", "head·d_k"},
-                    .note = fmt::format("Columns {}·i to {}·i + {} belong to head i.", d_k, d_k, d_k - 1)},
-                   d_model, h * d_k);
-  auto W_K = bench.weight({.id = "W_K", .title = "Makes the keys", .axes = {"d_model", kv_head + "·d_k"}},
-                          d_model, h_kv * d_k);
-  auto W_V = bench.weight({.id = "W_V", .title = "Makes the values", .axes = {"d_model", kv_head + "·d_v"}},
-                          d_model, h_kv * d_v);
-  auto W_O = bench.weight({.id = "W_O",
-                           .title = "Mixes what the heads found",
-                           .axes = {"head·d_v", "d_model"},
-                           .note = "Without it the heads would only stand side by side."},
-                          h * d_v, d_model);
+      bench.input<2>({.id = "W_Q",
+                      .title = "Makes the queries of all heads at once",
+
+                      .note = fmt::format("Columns {}·i to {}·i + {} belong to head i.", d_k, d_k, d_k - 1)});
+  auto W_K = bench.input<2>({.id = "W_K", .title = "Makes the keys"});
+  auto W_V = bench.input<2>({.id = "W_V", .title = "Makes the values"});
+  auto W_O = bench.input<2>({.id = "W_O",
+                             .title = "Mixes what the heads found",
+
+                             .note = "Without it the heads would only stand side by side."});
   return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
 }
 
@@ -294,11 +288,10 @@ void run(Workbench& bench) {
                    "MultiHead(X) = Concat(head₁, …, headₕ) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
-  const auto X = bench.embed({.id = "X",
-                              .title = "The sentence as vectors",
-                              .axes = {"token", "d_model"},
-                              .note = "One row a token; the same word has the same row wherever it stands."},
-                             sentence);
+  const auto X =
+      bench.input<3>({.id = "X",
+                      .title = "The sentence as vectors",
+                      .note = "One row a token; the same word has the same row wherever it stands."});
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 

@@ -75,13 +75,10 @@ double divisor_of(const Workbench& bench) {
 /// The inputs, and the scaled scores [batch×head×query×key] that they lead to.
 Tensor<4> draw_scaled_scores(Workbench& bench) {
   const auto d_model = bench.d_model();
-  const auto X = bench.embed({.id = "X", .title = "The sentence as vectors", .axes = {"token", "d_model"}},
-                             bench.plan.sentence);
+  const auto X = bench.input<3>({.id = "X", .title = "The sentence as vectors"});
   const std::string projected = bench.options.heads ? "head·d_k" : "d_k";
-  const auto W_Q =
-      bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", projected}}, d_model, d_model);
-  const auto W_K =
-      bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", projected}}, d_model, d_model);
+  const auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"}, {d_model, d_model});
+  const auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"}, {d_model, d_model});
   const auto Q = attn::split_heads(attn::linear(X, W_Q), bench.heads());
   const auto K = attn::split_heads(attn::linear(X, W_K), bench.heads());
   return attn::divide(attn::matmul(Q, attn::transpose(K)), divisor_of(bench));

@@ -43,11 +43,9 @@ PositionalInputs show_without_positions(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.show_lengths(sentence);
   PositionalInputs in;
-  in.X = bench.embed({.id = "X",
-                      .title = "The sentence as vectors",
-                      .axes = {"token", "d_model"},
-                      .note = "One row a token; the same word has the same row wherever it stands."},
-                     sentence);
+  in.X = bench.input<3>({.id = "X",
+                         .title = "The sentence as vectors",
+                         .note = "One row a token; the same word has the same row wherever it stands."});
   in.mask = bench.padding_mask(sentence);
   bench.trace.within("without", [&] {
     in.scores = scores_without_positions(bench, in.X);

@@ -203,27 +203,23 @@ INSTANTIATE(4)
 AttentionInputs attention_inputs(Workbench& bench) {
   const auto& queries = bench.plan.query_tokens();
   const auto& keys = bench.plan.key_tokens();
-  const auto batch = keys.size(), n_q = queries.length(), n_k = keys.length();
   bench.label({"query"}, queries);
   bench.label({"key"}, keys);
   bench.show_lengths(keys);
 
   AttentionInputs in;
-  in.Q = bench.normal({.id = "Q",
-                       .title = "What each query asks for",
-                       .axes = {"query", "d_k"},
-                       .note = "One row a query. Its length d_k must be that of the keys."},
-                      std::array{batch, n_q, bench.d_k()});
-  in.K = bench.normal({.id = "K",
-                       .title = "What each entry can be found by",
-                       .axes = {"key", "d_k"},
-                       .note = "One row a key."},
-                      std::array{batch, n_k, bench.d_k()});
-  in.V = bench.normal({.id = "V",
-                       .title = "What each entry has to give",
-                       .axes = {"key", "d_v"},
-                       .note = "One row a key: the value that belongs to it. Its length d_v is free."},
-                      std::array{batch, n_k, bench.d_v()});
+  in.Q = bench.input<3>({.id = "Q",
+                         .title = "What each query asks for",
+
+                         .note = "One row a query. Its length d_k must be that of the keys."});
+  in.K = bench.input<3>({.id = "K",
+                         .title = "What each entry can be found by",
+
+                         .note = "One row a key."});
+  in.V = bench.input<3>({.id = "V",
+                         .title = "What each entry has to give",
+
+                         .note = "One row a key: the value that belongs to it. Its length d_v is free."});
   in.mask = bench.mask(queries, keys);
   return in;
 }

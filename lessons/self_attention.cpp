@@ -14,10 +14,9 @@
 namespace lessons {
 
 ProjectionWeights draw_projection_weights(Workbench& bench) {
-  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
-  auto W_Q = bench.weight({.id = "W_Q", .title = "Makes queries", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  auto W_K = bench.weight({.id = "W_K", .title = "Makes keys", .axes = {"d_model", "d_k"}}, d_model, d_k);
-  auto W_V = bench.weight({.id = "W_V", .title = "Makes values", .axes = {"d_model", "d_v"}}, d_model, d_v);
+  auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"});
+  auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"});
+  auto W_V = bench.input<2>({.id = "W_V", .title = "Makes values"});
   return {std::move(W_Q), std::move(W_K), std::move(W_V)};
 }
 
@@ -90,11 +89,10 @@ void run(Workbench& bench) {
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);
-  const auto X = bench.embed({.id = "X",
-                              .title = "The sentence as vectors",
-                              .axes = {"token", "d_model"},
-                              .note = "One row a token; the same word has the same row wherever it stands."},
-                             sentence);
+  const auto X =
+      bench.input<3>({.id = "X",
+                      .title = "The sentence as vectors",
+                      .note = "One row a token; the same word has the same row wherever it stands."});
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 

@@ -264,8 +264,7 @@ void run(Workbench& bench) {
   bench.show_lengths(source);
   bench.draw_vectors(source);
   bench.draw_vectors(reads);
-  run.X_source = bench.embed(
-      {.id = "X_source", .title = "The source as vectors", .axes = {"source", "d_model"}}, source);
+  run.X_source = bench.input<3>({.id = "X_source", .title = "The source as vectors"});
   bench.label({"target"}, reads);
   if (has_target) run.X_target = bench.embed(about_target(bench), reads);
   run.weights.encoder = draw_encoder(bench);

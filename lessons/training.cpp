@@ -248,11 +248,11 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
   const double max_norm = *bench.options.max_norm;
   auto& trace = bench.trace;
   trace.label("layer", {});
-  const auto gradients = bench.normal({.id = "gradients",
-                                       .title = "A gradient for each layer",
-                                       .axes = {"layer", "feature"},
-                                       .note = "Four numbers a layer stand for the thousands of a real one."},
-                                      std::array{*bench.options.layers, std::size_t{4}});
+  const auto gradients =
+      bench.input<2>({.id = "gradients",
+                      .title = "A gradient for each layer",
+                      .note = "Four numbers a layer stand for the thousands of a real one."},
+                     {*bench.options.layers, std::size_t{4}});
   const auto clipped = clip_by_norm(bench, gradients, max_norm);
   const auto by_value = trace.step({.id = "by_value",
                                     .title = "Not to be confused with: each number cut off by itself",

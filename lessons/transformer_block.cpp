@@ -40,12 +40,8 @@ Named layer_norm(Workbench& bench, attn::About about, const Named& x, const std:
 }
 
 attn::LayerNormWeights layer_norm_weights(Workbench& bench, const std::string& name) {
-  auto gain =
-      bench.constant({.id = name + "/gain", .title = "Learned scale, at first 1", .axes = {"d_model"}},
-                     bench.d_model(), 1.0);
-  auto bias =
-      bench.constant({.id = name + "/bias", .title = "Learned shift, at first 0", .axes = {"d_model"}},
-                     bench.d_model(), 0.0);
+  auto gain = bench.input<1>({.id = name + "/gain", .title = "Learned scale, at first 1"});
+  auto bias = bench.input<1>({.id = name + "/bias", .title = "Learned shift, at first 0"});
   return {std::move(gain), std::move(bias)};
 }
 
@@ -79,21 +75,15 @@ Activation activation_of(const Workbench& bench) {
 }
 
 FeedForwardWeights draw_feed_forward_weights(Workbench& bench) {
-  const auto d_model = bench.d_model(), d_ff = bench.options.d_ff.value();
-  auto W_1 = bench.weight({.id = "W_1",
-                           .title = "Widens each token",
-                           .axes = {"d_model", "d_ff"},
-                           .note = "Each column looks for one direction in a token's row."},
-                          d_model, d_ff);
-  auto b_1 = bench.constant({.id = "b_1", .title = "Learned shift, at first 0", .axes = {"d_ff"}}, d_ff, 0.0);
+  auto W_1 = bench.input<2>({.id = "W_1",
+                             .title = "Widens each token",
+                             .note = "Each column looks for one direction in a token's row."});
+  auto b_1 = bench.input<1>({.id = "b_1", .title = "Learned shift, at first 0"});
   auto W_2 =
-      bench.weight({.id = "W_2",
-                    .title = "Brings it back",
-                    .axes = {"d_ff", "d_model"},
-                    .note = "Each row is what its column of W_1 adds to the token where it has found it."},
-                   d_ff, d_model);
-  auto b_2 =
-      bench.constant({.id = "b_2", .title = "Learned shift, at first 0", .axes = {"d_model"}}, d_model, 0.0);
+      bench.input<2>({.id = "W_2",
+                      .title = "Brings it back",
+                      .note = "Each row is what its column of W_1 adds to the token where it has found it."});
+  auto b_2 = bench.input<1>({.id = "b_2", .title = "Learned shift, at first 0"});
   return {std::move(W_1), std::move(b_1), std::move(W_2), std::move(b_2)};
 }
 
@@ -409,9 +399,7 @@ std::optional<Tensor<3>> show_memory(Workbench& bench) {
       "It stands for the output of an encoder; here it is simply the vectors of the words, drawn before "
       "those of X.";
   if (bench.plan.is_batched()) note += " Every sentence of the batch looks into the same memory.";
-  auto X = bench.embed(
-      {.id = "memory", .title = "The encoder's sentence", .axes = {"source", "d_model"}, .note = note},
-      bench.plan.memory);
+  auto X = bench.input<3>({.id = "memory", .title = "The encoder's sentence", .note = note});
   if (!bench.options.causal)
     bench.trace.note(
         "decoder-is-causal", "A decoder that writes must not look ahead",
@@ -512,12 +500,11 @@ void run(Workbench& bench) {
   bench.label({"token", "query", "key"}, sentence);
   explain_idea(bench);
   bench.show_lengths(sentence);
-  const auto X = bench.embed({.id = "X",
-                              .title = "The tokens as they come into the block",
-                              .axes = {"token", "d_model"},
-                              .note = "In the first block of a model positions have been added to them (see "
-                                      "the lesson positional). Here there are none."},
-                             sentence);
+  const auto X =
+      bench.input<3>({.id = "X",
+                      .title = "The tokens as they come into the block",
+                      .note = "In the first block of a model positions have been added to them (see "
+                              "the lesson positional). Here there are none."});
   const auto memory = show_memory(bench);
   const auto weights = draw_weights(bench);
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
@@ -539,7 +526,8 @@ std::vector<Input> inputs(const Options& options) {
                    {"b_2", {"d_model"}, Draw::zeros}});
   for (const char* const norm : {"norm_1", "norm_cross", "norm_2"})
     if (options.memory || std::string_view(norm) != "norm_cross")
-      lists.push_back(in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
+      lists.push_back(
+          in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
   lists.push_back({{"attention/mask", {"query", "key"}, Draw::page}});
   return joined(lists);
 }

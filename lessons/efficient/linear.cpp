@@ -350,11 +350,8 @@ void show_performer(VariantBench& on) {
                   m),
       "y = x / d_k^¼,   φ(x)ₘ = exp(ωₘᵀy − |y|²/2) / √m\n"
       "E[φ(q)ᵀφ(k)] = exp(qᵀk / √d_k)");
-  const auto omega = on.bench.normal({.id = "performer/omega",
-                                      .title = "The random directions",
-                                      .formula = "normal(0, 1)",
-                                      .axes = {"feature", "d_k"}},
-                                     std::array{m, d_k});
+  const auto omega = on.bench.input<2>(
+      {.id = "performer/omega", .title = "The random directions", .formula = "normal(0, 1)"}, {m, d_k});
   auto counter = on.counter();
   auto phi_Q = trace.step({.id = "performer/phi_Q",
                            .title = "The features of the queries",

@@ -66,16 +66,13 @@ void show_linformer(VariantBench& on) {
                          "every mixture holds later tokens too, so that Linformer cannot be causal.",
                          n, r),
              "softmax(Q (E K)ᵀ / √d_k) (F V)");
-  const auto E = on.bench.weight({.id = "linformer/E",
-                                  .title = "How the keys are mixed",
-                                  .formula = fmt::format("normal(0, 1/√{})", r),
-                                  .axes = {"feature", "key"}},
-                                 r, n);
-  const auto F = on.bench.weight({.id = "linformer/F",
-                                  .title = "How the values are mixed",
-                                  .formula = fmt::format("normal(0, 1/√{})", r),
-                                  .axes = {"feature", "key"}},
-                                 r, n);
+  const auto E = on.bench.input<2>(
+      {.id = "linformer/E", .title = "How the keys are mixed", .formula = fmt::format("normal(0, 1/√{})", r)},
+      {r, n});
+  const auto F = on.bench.input<2>({.id = "linformer/F",
+                                    .title = "How the values are mixed",
+                                    .formula = fmt::format("normal(0, 1/√{})", r)},
+                                   {r, n});
   auto counter = on.counter();
   const auto output = linformer_attention(trace, on.Q, on.K, on.V, E, F, counter);
   show_result(on, "linformer",

@@ -204,15 +204,13 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
         "trained like those of the words. Nothing in the table says that position 1 comes between 0 and 2: "
         "whatever order there is, training has to find it.",
         "encoded = X + table");
-    const auto table = bench.weight(
+    const auto table = bench.input<2>(
         {.id = "table",
          .title = "A row for each position",
-         .axes = {"position", "d_model"},
          .note = fmt::format(
              "BERT has 512 rows and GPT-2 has 1024. Here there are as many as the sentence needs: {}. For "
              "the word after that there is no row, so a longer sentence cannot be read at all.",
-             n)},
-        n, d);
+             n)});
     const auto shown = add_learned_positions(bench, in.X, table);
     show_weights(bench, shown.scores, in.mask, "");
 

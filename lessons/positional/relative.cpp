@@ -212,12 +212,11 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
     const auto distances = show_distances(bench, n);
     trace.label("bucket", distance_labels());
     const auto keys =
-        bench.weight({.id = "keys",
-                      .title = "A vector for each distance",
-                      .axes = {"bucket", "d_model"},
-                      .note = "Learned; drawn at random here. All that stand in the same distance "
-                              "share one, so a sentence may have any length."},
-                     rows, d);
+        bench.input<2>({.id = "keys",
+                        .title = "A vector for each distance",
+                        .note = "Learned; drawn at random here. All that stand in the same distance "
+                                "share one, so a sentence may have any length."},
+                       {rows, d});
     const auto scores = relative_scores(bench, in.X, distances, keys);
     show_weights(bench, scores, in.mask, "");
 
@@ -252,13 +251,12 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
                "scores(h, i, j) = xᵢ · xⱼ / √d + table[bucket(j − i), h]");
     trace.label("bucket", bucket_labels());
     const auto table =
-        bench.weight({.id = "table",
-                      .title = "What each distance is worth to each head",
-                      .axes = {"bucket", "head"},
-                      .note = "Learned; drawn at random here. Each row is named after the distances "
-                              "that it is for. No distance leads to bucket 16: it would be the "
-                              "distance 0 to the right, and 0 counts as left."},
-                     attn::t5_bucket_count, heads);
+        bench.input<2>({.id = "table",
+                        .title = "What each distance is worth to each head",
+                        .note = "Learned; drawn at random here. Each row is named after the distances "
+                                "that it is for. No distance leads to bucket 16: it would be the "
+                                "distance 0 to the right, and 0 counts as left."},
+                       {attn::t5_bucket_count, heads});
     trace.label("bucket", {});
 
     show_growth_of_buckets(trace);

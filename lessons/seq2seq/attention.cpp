@@ -25,52 +25,47 @@ namespace {
 SourceAttentionWeights draw_bahdanau(Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   SourceAttentionWeights weights;
-  weights.W_q = bench.weight({.id = "W_q",
-                              .title = "How scoring reads the decoder's state",
-                              .axes = {"hidden", "d_a"},
-                              .note = "The transpose of W_a in Bahdanau et al., appendix A.1.2."},
-                             width, d_a);
-  weights.W_k = bench.weight({.id = "W_k",
-                              .title = "… and a state of the encoder",
-                              .axes = {"hidden", "d_a"},
-                              .note = "The transpose of their U_a."},
-                             width, d_a);
-  weights.v_a = bench.weight({.id = "v_a", .title = "What each unit counts for", .axes = {"d_a"}}, d_a);
+  weights.W_q = bench.input<2>({.id = "W_q",
+                                .title = "How scoring reads the decoder's state",
+                                .note = "The transpose of W_a in Bahdanau et al., appendix A.1.2."},
+                               {width, d_a});
+  weights.W_k = bench.input<2>(
+      {.id = "W_k", .title = "… and a state of the encoder", .note = "The transpose of their U_a."},
+      {width, d_a});
+  weights.v_a = bench.input<1>({.id = "v_a", .title = "What each unit counts for"}, {d_a});
   return weights;
 }
 
 SourceAttentionWeights draw_luong_general(Workbench& bench) {
   const auto width = state_width(bench);
   SourceAttentionWeights weights;
-  weights.W_a = bench.weight({.id = "W_a",
-                              .title = "How the decoder's numbers meet the encoder's",
-                              .axes = {"hidden", "feature"},
-                              .note = "A row for each number of hₜ, a column for each number of h̄ₛ."},
-                             width, width);
+  weights.W_a = bench.input<2>({.id = "W_a",
+                                .title = "How the decoder's numbers meet the encoder's",
+                                .note = "A row for each number of hₜ, a column for each number of h̄ₛ."},
+                               {width, width});
   return weights;
 }
 
 SourceAttentionWeights draw_luong_concat(Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   SourceAttentionWeights weights;
-  weights.W_a = bench.weight({.id = "W_a",
-                              .title = "How scoring reads both states, end to end",
-                              .axes = {"feature", "d_a"},
-                              .note = fmt::format("Rows 0 to {} read hₜ, the others h̄ₛ.", width - 1)},
-                             2 * width, d_a);
-  weights.v_a = bench.weight({.id = "v_a", .title = "What each unit counts for", .axes = {"d_a"}}, d_a);
+  weights.W_a = bench.input<2>({.id = "W_a",
+                                .title = "How scoring reads both states, end to end",
+                                .note = fmt::format("Rows 0 to {} read hₜ, the others h̄ₛ.", width - 1)},
+                               {2 * width, d_a});
+  weights.v_a = bench.input<1>({.id = "v_a", .title = "What each unit counts for"}, {d_a});
   return weights;
 }
 
 SourceAttentionWeights draw_multihead(Workbench& bench) {
   const auto width = state_width(bench);
-  const auto draw = [&](const char* id, const char* title, std::vector<std::string> axes) {
-    return bench.weight({.id = id, .title = title, .axes = std::move(axes)}, width, width);
+  const auto draw = [&](const char* id, const char* title) {
+    return bench.input<2>({.id = id, .title = title}, {width, width});
   };
-  auto W_Q = draw("W_Q", "Makes the queries of all heads, of the decoder's states", {"hidden", "head·d_k"});
-  auto W_K = draw("W_K", "Makes the keys, of the encoder's", {"hidden", "head·d_k"});
-  auto W_V = draw("W_V", "Makes the values", {"hidden", "head·d_v"});
-  auto W_O = draw("W_O", "Mixes what the heads found", {"head·d_v", "hidden"});
+  auto W_Q = draw("W_Q", "Makes the queries of all heads, of the decoder's states");
+  auto W_K = draw("W_K", "Makes the keys, of the encoder's");
+  auto W_V = draw("W_V", "Makes the values");
+  auto W_O = draw("W_O", "Mixes what the heads found");
   SourceAttentionWeights weights;
   weights.multihead = {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
   return weights;

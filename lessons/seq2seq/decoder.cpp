@@ -39,22 +39,19 @@ DecoderWeights draw_decoder(Workbench& bench, std::size_t vocabulary) {
   weights.lstm = draw_decoder_lstm(bench);
   weights.attention = draw_source_attention(bench);
   if (!attends_first)
-    weights.W_c =
-        bench.weight({.id = "attention/W_c",
-                      .title = "Makes one vector of the context and the state",
-                      .axes = {"feature", "hidden"},
-                      .note = fmt::format("Rows 0 to {} read the context, the others the state.", width - 1)},
-                     2 * width, width);
-  weights.W = bench.weight(
+    weights.W_c = bench.input<2>(
+        {.id = "attention/W_c",
+         .title = "Makes one vector of the context and the state",
+         .note = fmt::format("Rows 0 to {} read the context, the others the state.", width - 1)},
+        {2 * width, width});
+  weights.W = bench.input<2>(
       {.id = "output/W",
        .title = "Makes a number for each word that may be written",
-       .axes = {attends_first ? "feature" : "hidden", "vocabulary"},
        .note = attends_first ? fmt::format("Rows 0 to {} read the state, the others the context.", width - 1)
                              : ""},
-      attends_first ? 2 * width : width, vocabulary);
+      {attends_first ? 2 * width : width, vocabulary});
   if (attends_first)
-    weights.b = bench.constant(
-        {.id = "output/b", .title = "… and a bias, at first 0", .axes = {"vocabulary"}}, vocabulary, 0.0);
+    weights.b = bench.input<1>({.id = "output/b", .title = "… and a bias, at first 0"}, {vocabulary});
   return weights;
 }
 

@@ -53,16 +53,13 @@ Tensor<2> last_row(const Tensor<3>& x, const std::vector<std::size_t>& lengths, 
 
 attn::LstmWeights draw_lstm(Workbench& bench, const attn::About& W_ih, std::size_t d_in, std::size_t hidden) {
   label_gates(bench, hidden);
-  auto input_weight = bench.left_weight(W_ih, 4 * hidden, d_in);
-  auto state_weight = bench.left_weight(
-      {.id = "W_hh", .title = "… and the state before", .axes = {"gate", "hidden"}}, 4 * hidden, hidden);
-  auto input_bias =
-      bench.constant({.id = "b_ih", .title = "… and a bias, at first 0", .axes = {"gate"}}, 4 * hidden, 0.0);
-  auto state_bias = bench.constant({.id = "b_hh",
+  auto input_weight = bench.input<2>(W_ih, {4 * hidden, d_in});
+  auto state_weight = bench.input<2>({.id = "W_hh", .title = "… and the state before"}, {4 * hidden, hidden});
+  auto input_bias = bench.input<1>({.id = "b_ih", .title = "… and a bias, at first 0"}, {4 * hidden});
+  auto state_bias = bench.input<1>({.id = "b_hh",
                                     .title = "… and another",
-                                    .axes = {"gate"},
                                     .note = "One would do. PyTorch keeps two, and so does this lesson."},
-                                   4 * hidden, 0.0);
+                                   {4 * hidden});
   return {std::move(input_weight), std::move(state_weight), std::move(input_bias), std::move(state_bias)};
 }
 

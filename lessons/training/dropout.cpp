@@ -70,8 +70,7 @@ ShownDropout show_dropout(Workbench& bench) {
   const double p = bench.options.dropout;
   const auto samples = *bench.options.samples;
   auto& trace = bench.trace;
-  const auto scores = bench.normal({.id = "scores", .title = "Scores of one query", .axes = {"key"}},
-                                   std::array{dropout_keys});
+  const auto scores = bench.input<1>({.id = "scores", .title = "Scores of one query"}, {dropout_keys});
   const auto weights = trace.step({.id = "weights",
                                    .title = "Its attention",
                                    .formula = "softmax(dropout/scores)",

@@ -137,6 +137,7 @@ Tensor<N> Workbench::draw(const Input& input, const std::array<std::size_t, N>& 
 template <std::size_t N>
 Tensor<N> Workbench::input(attn::About about, const std::array<std::size_t, N>& shape) {
   const auto declared = declaration(about.id);
+  about.axes.clear();
   for (const auto& extent : extents_of(*plan.lesson, declared, options)) about.axes.push_back(extent.name);
   if constexpr (N == 3)
     if (declared.draw == Draw::embedding)
@@ -153,27 +154,6 @@ Tensor<N> Workbench::input(attn::About about) {
   std::transform(extents.begin(), extents.end(), shape.end() - static_cast<std::ptrdiff_t>(extents.size()),
                  [&](const Extent& extent) { return length_of(extent, plan).value(); });
   return input<N>(std::move(about), shape);
-}
-
-Tensor<2> Workbench::weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out) {
-  return trace.input(about, random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_in, fan_out}));
-}
-
-Tensor<2> Workbench::left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in) {
-  return trace.input(about, random.normal<2>(0.0, weight_scale(fan_in, fan_out), {fan_out, fan_in}));
-}
-
-Tensor<1> Workbench::weight(const attn::About& about, std::size_t fan_in) {
-  return trace.input(about, random.normal<1>(0.0, weight_scale(fan_in, 1), {fan_in}));
-}
-
-template <std::size_t N>
-Tensor<N> Workbench::normal(const attn::About& about, const std::array<std::size_t, N>& shape) {
-  return trace.input(about, random.normal<N>(0.0, 1.0, shape));
-}
-
-Tensor<1> Workbench::constant(const attn::About& about, std::size_t length, double value) {
-  return trace.input(about, Tensor<1>({length}, static_cast<double>(value)));
 }
 
 std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys) {
@@ -253,9 +233,6 @@ std::vector<double> Workbench::vector_of(const std::string& token) {
   return drawn_.at(token);
 }
 
-template Tensor<1> Workbench::normal(const attn::About&, const std::array<std::size_t, 1>&);
-template Tensor<2> Workbench::normal(const attn::About&, const std::array<std::size_t, 2>&);
-template Tensor<3> Workbench::normal(const attn::About&, const std::array<std::size_t, 3>&);
 
 #define INSTANTIATE(N)                              \
   template Tensor<N> Workbench::input(attn::About); \

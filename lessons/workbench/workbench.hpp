@@ -86,23 +86,6 @@ class Workbench {
   template <std::size_t N>
   Tensor<N> input(attn::About about, const std::array<std::size_t, N>& shape);
 
-  /// A weight matrix [fan_in×fan_out], drawn normal(0, s) with the standard deviation of `--weight-scale`.
-  Tensor<2> weight(const attn::About& about, std::size_t fan_in, std::size_t fan_out);
-
-  /// A weight matrix [fan_out×fan_in] that multiplies from the left, as PyTorch keeps those of an LSTM: drawn
-  /// with the same standard deviation.
-  Tensor<2> left_weight(const attn::About& about, std::size_t fan_out, std::size_t fan_in);
-
-  /// A weight vector [fan_in], drawn like a matrix with one column.
-  Tensor<1> weight(const attn::About& about, std::size_t fan_in);
-
-  /// An input of that shape, drawn normal(0, 1).
-  template <std::size_t N>
-  Tensor<N> normal(const attn::About& about, const std::array<std::size_t, N>& shape);
-
-  /// An input vector [length] that costs no draw: a gain or a bias before training.
-  Tensor<1> constant(const attn::About& about, std::size_t length, double value);
-
   /// The input `mask` [batch×query×key] for `--causal`, `--window` and the padding of the keys, or the one of
   /// `--input`; nothing where every query may see every key.
   std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
