@@ -310,7 +310,7 @@ void run(Workbench& bench) {
                               "Row i is the average of the keys, weighted with row i of the weights."));
 
   const auto scaled_dot = scaled_dot_scores(bench, queries, keys);
-  weights.push_back(show_context(
+  weights.push_back(take_home(
       bench, "scaled_dot", scaled_dot, keys, "The same preferences as in dot/weights, but milder.",
       "The keys are those of dot/context. Only the shares are others, here and in all that follow."));
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "trace/text/text.hpp"
 #include "lessons/lesson.hpp"
 #include "tests/unit/fast/each_isa.hpp"
+#include "trace/text/text.hpp"
 
 using lessons::Options;
 

@@ -120,7 +120,7 @@ TEST_CASE("a running output that is not rescaled is not exact", "[flash_attentio
 }
 
 TEST_CASE("a query that does not see a block keeps its state", "[flash_attention]") {
-  const auto told = told_of("flash", random_matrices(4, 3, 2), {.block = 2, .causal = true});
+  const auto told = told_of("flash", random_matrices(4, 3, 2), {.causal = true, .block = 2});
   CHECK(told.elements("flash/maximum")[4] == told.elements("flash/maximum")[0]);
   CHECK(told.elements("flash/sum")[4] == told.elements("flash/sum")[0]);
   CHECK(told.elements("flash/rescaling")[4] == 1.0);
@@ -135,14 +135,14 @@ TEST_CASE("flash attention counts its tiles, rescalings and what it skips", "[fl
   CHECK_THAT(all.formulas.at("flash/savings"),
              Contains("9 computed, 0 skipped") && Contains("5 first, 10 that raised m, 0 with c = 1"));
 
-  const auto causal = told_of("flash", {Q, K, K}, {.block = 2, .causal = true});
+  const auto causal = told_of("flash", {Q, K, K}, {.causal = true, .block = 2});
   CHECK(causal.elements("flash/tile") ==
         std::vector<double>{1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 2, 2, 3, 0, 0, 2, 2, 3, 3, 0, 4, 4, 5, 5, 6});
   CHECK(causal.elements("flash/scores")[2 * 5 + 3] == -infinity);
   CHECK_THAT(causal.formulas.at("flash/savings"),
              Contains("6 computed, 3 skipped") && Contains("5 first, 4 that raised m"));
 
-  const auto falling = told_of("flash", {Q, Tensor<2>(-K), K}, {.block = 1, .causal = true});
+  const auto falling = told_of("flash", {Q, Tensor<2>(-K), K}, {.causal = true, .block = 1});
   CHECK_THAT(falling.formulas.at("flash/savings"),
              Contains("15 computed, 10 skipped") && Contains("0 that raised m, 10 with c = 1"));
 }
