@@ -16,7 +16,7 @@ namespace {
 using attn::Error;
 
 const char* const counted = "What counts as equal";
-const char* const shown = "How it is shown";
+const char* const how_shown = "How it is shown";
 
 const char* const about =
     "diff: what differs between two traces, and where first\n\n"
@@ -66,13 +66,13 @@ void add_selection_options(CLI::App& app, Comparison& comparison) {
 void add_report_options(CLI::App& app, Comparison& comparison) {
   app.add_flag_callback(
          "--all", [&] { comparison.all = true; }, help_of_option("list what agrees too"))
-      ->group(shown);
+      ->group(how_shown);
   add_text_option(app, "format", "text|json", Values::one, help_of_option("default text"),
                   [&](const std::string& text) {
                     comparison.format = parse_choice<Format>(
                         "format", text, {{"text", Format::text}, {"json", Format::json}});
                   })
-      ->group(shown);
+      ->group(how_shown);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Command parse_diff(int argc, char** argv) {
   add_tolerance_options(app, diff.comparison, counted);
   add_selection_options(app, diff.comparison);
   add_report_options(app, diff.comparison);
-  app.set_help_flag("--help,-h", "this page")->group(shown);
+  app.set_help_flag("--help,-h", "this page")->group(how_shown);
   if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;
   if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, extras.front());
   if (app.count("B") == 0)

@@ -16,7 +16,8 @@ namespace {
 
 bool is_visible(std::string_view cluster) {
   const auto first = static_cast<UChar32>(code_points(cluster).front());
-  return !u_isUWhiteSpace(first) && display_width(cluster) > 0;
+  const bool prints_nothing = u_hasBinaryProperty(first, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) != 0;
+  return !u_isUWhiteSpace(first) && !prints_nothing && display_width(cluster) > 0;
 }
 
 bool is_token(std::string_view segment) {
