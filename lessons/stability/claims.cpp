@@ -79,10 +79,13 @@ void claim_rows_sum_to_1(attn::Trace& trace, const BothForms& of_run) {
 }
 
 void claim_halves(attn::Trace& trace, const BothForms& halves) {
+  const auto is_half_or_nan = [](double x) {
+    return std::isnan(x) || attn::round_to(Dtype::float16, x) == x;
+  };
   std::int64_t others = 0;
   for (const auto* tensor : {&halves.scores, &halves.naive.exp, &halves.stable.shifted, &halves.stable.exp,
                              &halves.stable.weights})
-    others += attn::max_abs_difference(attn::round_to(halves.format, *tensor), *tensor) == 0.0 ? 0 : 1;
+    others += std::all_of(tensor->begin(), tensor->end(), is_half_or_nan) ? 0 : 1;
   trace.claim({.id = "halves-are-halves",
                .claim = "every number of float16/ is a half",
                .formula = "number of tensors that change when rounded to halves once more",
@@ -129,13 +132,14 @@ void claim_logarithms(attn::Trace& trace, const BothForms& of_run) {
 void claim_fills(attn::Trace& trace, const Fills& fills) {
   const auto keys = fills.scores.size();
   const auto lowest = -attn::largest_number(Dtype::float16) / 2.0;
-  const double largest_seen =
-      keys == 1 ? 0.0 : *std::max_element(fills.scores.begin(), fills.scores.end() - 1);
-  if (keys == 1 || attn::count_non_finite(fills.scores) > 0 || largest_seen < lowest) {
-    trace.note("fills-not-claimed", "No claim about the hidden key",
-               keys == 1 ? "With a single token no other key is left to see, and nothing is claimed."
-                         : "The first row of scores is near the end of half precision or beyond it, where no "
-                           "fill is surely below them. Nothing is claimed about the hidden key.");
+  const bool sees_a_key = keys > 1;
+  const bool is_far_above =
+      !sees_a_key || *std::max_element(fills.scores.begin(), fills.scores.end() - 1) >= lowest;
+  if (attn::count_non_finite(fills.scores) > 0 || !is_far_above) {
+    trace.note(
+        "fills-not-claimed", "No claim about the hidden key",
+        "The first row of scores is near the end of half precision or beyond it, where no fill is surely "
+        "below them. Nothing is claimed about the hidden key.");
     return;
   }
   trace.claim(
@@ -143,8 +147,9 @@ void claim_fills(attn::Trace& trace, const Fills& fills) {
        .claim =
            "in half precision each of the masks gives the hidden key exactly 0 where another may be seen",
        .formula = "max weight of the last key in the first row",
-       .value = attn::maximum({fills.weights_1e9(0, keys - 1), fills.weights_65504(0, keys - 1),
-                               fills.weights_added(0, keys - 1)}),
+       .value = sees_a_key ? attn::maximum({fills.weights_1e9(0, keys - 1), fills.weights_65504(0, keys - 1),
+                                            fills.weights_added(0, keys - 1)})
+                           : 0.0,
        .limit = attn::exactly(0.0)});
 }
 

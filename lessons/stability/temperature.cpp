@@ -21,11 +21,13 @@ namespace {
 
 constexpr std::array temperatures = {0.01, 0.1, 1.0, 10.0, 100.0};
 
-/// softmax(scores / T) for each T: [temperature×key].
+/// softmax(scores / T) for each T: [temperature×key]. Subtracting the largest score first changes no weight,
+/// and a division by a small T cannot overflow then.
 Tensor<2> weights_at_temperatures(const Tensor<1>& scores) {
+  const auto below_0 = attn::shift(scores, -*std::max_element(scores.begin(), scores.end()));
   auto all = Tensor<2>::from_shape({temperatures.size(), scores.size()});
   for (std::size_t i = 0; i < temperatures.size(); ++i) {
-    const auto weights = attn::softmax(attn::divide(scores, temperatures[i]));
+    const auto weights = attn::softmax(attn::divide(below_0, temperatures[i]));
     std::copy(weights.begin(), weights.end(), &all(i, 0));
   }
   return all;

@@ -58,7 +58,8 @@ double error_of_mean(const Tensor<1>& mean, const Tensor<1>& weights, double p, 
                      attn::Dtype dtype) {
   double largest = 0.0;
   for (std::size_t j = 0; j < weights.size(); ++j) {
-    const double rounding_error = 2.0 * attn::largest_rounding_error(dtype, weights(j));
+    const double rounding_error = 2.0 * attn::largest_rounding_error(dtype, weights(j)) +
+                                  samples * attn::largest_rounding_error(attn::Dtype::float64, weights(j));
     const double error = attn::maximum({0.0, std::abs(mean(j) - weights(j)) - rounding_error});
     const double standard_error = weights(j) * std::sqrt(p / (1.0 - p) / samples);
     largest = attn::maximum({largest, error == 0.0 ? 0.0 : error / standard_error});

@@ -262,7 +262,7 @@ TEST_CASE("a weight that has become 0 keeps its mean, and one that comes back do
 }
 
 TEST_CASE("one huge score leaves the other weights 0, and the claims hold", "[training]") {
-  const double score = GENERATE(740.0, 1e4, 1e300);
+  const double score = GENERATE(700.0, 740.0, 1e4, 1e300);
   const auto told = told_by("training", {}, given_tensor("dropout/scores", {6}, {score, 0, 0, 0, 0, 0}));
   CHECK(all_hold(told));
   CHECK(told.has("dropout-keeps-the-mean"));
