@@ -27,7 +27,7 @@ struct DropoutMoments {
 DropoutMoments dropout_moments(attn::Random& random, const Tensor<1>& weights, double p, std::size_t samples);
 
 /// How far the mean is from the weights, in standard errors weight · √(p / (1 − p) / samples), what rounding
-/// to the format may explain left out: the largest over the keys; NaN where one is NaN.
+/// of the sums and to the format may explain left out: the largest over the keys; NaN where one is NaN.
 double error_of_mean(const Tensor<1>& mean, const Tensor<1>& weights, double p, double samples,
                      attn::Dtype dtype);
 
