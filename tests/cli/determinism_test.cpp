@@ -91,6 +91,10 @@ TEST_CASE("products that go to BLAS print the same bytes with any number of thre
   }
 }
 
+TEST_CASE("all digits of training are the same with any kernel of BLAS") {
+  check_same_everywhere("training --precision 14");
+}
+
 TEST_CASE("the kernels of BLAS differ beyond the digits that are printed") {
   if (!processor_has("avx2")) {
     WARN("this processor has the plainest kernels only");
