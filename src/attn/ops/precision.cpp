@@ -35,9 +35,11 @@ double largest_number(Dtype dtype) {
   return std::ldexp(2.0 - std::ldexp(1.0, 1 - format.digits), format.largest_exponent);
 }
 
+/// Half of float64's smallest number is no number; the smallest itself stands for it.
 double largest_rounding_error(Dtype dtype, double x) {
   const auto& format = format_of(dtype);
-  return std::max(std::ldexp(std::abs(x), -format.digits), std::ldexp(0.5, format.smallest_exponent));
+  const double smallest = std::ldexp(1.0, format.smallest_exponent);
+  return std::max(std::ldexp(std::abs(x), -format.digits), smallest / 2.0 > 0.0 ? smallest / 2.0 : smallest);
 }
 
 /// Rounding goes to infinity from half a step above the largest number on: 2^(e+1) (1 − 2^−(digits+1)), e the
