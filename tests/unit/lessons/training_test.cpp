@@ -35,6 +35,10 @@ Tensor<2> clip_by_norm(const Tensor<2>& gradients, double max_norm) {
   return lessons::clip_by_norm(page.mute, gradients, max_norm);
 }
 
+lessons::Options usual() {
+  return lesson_called("training").defaults;
+}
+
 bool all_hold(const Listener& told) {
   return std::all_of(told.measurements.begin(), told.measurements.end(),
                      [](const auto& one) { return one.second.holds(); });
@@ -263,14 +267,14 @@ TEST_CASE("a weight that has become 0 keeps its mean, and one that comes back do
 
 TEST_CASE("one huge score leaves the other weights 0, and the claims hold", "[training]") {
   const double score = GENERATE(700.0, 740.0, 1e4, 1e300);
-  const auto told = told_by("training", {}, given_tensor("dropout/scores", {6}, {score, 0, 0, 0, 0, 0}));
+  const auto told = told_by("training", usual(), given_tensor("dropout/scores", {6}, {score, 0, 0, 0, 0, 0}));
   CHECK(all_hold(told));
   CHECK(told.has("dropout-keeps-the-mean"));
 }
 
 TEST_CASE("gradients that are all 0 have no direction, and nothing is claimed about it", "[training]") {
   const auto told =
-      told_by("training", {}, given_tensor("clipping/gradients", {6, 4}, std::vector<double>(24, 0.0)));
+      told_by("training", usual(), given_tensor("clipping/gradients", {6, 4}, std::vector<double>(24, 0.0)));
   CHECK(all_hold(told));
   CHECK(told.has("clipping/no-direction"));
   CHECK_FALSE(told.has("clipping/cosine_by_value"));
@@ -281,19 +285,22 @@ TEST_CASE("tiny and huge gradients have a direction", "[training]") {
   std::vector<double> gradients(24, 0.0);
   gradients[0] = GENERATE(1e-200, 1e-310, 1e200);
   gradients[5] = gradients[0] / 2.0;
-  const auto told = told_by("training", {}, given_tensor("clipping/gradients", {6, 4}, gradients));
+  const auto told = told_by("training", usual(), given_tensor("clipping/gradients", {6, 4}, gradients));
   CHECK(all_hold(told));
   CHECK(told.has("clipped-keeps-its-direction"));
   CHECK_FALSE(has_nan(told, "clipping/cosine_by_value"));
 }
 
 TEST_CASE("layers in which everything vanishes have no standard error, not NaN", "[training]") {
-  const auto told = told_by("training", {.d_model = 1, .samples = 200, .layers = 3000});
+  auto options = usual();
+  options.d_model = 1;
+  options.layers = 3000;
+  const auto told = told_by("training", options);
   CHECK_FALSE(has_nan(told, "initialisation/xavier/standard_error"));
   CHECK(all_hold(told));
 }
 
 TEST_CASE("a clipped gradient that is off by 1 % is noticed", "[training]") {
-  CHECK_FALSE(
-      told_by("training", {}, {}, one_percent_more("clipping/clipped")).holds("clipped-is-short-enough"));
+  CHECK_FALSE(told_by("training", usual(), {}, one_percent_more("clipping/clipped"))
+                  .holds("clipped-is-short-enough"));
 }
