@@ -7,6 +7,7 @@
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/random_tensor.hpp"
 
+using attn::Mask;
 using attn::Tensor;
 using Catch::Contains;
 
@@ -44,8 +45,7 @@ TEST_CASE("causal, window and padding masks agree with PyTorch", "[mask]") {
 }
 
 TEST_CASE("the first of as many queries as keys sees one key, the last sees all", "[mask]") {
-  CHECK((attn::causal_mask(3, 3) ==
-         Mask<2>{{true, false, false}, {true, true, false}, {true, true, true}}));
+  CHECK((attn::causal_mask(3, 3) == Mask<2>{{true, false, false}, {true, true, false}, {true, true, true}}));
 }
 
 TEST_CASE("with fewer queries than keys the causal mask ends in the last corner", "[mask]") {
@@ -58,8 +58,8 @@ TEST_CASE("with more queries than keys the first queries see nothing", "[mask]")
 }
 
 TEST_CASE("a window reaches equally far on both sides of the query's position", "[mask]") {
-  CHECK((attn::window_mask(3, 3, 1) ==
-         Mask<2>{{true, true, false}, {true, true, true}, {false, true, true}}));
+  CHECK(
+      (attn::window_mask(3, 3, 1) == Mask<2>{{true, true, false}, {true, true, true}, {false, true, true}}));
   CHECK((attn::window_mask(1, 4, 1) == Mask<2>{{false, false, true, true}}));
 }
 
@@ -83,8 +83,7 @@ TEST_CASE("hidden scores become −∞ and the others stay", "[mask]") {
   const Tensor<3> scores = {{{1, 2}, {3, 4}}};
   const auto hidden = -std::numeric_limits<double>::infinity();
   CHECK((attn::apply_mask(scores, attn::causal_mask(2, 2)) == Tensor<3>{{{1, hidden}, {3, 4}}}));
-  CHECK((attn::apply_mask(scores, attn::causal_mask(2, 2), -1e9) ==
-         Tensor<3>{{{1, double(-1e9)}, {3, 4}}}));
+  CHECK((attn::apply_mask(scores, attn::causal_mask(2, 2), -1e9) == Tensor<3>{{{1, double(-1e9)}, {3, 4}}}));
 }
 
 TEST_CASE("a mask without heads holds for every head, one without a batch for every sample", "[mask]") {

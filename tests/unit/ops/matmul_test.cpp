@@ -33,28 +33,25 @@ Tensor<2> matrix_of_batch(const Tensor<3>& x, std::size_t b) {
   return matrix;
 }
 
-constexpr double rounding = std::is_same_v<double, double> ? 1e-14 : 1.2e-7;
+constexpr double rounding = 1e-14;
 
 }  // namespace
 
-TEMPLATE_TEST_CASE_SIG("products of matrices agree with PyTorch", "[matmul]",
-                       ((class double, std::size_t N), double, N), (float, 2), (float, 3), (float, 4), (double, 2),
-                       (double, 3), (double, 4)) {
+TEMPLATE_TEST_CASE_SIG("products of matrices agree with PyTorch", "[matmul]", ((std::size_t N), N), 2, 3, 4) {
   const auto cases = fixture::cases_of_rank<N>("matmul", "a");
   REQUIRE(!cases.empty());
   for (const auto& one : cases) {
     const auto product = attn::matmul(fixture::tensor<N>(one["a"]), fixture::tensor<N>(one["b"]));
-    CHECK(fixture::relative_error(product, one["product"]) <= fixture::tolerance);
+    CHECK(fixture::relative_error(product, one["product"]) <= fixture::tolerance<double>);
   }
 }
 
-TEMPLATE_TEST_CASE_SIG("linear maps agree with PyTorch", "[matmul]", ((class double, std::size_t N), double, N),
-                       (float, 2), (float, 3), (float, 4), (double, 2), (double, 3), (double, 4)) {
+TEMPLATE_TEST_CASE_SIG("linear maps agree with PyTorch", "[matmul]", ((std::size_t N), N), 2, 3, 4) {
   const auto cases = fixture::cases_of_rank<N>("linear", "x");
   REQUIRE(!cases.empty());
   for (const auto& one : cases) {
     const auto product = attn::linear(fixture::tensor<N>(one["x"]), fixture::tensor<2>(one["weight"]));
-    CHECK(fixture::relative_error(product, one["product"]) <= fixture::tolerance);
+    CHECK(fixture::relative_error(product, one["product"]) <= fixture::tolerance<double>);
   }
 }
 
@@ -87,8 +84,7 @@ TEST_CASE("one more column changes the sums by rounding only", "[matmul]") {
 
 TEST_CASE("each matrix of a batch is multiplied by its own", "[matmul]") {
   const std::size_t n = GENERATE(3, 70);
-  const auto a = random_tensor<3>({3, n, n + 1}, 1),
-             b = random_tensor<3>({3, n + 1, n}, 2);
+  const auto a = random_tensor<3>({3, n, n + 1}, 1), b = random_tensor<3>({3, n + 1, n}, 2);
   const auto products = attn::matmul(a, b);
   for (std::size_t i = 0; i < 3; ++i) {
     const auto expected = product_by_definition(matrix_of_batch(a, i), matrix_of_batch(b, i));
@@ -103,8 +99,7 @@ TEST_CASE("a weight multiplies each sample of a batch", "[matmul]") {
   const auto products = attn::linear(x, weight);
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(fixture::relative_error(matrix_of_batch(products, i),
-                                  product_by_definition(matrix_of_batch(x, i), weight)) <=
-          rounding);
+                                  product_by_definition(matrix_of_batch(x, i), weight)) <= rounding);
 }
 
 TEST_CASE("a small sample gets the same bits in a batch of any size", "[matmul]") {
@@ -113,19 +108,6 @@ TEST_CASE("a small sample gets the same bits in a batch of any size", "[matmul]"
   const auto products = attn::linear(x, weight);
   for (std::size_t i = 0; i < 8; ++i)
     CHECK((matrix_of_batch(products, i) == attn::linear(matrix_of_batch(x, i), weight)));
-}
-
-TEST_CASE("float products are summed in float64 and rounded once", "[matmul]") {
-  const std::size_t n = GENERATE(4, 70);
-  Tensor<float, 2> a = xt::zeros<float>({n, n});
-  for (std::size_t i = 0; i < n; ++i) {
-    a(i, 0) = 0x1p24F;
-    a(i, 1) = 1.0F;  // 2^24 + 1 is no float
-    a(i, 2) = -0x1p24F;
-  }
-  const Tensor<float, 2> ones = xt::ones<float>({n, n});
-  CHECK((attn::matmul(a, ones) == ones));
-  CHECK((attn::linear(a, ones) == ones));
 }
 
 TEST_CASE("a matrix multiplies a vector from the left and from the right", "[matmul]") {
@@ -144,15 +126,13 @@ TEST_CASE("transposing exchanges the last two axes of each matrix", "[matmul]") 
 }
 
 TEST_CASE("a product over an empty axis is zero", "[matmul]") {
-  const auto product =
-      attn::matmul(Tensor<2>::from_shape({2, 0}), Tensor<2>::from_shape({0, 3}));
+  const auto product = attn::matmul(Tensor<2>::from_shape({2, 0}), Tensor<2>::from_shape({0, 3}));
   CHECK((product == Tensor<2>{{0, 0, 0}, {0, 0, 0}}));
 }
 
 TEST_CASE("zero times infinity is NaN, as in every other implementation", "[matmul]") {
   const double infinity = std::numeric_limits<double>::infinity();
-  const auto product =
-      attn::matmul(Tensor<2>{{0.0, 1.0}}, Tensor<2>{{infinity, 1.0}, {1.0, 1.0}});
+  const auto product = attn::matmul(Tensor<2>{{0.0, 1.0}}, Tensor<2>{{infinity, 1.0}, {1.0, 1.0}});
   CHECK(std::isnan(product(0, 0)));
   CHECK(product(0, 1) == 1.0);
 }
@@ -163,11 +143,9 @@ TEST_CASE("matrices that do not fit are refused with both shapes", "[matmul]") {
   CHECK_THROWS_WITH(attn::matmul(a, b), "[matmul] a is 2×3 but b is 4×5: the inner axes must match");
   CHECK_THROWS_WITH(attn::linear(a, b), Contains("[linear]") && Contains("2×3") && Contains("4×5"));
   CHECK_THROWS_WITH(attn::matmul(a, Tensor<1>{1.0, 2.0}), Contains("2×3") && Contains("x is 2:"));
-  CHECK_THROWS_WITH(attn::matmul(Tensor<1>{1.0, 2.0, 3.0}, a),
-                    Contains("x is 3 ") && Contains("2×3"));
-  CHECK_THROWS_WITH(
-      attn::matmul(random_tensor<4>({2, 3, 4, 5}, 1), random_tensor<4>({2, 1, 5, 4}, 2)),
-      Contains("2×3×4×5") && Contains("2×1×5×4") && Contains("batch axes"));
+  CHECK_THROWS_WITH(attn::matmul(Tensor<1>{1.0, 2.0, 3.0}, a), Contains("x is 3 ") && Contains("2×3"));
+  CHECK_THROWS_WITH(attn::matmul(random_tensor<4>({2, 3, 4, 5}, 1), random_tensor<4>({2, 1, 5, 4}, 2)),
+                    Contains("2×3×4×5") && Contains("2×1×5×4") && Contains("batch axes"));
 }
 
 TEST_CASE("a bias is added to every row", "[matmul]") {

@@ -8,6 +8,7 @@
 #include "attn/ops/softmax.hpp"
 #include "tests/unit/random_tensor.hpp"
 
+using attn::Mask;
 using attn::Tensor;
 using Catch::Contains;
 
@@ -69,9 +70,8 @@ TEST_CASE("of several measurements the largest counts, or NaN wherever it stands
 
 TEST_CASE("a difference of two shapes is refused with both", "[measure]") {
   CHECK_THROWS_AS(attn::max_abs_difference(uniform(2), uniform(3)), std::invalid_argument);
-  CHECK_THROWS_WITH(
-      attn::max_abs_difference(random_tensor<2>({2, 3}, 1), random_tensor<2>({3, 2}, 1)),
-      Contains("2×3") && Contains("3×2"));
+  CHECK_THROWS_WITH(attn::max_abs_difference(random_tensor<2>({2, 3}, 1), random_tensor<2>({3, 2}, 1)),
+                    Contains("2×3") && Contains("3×2"));
 }
 
 TEST_CASE("row sums are judged row by row, rows of zeros left out", "[measure]") {

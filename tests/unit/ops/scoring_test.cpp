@@ -19,7 +19,7 @@ constexpr double rounding = 1e-13;
 }  // namespace
 
 TEST_CASE("scoring functions agree with PyTorch", "[scoring]") {
-  const auto tolerance = fixture::tolerance;
+  const auto tolerance = fixture::tolerance<double>;
   for (const auto& one : fixture::cases("scoring")) {
     const auto matrix = [&](const char* name) { return fixture::tensor<2>(one[name]); };
     const auto vector = [&](const char* name) { return fixture::tensor<1>(one[name]); };

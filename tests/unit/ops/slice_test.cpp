@@ -24,8 +24,8 @@ TEST_CASE("a sample that is not in the batch is refused") {
 }
 
 TEST_CASE("a vector is cut into rows, without what is left over") {
-  const Tensor<float, 1> x = {1, 2, 3, 4, 5};
-  CHECK((attn::cut_into_rows(x, 2) == Tensor<float, 2>{{1, 2}, {3, 4}}));
+  const Tensor<1> x = {1, 2, 3, 4, 5};
+  CHECK((attn::cut_into_rows(x, 2) == Tensor<2>{{1, 2}, {3, 4}}));
   CHECK(attn::cut_into_rows(x, 6).size() == 0);
 }
 
@@ -40,15 +40,15 @@ TEST_CASE("each block of columns is repeated in place, not the matrix as a whole
 }
 
 TEST_CASE("rows and columns of each sample are taken and doubled") {
-  const Tensor<float, 3> x = {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}};
-  CHECK((attn::first_rows(x, 1) == Tensor<float, 3>{{{1, 2}}, {{5, 6}}}));
-  CHECK((attn::rows_twice(attn::first_rows(x, 1)) == Tensor<float, 3>{{{1, 2}, {1, 2}}, {{5, 6}, {5, 6}}}));
-  CHECK((attn::columns_twice(attn::first_rows(x, 1)) == Tensor<float, 3>{{{1, 2, 1, 2}}, {{5, 6, 5, 6}}}));
+  const Tensor<3> x = {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}};
+  CHECK((attn::first_rows(x, 1) == Tensor<3>{{{1, 2}}, {{5, 6}}}));
+  CHECK((attn::rows_twice(attn::first_rows(x, 1)) == Tensor<3>{{{1, 2}, {1, 2}}, {{5, 6}, {5, 6}}}));
+  CHECK((attn::columns_twice(attn::first_rows(x, 1)) == Tensor<3>{{{1, 2, 1, 2}}, {{5, 6, 5, 6}}}));
 }
 
 TEST_CASE("rows of zeros are put behind each sample") {
-  const Tensor<float, 3> x = {{{1, 2}}, {{3, 4}}};
-  CHECK((attn::with_zero_rows(x, 2) == Tensor<float, 3>{{{1, 2}, {0, 0}, {0, 0}}, {{3, 4}, {0, 0}, {0, 0}}}));
+  const Tensor<3> x = {{{1, 2}}, {{3, 4}}};
+  CHECK((attn::with_zero_rows(x, 2) == Tensor<3>{{{1, 2}, {0, 0}, {0, 0}}, {{3, 4}, {0, 0}, {0, 0}}}));
   CHECK((attn::with_zero_rows(x, 0) == x));
 }
 

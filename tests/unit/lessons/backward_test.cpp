@@ -1,0 +1,185 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+
+#include "attn/ops/mask.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
+#include "attn/random/random_state.hpp"
+#include "lessons/backward/gradient_check.hpp"
+#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/random_tensor.hpp"
+
+using attn::Mask;
+using attn::Tensor;
+using Catch::Contains;
+using lessons::AttentionGradients;
+using lessons::GradientCheck;
+
+namespace {
+
+lessons::Options at_temperature(double temperature) {
+  auto options = lesson_called("backward").defaults;
+  options.temperature = temperature;
+  return options;
+}
+
+/// Attention forward and backward as the page computes them, told to nobody.
+struct Case {
+  lessons::AttentionInputs in;
+  Tensor<3> d_output;
+  lessons::Attention<3> attention;
+  double temperature = 1.0;
+
+  AttentionGradients gradients() const { return gradients_at(temperature); }
+  AttentionGradients gradients_at(double backward_temperature) const {
+    Page page("backward", at_temperature(backward_temperature));
+    return lessons::attention_backward(page.mute, in, attention, d_output);
+  }
+  GradientCheck check(const AttentionGradients& gradients, attn::Dtype dtype = attn::Dtype::float64) const {
+    attn::RandomState random(1);
+    return lessons::check_gradients(in, attention, d_output, gradients, temperature, dtype, random);
+  }
+};
+
+Case case_of(const lessons::AttentionInputs& in, double temperature) {
+  Page page("backward", at_temperature(temperature));
+  const auto shape = in.Q.shape();
+  return {in, random_tensor<3>({shape[0], shape[1], in.V.shape(2)}, 4),
+          lessons::scaled_dot_product_attention(page.mute, in.Q, in.K, in.V, in.mask), temperature};
+}
+
+/// Two samples with n queries and n + 1 keys, d_k = 3 and d_v = 5.
+Case random_case(std::size_t n, std::optional<Mask<3>> mask = std::nullopt, double temperature = 1.0) {
+  return case_of({random_tensor<3>({2, n, 3}, 1), random_tensor<3>({2, n + 1, 3}, 2),
+                  random_tensor<3>({2, n + 1, 5}, 3), std::move(mask)},
+                 temperature);
+}
+
+std::size_t wrong_ones(const GradientCheck& check) {
+  std::size_t count = 0;
+  for (const auto& [name, deviation, allowed] : check.deviations)
+    if (!(deviation <= allowed)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("all gradients of attention agree with central differences", "[attention_backward]") {
+  const double temperature = GENERATE(1e-3, 0.3, 1.0, 50.0);
+  const auto mask = attn::padding_mask({5, 2}, 4, 5);
+  for (const auto& one :
+       {random_case(4, std::nullopt, temperature), random_case(4, mask, temperature), random_case(1)}) {
+    const auto check = one.check(one.gradients());
+    CHECK(check.entry_by_entry);
+    REQUIRE(check.deviations.size() == 6);
+    for (const auto& [name, deviation, allowed] : check.deviations) {
+      INFO(name);
+      CHECK(deviation <= allowed);
+    }
+  }
+}
+
+TEST_CASE("the gradients of many tokens are checked along one direction", "[attention_backward]") {
+  const auto one = random_case(100, attn::repeat_mask(attn::causal_mask(100, 101), 2));
+  const auto check = one.check(one.gradients());
+  CHECK_FALSE(check.entry_by_entry);
+  CHECK(wrong_ones(check) == 0);
+}
+
+TEST_CASE("each wrong gradient breaks its own check and no other", "[attention_backward]") {
+  const auto n = GENERATE(std::size_t{4}, std::size_t{100});
+  const auto one = random_case(n);
+  Tensor<3> AttentionGradients::*const all[] = {&AttentionGradients::d_V,      &AttentionGradients::d_weights,
+                                                &AttentionGradients::d_scaled, &AttentionGradients::d_scores,
+                                                &AttentionGradients::d_Q,      &AttentionGradients::d_K};
+  for (std::size_t i = 0; i < 6; ++i) {
+    auto gradients = one.gradients();
+    (gradients.*all[i])(1, 0, 2) += 1.0;
+    const auto check = one.check(gradients);
+    CHECK(wrong_ones(check) == 1);
+    CHECK(check.deviations[i].deviation == Approx(1.0).epsilon(0.01));
+  }
+}
+
+TEST_CASE("typical mistakes in the backward pass break the check", "[attention_backward]") {
+  const auto one = random_case(4, std::nullopt, 2.0);
+  const auto right = one.gradients();
+  const auto breaks = [&](auto change) {
+    auto wrong = right;
+    change(wrong);
+    return wrong_ones(one.check(wrong)) > 0;
+  };
+  CHECK(breaks([&](auto& g) { g.d_scores = g.d_scaled; }));
+  CHECK(breaks([&](auto& g) {
+    for (std::size_t i = 0; i < g.d_scaled.size(); ++i)
+      g.d_scaled.data()[i] = one.attention.weights.data()[i] * g.d_weights.data()[i];
+  }));
+  CHECK(breaks([&](auto& g) { g = one.gradients_at(1.0); }));
+}
+
+TEST_CASE("gradients of tiny and of zero queries are checked, too", "[attention_backward]") {
+  const double size = GENERATE(0.0, 1e-300, 1e-20);
+  auto one = random_case(3);
+  one = case_of({one.in.Q * size, one.in.K, one.in.V, std::nullopt}, 1.0);
+  const auto check = one.check(one.gradients());
+  CHECK(wrong_ones(check) == 0);
+  for (const auto& [name, deviation, allowed] : check.deviations) CHECK(std::isfinite(deviation));
+}
+
+TEST_CASE("gradients that are 1 % off break their check, at any temperature and in float32",
+          "[attention_backward]") {
+  const double temperature = GENERATE(1.0, 0.05);
+  const auto dtype = GENERATE(attn::Dtype::float64, attn::Dtype::float32);
+  const auto one = random_case(4, std::nullopt, temperature);
+  for (auto gradient : {&AttentionGradients::d_V, &AttentionGradients::d_scaled, &AttentionGradients::d_Q,
+                        &AttentionGradients::d_K}) {
+    auto gradients = one.gradients();
+    for (double& element : gradients.*gradient) element *= 1.01;
+    CHECK(wrong_ones(one.check(gradients, dtype)) == 1);
+  }
+}
+
+TEST_CASE("hidden keys and queries that see nothing have gradient 0", "[attention_backward]") {
+  auto mask = attn::padding_mask({3, 1}, 2, 3);
+  for (std::size_t j = 0; j < 3; ++j) mask(1, 0, j) = false;
+  const auto gradients = random_case(2, mask).gradients();
+  CHECK(attn::largest_hidden_weight(gradients.d_scaled, mask) == 0.0);
+  for (std::size_t c = 0; c < 3; ++c) {
+    CHECK(gradients.d_Q(1, 0, c) == 0.0);
+    CHECK(gradients.d_K(1, 2, c) == 0.0);
+    CHECK(gradients.d_V(1, 2, c) == 0.0);
+  }
+  CHECK(attn::max_abs(gradients.d_Q) > 0.01);
+}
+
+TEST_CASE("softmax goes back by its Jacobian", "[softmax]") {
+  const auto w = attn::softmax(random_tensor<1>({6}, 1));
+  const auto d = random_tensor<1>({6}, 2);
+  const auto d_scores = attn::softmax_backward(w, d);
+  for (std::size_t j = 0; j < 6; ++j) {
+    double expected = 0.0;
+    for (std::size_t k = 0; k < 6; ++k) expected += d(k) * ((j == k ? w(k) : 0.0) - double{w(k)} * w(j));
+    CHECK(d_scores(j) == Approx(expected).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("softmax goes back by 0 where a weight is 0, and each row sums to 0", "[softmax]") {
+  const Tensor<2> w = {{0.0, 0.25, 0.75}, {0.0, 0.0, 0.0}, {1.0, 0.0, 0.0}},
+                  d = {{9, 1, 2}, {3, 4, 5}, {6, 7, 8}};
+  const auto d_scores = attn::softmax_backward(w, d);
+  CHECK((d_scores == Tensor<2>{{0.0, -0.1875, 0.1875}, {0, 0, 0}, {0, 0, 0}}));
+  CHECK(attn::max_abs_row_sum(d_scores) == 0.0);
+  CHECK(attn::max_abs_row_sum(d) == 21.0);
+}
+
+TEST_CASE("going back refuses what does not fit with both shapes", "[attention_backward]") {
+  const auto one = random_case(4);
+  Page page("backward", at_temperature(1.0));
+  CHECK_THROWS_WITH(
+      lessons::attention_backward(page.mute, one.in, one.attention, random_tensor<3>({2, 4, 6}, 1)),
+      Contains("2×4×6") && Contains("2×5×5"));
+  CHECK_THROWS_AS(attn::softmax_backward(one.attention.weights, one.in.Q), std::invalid_argument);
+}

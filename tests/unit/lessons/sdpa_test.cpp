@@ -1,0 +1,132 @@
+#include "lessons/sdpa.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "attn/ops/mask.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/permute.hpp"
+#include "attn/ops/slice.hpp"
+#include "tests/unit/fixture.hpp"
+#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/random_tensor.hpp"
+
+using attn::Mask;
+using attn::Tensor;
+using Catch::Contains;
+using fixture::relative_error;
+
+namespace {
+
+/// The page's attention, told to nobody.
+template <std::size_t N>
+lessons::Attention<N> attend(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V,
+                             const std::optional<Mask<3>>& mask = std::nullopt, double temperature = 1.0) {
+  auto options = lesson_called("sdpa").defaults;
+  options.temperature = temperature;
+  Page page("sdpa", options);
+  return lessons::scaled_dot_product_attention(page.mute, Q, K, V, mask);
+}
+
+}  // namespace
+
+TEST_CASE("attention and all that it is made of agree with PyTorch", "[attention]") {
+  const auto tolerance = fixture::tolerance<double>;
+  for (const auto& one : fixture::cases("attention")) {
+    INFO(one["name"]);
+    const auto attention =
+        attend(fixture::tensor<3>(one["Q"]), fixture::tensor<3>(one["K"]), fixture::tensor<3>(one["V"]),
+               fixture::mask(one["mask"]), one["temperature"]);
+    CHECK(relative_error(attention.scores, one["scores"]) <= tolerance);
+    CHECK(relative_error(attention.scaled, one["scaled"]) <= tolerance);
+    CHECK(relative_error(attention.weights, one["weights"]) <= tolerance);
+    CHECK(relative_error(attention.output, one["output"]) <= tolerance);
+    CHECK(attention.masked.has_value() == !one["mask"].is_null());
+  }
+}
+
+TEST_CASE("masked scores are the scaled ones, −∞ where the mask is false", "[attention]") {
+  const auto x = random_tensor<3>({2, 4, 3}, 1);
+  const auto mask = attn::padding_mask({4, 2}, 4, 4);
+  const auto attention = attend(x, x, x, {mask});
+  REQUIRE(attention.masked.has_value());
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    CHECK(attention.masked->data()[i] ==
+          (mask.data()[i] ? attention.scaled.data()[i] : -std::numeric_limits<double>::infinity()));
+}
+
+TEST_CASE("each head of several attends as it would alone", "[attention]") {
+  const auto Q = random_tensor<4>({2, 3, 4, 5}, 1), K = random_tensor<4>({2, 3, 6, 5}, 2);
+  const auto V = random_tensor<4>({2, 3, 6, 2}, 3);
+  const std::optional mask =
+      attn::both(attn::padding_mask({6, 3}, 4, 6), attn::repeat_mask(attn::causal_mask(4, 6), 2));
+  const auto together = attend(Q, K, V, mask);
+  for (std::size_t h = 0; h < 3; ++h) {
+    const auto alone = attend(attn::head(Q, h), attn::head(K, h), attn::head(V, h), mask);
+    CHECK((attn::head(together.weights, h) == alone.weights));
+    CHECK((attn::head(together.output, h) == alone.output));
+  }
+}
+
+TEST_CASE("no weight falls on the future, and a later token changes no earlier output", "[attention]") {
+  auto Q = random_tensor<3>({1, 5, 4}, 1), K = random_tensor<3>({1, 5, 4}, 2);
+  auto V = random_tensor<3>({1, 5, 3}, 3);
+  const std::optional mask = attn::repeat_mask(attn::causal_mask(5, 5), 1);
+  const auto before = attend(Q, K, V, mask);
+  for (std::size_t i = 0; i < 5; ++i)
+    for (std::size_t j = i + 1; j < 5; ++j) CHECK(before.weights(0, i, j) == 0);
+  CHECK(before.weights(0, 0, 0) == 1);
+
+  for (std::size_t c = 0; c < 4; ++c) Q(0, 4, c) = K(0, 4, c) = 9;
+  for (std::size_t c = 0; c < 3; ++c) V(0, 4, c) = -9;
+  const auto after = attend(Q, K, V, mask);
+  CHECK((attn::first_rows(after.output, 4) == attn::first_rows(before.output, 4)));
+  CHECK(attn::max_abs_difference(after.output, before.output) > 0.1);
+}
+
+TEST_CASE("the last queries alone get the same causal attention as among all", "[attention]") {
+  const auto x = random_tensor<3>({1, 5, 4}, 1);
+  Tensor<3> last({1, 2, 4});
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t c = 0; c < 4; ++c) last(0, i, c) = x(0, 3 + i, c);
+  const auto all = attend(x, x, x, {attn::repeat_mask(attn::causal_mask(5, 5), 1)});
+  const auto two = attend(last, x, x, {attn::repeat_mask(attn::causal_mask(2, 5), 1)});
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t c = 0; c < 4; ++c) CHECK(two.output(0, i, c) == all.output(0, 3 + i, c));
+}
+
+TEST_CASE("a query that may see nothing gets zeros", "[attention]") {
+  const auto x = random_tensor<3>({1, 2, 3}, 1);
+  const Mask<3> mask = {{{false, false}, {true, true}}};
+  const auto attention = attend(x, x, x, {mask});
+  for (std::size_t j = 0; j < 2; ++j) CHECK(attention.weights(0, 0, j) == 0);
+  for (std::size_t c = 0; c < 3; ++c) CHECK(attention.output(0, 0, c) == 0);
+  CHECK(attn::row_sum_deviation(attention.weights) < 1e-6);
+}
+
+TEST_CASE("permuting queries, keys and values permutes the output", "[attention]") {
+  const auto Q = random_tensor<3>({2, 5, 4}, 1), K = random_tensor<3>({2, 5, 4}, 2);
+  const auto V = random_tensor<3>({2, 5, 3}, 3);
+  const attn::RowOrder order = {{3, 1, 4, 0, 2}, {1, 2, 3, 4, 0}};
+  const auto permuted =
+      attend(attn::permute_rows(Q, order), attn::permute_rows(K, order), attn::permute_rows(V, order));
+  const auto expected = attn::permute_rows(attend(Q, K, V).output, order);
+  CHECK(attn::max_abs_difference(permuted.output, expected) < 1e-14);
+}
+
+TEST_CASE("a high temperature flattens the weights, a low one picks the best key", "[attention]") {
+  const Tensor<3> Q = {{{1.0}}}, K = {{{1.0}, {2.0}}}, V = {{{0.0}, {1.0}}};
+  CHECK(attend(Q, K, V, std::nullopt, 1e6).output(0, 0, 0) == Approx(0.5));
+  CHECK(attend(Q, K, V, std::nullopt, 1e-3).output(0, 0, 0) == 1.0);
+  CHECK(attend(Q, K, V, std::nullopt, 0.5).scaled(0, 0, 1) == 4.0);
+}
+
+TEST_CASE("attention refuses what does not fit with both shapes", "[attention]") {
+  const auto Q = random_tensor<3>({1, 2, 3}, 1), K = random_tensor<3>({1, 4, 5}, 2);
+  CHECK_THROWS_AS(attend(Q, K, K), std::invalid_argument);
+  CHECK_THROWS_WITH(attend(Q, K, K), Contains("1×2×3") && Contains("1×5×4"));
+  CHECK_THROWS_WITH(attend(K, K, Q), Contains("1×4×4") && Contains("1×2×3"));
+  CHECK_THROWS_WITH(attend(Q, Q, Q, {attn::padding_mask({2}, 2, 4)}), Contains("1×2×2") && Contains("1×2×4"));
+}
