@@ -20,6 +20,7 @@ function(add_simd_sources target header)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/${stem}_${isa}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "#define ATTN_ISA ${isa}\n#include \"${path}\"\n")
     target_sources(${target} PRIVATE ${source})
-    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_UNITY_BUILD_INCLUSION ON)
+    set_source_files_properties(${source} PROPERTIES
+      COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
 endfunction()
