@@ -132,7 +132,8 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
       {.id = "stable/shifted",
        .title = "Subtract the largest score first: nothing is above 0",
        .formula = "scores − maxⱼ scores",
-       .from = {"scores"},
+       .from = in.is_of_run() ? std::vector<std::string>{"scores", "stable/max"}
+                              : std::vector<std::string>{"scores"},
        .note = in.is_of_run()
                    ? "That divides numerator and denominator by the same exp(max): the shares stay."
                    : ""},
