@@ -49,7 +49,7 @@ void explain_checkpointing(attn::Trace& trace, const attn::Cost& full, const att
           full.score_bytes, chunked.score_bytes, chunked.multiply_adds),
       "without chunks       softmax(Q Kᵀ / √d_k) is kept for the backward pass\n"
       "chunks               one chunk at a time; all are kept for the backward pass\n"
-      "and checkpointing    one chunk at a time, in the forward and in the backward pass");
+      "and checkpointing    one chunk at a time, forward and backward");
 }
 
 }  // namespace

@@ -175,6 +175,11 @@ std::string why_not_comparable(const VariantBench& on, const Features& features)
     if (std::isinf(smallest))
       return fmt::format("{} is 0 everywhere in {}, so that there are no weights.", name,
                          attn::name_of(dtype));
+  const double largest_sum =
+      static_cast<double>(on.n()) * attn::max_abs(features.phi_K) * std::max(1.0, attn::max_abs(on.V));
+  if (std::isinf(attn::round_to(dtype, largest_sum)))
+    return fmt::format("Sums of features may be as large as {:.3g}, too large for {}.", largest_sum,
+                       attn::name_of(dtype));
   const double lost =
       std::max(smallest_number(dtype) / phi_k, smallest_number(attn::Dtype::float64) / phi_q / phi_k);
   if (lost <= rounding(on.bench.trace).bound) return "";
@@ -261,25 +266,25 @@ void show_recurrence(VariantBench& on, const Features& features) {
       "writes a token in the same time and memory however much it has written (Katharopoulos et al. call it "
       "“Transformers are RNNs”). In full attention, every token takes longer than the one before.",
       "Sᵢ = Sᵢ₋₁ + φ(kᵢ) vᵢᵀ,   zᵢ = zᵢ₋₁ + φ(kᵢ)\noutputᵢ = φ(qᵢ)ᵀ Sᵢ / φ(qᵢ)ᵀ zᵢ");
-  std::vector<std::string> shown = {"linear/phi_K", "V"};
+  std::vector<std::string> from = {"linear/phi_K", "V"};
   const auto tap = [&](std::size_t tokens, KeySums& sums) {
     if (tokens > 2 && tokens < n) return;
     const auto id = fmt::format("linear/causal/token={}/S", tokens);
     sums.S = trace.step({.id = id,
                          .title = fmt::format("The state after token {}", tokens),
                          .formula = tokens == 1 ? "φ(k₁) v₁ᵀ" : "Sᵢ₋₁ + φ(kᵢ) vᵢᵀ",
-                         .from = shown,
+                         .from = from,
                          .axes = {"feature", "d_v"}},
                         sums.S);
-    shown.push_back(id);
+    from.push_back(id);
   };
   auto counter = on.counter();
   const auto computed = causal_linear_attention(features.phi_Q, features.phi_K, on.V, counter, tap);
-  shown.insert(shown.begin(), "linear/phi_Q");
+  from.insert(from.begin(), "linear/phi_Q");
   const auto output = trace.step({.id = "linear/causal/output",
                                   .title = "What each query reads out of the state of its time",
                                   .formula = "φ(qᵢ)ᵀ Sᵢ / φ(qᵢ)ᵀ zᵢ",
-                                  .from = shown,
+                                  .from = from,
                                   .axes = {"query", "d_v"}},
                                  computed);
   trace.step({.id = "linear/causal/multiply_adds",
