@@ -34,10 +34,16 @@ auto with_rule(const Workbench& bench, const Compute& compute) {
 }
 
 /// Makes the claim, whose formula has "{}" for the kernel's name, with the deviation from what a fast kernel
-/// computed. Where it computed nothing, a note of the same id says why.
+/// computed. Where it computed nothing, or where rounding alone may change numbers of size `magnitude` by
+/// more than 1 %, a note of the same id says so.
 template <class Result, class Deviation>
-void claim_equals_kernel(attn::Trace& trace, attn::Claim claim, const attn::fast::Outcome<Result>& outcome,
-                         const Deviation& deviation) {
+void claim_equals_kernel(attn::Trace& trace, attn::Claim claim, double magnitude,
+                         const attn::fast::Outcome<Result>& outcome, const Deviation& deviation) {
+  if (claim.limit.bound > 0.01 * magnitude && magnitude > 0.0)
+    return trace.note(
+        claim.id, "Not compared with a fast kernel",
+        "The scores of this run are so large that rounding alone may change more than the hundredth "
+        "part of what they lead to.");
   if (const auto* unsupported = std::get_if<attn::fast::Unsupported>(&outcome))
     return trace.note(claim.id, "Not compared with a fast kernel",
                       "The fast kernels do not compute this run: " + unsupported->reason + ".");

@@ -515,18 +515,18 @@ void run(Workbench& bench) {
   claim_block(bench, X, weights, mask, memory, block);
 }
 
-std::vector<Input> inputs(const Options& options) {
+/// With --memory or a given `memory` there are the cross-attention's, too.
+std::vector<Input> inputs(const Options&) {
   std::vector<std::vector<Input>> lists = {{{"X", {"token", "d_model"}, Draw::embedding}}};
-  if (options.memory) lists.push_back({{"memory", {"source=memory", "d_model"}, Draw::embedding}});
+  lists.push_back({{"memory", {"source=memory", "d_model"}, Draw::embedding}});
   lists.push_back(in_group("attention", multihead_input_list()));
-  if (options.memory) lists.push_back(in_group("cross", multihead_input_list()));
+  lists.push_back(in_group("cross", multihead_input_list()));
   lists.push_back({{"W_1", {"d_model", "d_ff"}, Draw::weight},
                    {"b_1", {"d_ff"}, Draw::zeros},
                    {"W_2", {"d_ff", "d_model"}, Draw::weight},
                    {"b_2", {"d_model"}, Draw::zeros}});
   for (const char* const norm : {"norm_1", "norm_cross", "norm_2"})
-    if (options.memory || std::string_view(norm) != "norm_cross")
-      lists.push_back(
+    lists.push_back(
           in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
   lists.push_back({{"attention/mask", {"query", "key"}, Draw::page}});
   return joined(lists);

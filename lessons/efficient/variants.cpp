@@ -82,6 +82,7 @@ void claim_equals_exact_kernel(VariantBench& on, const std::string& variant, con
        .claim = claim,
        .formula = "max |" + variant + "/output − kernel {}(Q, K, V)|",
        .limit = rounding(on.bench.trace, on.magnitude)},
+      attn::max_abs(on.V),
       attn::fast::attention(attn::as_batch(on.Q), attn::as_batch(on.K), attn::as_batch(on.V), divisor,
                             visible),
       [&](const auto& fast) { return attn::max_abs_difference(attn::as_batch(output), fast.output); });

@@ -118,7 +118,7 @@ TEST_CASE("weights can be looked at by themselves") {
   CHECK(tensor_in(trace, "X") == nullptr);
   CHECK(tensor_in(trace, "diagonal")["data"] == 0.125);
   CHECK(refusal("patterns" + input_of(folder, {tensor("weights", {1, 2}, {{0.25, 0.7}})}))
-            .find("weights is (1 token × 2 token)") != std::string::npos);
+            .find("weights is (1 query × 2 key)") != std::string::npos);
   CHECK(refusal("patterns" + input_of(folder, {tensor("weights", {1, 1}, {{0.7}})})).find("sum to 1") !=
         std::string::npos);
 }

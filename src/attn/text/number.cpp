@@ -15,7 +15,8 @@ std::optional<double> parse_number(std::string_view text) {
   errno = 0;
   const double number = std::strtod(terminated.c_str(), &end);
   const bool is_whole = end == terminated.c_str() + terminated.size();
-  return is_whole && errno == 0 && std::isfinite(number) ? std::optional(number) : std::nullopt;
+  const bool is_too_small = errno == ERANGE && number == 0.0;
+  return is_whole && !is_too_small && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace attn

@@ -30,6 +30,14 @@ struct Recording : attn::Sink {
       numbers.push_back(event.tensor->at(i));
   }
 
+  /// The group of a step that a recurrence computes row by row, where each row of each step follows from the
+  /// rows before; empty for any other.
+  static std::string recurrence_of(const std::string& id) {
+    for (const char* const group : {"encoder/reverse/", "encoder/", "decoder/"})
+      if (id.rfind(group, 0) == 0) return group;
+    return "";
+  }
+
   /// Whether `id` is the changed step or was computed from it, however far back.
   bool depends(const std::string& id, const std::string& changed) const {
     std::set<std::string> seen;
@@ -41,6 +49,9 @@ struct Recording : attn::Sink {
       const auto found = sources.find(one);
       if (found == sources.end() || !seen.insert(one).second) continue;
       open.insert(open.end(), found->second.begin(), found->second.end());
+      const auto group = recurrence_of(one);
+      for (const auto& [other, inputs] : sources)
+        if (!group.empty() && other.rfind(group, 0) == 0) open.push_back(other);
     }
     return false;
   }
