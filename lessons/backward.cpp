@@ -262,7 +262,7 @@ void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, cons
       });
 }
 
-void run(Workbench& bench) {
+void run_backward(Workbench& bench) {
   auto& trace = bench.trace;
   trace.note(
       "idea", "The idea",
@@ -289,7 +289,7 @@ void run(Workbench& bench) {
   claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> backward_inputs(const Options&) {
   return joined({attention_input_list(), {{"d_output", {"query", "d_v"}}}});
 }
 
@@ -308,8 +308,8 @@ const Lesson backward = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"backward --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = backward_inputs,
+    .run = run_backward,
 };
 
 }  // namespace lessons

@@ -194,7 +194,7 @@ ClassifierWeights draw_weights(Workbench& bench) {
   return {std::move(attention), std::move(norm), std::move(W_class)};
 }
 
-void run(Workbench& bench) {
+void run_classifier(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
@@ -238,7 +238,7 @@ void run(Workbench& bench) {
   claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> classifier_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding},
                   {"positions", {"position=token", "d_model"}, Draw::page}},
                  in_group("attention", multihead_input_list()),
@@ -265,8 +265,8 @@ const Lesson classifier = {
     .examples =
         {"classifier --sentence \"The movie was really great\"",
          "classifier --sentence \"A great movie\" --sentence \"Not a great movie at all\" --classes 3"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = classifier_inputs,
+    .run = run_classifier,
 };
 
 }  // namespace lessons

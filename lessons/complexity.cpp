@@ -253,7 +253,7 @@ void claim_steps_and_memory(Workbench& bench, LayerCosts& costs, const std::opti
                  .limit = attn::exactly(0.0)});
 }
 
-void run(Workbench& bench) {
+void run_complexity(Workbench& bench) {
   const auto& options = bench.options;
   require_something_to_measure(options);
   const auto d = bench.d_model(), longest = *std::max_element(options.lengths.begin(), options.lengths.end());
@@ -279,7 +279,7 @@ void run(Workbench& bench) {
   claim_steps_and_memory(bench, costs, costs.crossing("recurrence", d, longest));
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> complexity_inputs(const Options&) {
   return {{"n", {"token"}, Draw::option, "lengths"}, {"d", {}, Draw::option, "d-model"}};
 }
 
@@ -301,8 +301,8 @@ const Lesson complexity = {
         {.heads = 2, .kv_heads = 1, .window = 2, .block = 4, .rank = 4, .lengths = {4, 8, 16, 32, 64}},
     .examples = {"complexity --lengths 16,32,64,128",
                  "complexity --d-model 32 --lengths 8,16,32,64,128 --window 4"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = complexity_inputs,
+    .run = run_complexity,
 };
 
 }  // namespace lessons

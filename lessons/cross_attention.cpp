@@ -58,7 +58,7 @@ void attend_with_heads(Workbench& bench, const Named& X_target, const Named& X_s
   claim_multihead(bench, X_target, X_source, weights, attention, mask);
 }
 
-void run(Workbench& bench) {
+void run_cross_attention(Workbench& bench) {
   const auto& source = bench.plan.source;
   const auto& target = bench.plan.target;
   bench.label({"source", "key"}, source);
@@ -87,7 +87,7 @@ void run(Workbench& bench) {
     attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source});
 }
 
-std::vector<Input> inputs(const Options& options) {
+std::vector<Input> cross_attention_inputs(const Options& options) {
   return joined(
       {{{"X_target", {"target", "d_model"}, Draw::embedding},
         {"X_source", {"source", "d_model"}, Draw::embedding}},
@@ -111,8 +111,8 @@ const Lesson cross_attention = {
     .examples =
         {"cross-attention --source \"I love cats\" --target \"J'aime les chats\"",
          "cross-attention --source \"The cat sat on the mat\" --target \"Le chat s'est assis\" --heads 2"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = cross_attention_inputs,
+    .run = run_cross_attention,
 };
 
 }  // namespace lessons

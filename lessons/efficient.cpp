@@ -163,7 +163,7 @@ void compare(attn::Trace& trace, const std::vector<VariantResult>& results) {
              comparison_table(results));
 }
 
-void run(Workbench& bench) {
+void run_efficient(Workbench& bench) {
   const auto& options = bench.options;
   require_possible(options);
   auto pattern = read_pattern(bench.plan);
@@ -183,7 +183,7 @@ void run(Workbench& bench) {
   compare(bench.trace, on.shown);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> efficient_inputs(const Options&) {
   return {{"Q", {"query", "d_k"}},
           {"K", {"key", "d_k"}},
           {"V", {"key", "d_v"}},
@@ -218,8 +218,8 @@ const Lesson efficient = {
                  .rank = 2},
     .examples = {"efficient --variant flash --block 4",
                  "efficient --variant sparse --pattern random --sentence \"a b c d e f g h\" --seed 7"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = efficient_inputs,
+    .run = run_efficient,
 };
 
 }  // namespace lessons

@@ -579,7 +579,7 @@ void claim_weights(Workbench& bench, const Decoding& decoding) {
                      .limit = rounding(bench.trace)});
 }
 
-void run(Workbench& bench) {
+void run_generate(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   require_range(bench);
   bench.trace.note(
@@ -609,7 +609,7 @@ void run(Workbench& bench) {
   show_cache(bench, decoding);
 }
 
-std::vector<Input> inputs(const Options& options) {
+std::vector<Input> generate_inputs(const Options& options) {
   std::vector<std::vector<Input>> lists = {{{"embedding", {"vocabulary=", "d_model"}, Draw::embedding},
                                             {"positions", {"position=", "d_model"}, Draw::page}}};
   const auto layers = options.layers.value_or(1);
@@ -638,8 +638,8 @@ const Lesson generate = {
     .defaults = {.sentence = {"a rose is a"}, .heads = 2, .new_tokens = 3, .layers = 1},
     .examples = {"generate --sentence \"The cat sat on the mat\" --new-tokens 2",
                  "generate --heads 4 --kv-heads 1 --layers 2 --new-tokens 2"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = generate_inputs,
+    .run = run_generate,
 };
 
 }  // namespace lessons

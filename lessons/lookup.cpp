@@ -121,7 +121,7 @@ void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>
                    : "No key scores less than another, so every T gives this answer. Measured at T = 1."});
 }
 
-void run(Workbench& bench) {
+void run_lookup(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"key"}, bench.plan.sentence);
 
@@ -189,7 +189,7 @@ void run(Workbench& bench) {
   claim_hard_limit(bench, scores, values, hard);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> lookup_inputs(const Options&) {
   return {{"query", {"d_k"}}, {"keys", {"key", "d_k"}}, {"values", {"key", "d_v"}}};
 }
 
@@ -207,8 +207,8 @@ const Lesson lookup = {
     .takes_batches = false,
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"lookup --sentence \"The cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = lookup_inputs,
+    .run = run_lookup,
 };
 
 }  // namespace lessons

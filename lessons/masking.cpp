@@ -379,7 +379,7 @@ void claim_broadcast(attn::Trace& trace, const BroadcastMasks& broadcast, const 
                .limit = attn::exactly(0.0)});
 }
 
-void run(Workbench& bench) {
+void run_masking(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   auto& trace = bench.trace;
   bench.label({"token", "query", "key"}, sentence);
@@ -422,7 +422,7 @@ void run(Workbench& bench) {
   claim_broadcast(trace, broadcast, causal, padding);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> masking_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}}, projection_input_list()});
 }
 
@@ -441,8 +441,8 @@ const Lesson masking = {
     .examples =
         {"masking --sentence \"The cat sat on the mat\"",
          "masking --sentence \"I love cats\" --sentence \"Cats sleep\" --steps combined_mask,combined/"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = masking_inputs,
+    .run = run_masking,
 };
 
 }  // namespace lessons

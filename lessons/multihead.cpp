@@ -276,7 +276,7 @@ std::vector<Input> multihead_input_list() {
 
 namespace {
 
-void run(Workbench& bench) {
+void run_multihead(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
 
@@ -304,7 +304,7 @@ void run(Workbench& bench) {
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> multihead_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
                  multihead_input_list(),
                  {{"mask", {"query", "key"}, Draw::page},
@@ -329,8 +329,8 @@ const Lesson multihead = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .heads = 2},
     .examples = {"multihead --sentence \"The cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = multihead_inputs,
+    .run = run_multihead,
 };
 
 }  // namespace lessons

@@ -319,7 +319,7 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
                .limit = attn::exactly(0.0)});
 }
 
-void run(Workbench& bench) {
+void run_patterns(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   const auto n = sentence.length();
   bench.label({"token", "query", "key"}, sentence);
@@ -338,7 +338,7 @@ void run(Workbench& bench) {
   claim_patterns(bench, weights, ends, largest);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> patterns_inputs(const Options&) {
   return {{"X", {"token", "d_model"}, Draw::embedding},
           {"W_Q", {"d_model", "head·d_k"}, Draw::weight},
           {"W_K", {"d_model", "head·d_k"}, Draw::weight},
@@ -362,8 +362,8 @@ const Lesson patterns = {
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"patterns --sentence \"The cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = patterns_inputs,
+    .run = run_patterns,
 };
 
 }  // namespace lessons

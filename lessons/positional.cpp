@@ -115,7 +115,7 @@ Encoding without_positions(Workbench& bench, const Tensor<3>& scores) {
           .claim_property = [] {}};
 }
 
-void run(Workbench& bench) {
+void run_positional(Workbench& bench) {
   if (shows(bench.options, "sinusoidal") || shows(bench.options, "rope"))
     require_pairs(bench.options, "sinusoidal and rope", "--encoding learned, relative, t5 or alibi");
   bench.label({"token", "query", "key"}, bench.plan.sentence);
@@ -139,7 +139,7 @@ void run(Workbench& bench) {
   compare_encodings(bench, in, other, encodings);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> positional_inputs(const Options&) {
   return {{"X", {"token", "d_model"}, Draw::embedding},
           {"mask", {"query", "key"}, Draw::page},
           {"learned/table", {"position=token", "d_model"}, Draw::weight},
@@ -177,8 +177,8 @@ const Lesson positional = {
     .defaults = {.sentence = {"the dog bites the man"}, .heads = 2},
     .examples = {"positional --encoding rope --d-model 4",
                  "positional --encoding t5 --sentence \"one two three four five six seven eight nine ten\""},
-    .inputs = inputs,
-    .run = run,
+    .inputs = positional_inputs,
+    .run = run_positional,
 };
 
 }  // namespace lessons

@@ -374,7 +374,7 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
   trace.note("comparison", "Measured beside theory", text, comparison_table(dimensions, moments, samples));
 }
 
-void run(Workbench& bench) {
+void run_scaling(Workbench& bench) {
   const auto& options = bench.options;
   require_something_to_measure(options);
   const auto samples = static_cast<double>(*options.samples);
@@ -397,7 +397,7 @@ void run(Workbench& bench) {
     claim_gradient(trace, options.d_k_list, gradients);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> scaling_inputs(const Options&) {
   return {{"d_k", {"d_k"}, Draw::option, "d-k-list"}, {"samples", {}, Draw::option, "samples"}};
 }
 
@@ -415,8 +415,8 @@ const Lesson scaling = {
     .takes_batches = false,
     .defaults = {.d_k_list = {4, 16, 64, 256}, .samples = 4096},
     .examples = {"scaling --d-k 4,64,1024", "scaling --d-k 512 --samples 8192 --seed 7"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = scaling_inputs,
+    .run = run_scaling,
 };
 
 }  // namespace lessons

@@ -285,7 +285,7 @@ void claim_rows_sum_to_1(Workbench& bench, const std::vector<Tensor<2>>& weights
                      .limit = rounding(bench.trace)});
 }
 
-void run(Workbench& bench) {
+void run_scoring(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"query"}, bench.plan.target);
   bench.label({"key"}, bench.plan.source);
@@ -337,7 +337,7 @@ void run(Workbench& bench) {
   claim_rows_sum_to_1(bench, weights);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> scoring_inputs(const Options&) {
   return {{"queries", {"query", "d_model"}, Draw::embedding},
           {"keys", {"key", "d_model"}, Draw::embedding},
           {"W_a", {"d_model", "feature=d_model"}, Draw::weight},
@@ -361,8 +361,8 @@ const Lesson scoring = {
     .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
     .examples = {"scoring --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
                  "scoring --source \"the cat sat\" --target \"the cat\" --weight-scale xavier"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = scoring_inputs,
+    .run = run_scoring,
 };
 
 }  // namespace lessons

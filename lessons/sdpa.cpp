@@ -234,11 +234,11 @@ std::vector<Input> attention_input_list() {
 
 namespace {
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> sdpa_inputs(const Options&) {
   return joined({attention_input_list(), {{"dropout_mask", {"query", "key"}, Draw::page}}});
 }
 
-void run(Workbench& bench) {
+void run_sdpa(Workbench& bench) {
   bench.trace.note(
       "idea", "The idea",
       "A query is compared with every key; the better they match, the more of that key's value goes into the "
@@ -266,8 +266,8 @@ const Lesson sdpa = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"sdpa --sentence \"The cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = sdpa_inputs,
+    .run = run_sdpa,
 };
 
 }  // namespace lessons

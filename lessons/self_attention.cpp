@@ -77,7 +77,7 @@ void claim_equivariance(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K
        .limit = rounding(bench.trace, attn::max_abs(attention.scaled) * attn::max_abs(V))});
 }
 
-void run(Workbench& bench) {
+void run_self_attention(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
 
@@ -103,7 +103,7 @@ void run(Workbench& bench) {
   claim_equivariance(bench, Q, K, V, mask);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> self_attention_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
                  projection_input_list(),
                  {{"mask", {"query", "key"}, Draw::page}, {"dropout_mask", {"query", "key"}, Draw::page}}});
@@ -124,8 +124,8 @@ const Lesson self_attention = {
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"self-attention --sentence \"The cat sat on the mat\"",
                  "self-attention --sentence \"I love cats\" --sentence \"Cats sleep\" --causal"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = self_attention_inputs,
+    .run = run_self_attention,
 };
 
 }  // namespace lessons

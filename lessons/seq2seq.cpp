@@ -248,7 +248,7 @@ void write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::st
   run.decoder = show_decoder(bench, recurrence);
 }
 
-void run(Workbench& bench) {
+void run_seq2seq(Workbench& bench) {
   const auto& source = bench.plan.source;
   const auto& target = bench.plan.target;
   const bool has_target = target.size() > 0;
@@ -314,7 +314,7 @@ std::vector<Input> attention_weight_list(const std::string& attention) {
   return {{"W_c", {two_states, state}, Draw::weight}};
 }
 
-std::vector<Input> inputs(const Options& options) {
+std::vector<Input> seq2seq_inputs(const Options& options) {
   const bool is_bahdanau = options.attention == "bahdanau";
   std::vector<std::vector<Input>> lists = {
       {{"X_source", {"source", "d_model"}, Draw::embedding}},
@@ -352,8 +352,8 @@ const Lesson seq2seq = {
     .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
     .examples = {"seq2seq --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
                  "seq2seq --source \"The cat sat\" --attention luong-general --bidirectional --hidden 3"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = seq2seq_inputs,
+    .run = run_seq2seq,
 };
 
 }  // namespace lessons

@@ -13,6 +13,7 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/rows.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -202,12 +203,6 @@ LogSumExp log_sum_exp(Workbench& bench, const NaiveSoftmax& naive, const StableS
 
 namespace {
 
-Tensor<1> first_row(const Tensor<2>& x) {
-  auto row = Tensor<1>::from_shape({x.shape(1)});
-  std::copy_n(x.begin(), row.size(), row.begin());
-  return row;
-}
-
 /// Both forms in the format of the run, with the logarithms.
 BothForms show_own_format(Workbench& bench, const Tensor<2>& scores) {
   const auto format = bench.trace.dtype();
@@ -259,7 +254,7 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
         "with --dtype float64.");
     return std::nullopt;
   }
-  return bench.trace.within("float16", [&] { return show_fills(bench, first_row(narrowest.scores)); });
+  return bench.trace.within("float16", [&] { return show_fills(bench, attn::row(narrowest.scores, 0)); });
 }
 
 void advise(attn::Trace& trace) {
@@ -273,7 +268,7 @@ void advise(attn::Trace& trace) {
       "scores = Q @ np.swapaxes(K, -2, -1) / (np.sqrt(d_k) * temperature)");
 }
 
-void run(Workbench& bench) {
+void run_stability(Workbench& bench) {
   auto& trace = bench.trace;
   explain(trace);
   const auto scores = show_scores_of_all_sizes(bench);
@@ -285,13 +280,13 @@ void run(Workbench& bench) {
              "Dividing the scores by T sets how sharply softmax decides. A T below 1 makes scores larger: "
              "without the shift it is one more way to overflow.",
              "softmax(x / T)");
-  const auto entropy = show_temperatures(bench, first_row(scores));
+  const auto entropy = show_temperatures(bench, attn::row(scores, 0));
   advise(trace);
 
   claim_stability(bench, formats, fills, entropy);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> stability_inputs(const Options&) {
   return {{"scores", {"query=", "key"}, Draw::page}};
 }
 
@@ -310,8 +305,8 @@ const Lesson stability = {
     .defaults = {.sentence = {"The cat sat on the mat"}},
     .examples = {"stability --sentence \"The cat sat on the mat\"",
                  "stability --dtype float32 --steps float16/"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = stability_inputs,
+    .run = run_stability,
 };
 
 }  // namespace lessons

@@ -215,7 +215,7 @@ double cosine(const Tensor<2>& x, const Tensor<2>& y) {
 namespace {
 
 constexpr double largest_norm = 1e6;
-constexpr std::size_t longest_warmup = 1'000'000'000;
+constexpr std::size_t longest_warmup = 1'000'000'000, most_samples = 1'000'000'000;
 
 void check(const Options& options) {
   if (!(*options.max_norm >= 1.0 / largest_norm && *options.max_norm <= largest_norm))
@@ -224,6 +224,9 @@ void check(const Options& options) {
   if (*options.warmup > longest_warmup)
     throw attn::Error(
         fmt::format("--warmup {} is too long; valid: 1 to {}", *options.warmup, longest_warmup));
+  if (*options.samples > most_samples)
+    throw attn::Error(
+        fmt::format("--samples {} are too many; valid: 1 to {}", *options.samples, most_samples));
 }
 
 /// The NumPy code that draws what is drawn here.
@@ -342,7 +345,7 @@ void advise(attn::Trace& trace) {
              "there. The model knows its training set by heart: dropout, weight decay, more data.");
 }
 
-void run(Workbench& bench) {
+void run_training(Workbench& bench) {
   const auto& options = bench.options;
   auto& trace = bench.trace;
   check(options);
@@ -372,7 +375,7 @@ void run(Workbench& bench) {
   claim_clipping(trace, gradients, clipped, *options.max_norm);
 }
 
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> training_inputs(const Options&) {
   return {{"dropout/scores", {"key="}},
           {"dropout/mask", {"key="}, Draw::page},
           {"schedule/step", {"step="}, Draw::page},
@@ -395,8 +398,8 @@ const Lesson training = {
     .defaults =
         {.d_model = 64, .samples = 4096, .dropout = 0.1, .layers = 6, .warmup = 4000, .max_norm = 1.0},
     .examples = {"training --d-model 128 --layers 12 --warmup 1000", "training --dropout 0.5 --max-norm 10"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = training_inputs,
+    .run = run_training,
 };
 
 }  // namespace lessons

@@ -495,7 +495,7 @@ void show_parameter_count(Workbench& bench) {
                                d_ff, d_ff, d, in_ffn, attentions + 1, d, in_norms));
 }
 
-void run(Workbench& bench) {
+void run_transformer_block(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
   explain_idea(bench);
@@ -516,7 +516,7 @@ void run(Workbench& bench) {
 }
 
 /// With --memory or a given `memory` there are the cross-attention's, too.
-std::vector<Input> inputs(const Options&) {
+std::vector<Input> transformer_block_inputs(const Options&) {
   std::vector<std::vector<Input>> lists = {{{"X", {"token", "d_model"}, Draw::embedding}}};
   lists.push_back({{"memory", {"source=memory", "d_model"}, Draw::embedding}});
   lists.push_back(in_group("attention", multihead_input_list()));
@@ -526,8 +526,7 @@ std::vector<Input> inputs(const Options&) {
                    {"W_2", {"d_ff", "d_model"}, Draw::weight},
                    {"b_2", {"d_model"}, Draw::zeros}});
   for (const char* const norm : {"norm_1", "norm_cross", "norm_2"})
-    lists.push_back(
-          in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
+    lists.push_back(in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
   lists.push_back({{"attention/mask", {"query", "key"}, Draw::page}});
   return joined(lists);
 }
@@ -548,8 +547,8 @@ const Lesson transformer_block = {
     .defaults = {.sentence = {"The cat sat on the mat"}, .heads = 2},
     .examples = {"transformer-block --sentence \"The cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"J'aime les chats\" --memory \"I love cats\" --causal"},
-    .inputs = inputs,
-    .run = run,
+    .inputs = transformer_block_inputs,
+    .run = run_transformer_block,
 };
 
 }  // namespace lessons

@@ -19,9 +19,9 @@ using attn::Error;
 using attn::bench::Scores;
 using attn::simd::Isa;
 
-const char* const measured = "What is measured";
-const char* const how = "How it is measured";
-const char* const shown = "How it is shown";
+const char* const what_is_measured = "What is measured";
+const char* const how_it_is_measured = "How it is measured";
+const char* const how_it_is_shown = "How it is shown";
 
 const char* const about =
     "bench: attention kernels timed against each other as n grows\n\n"
@@ -103,7 +103,7 @@ class Group {
 
 void add_measured(CLI::App& app, RunBench& run) {
   auto& setting = run.setting;
-  Group group(app, measured);
+  Group group(app, what_is_measured);
   group.add("lengths", "N,N,...", "numbers of tokens n; default 128,256,512,1024,2048",
             [&](const std::string& text) { run.lengths = lengths_of(text); });
   group.add_count("d-k", "numbers in a query and in a key; default 64", setting.d_k);
@@ -131,7 +131,7 @@ void add_measured(CLI::App& app, RunBench& run) {
 }
 
 void add_how(CLI::App& app, RunBench& run) {
-  Group group(app, how);
+  Group group(app, how_it_is_measured);
   group.add("threads", "N", "threads, for BLAS as well; default 1",
             [&](const std::string& text) { run.setting.threads = parse_whole("threads", text, 1, 1024); });
   group.add("isa", isa_names(), "instruction set of the kernels and of BLAS; default the best that there is",
@@ -145,7 +145,7 @@ void add_how(CLI::App& app, RunBench& run) {
 }
 
 void add_shown(CLI::App& app, RunBench& run) {
-  Group group(app, shown);
+  Group group(app, how_it_is_shown);
   group.add("format", "text|json|csv|svg", "default text, or what the ending of --output says",
             [&](const std::string& text) {
               run.format = parse_choice<BenchFormat>("format", text,
@@ -183,7 +183,7 @@ Command parse_bench(int argc, char** argv) {
   add_measured(app, run);
   add_how(app, run);
   add_shown(app, run);
-  app.set_help_flag("--help,-h", "this page")->group(shown);
+  app.set_help_flag("--help,-h", "this page")->group(how_it_is_shown);
   if (const auto help = read_arguments(app, "bench", argc, argv)) return *help;
   if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, extras.front());
   if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;

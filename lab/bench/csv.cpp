@@ -22,7 +22,7 @@ std::string text_of(const std::optional<double>& number) {
 
 using Columns = std::vector<std::pair<std::string, std::string>>;
 
-Columns conditions(const BenchReport& report) {
+Columns condition_columns(const BenchReport& report) {
   const auto& setting = report.run.setting;
   return {{"d_k", std::to_string(setting.d_k)},
           {"d_v", std::to_string(setting.d_v)},
@@ -71,7 +71,7 @@ std::string bench_csv(const BenchReport& report) {
   for (const auto& result : report.result.lengths)
     for (const auto& statistics : attn::bench::statistics_of(result)) {
       auto columns = measurements(statistics, result);
-      const auto others = conditions(report);
+      const auto others = condition_columns(report);
       columns.insert(columns.end(), others.begin(), others.end());
       if (text.empty()) text = line(columns, &Columns::value_type::first);
       text += line(columns, &Columns::value_type::second);

@@ -80,7 +80,7 @@ Json exponents(const BenchReport& report) {
   return exponents;
 }
 
-Json omissions(const BenchReport& report) {
+Json omitted_kernels(const BenchReport& report) {
   Json omissions = Json::array();
   for (const auto& [kernel, n, reason] : report.result.omissions)
     omissions.push_back({{"kernel", kernel}, {"n", n}, {"reason", reason}});
@@ -96,7 +96,7 @@ std::string bench_json(const BenchReport& report) {
                          {"config", config(report)},
                          {"lengths", lengths},
                          {"exponents", exponents(report)},
-                         {"omitted", omissions(report)}};
+                         {"omitted", omitted_kernels(report)}};
   return document.dump(1) + "\n";
 }
 

@@ -22,7 +22,7 @@ using attn::bench::LengthResult;
 using attn::bench::Pass;
 using attn::bench::Statistics;
 
-constexpr std::size_t width = 80;
+constexpr std::size_t page_width = 80;
 using Row = std::vector<std::string>;
 
 /// A unit for times, with how many there are in a second.
@@ -70,7 +70,7 @@ std::string aligned(const std::vector<Row>& rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], attn::display_width(row[i]));
   std::size_t all = 2;
   for (const std::size_t column : widths) all += column;
-  const std::size_t gap = all + 2 * (widths.size() - 1) <= width ? 2 : 1;
+  const std::size_t gap = all + 2 * (widths.size() - 1) <= page_width ? 2 : 1;
 
   std::string text;
   for (const auto& row : rows) {
@@ -84,7 +84,8 @@ std::string aligned(const std::vector<Row>& rows) {
 
 std::string wrapped(const std::string& text, std::size_t indent) {
   std::string lines;
-  for (const auto& line : attn::wrap(text, width - indent)) lines += std::string(indent, ' ') + line + '\n';
+  for (const auto& line : attn::wrap(text, page_width - indent))
+    lines += std::string(indent, ' ') + line + '\n';
   return lines;
 }
 
@@ -92,7 +93,7 @@ std::string heading(const BenchReport& report) {
   const auto& run = report.run;
   const auto& setting = run.setting;
   std::string line;
-  for (int i = 0; i < static_cast<int>(width); ++i) line += "─";
+  for (int i = 0; i < static_cast<int>(page_width); ++i) line += "─";
   const auto masks = (setting.causal ? "  causal" : "") +
                      (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
   const auto kernels = run.kernels.empty() ? "" : fmt::format("  kernels={}", fmt::join(run.kernels, ","));
@@ -167,7 +168,7 @@ std::string chart(const BenchReport& report, Pass pass) {
   const auto curves = time_curves(report.result, pass);
   if (curves.lines.empty()) return "";
   return fmt::format("\nTime of a run, {}, over n, both scales logarithmic\n\n", name_of(pass)) +
-         attn::format_chart(curves, tick_text, width);
+         attn::format_chart(curves, tick_text, page_width);
 }
 
 std::string omissions(const BenchReport& report) {

@@ -23,8 +23,8 @@ using Function = std::function<Matrices(const Matrices&)>;
 /// rounding by epsilon divided by it.
 constexpr double score_step = 1e-5;
 
-/// No step is longer: a product with it stays finite.
-constexpr double longest_step = 1e100;
+/// No step is longer: an entry that it moves stays finite.
+constexpr double longest_step = 1e300;
 
 /// Multiply-adds that are done in a moment.
 constexpr double affordable = 1 << 27;
@@ -107,8 +107,8 @@ GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& att
   const double noise = 8.0 * unit_roundoff(attn::Dtype::float64) / score_step * (1.0 + largest_score) *
                        sum_of_largest(magnitudes.d_weights);
 
-  /// `reach` is how far a scaled score moves at most where one entry of x moves by 1, or 0 where L is linear
-  /// in x.
+  /// `reach` is how far a scaled score moves at most where one entry of x moves by 1, but no less than
+  /// score_step / step, or 0 where L is linear in x.
   const auto check = [&](const char* name, const Matrices& x, const Matrices& gradient,
                          const Matrices& magnitude, const Function& output_of, double step, double reach,
                          const Matrices& direction) {
@@ -134,7 +134,7 @@ GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& att
       return attn::matmul(attn::softmax(in.mask ? attn::apply_mask(scaled, *in.mask) : scaled), in.V);
     };
     const double step = reach == 0.0 ? 1.0 : std::min(score_step / reach, longest_step);
-    check(name, x, gradient, magnitude, output_of, step, reach, direction);
+    check(name, x, gradient, magnitude, output_of, step, std::max(reach, score_step / step), direction);
   };
 
   check_linear("V", in.V, gradients.d_V, magnitudes.d_V,

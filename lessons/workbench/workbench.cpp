@@ -233,7 +233,6 @@ std::vector<double> Workbench::vector_of(const std::string& token) {
   return drawn_.at(token);
 }
 
-
 #define INSTANTIATE(N)                              \
   template Tensor<N> Workbench::input(attn::About); \
   template Tensor<N> Workbench::input(attn::About, const std::array<std::size_t, N>&);

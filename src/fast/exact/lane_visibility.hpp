@@ -14,6 +14,11 @@ struct PanelRun {
   std::size_t first_vector;
   std::size_t vectors;
   bool masked;
+
+  /// Some of its registers.
+  PanelRun part(std::size_t first, std::size_t count) const {
+    return {keys, first_vector + first, count, masked};
+  }
 };
 
 /// Which keys the queries in the lanes of a panel see. A register that sees no key of a run is left out.

@@ -59,7 +59,9 @@ class BackwardPanel {
   void visit(const BackwardTile<T>& tile) {
     for_each_run(tile.keys, [&](const PanelRun& run) {
       weigh_run(tile, run);
-      simd::with_constant<vectors>(run.vectors, [&](auto count) { differentiate_run<count()>(tile, run); });
+      simd::in_blocks<vectors>(0, run.vectors, [&](std::size_t first, auto count) {
+        differentiate_run<count()>(tile, run.part(first, count()));
+      });
     });
   }
 
@@ -120,29 +122,27 @@ class BackwardPanel {
   }
 
   void weigh_run(const BackwardTile<T>& tile, const PanelRun& run) {
-    simd::with_constant<vectors>(run.vectors, [&](auto count) {
-      if (run.masked)
-        weigh_run<count(), true>(tile, run);
-      else
-        weigh_run<count(), false>(tile, run);
+    simd::in_blocks<vectors>(0, run.vectors, [&](std::size_t first, auto count) {
+      weigh_run<count()>(tile, run.part(first, count()));
     });
   }
 
-  template <std::size_t Vectors, bool Masked>
+  template <std::size_t Vectors>
   [[gnu::noinline]] void weigh_run(const BackwardTile<T>& tile, const PanelRun& run) {
     simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
         run.keys.begin, run.keys.end,
-        [&](std::size_t key, auto keys) { weigh<keys(), Vectors, Masked>(tile, run, key); });
+        [&](std::size_t key, auto keys) { weigh<keys(), Vectors>(tile, run, key); });
   }
 
-  template <std::size_t Keys, std::size_t Vectors, bool Masked>
+  template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void weigh(const BackwardTile<T>& tile, const PanelRun& run, std::size_t key) {
     const std::size_t d_k = block_->d_k, first_lane = run.first_vector * lanes;
     Vector scores[Keys][Vectors];
     start(scores, score_start_ + first_lane);
     simd::accumulate(scores, query_ + first_lane, width, simd::Scalars<T>{block_->key + key * d_k, d_k, 1},
                      d_k);
-    if constexpr (Masked) visibility_.hide(scores, run.first_vector, key);
+    if (run.masked) [[unlikely]]
+      visibility_.hide(scores, run.first_vector, key);
     T* weights = corner(tile.weights, tile, run, key);
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Keys; ++k)

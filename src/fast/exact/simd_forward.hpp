@@ -134,38 +134,35 @@ class ForwardPanel {
       const Range keys = fast::common(visibility_.seen_by_all(vector), block_->runs[r]);
       if (keys.empty()) continue;
       Vector scores[1][1];
-      score<false>(scores, {keys, vector, 1, false}, keys.end - 1);
+      score(scores, {keys, vector, 1, false}, keys.end - 1);
       softmax_.raise(scores[0][0], vector);
       return;
     }
   }
 
   void attend(const PanelRun& run) {
-    simd::with_constant<vectors>(run.vectors, [&](auto count) {
-      if (run.masked)
-        weigh_run<count(), true>(run);
-      else
-        weigh_run<count(), false>(run);
-      add_values<count()>(run);
+    simd::in_blocks<vectors>(0, run.vectors, [&](std::size_t first, auto count) {
+      const PanelRun part = run.part(first, count());
+      weigh_run<count()>(part);
+      add_values<count()>(part);
     });
   }
 
-  template <std::size_t Vectors, bool Masked>
+  template <std::size_t Vectors>
   [[gnu::noinline]] void weigh_run(const PanelRun& run) {
     simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
-        run.keys.begin, run.keys.end,
-        [&](std::size_t key, auto keys) { weigh<keys(), Vectors, Masked>(run, key); });
+        run.keys.begin, run.keys.end, [&](std::size_t key, auto keys) { weigh<keys(), Vectors>(run, key); });
   }
 
   /// weight = 2^(q·k − m), from the product to the exponential in registers.
-  template <std::size_t Keys, std::size_t Vectors, bool Masked>
+  template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void weigh(const PanelRun& run, std::size_t key) {
     const std::size_t first_lane = run.first_vector * lanes;
     T* weights = weights_ + (key - run.keys.begin) * width + first_lane;
     Vector scores[Keys][Vectors];
-    score<Masked>(scores, run, key);
+    score(scores, run, key);
     if (exceed_limit(scores, run.first_vector)) [[unlikely]]
-      raise_maxima<Masked>(scores, run, key);
+      raise_maxima(scores, run, key);
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < Vectors; ++v) {
       Vector sum(T{0});
@@ -179,7 +176,7 @@ class ForwardPanel {
     }
   }
 
-  template <bool Masked, std::size_t Keys, std::size_t Vectors>
+  template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void score(Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) const {
     const std::size_t d_k = block_->d_k;
 #pragma GCC unroll 8
@@ -190,7 +187,8 @@ class ForwardPanel {
     }
     simd::accumulate(scores, query_ + run.first_vector * lanes, width,
                      simd::Scalars<T>{block_->key + key * d_k, d_k, 1}, d_k);
-    if constexpr (Masked) visibility_.hide(scores, run.first_vector, key);
+    if (run.masked) [[unlikely]]
+      visibility_.hide(scores, run.first_vector, key);
   }
 
   template <std::size_t Keys, std::size_t Vectors>
@@ -208,12 +206,12 @@ class ForwardPanel {
 
   /// Rarely called. The scores are stored in the place of their weights, so that they can stay in registers
   /// otherwise.
-  template <bool Masked, std::size_t Keys, std::size_t Vectors>
+  template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void raise_maxima(Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) {
     store(scores, run, key);
     for (std::size_t v = run.first_vector; v < run.first_vector + Vectors; ++v)
       raise_maximum(v, {run.keys.begin, key}, Keys);
-    score_again<Keys, Vectors, Masked>(run, key);
+    score_again<Keys, Vectors>(run, key);
     T* stored = weights_ + (key - run.keys.begin) * width + run.first_vector * lanes;
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Keys; ++k)
@@ -224,10 +222,10 @@ class ForwardPanel {
 
   /// A large score has lost digits that the score relative to the new maximum keeps: equal keys must have
   /// equal weights, in any order.
-  template <std::size_t Keys, std::size_t Vectors, bool Masked>
+  template <std::size_t Keys, std::size_t Vectors>
   [[gnu::noinline, gnu::cold]] void score_again(const PanelRun& run, std::size_t key) {
     Vector scores[Keys][Vectors];
-    score<Masked>(scores, run, key);
+    score(scores, run, key);
     store(scores, run, key);
   }
 

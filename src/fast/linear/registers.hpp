@@ -62,14 +62,14 @@ struct Sums {
 };
 
 /// Calls `work(vectors, column)` for panels of columns. `vectors`, a constant, is a panel's width in
-/// registers: `most` while that many columns are left, then fewer. The last panel may reach beyond the last
-/// column.
+/// registers: `most`, a power of two, while that many columns are left, then smaller ones. The last panel may
+/// reach beyond the last column.
 template <std::size_t most, class T, class Arch, class Work>
 ATTN_INLINE void for_each_panel(std::size_t columns, const Work& work, std::size_t column = 0) {
   constexpr std::size_t lanes = simd::lanes<T, Arch>;
   for (; column + (most - 1) * lanes < columns; column += most * lanes)
     work(std::integral_constant<std::size_t, most>(), column);
-  if constexpr (most > 1) for_each_panel<most - 1, T, Arch>(columns, work, column);
+  if constexpr (most > 1) for_each_panel<most / 2, T, Arch>(columns, work, column);
 }
 
 /// Two arrays that the next chunk reads. They are prefetched during this chunk's computation, a few cache

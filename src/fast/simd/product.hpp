@@ -104,15 +104,14 @@ template <class T, class Arch>
 ATTN_INLINE void add_product(Rows<T> to, Scalars<T> factors, const T* panel, std::size_t count) {
   constexpr std::size_t most_rows = Block<Arch>::rows, most_vectors = Block<Arch>::vectors;
   const std::size_t width = padded<T, Arch>(to.columns);
-  for (std::size_t c = 0; c < width; c += most_vectors * lanes<T, Arch>) {
-    const std::size_t vectors = std::min(most_vectors, (width - c) / lanes<T, Arch>);
-    with_constant<most_rows>(to.rows, [&](auto row_count) {
-      with_constant<most_vectors>(vectors, [&](auto vector_count) {
-        add_product_columns<row_count(), vector_count(), T, Arch>(
-            {to.data + c, to.stride, to.rows, to.columns - c}, factors, panel + c, width, count);
-      });
+  in_blocks<most_vectors>(0, width / lanes<T, Arch>, [&](std::size_t vector, auto vectors) {
+    const std::size_t column = vector * lanes<T, Arch>;
+    in_blocks<most_rows>(0, to.rows, [&](std::size_t row, auto rows) {
+      add_product_columns<rows(), vectors(), T, Arch>(
+          {to.data + row * to.stride + column, to.stride, rows(), to.columns - column},
+          {factors.data + row * factors.row, factors.row, factors.step}, panel + column, width, count);
     });
-  }
+  });
 }
 
 }  // namespace attn::simd

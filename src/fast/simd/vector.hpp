@@ -96,15 +96,6 @@ struct Block {
   static constexpr std::size_t tile = 48;  ///< rows in a tile: whole blocks, whatever their shape
 };
 
-/// Calls `work` with a number from 1 to `most`, as a constant.
-template <std::size_t most, class Work>
-ATTN_INLINE void with_constant(std::size_t number, const Work& work) {
-  if (number == most)
-    work(std::integral_constant<std::size_t, most>());
-  else if constexpr (most > 1)
-    with_constant<most - 1>(number, work);
-}
-
 /// Calls `work` with the first of `size` numbers from `begin` on, and `size` as a constant: `most` as long as
 /// that many are left, then smaller powers of two.
 template <std::size_t most, class Work>
