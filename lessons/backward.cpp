@@ -26,7 +26,6 @@ namespace {
 Tensor<3> draw_d_output(Workbench& bench) {
   return bench.input<3>({.id = "d_output",
                          .title = "What comes back from the layers above",
-
                          .note =
                              "How much the loss grows with each number of the output. Here it is drawn; in a "
                              "model the next layer hands it down."});

@@ -72,14 +72,11 @@ void run_cross_attention(Workbench& bench) {
       "Attention(X_target W_Q, X_source W_K, X_source W_V)");
 
   bench.show_lengths(source);
-  const auto X_target = bench.input<3>({.id = "X_target",
-                                        .title = "The target sentence as vectors",
-
-                                        .note = "It asks."});
+  const auto X_target =
+      bench.input<3>({.id = "X_target", .title = "The target sentence as vectors", .note = "It asks."});
   const auto X_source =
       bench.input<3>({.id = "X_source",
                       .title = "The source sentence as vectors",
-
                       .note = "It answers. Where both sentences share a word they share its row."});
   if (bench.options.heads)
     attend_with_heads(bench, {"X_target", X_target}, {"X_source", X_source});

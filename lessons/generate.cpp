@@ -116,7 +116,7 @@ std::string kv_head_axis(const Heads& heads) {
 }
 
 /// Names the entries of these axes after the tokens from position `first` on.
-void label(Workbench& bench, const Decoder& decoder, const std::vector<std::size_t>& tokens,
+void label(Workbench& bench, const CausalDecoder& decoder, const std::vector<std::size_t>& tokens,
            const std::vector<std::string>& axes, std::size_t first) {
   std::vector<std::string> words;
   for (std::size_t i = first; i < tokens.size(); ++i) words.push_back(decoder.words[tokens[i]]);
@@ -249,7 +249,7 @@ std::optional<Mask<3>> causal_mask(Workbench& bench, const Step& step, std::size
 
 }  // namespace
 
-Named read_tokens(Workbench& bench, const Decoder& decoder, std::size_t number, Decoding& decoding) {
+Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t number, Decoding& decoding) {
   const auto n = decoding.tokens.size();
   const Step step = {number, decoding.caches.front().length()};
   const std::vector<std::size_t> unread(decoding.tokens.begin() + static_cast<std::ptrdiff_t>(step.known),
@@ -309,7 +309,7 @@ Named read_tokens(Workbench& bench, const Decoder& decoder, std::size_t number, 
   return x;
 }
 
-Tensor<2> score_words(Workbench& bench, const Decoder& decoder, std::size_t step, const Named& hidden,
+Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_t step, const Named& hidden,
                       std::size_t row) {
   return bench.trace.step(
       {.id = "logits",
@@ -325,7 +325,7 @@ Tensor<2> score_words(Workbench& bench, const Decoder& decoder, std::size_t step
 
 namespace {
 
-void introduce(Workbench& bench, const Decoder& decoder, const Step& step, const Decoding& decoding) {
+void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step, const Decoding& decoding) {
   if (step.is_prefill())
     bench.trace.note(
         "read", "Step 0, the prefill: the whole prompt",
@@ -340,7 +340,7 @@ void introduce(Workbench& bench, const Decoder& decoder, const Step& step, const
 }
 
 /// `probabilities` of the token to come, and `token`, which is chosen and written down.
-void write_token(Workbench& bench, const Decoder& decoder, std::size_t step, const Tensor<2>& logits,
+void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t step, const Tensor<2>& logits,
                  Decoding& decoding) {
   auto& trace = bench.trace;
   trace.step({.id = "probabilities",
@@ -366,7 +366,7 @@ void write_token(Workbench& bench, const Decoder& decoder, std::size_t step, con
 
 /// One step of decoding, in the group `step=T`: the tokens that no cache holds yet are read, and one is
 /// written.
-void decode(Workbench& bench, const Decoder& decoder, std::size_t step, Decoding& decoding) {
+void decode(Workbench& bench, const CausalDecoder& decoder, std::size_t step, Decoding& decoding) {
   bench.trace.within(fmt::format("step={}", step), [&] {
     introduce(bench, decoder, {step, decoding.caches.front().length()}, decoding);
     const auto hidden = read_tokens(bench, decoder, step, decoding);
@@ -404,11 +404,11 @@ attn::TokenBatch vocabulary_of(const attn::TokenBatch& prompt) {
   return {{words}};
 }
 
-Decoder show_decoder(Workbench& bench) {
+CausalDecoder show_decoder(Workbench& bench) {
   const auto& prompt = bench.plan.sentence;
   const auto vocabulary = vocabulary_of(prompt);
   bench.label({"vocabulary"}, vocabulary);
-  Decoder decoder;
+  CausalDecoder decoder;
   decoder.words = vocabulary.tokens.front();
   const auto embedding =
       bench.embed({.id = "embedding",
@@ -437,7 +437,8 @@ Decoder show_decoder(Workbench& bench) {
 }
 
 /// The text before the first step: the prompt, and nothing read.
-Decoding begin(const Decoder& decoder, const std::vector<std::string>& prompt, const KeyValueCache& cache) {
+Decoding begin(const CausalDecoder& decoder, const std::vector<std::string>& prompt,
+               const KeyValueCache& cache) {
   Decoding decoding;
   for (const auto& word : prompt)
     decoding.tokens.push_back(static_cast<std::size_t>(
@@ -446,7 +447,7 @@ Decoding begin(const Decoder& decoder, const std::vector<std::string>& prompt, c
   return decoding;
 }
 
-void show_text(Workbench& bench, const Decoder& decoder, const Decoding& decoding) {
+void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   const auto n = bench.plan.sentence.length(), written = decoding.tokens.size() - n;
   auto tokens = Integers<1>::from_shape({written});
   std::vector<std::string> words, from;
@@ -469,7 +470,7 @@ void show_text(Workbench& bench, const Decoder& decoder, const Decoding& decodin
 
 }  // namespace
 
-double deviation_from_full_pass(Workbench& mute, const Decoder& decoder,
+double deviation_from_full_pass(Workbench& mute, const CausalDecoder& decoder,
                                 const std::vector<Tensor<2>>& logits_by_step, const Tensor<3>& hidden) {
   const auto rows = hidden.shape(1), steps = logits_by_step.size();
   if (steps > rows)
@@ -486,14 +487,14 @@ double deviation_from_full_pass(Workbench& mute, const Decoder& decoder,
 namespace {
 
 /// A decoder whose token vectors differ from these by the part `part` of each number, up and down in turn.
-Decoder nudged(Decoder decoder, double part) {
+CausalDecoder nudged(CausalDecoder decoder, double part) {
   for (auto* table : {&decoder.embedding, &decoder.positions})
     for (std::size_t i = 0; i < table->size(); ++i) table->data()[i] *= i % 2 == 0 ? 1.0 + part : 1.0 - part;
   return decoder;
 }
 
 /// All that the steps have read, sent through the layers at once: what the last layer leaves.
-Tensor<3> full_pass(Workbench& mute, const Decoder& decoder, const Decoding& decoding) {
+Tensor<3> full_pass(Workbench& mute, const CausalDecoder& decoder, const Decoding& decoding) {
   Decoding whole;
   whole.tokens.assign(decoding.tokens.begin(), decoding.tokens.end() - 1);
   whole.caches.assign(decoder.layers.size(), empty_cache(mute.kv_heads(), mute.d_k(), mute.d_v()));
@@ -503,7 +504,7 @@ Tensor<3> full_pass(Workbench& mute, const Decoder& decoder, const Decoding& dec
 /// How far rounding may move the logits. Each layer magnifies what rounding leaves of the one before. By how
 /// much is measured: token vectors that differ by as much as is allowed for rounding go through the same
 /// pass.
-attn::Limit rounding_of_logits(Workbench& mute, const Decoder& decoder, const Decoding& decoding,
+attn::Limit rounding_of_logits(Workbench& mute, const CausalDecoder& decoder, const Decoding& decoding,
                                const Tensor<3>& hidden) {
   const double part = rounding(mute.trace).bound;
   const auto logits = attn::linear(hidden, decoder.W_vocabulary);
@@ -514,7 +515,7 @@ attn::Limit rounding_of_logits(Workbench& mute, const Decoder& decoder, const De
 }
 
 /// How many of the tokens written score less in the full pass than the best one, by more than `rounding`.
-double count_other_tokens(Workbench& mute, const Decoder& decoder, const Decoding& decoding,
+double count_other_tokens(Workbench& mute, const CausalDecoder& decoder, const Decoding& decoding,
                           const Tensor<3>& hidden, double rounding) {
   double others = 0.0;
   for (std::size_t i = mute.plan.sentence.length(); i < decoding.tokens.size(); ++i) {
@@ -524,7 +525,7 @@ double count_other_tokens(Workbench& mute, const Decoder& decoder, const Decodin
   return others;
 }
 
-void claim_full_pass(Workbench& bench, const Decoder& decoder, const Decoding& decoding) {
+void claim_full_pass(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   auto mute = bench.mute();
   const auto hidden = full_pass(mute, decoder, decoding);
   const auto limit = rounding_of_logits(mute, decoder, decoding, hidden);

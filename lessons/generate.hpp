@@ -31,7 +31,7 @@ KeyValueCache empty_cache(std::size_t kv_heads, std::size_t d_k, std::size_t d_v
 
 /// A small decoder that sees only what came before (as in Radford et al. 2018, without its feed-forward
 /// networks and layer norms), and the words that it knows.
-struct Decoder {
+struct CausalDecoder {
   std::vector<std::string> words;  ///< the vocabulary
   Tensor<2> embedding;             ///< [vocabulary×d_model]
   Tensor<2> positions;             ///< [position×d_model]
@@ -57,10 +57,10 @@ struct Decoding {
 /// Sends the tokens that the caches do not hold yet through the layers, from `x` to the last `residual`,
 /// which is returned [1×new×d_model]; the caches grow by them. Where the caches are empty, these tokens are
 /// the whole text, and this is the full forward pass. `step` is only spoken of.
-Named read_tokens(Workbench& bench, const Decoder& decoder, std::size_t step, Decoding& decoding);
+Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t step, Decoding& decoding);
 
 /// The step `logits` [1×vocabulary] of the token behind row `row` of what the last layer leaves.
-Tensor<2> score_words(Workbench& bench, const Decoder& decoder, std::size_t step, const Named& hidden,
+Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_t step, const Named& hidden,
                       std::size_t row);
 
 /// What greedy decoding writes: the token with the largest of the logits [1×vocabulary], the first on a tie.
@@ -69,7 +69,7 @@ std::size_t greedy_token(const Tensor<2>& logits);
 /// The largest difference between the logits of decoding token by token and those of a full pass, `hidden`
 /// [1×token×d_model], whose last rows score the same tokens. Throws std::invalid_argument where there are
 /// more steps than rows.
-double deviation_from_full_pass(Workbench& mute, const Decoder& decoder,
+double deviation_from_full_pass(Workbench& mute, const CausalDecoder& decoder,
                                 const std::vector<Tensor<2>>& logits_by_step, const Tensor<3>& hidden);
 
 /// What the ids of a layer's tensors begin with: "layer=1/", "layer=2/", …; nothing where there is one layer.

@@ -136,18 +136,15 @@ void run_lookup(Workbench& bench) {
 
   const auto query = bench.input<1>({.id = "query",
                                      .title = "What we ask for",
-
                                      .note = "A query is as long as a key, so that they can be compared."});
   const auto keys =
       bench.input<2>({.id = "keys",
                       .title = "What each entry can be found by",
-
                       .note = "One row a key. An ordinary dictionary would answer only if one of "
                               "them were equal to the query in every number."});
   const auto values =
       bench.input<2>({.id = "values",
                       .title = "What each entry holds",
-
                       .note = "One row a key: the value that belongs to it. Its length d_v is free."});
 
   const auto scores =

@@ -43,13 +43,11 @@ MultiHeadWeights draw_multihead_weights(Workbench& bench) {
   auto W_Q =
       bench.input<2>({.id = "W_Q",
                       .title = "Makes the queries of all heads at once",
-
                       .note = fmt::format("Columns {}·i to {}·i + {} belong to head i.", d_k, d_k, d_k - 1)});
   auto W_K = bench.input<2>({.id = "W_K", .title = "Makes the keys"});
   auto W_V = bench.input<2>({.id = "W_V", .title = "Makes the values"});
   auto W_O = bench.input<2>({.id = "W_O",
                              .title = "Mixes what the heads found",
-
                              .note = "Without it the heads would only stand side by side."});
   return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 #include "attn/ops/shape_mismatch.hpp"
 
@@ -12,10 +13,9 @@ namespace {
 
 /// f of each element.
 template <std::size_t N, class Function>
-Tensor<N> map(const Tensor<N>& x, Function f) {
-  Tensor<N> result(x.shape());
-  std::transform(x.begin(), x.end(), result.begin(), f);
-  return result;
+Tensor<N> map(Tensor<N> x, Function f) {
+  std::transform(x.begin(), x.end(), x.begin(), f);
+  return x;
 }
 
 }  // namespace
@@ -36,62 +36,62 @@ Tensor<3> multiply(const Tensor<3>& x, const Tensor<3>& y) {
 }
 
 template <std::size_t N>
-Tensor<N> divide(const Tensor<N>& x, double divisor) {
-  return map(x, [divisor](double element) { return element / divisor; });
+Tensor<N> divide(Tensor<N> x, double divisor) {
+  return map(std::move(x), [divisor](double element) { return element / divisor; });
 }
 
 template <std::size_t N>
-Tensor<N> shift(const Tensor<N>& x, double amount) {
-  return map(x, [amount](double element) { return element + amount; });
+Tensor<N> shift(Tensor<N> x, double amount) {
+  return map(std::move(x), [amount](double element) { return element + amount; });
 }
 
 template <std::size_t N>
-Tensor<N> absolute(const Tensor<N>& x) {
-  return map(x, [](double element) { return std::abs(element); });
+Tensor<N> absolute(Tensor<N> x) {
+  return map(std::move(x), [](double element) { return std::abs(element); });
 }
 
 template <std::size_t N>
-Tensor<N> tanh(const Tensor<N>& x) {
-  return map(x, [](double element) { return std::tanh(element); });
+Tensor<N> tanh(Tensor<N> x) {
+  return map(std::move(x), [](double element) { return std::tanh(element); });
 }
 
 template <std::size_t N>
-Tensor<N> exp(const Tensor<N>& x) {
-  return map(x, [](double element) { return std::exp(element); });
+Tensor<N> exp(Tensor<N> x) {
+  return map(std::move(x), [](double element) { return std::exp(element); });
 }
 
 template <std::size_t N>
-Tensor<N> log(const Tensor<N>& x) {
-  return map(x, [](double element) { return std::log(element); });
+Tensor<N> log(Tensor<N> x) {
+  return map(std::move(x), [](double element) { return std::log(element); });
 }
 
-Tensor<3> sigmoid(const Tensor<3>& x) {
-  return map(x, [](double element) { return 1.0 / (1.0 + std::exp(-element)); });
+Tensor<3> sigmoid(Tensor<3> x) {
+  return map(std::move(x), [](double element) { return 1.0 / (1.0 + std::exp(-element)); });
 }
 
-template Tensor<1> exp(const Tensor<1>&);
-template Tensor<2> exp(const Tensor<2>&);
-template Tensor<1> log(const Tensor<1>&);
-template Tensor<2> log(const Tensor<2>&);
+template Tensor<1> exp(Tensor<1>);
+template Tensor<2> exp(Tensor<2>);
+template Tensor<1> log(Tensor<1>);
+template Tensor<2> log(Tensor<2>);
 template Tensor<1> add(const Tensor<1>&, const Tensor<1>&);
-template Tensor<1> divide(const Tensor<1>&, double);
-template Tensor<1> shift(const Tensor<1>&, double);
-template Tensor<1> absolute(const Tensor<1>&);
-template Tensor<1> tanh(const Tensor<1>&);
+template Tensor<1> divide(Tensor<1>, double);
+template Tensor<1> shift(Tensor<1>, double);
+template Tensor<1> absolute(Tensor<1>);
+template Tensor<1> tanh(Tensor<1>);
 template Tensor<2> add(const Tensor<2>&, const Tensor<2>&);
-template Tensor<2> divide(const Tensor<2>&, double);
-template Tensor<2> shift(const Tensor<2>&, double);
-template Tensor<2> absolute(const Tensor<2>&);
-template Tensor<2> tanh(const Tensor<2>&);
+template Tensor<2> divide(Tensor<2>, double);
+template Tensor<2> shift(Tensor<2>, double);
+template Tensor<2> absolute(Tensor<2>);
+template Tensor<2> tanh(Tensor<2>);
 template Tensor<3> add(const Tensor<3>&, const Tensor<3>&);
-template Tensor<3> divide(const Tensor<3>&, double);
-template Tensor<3> shift(const Tensor<3>&, double);
-template Tensor<3> absolute(const Tensor<3>&);
-template Tensor<3> tanh(const Tensor<3>&);
+template Tensor<3> divide(Tensor<3>, double);
+template Tensor<3> shift(Tensor<3>, double);
+template Tensor<3> absolute(Tensor<3>);
+template Tensor<3> tanh(Tensor<3>);
 template Tensor<4> add(const Tensor<4>&, const Tensor<4>&);
-template Tensor<4> divide(const Tensor<4>&, double);
-template Tensor<4> shift(const Tensor<4>&, double);
-template Tensor<4> absolute(const Tensor<4>&);
-template Tensor<4> tanh(const Tensor<4>&);
+template Tensor<4> divide(Tensor<4>, double);
+template Tensor<4> shift(Tensor<4>, double);
+template Tensor<4> absolute(Tensor<4>);
+template Tensor<4> tanh(Tensor<4>);
 
 }  // namespace attn

@@ -4,7 +4,8 @@
 
 namespace attn {
 
-/// Elementwise functions of tensors of ranks 1 to 4.
+/// Elementwise functions of tensors of ranks 1 to 4. What is taken by value is overwritten where it is moved
+/// in: no second tensor is held.
 
 /// x + y for tensors of one shape; throws std::invalid_argument otherwise.
 template <std::size_t N>
@@ -15,26 +16,26 @@ Tensor<3> multiply(const Tensor<3>& x, const Tensor<3>& y);
 
 /// x / divisor.
 template <std::size_t N>
-Tensor<N> divide(const Tensor<N>& x, double divisor);
+Tensor<N> divide(Tensor<N> x, double divisor);
 
 /// x + amount.
 template <std::size_t N>
-Tensor<N> shift(const Tensor<N>& x, double amount);
+Tensor<N> shift(Tensor<N> x, double amount);
 
 /// |x|, element by element.
 template <std::size_t N>
-Tensor<N> absolute(const Tensor<N>& x);
+Tensor<N> absolute(Tensor<N> x);
 
 template <std::size_t N>
-Tensor<N> tanh(const Tensor<N>& x);
+Tensor<N> tanh(Tensor<N> x);
 
 /// eˣ and ln x; ranks 1 and 2.
 template <std::size_t N>
-Tensor<N> exp(const Tensor<N>& x);
+Tensor<N> exp(Tensor<N> x);
 template <std::size_t N>
-Tensor<N> log(const Tensor<N>& x);
+Tensor<N> log(Tensor<N> x);
 
 /// σ(x) = 1 / (1 + e⁻ˣ). Rank 3.
-Tensor<3> sigmoid(const Tensor<3>& x);
+Tensor<3> sigmoid(Tensor<3> x);
 
 }  // namespace attn

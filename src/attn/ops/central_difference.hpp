@@ -14,7 +14,7 @@ struct GradientCheck {
   Tensor<N> x;         ///< where the gradient was taken
   Tensor<N> d_output;  ///< [shape of f(x)]: the loss is L(x) = Σ f(x) ∘ d_output
   Tensor<N> gradient;  ///< [shape of x]: what ∂L/∂x is said to be
-  double step = 0.0;           ///< h, how far x is moved
+  double step = 0.0;   ///< h, how far x is moved
 };
 
 /// How far the gradient is from central differences of the loss, (L(x + h) − L(x − h)) / 2h, where L is what

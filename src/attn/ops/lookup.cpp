@@ -38,5 +38,4 @@ HardLookup hard_lookup(const Tensor<1>& scores, const Tensor<2>& values) {
   return lookup;
 }
 
-
 }  // namespace attn

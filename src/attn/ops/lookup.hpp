@@ -10,7 +10,7 @@ namespace attn {
 struct HardLookup {
   std::vector<std::size_t> keys;  ///< those with the best score, in order; one, unless there is a tie
   double best_score = 0.0;
-  double gap = 0.0;     ///< from the best score to the next lower one; infinity where there is none
+  double gap = 0.0;  ///< from the best score to the next lower one; infinity where there is none
   Tensor<1> output;  ///< [d_v], the best key's value; after a tie the mean of the best keys' values
 };
 

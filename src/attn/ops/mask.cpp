@@ -92,26 +92,25 @@ Mask<N> both(const Mask<N>& a, const Mask<N>& b) {
 }
 
 template <std::size_t N, std::size_t M>
-Tensor<N> apply_mask(const Tensor<N>& scores, const Mask<M>& mask, double fill) {
+Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask, double fill) {
   if (!fits(mask, scores))
     throw shape_mismatch("apply_mask", "scores", scores, "mask", mask,
                          "batch, head, query and key must match or have length 1 in the mask");
   const auto [batch, heads, n_q, n_k] = four_axes(scores.shape());
-  Tensor<N> masked(scores);
-  double* score = masked.data();
+  double* score = scores.data();
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t h = 0; h < heads; ++h)
       for (std::size_t i = 0; i < n_q; ++i)
         for (std::size_t j = 0; j < n_k; ++j, ++score)
-          if (!at(mask, b, h, i, j)) *score = static_cast<double>(fill);
-  return masked;
+          if (!at(mask, b, h, i, j)) *score = fill;
+  return scores;
 }
 
-template Tensor<3> apply_mask(const Tensor<3>&, const Mask<2>&, double);
-template Tensor<3> apply_mask(const Tensor<3>&, const Mask<3>&, double);
-template Tensor<4> apply_mask(const Tensor<4>&, const Mask<2>&, double);
-template Tensor<4> apply_mask(const Tensor<4>&, const Mask<3>&, double);
-template Tensor<4> apply_mask(const Tensor<4>&, const Mask<4>&, double);
+template Tensor<3> apply_mask(Tensor<3>, const Mask<2>&, double);
+template Tensor<3> apply_mask(Tensor<3>, const Mask<3>&, double);
+template Tensor<4> apply_mask(Tensor<4>, const Mask<2>&, double);
+template Tensor<4> apply_mask(Tensor<4>, const Mask<3>&, double);
+template Tensor<4> apply_mask(Tensor<4>, const Mask<4>&, double);
 template Mask<2> both(const Mask<2>&, const Mask<2>&);
 template Mask<3> both(const Mask<3>&, const Mask<3>&);
 template Mask<4> both(const Mask<4>&, const Mask<4>&);

@@ -35,7 +35,7 @@ Mask<N> both(const Mask<N>& a, const Mask<N>& b);
 /// head, [batch×head×query×key] for itself. A mask axis of length 1 is repeated.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
 template <std::size_t N, std::size_t M>
-Tensor<N> apply_mask(const Tensor<N>& scores, const Mask<M>& mask,
-                        double fill = -std::numeric_limits<double>::infinity());
+Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask,
+                     double fill = -std::numeric_limits<double>::infinity());
 
 }  // namespace attn

@@ -106,7 +106,8 @@ template <std::size_t N>
 double row_sum_deviation(const Tensor<N>& weights) {
   double largest = 0.0;
   for_each_row(weights, [&](std::span<const double> row) {
-    const bool is_zero = std::all_of(row.begin(), row.end(), [](double weight) { return weight == double{0}; });
+    const bool is_zero =
+        std::all_of(row.begin(), row.end(), [](double weight) { return weight == double{0}; });
     if (!is_zero) largest = maximum({largest, std::abs(sum_of(row) - 1.0)});
   });
   return largest;

@@ -30,5 +30,4 @@ Mask<3> permute_pairs(const Mask<3>& mask, const RowOrder& order) {
   return permuted;
 }
 
-
 }  // namespace attn

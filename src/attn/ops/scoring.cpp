@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -16,11 +18,13 @@ Tensor<2> dot_scores(const Tensor<2>& queries, const Tensor<2>& keys) {
 Tensor<3> pairwise_sum(const Tensor<2>& a, const Tensor<2>& b) {
   if (a.shape(1) != b.shape(1))
     throw shape_mismatch("pairwise_sum", "a", a, "b", b, "the last axes must match");
-  Tensor<3> sum({a.shape(0), b.shape(0), a.shape(1)});
-  for (std::size_t i = 0; i < sum.shape(0); ++i)
-    for (std::size_t j = 0; j < sum.shape(1); ++j)
-      for (std::size_t c = 0; c < sum.shape(2); ++c) sum(i, j, c) = a(i, c) + b(j, c);
-  return sum;
+  const std::size_t d_a = a.shape(1);
+  Tensor<3> sums({a.shape(0), b.shape(0), d_a});
+  double* sum = sums.data();
+  for (std::size_t i = 0; i < a.shape(0); ++i)
+    for (std::size_t j = 0; j < b.shape(0); ++j, sum += d_a)
+      std::transform(&a(i, 0), &a(i, 0) + d_a, &b(j, 0), sum, std::plus());
+  return sums;
 }
 
 Tensor<3> pairwise_concat(const Tensor<2>& queries, const Tensor<2>& keys) {
@@ -28,12 +32,10 @@ Tensor<3> pairwise_concat(const Tensor<2>& queries, const Tensor<2>& keys) {
     throw shape_mismatch("pairwise_concat", "queries", queries, "keys", keys, "the last axes must match");
   const std::size_t d = queries.shape(1);
   Tensor<3> pairs({queries.shape(0), keys.shape(0), 2 * d});
-  for (std::size_t i = 0; i < pairs.shape(0); ++i)
-    for (std::size_t j = 0; j < pairs.shape(1); ++j)
-      for (std::size_t c = 0; c < d; ++c) {
-        pairs(i, j, c) = queries(i, c);
-        pairs(i, j, d + c) = keys(j, c);
-      }
+  double* pair = pairs.data();
+  for (std::size_t i = 0; i < queries.shape(0); ++i)
+    for (std::size_t j = 0; j < keys.shape(0); ++j)
+      pair = std::copy_n(&keys(j, 0), d, std::copy_n(&queries(i, 0), d, pair));
   return pairs;
 }
 
@@ -49,12 +51,11 @@ Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v) {
   if (hidden.shape(2) != v.size())
     throw shape_mismatch("dot_last_axis", "hidden", hidden, "v", v, "the last axes must match");
   Tensor<2> scores({hidden.shape(0), hidden.shape(1)});
-  for (std::size_t i = 0; i < scores.shape(0); ++i)
-    for (std::size_t j = 0; j < scores.shape(1); ++j) {
-      double sum = 0.0;
-      for (std::size_t c = 0; c < v.size(); ++c) sum += hidden(i, j, c) * v(c);
-      scores(i, j) = sum;
-    }
+  const double* unit = hidden.data();
+  for (double& score : scores) {
+    score = std::inner_product(v.begin(), v.end(), unit, 0.0);
+    unit += v.size();
+  }
   return scores;
 }
 

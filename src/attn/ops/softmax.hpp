@@ -4,15 +4,15 @@
 
 namespace attn {
 
-/// softmax(x)ⱼ = exp(xⱼ − max x) / Σₖ exp(xₖ − max x) along the last axis; ranks 1 to 4, float and double.
+/// softmax(x)ⱼ = exp(xⱼ − max x) / Σₖ exp(xₖ − max x) along the last axis; ranks 1 to 4.
 /// A row in which every score is −∞ (all keys masked) becomes a row of zeros.
 template <std::size_t N>
-Tensor<N> softmax(const Tensor<N>& scores);
+Tensor<N> softmax(Tensor<N> scores);
 
 /// The gradient of a loss with respect to the scores, wⱼ (dⱼ − Σₖ wₖ dₖ) along the last axis, from the
 /// weights w = softmax(scores) and the gradient d with respect to them: softmax's Jacobian diag(w) − w wᵀ
-/// times d, without ever forming it. A score without weight, as a masked one, gets 0. Same instantiations.
-/// Throws std::invalid_argument, with both shapes, where they differ.
+/// times d, without ever forming it. A score without weight, as a masked one, gets 0. Throws
+/// std::invalid_argument, with both shapes, where they differ.
 template <std::size_t N>
 Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights);
 

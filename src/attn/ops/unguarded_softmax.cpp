@@ -21,5 +21,4 @@ Tensor<3> unguarded_softmax(const Tensor<3>& scores) {
   return weights;
 }
 
-
 }  // namespace attn

@@ -62,7 +62,8 @@ double rounding_of(Dtype dtype) {
 
 double largest_magnitude(const TensorView& tensor) {
   double largest = 0.0;
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i) {
+  const std::size_t count = element_count(tensor.shape);
+  for (std::size_t i = 0; i < count; ++i) {
     const double magnitude = std::abs(tensor.at(i));
     if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
   }

@@ -25,13 +25,13 @@ constexpr double rounding = 1e-12;
 constexpr std::size_t d_model = 8, d_k = 3, d_v = 2, heads = 4;
 
 /// Layers of four heads; seven words.
-lessons::Decoder random_decoder(std::size_t layers, std::size_t kv_heads) {
-  lessons::Decoder decoder = {.words = {"a", "b", "c", "d", "e", "f", "g"},
-                              .embedding = random_tensor<2>({7, d_model}, 20),
-                              .positions = attn::sinusoidal_encoding(12, d_model),
-                              .layers = {},
-                              .heads = {heads, kv_heads},
-                              .W_vocabulary = random_tensor<2>({d_model, 7}, 9)};
+lessons::CausalDecoder random_decoder(std::size_t layers, std::size_t kv_heads) {
+  lessons::CausalDecoder decoder = {.words = {"a", "b", "c", "d", "e", "f", "g"},
+                                    .embedding = random_tensor<2>({7, d_model}, 20),
+                                    .positions = attn::sinusoidal_encoding(12, d_model),
+                                    .layers = {},
+                                    .heads = {heads, kv_heads},
+                                    .W_vocabulary = random_tensor<2>({d_model, 7}, 9)};
   for (unsigned layer = 0; layer < layers; ++layer)
     decoder.layers.push_back({random_tensor<2>({d_model, heads * d_k}, 4 * layer + 1),
                               random_tensor<2>({d_model, kv_heads * d_k}, 4 * layer + 2),
@@ -78,7 +78,7 @@ struct Reader {
   }
 
   Page page;
-  lessons::Decoder decoder;
+  lessons::CausalDecoder decoder;
   lessons::Decoding decoding;
 };
 
