@@ -106,9 +106,9 @@ TEST_CASE("a dimension that is no whole number above 0 is refused") {
 
 TEST_CASE("a dimension of 10^12 is refused with the memory that it would take and before it is taken") {
   for_every_dimension([](const std::string& option) {
-    const auto arguments = option + " 1000000000000" +
-                           (contains(option, "kv-heads") ? " --heads 1000000000000" : "") +
-                           (contains(option, "seq2seq --heads") ? " --attention multihead" : "");
+    const auto arguments =
+        option + " 1000000000000" + (contains(option, "kv-heads") ? " --heads 1000000000000" : "") +
+        (contains(option, "seq2seq --heads") ? " --attention multihead --hidden 1000000000000" : "");
     if (contains(option, "training --samples"))  // which holds one mask at a time
       check_refused(arguments, {"--samples 1000000000000", "valid: 1 to "});
     else
