@@ -76,7 +76,6 @@ double divisor_of(const Workbench& bench) {
 Tensor<4> draw_scaled_scores(Workbench& bench) {
   const auto d_model = bench.d_model();
   const auto X = bench.input<3>({.id = "X", .title = "The sentence as vectors"});
-  const std::string projected = bench.options.heads ? "head·d_k" : "d_k";
   const auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"}, {d_model, d_model});
   const auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"}, {d_model, d_model});
   const auto Q = attn::split_heads(attn::linear(X, W_Q), bench.heads());

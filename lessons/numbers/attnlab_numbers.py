@@ -535,19 +535,18 @@ def complexity(inputs, config):
 
 
 # The weights that the lesson patterns starts from. Their bits depend on the
-# order in which a sum is added up. The lab adds from the first term to the
-# last, in float64, and rounds to the dtype of the run after each step. (It
-# leaves products of more than 2**18 multiply-adds to a BLAS, which has an order
-# of its own: there the last bits may differ.)
+# order in which a sum is added up: the lab adds from the first term to the
+# last, in float64, and rounds the weights to the dtype of the run. (It leaves
+# products of more than 2**18 multiply-adds to a BLAS, which has an order of its
+# own: there the last bits may differ.)
 
 
 def product(A, B):
-    """A @ B, added up in that order."""
+    """A @ B in float64, added up in that order."""
     total = np.zeros((*A.shape[:-1], B.shape[-1]))
     for k in range(A.shape[-1]):
-        column, row = A[..., k, None], B[..., k, None, :]
-        total += column.astype(np.float64) * row.astype(np.float64)
-    return total.astype(A.dtype)
+        total += A[..., k, None].astype(np.float64) * B[..., k, None, :]
+    return total
 
 
 def softmax(scores):
@@ -559,7 +558,7 @@ def softmax(scores):
             shifted = [float(score) - largest for score in scores[row]]
             exponentials = np.array([math.exp(x) for x in shifted])
             weights[row] = exponentials / np.cumsum(exponentials)[-1]
-    return weights.astype(scores.dtype)
+    return weights
 
 
 def attention_weights(arrays, config):
@@ -571,11 +570,10 @@ def attention_weights(arrays, config):
         of_head = slice(h * d_k, (h + 1) * d_k)
         Q = product(X, arrays["W_Q"])[..., of_head]
         K = product(X, arrays["W_K"])[..., of_head]
-        scores = product(Q, np.swapaxes(K, -1, -2))
-        scaled = (scores.astype(np.float64) / divisor).astype(X.dtype)
+        scaled = product(Q, np.swapaxes(K, -1, -2)) / divisor
         if "mask" in arrays:
-            scaled = np.where(arrays["mask"], scaled, X.dtype.type(-math.inf))
-        weights.append(softmax(scaled))
+            scaled = np.where(arrays["mask"], scaled, -math.inf)
+        weights.append(softmax(scaled).astype(X.dtype))
     return weights[0] if config["heads"] is None else np.stack(weights, axis=-3)
 
 

@@ -47,6 +47,15 @@ void for_every_dimension(Visitor visit) {
       if (takes(lesson, option)) visit(lesson + " " + option);
 }
 
+/// "multihead --heads N --d-model N": heads that divide nothing would be refused for that.
+std::string with_what_it_divides(const std::string& option, const std::string& value) {
+  auto arguments = option + ' ' + value;
+  if (contains(option, "--kv-heads")) arguments += " --heads " + value;
+  if (!contains(option, "heads")) return arguments;
+  if (contains(option, "seq2seq")) return arguments + " --attention multihead --hidden " + value;
+  return arguments + (contains(option, "efficient") ? " --d-k " : " --d-model ") + value;
+}
+
 /// Embeddings in a file with this text, for "the cat sat".
 void check_vectors_refused(const std::string& text, const Strings& said) {
   const Folder folder;
@@ -106,9 +115,7 @@ TEST_CASE("a dimension that is no whole number above 0 is refused") {
 
 TEST_CASE("a dimension of 10^12 is refused with the memory that it would take and before it is taken") {
   for_every_dimension([](const std::string& option) {
-    const auto arguments =
-        option + " 1000000000000" + (contains(option, "kv-heads") ? " --heads 1000000000000" : "") +
-        (contains(option, "seq2seq --heads") ? " --attention multihead --hidden 1000000000000" : "");
+    const auto arguments = with_what_it_divides(option, "1000000000000");
     if (contains(option, "training --samples"))  // which holds one mask at a time
       check_refused(arguments, {"--samples 1000000000000", "valid: 1 to "});
     else
