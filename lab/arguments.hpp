@@ -19,6 +19,7 @@ struct Presentation {
   std::optional<Format> format;       ///< where not given it follows the ending of `output`
   std::optional<std::string> output;  ///< a file; standard output where not given
   std::vector<std::string> steps;     ///< only these, where there are any
+  std::vector<std::string> explain;   ///< entries to work out in place of the page: "weights[sat, cat]"
   bool shapes = false;                ///< shapes only
   int precision = 4;
   bool full = false;

@@ -85,12 +85,12 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   options.source.clear();
   options.target.clear();
   if (lesson.inputs == nullptr) return;
-  add_text_option(
-      app, "input", "FILE", Values::one,
-      help_of_option(fmt::format("tensors by id, from an .npz, .safetensors or JSON file, in the place of inputs; "
-                                 "dimensions follow, and the rest is drawn. The inputs: {}",
-                                 lessons::describe_inputs(lesson, lesson.defaults))),
-      [&options](const std::string& text) { options.input = text; })
+  add_text_option(app, "input", "FILE", Values::one,
+                  help_of_option(fmt::format(
+                      "tensors by id, from an .npz, .safetensors or JSON file, in the place of inputs; "
+                      "dimensions follow, and the rest is drawn. The inputs: {}",
+                      lessons::describe_inputs(lesson, lesson.defaults))),
+                  [&options](const std::string& text) { options.input = text; })
       ->group(computed);
 }
 
@@ -111,6 +111,11 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
       [&](const std::string& text) { presentation.output = text; });
   add("steps", "ID,ID,...", "show only these inputs and steps; an ID that ends in / stands for its group",
       [&](const std::string& text) { presentation.steps = split(text, ','); });
+  add_text_option(
+      app, "explain", "ID[row,column]", Values::list,
+      help_of_option("work out this entry, by tokens or indices, and show nothing else; repeatable"),
+      [&](const std::string& text) { presentation.explain.push_back(text); })
+      ->group(shown);
   app.add_flag_callback(
          "--shapes", [&] { presentation.shapes = true; }, "show shapes only, no numbers")
       ->group(shown);
@@ -206,7 +211,7 @@ Command parse_run(const Lesson& lesson, bool may_expect, int argc, char** argv) 
   if (may_expect)
     add_expectation_options(app, run);
   else
-    hide(app, {"--format", "--steps"});
+    hide(app, {"--format", "--steps", "--explain"});
   app.set_help_flag("--help,-h", "this page")->group(shown);
   if (const auto help = read_arguments(app, lesson.name, argc, argv)) return *help;
   if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, lesson, extras.front());
@@ -226,6 +231,8 @@ Command parse_tour(int argc, char** argv) {
   if (run == nullptr) return command;
   if (run->presentation.format.value_or(Format::text) != Format::text || !run->presentation.steps.empty())
     throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  if (!run->presentation.explain.empty())
+    throw Error("--explain is for one lesson; valid: attnlab LESSON --explain ID[row,column]");
   if (run->options.sentence.empty()) run->options.sentence = tour().defaults.sentence;
   if (run->options.target.empty()) run->options.target = tour().defaults.target;
   return TakeTour{run->options, run->presentation};

@@ -9,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "lab/output.hpp"
+#include "trace/explanation.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
@@ -66,6 +67,8 @@ attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
   const auto& shown = run.presentation;
   header.config.emplace_back("steps",
                              shown.steps.empty() ? attn::ConfigValue{} : attn::ConfigValue{shown.steps});
+  header.config.emplace_back("explain",
+                             shown.explain.empty() ? attn::ConfigValue{} : attn::ConfigValue{shown.explain});
   header.config.emplace_back("shapes", shown.shapes);
   header.config.emplace_back("precision", std::int64_t{shown.precision});
   header.config.emplace_back("full", shown.full);
@@ -95,6 +98,18 @@ Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) 
   return {renderer.finish(), all_claims_hold};
 }
 
+Page explain(const RunLesson& run, const lessons::Plan& plan) {
+  const auto style = style_of(run.presentation);
+  return render(run, plan, attn::Explanation(run.presentation.explain, style.precision, style.width));
+}
+
+void check_explanation(const Presentation& presentation, Format format) {
+  if (presentation.explain.empty()) return;
+  if (format != Format::text || presentation.shapes || !presentation.steps.empty())
+    throw attn::Error(
+        "--explain shows entries as text and nothing else; valid: --format text, no --steps, no --shapes");
+}
+
 }  // namespace
 
 bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for) {
@@ -105,6 +120,7 @@ bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const
 Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
   check_archive(run.presentation, format);
+  check_explanation(run.presentation, format);
   const auto plan = lessons::make_plan(*run.lesson, run.options);
   const auto header = header_of(run, plan);
   switch (format) {
@@ -117,6 +133,7 @@ Page run_lesson(const RunLesson& run) {
     case Format::svg:
       return render(run, plan, attn::SvgRenderer(header));
     default:
+      if (!run.presentation.explain.empty()) return explain(run, plan);
       return render(run, plan, attn::TextRenderer(header, style_of(run.presentation)));
   }
 }

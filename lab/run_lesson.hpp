@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
-#include "trace/event.hpp"
 #include "lab/arguments.hpp"
+#include "trace/event.hpp"
 
 namespace lab {
 

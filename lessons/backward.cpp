@@ -89,7 +89,8 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .note =
            "output = weights V, so V is the B of the rule. Value j went into output i with weight ij; with "
            "the same weight it gets back d_output of query i, and that from all queries together. A value "
-           "that nobody looked at gets 0: it learns nothing."},
+           "that nobody looked at gets 0: it learns nothing.",
+       .worked = attn::worked_transpose_matmul({"weights", attention.weights}, {"d_output", d_output})},
       attn::matmul(attn::transpose(attention.weights), d_output));
 
   std::string note =
@@ -106,7 +107,9 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
                           .formula = "d_output Vᵀ",
                           .from = {"d_output", "V"},
                           .axes = {"query", "key"},
-                          .note = note},
+                          .note = note,
+                          .worked = attn::worked_matmul_transposed(attn::Known{"d_output", d_output},
+                                                                   attn::Known<3>{"V", in.V})},
                          attn::matmul(d_output, attn::transpose(in.V)));
 
   derive_softmax(trace, in.mask);
@@ -123,7 +126,8 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
            "above "
            "the average get a positive gradient, keys below it a negative one, and the row sums to 0. All "
            "is multiplied by the weight: where one key has nearly everything, nearly nothing gets through "
-           "(see the lesson scaling)."},
+           "(see the lesson scaling).",
+       .worked = attn::worked_softmax_backward({"weights", attention.weights}, {"d_weights", d_weights})},
       attn::softmax_backward(attention.weights, d_weights));
   d_scores = trace.step(
       {.id = "d_scores",
@@ -132,7 +136,8 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
                                      : fmt::format("d_scaled / (√d_k · T) = d_scaled / {:.4g}", divisor),
        .from = {"d_scaled"},
        .axes = {"query", "key"},
-       .note = "scaled is scores divided by a constant, so a score counts for only that fraction."},
+       .note = "scaled is scores divided by a constant, so a score counts for only that fraction.",
+       .worked = attn::worked_divide(attn::Known{"d_scaled", d_scaled}, attn::Worked(divisor))},
       attn::divide(d_scaled, divisor));
 
   d_Q = trace.step(
@@ -143,7 +148,8 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .axes = {"query", "d_k"},
        .note =
            "scores = Q Kᵀ, so Q is the A of the rule and Kᵀ the B: d_Q = d_scores (Kᵀ)ᵀ. The gradient of a "
-           "query is a mixture of the keys, some with a minus sign."},
+           "query is a mixture of the keys, some with a minus sign.",
+       .worked = attn::worked_matmul(attn::Known{"d_scores", d_scores}, attn::Known<3>{"K", in.K})},
       attn::matmul(d_scores, in.K));
   d_K = trace.step(
       {.id = "d_K",
@@ -153,7 +159,8 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .axes = {"key", "d_k"},
        .note =
            "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is "
-           "a mixture of the queries."},
+           "a mixture of the queries.",
+       .worked = attn::worked_transpose_matmul({"d_scores", d_scores}, {"Q", in.Q})},
       attn::matmul(attn::transpose(d_scores), in.Q));
   return gradients;
 }

@@ -41,10 +41,33 @@ attn::Limit roughly_at_most(double bound) {
   return attn::at_most(std::pow(10.0, std::ceil(std::log10(bound))));
 }
 
+namespace {
+
+/// Some rows of matrix m of a batch, without signs.
+template <std::size_t N>
+Tensor<2> absolute_rows(const Tensor<N>& x, std::size_t m, std::size_t first, std::size_t count) {
+  const std::size_t width = x.shape(N - 1);
+  Tensor<2> rows({count, width});
+  std::copy_n(x.data() + (m * x.shape(N - 2) + first) * width, rows.size(), rows.begin());
+  return attn::absolute(std::move(rows));
+}
+
+}  // namespace
+
+// A few queries at a time: scores may fill a good part of the memory.
 template <std::size_t N>
 double magnitude_of_scores(const Tensor<N>& Q, const Tensor<N>& K, double divisor) {
-  return std::max(
-      1.0, attn::max_abs(attn::matmul(attn::absolute(Q), attn::transpose(attn::absolute(K)))) / divisor);
+  constexpr std::size_t most_queries = 256;
+  const std::size_t n_q = Q.shape(N - 2), n_k = K.shape(N - 2), matrices = Q.size() / (n_q * Q.shape(N - 1));
+  double largest = 0.0;
+  for (std::size_t m = 0; m < matrices; ++m) {
+    const auto keys = attn::transpose(absolute_rows(K, m, 0, n_k));
+    for (std::size_t first = 0; first < n_q; first += most_queries) {
+      const auto queries = absolute_rows(Q, m, first, std::min(most_queries, n_q - first));
+      largest = attn::maximum({largest, attn::max_abs(attn::matmul(queries, keys))});
+    }
+  }
+  return std::max(1.0, largest / divisor);
 }
 
 template double magnitude_of_scores(const Tensor<2>&, const Tensor<2>&, double);

@@ -63,7 +63,8 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .from = from,
        .axes = {"d_model"},
        .note = "Every sentence, long or short, becomes a vector of the same size. The mean does not know the "
-               "order of what it averages; whatever order there is to know must be in the rows."},
+               "order of what it averages; whatever order there is to know must be in the rows.",
+       .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
       attn::mean_pool(normalized, lengths));
 
   const auto logits = trace.step(
@@ -74,7 +75,9 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .axes = {"class"},
        .note = "A linear layer has a bias as well; before training it is 0, and it is left out here. Code "
                "that trains with PyTorch's cross_entropy hands it these scores: it takes the softmax itself, "
-               "and a second one before it is a common mistake."},
+               "and a second one before it is a common mistake.",
+       .worked =
+           attn::worked_linear(attn::Known{"pooled", pooled}, attn::Known<2>{"W_class", weights.W_class})},
       attn::linear(pooled, weights.W_class));
 
   const auto probabilities = trace.step(
@@ -85,7 +88,8 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .axes = {"class"},
        .note =
            "Nothing has been trained here: the weights are random, and so is the verdict. Training compares "
-           "the probability of the right class with 1 and moves every weight on this page a little."},
+           "the probability of the right class with 1 and moves every weight on this page a little.",
+       .worked = attn::worked_softmax(attn::Known{"logits", logits})},
       attn::softmax(logits));
   return {residual, pooled, logits, probabilities};
 }

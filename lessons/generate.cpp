@@ -185,6 +185,9 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
                             bool is_masked) {
   const std::vector<std::string> axes = {"head", "query", "key"};
   return {
+      {"Q_heads", {.id = "Q"}},
+      {"K_heads", {.id = "cache/K"}},
+      {"V_heads", {.id = "cache/V"}},
       {"scores",
        {.id = "scores",
         .title = step.either("How well does each query match each key?",
@@ -249,6 +252,14 @@ std::optional<Mask<3>> causal_mask(Workbench& bench, const Step& step, std::size
 
 }  // namespace
 
+attn::WorkedOut worked_embedding(const CausalDecoder& decoder, const std::vector<std::size_t>& tokens,
+                                 std::size_t first) {
+  return [&, first](const attn::Index& at) {
+    const attn::Known<2> embedding{"embedding", decoder.embedding}, positions{"positions", decoder.positions};
+    return attn::Worked::sum({embedding({tokens[at[1]], at[2]}), positions({first + at[1], at[2]})});
+  };
+}
+
 Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t number, Decoding& decoding) {
   const auto n = decoding.tokens.size();
   const Step step = {number, decoding.caches.front().length()};
@@ -273,7 +284,8 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
                     1, fmt::format("It stands at position {}, behind the {} others. To count from 0 again "
                                    "is a classic mistake with a cache: every shape fits, and the text is "
                                    "wrong.",
-                                   step.known, step.known))},
+                                   step.known, step.known)),
+                .worked = worked_embedding(decoder, unread, step.known)},
                embed_tokens(decoder.embedding, decoder.positions, unread, step.known))};
   label(bench, decoder, decoding.tokens, {"key"}, 0);
   const auto mask = causal_mask(bench, step, n);
@@ -309,6 +321,17 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
   return x;
 }
 
+attn::WorkedOut worked_logits(const Named& hidden, std::size_t row, const Tensor<2>& W_vocabulary) {
+  return [&, row](const attn::Index& at) {
+    const attn::Known<3> x{hidden.id, hidden.tensor};
+    const attn::Known<2> W{"W_vocabulary", W_vocabulary};
+    std::vector<attn::Worked> products;
+    for (std::size_t k = 0; k < W_vocabulary.shape(0); ++k)
+      products.push_back(attn::Worked::product({x({at[0], row, k}), W({k, at[1]})}));
+    return attn::Worked::sum(std::move(products));
+  };
+}
+
 Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_t step, const Named& hidden,
                       std::size_t row) {
   return bench.trace.step(
@@ -319,7 +342,8 @@ Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_
        .axes = {"vocabulary"},
        .note = step == 0 ? "Only the last row is asked: it has seen the whole text. The rows above it score "
                            "words that are there already; training uses them all."
-                         : ""},
+                         : "",
+       .worked = worked_logits(hidden, row, decoder.W_vocabulary)},
       attn::linear(attn::step_of(hidden.tensor, row), decoder.W_vocabulary));
 }
 
@@ -347,7 +371,8 @@ void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t ste
               .title = "The same as probabilities",
               .formula = "softmax(logits)",
               .from = {"logits"},
-              .axes = {"vocabulary"}},
+              .axes = {"vocabulary"},
+              .worked = attn::worked_softmax(attn::Known{"logits", logits})},
              attn::softmax(logits));
   const auto best = greedy_token(logits);
   const auto token = trace.step(

@@ -155,7 +155,8 @@ void run_lookup(Workbench& bench) {
                   .axes = {"key"},
                   .note = "One dot product a key: large where the two vectors point the same way and are "
                           "long. The scores are not divided by √d_k as in the lesson sdpa; that division is "
-                          "nothing else than the temperature T = √d_k."},
+                          "nothing else than the temperature T = √d_k.",
+                  .worked = attn::worked_matmul(attn::Known{"keys", keys}, attn::Known{"query", query})},
                  attn::matmul(keys, query));
 
   const auto hard = attn::hard_lookup(scores, values);
@@ -164,20 +165,24 @@ void run_lookup(Workbench& bench) {
   std::vector<Tensor<1>> shares;
   for (const auto& temperature : temperatures) {
     const auto group = fmt::format("temperature={:g}", temperature.value);
-    const auto weights = trace.step({.id = group + "/weights",
-                                     .title = temperature.weights_title,
-                                     .formula = fmt::format("softmax(scores / {:g})", temperature.value),
-                                     .from = {"scores"},
-                                     .axes = {"key"},
-                                     .note = temperature.weights_note,
-                                     .distribution = true},
-                                    attn::softmax(attn::divide(scores, temperature.value)));
+    const auto weights =
+        trace.step({.id = group + "/weights",
+                    .title = temperature.weights_title,
+                    .formula = fmt::format("softmax(scores / {:g})", temperature.value),
+                    .from = {"scores"},
+                    .axes = {"key"},
+                    .note = temperature.weights_note,
+                    .distribution = true,
+                    .worked = attn::worked_softmax(attn::Known{"scores", scores}, temperature.value)},
+                   attn::softmax(attn::divide(scores, temperature.value)));
     trace.step({.id = group + "/output",
                 .title = temperature.output_title,
                 .formula = "weights · values",
                 .from = {group + "/weights", "values"},
                 .axes = {"d_v"},
-                .note = temperature.output_note},
+                .note = temperature.output_note,
+                .worked = attn::worked_matmul(attn::Known{group + "/weights", weights},
+                                              attn::Known{"values", values})},
                attn::matmul(weights, values));
     shares.push_back(weights);
   }

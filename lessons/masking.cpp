@@ -151,7 +151,8 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                                   .title = "Scores under the " + name + " mask",
                                   .formula = fmt::format("scaled where {}, −∞ elsewhere", mask_id),
                                   .from = {"scaled", mask_id},
-                                  .axes = {"query", "key"}},
+                                  .axes = {"query", "key"},
+                                  .worked = attn::worked_mask(attn::Known{"scaled", scaled}, mask)},
                                  attn::apply_mask(scaled, mask));
   const auto weights = trace.step({.id = weights_id,
                                    .title = "Shares of what may be seen",
@@ -159,14 +160,17 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                                    .from = {masked_id},
                                    .axes = {"query", "key"},
                                    .note = weights_note,
-                                   .distribution = true},
+                                   .distribution = true,
+                                   .worked = attn::worked_softmax(attn::Known{masked_id, masked})},
                                   attn::softmax(masked));
-  const auto output = trace.step({.id = name + "/output",
-                                  .title = "Mixtures of the values that may be seen",
-                                  .formula = fmt::format("{} V", weights_id),
-                                  .from = {weights_id, "V"},
-                                  .axes = {"query", "d_v"}},
-                                 attn::matmul(weights, V));
+  const auto output =
+      trace.step({.id = name + "/output",
+                  .title = "Mixtures of the values that may be seen",
+                  .formula = fmt::format("{} V", weights_id),
+                  .from = {weights_id, "V"},
+                  .axes = {"query", "d_v"},
+                  .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"V", V})},
+                 attn::matmul(weights, V));
   return {weights, output};
 }
 

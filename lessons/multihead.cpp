@@ -79,19 +79,25 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                              .title = "The queries of all heads, side by side",
                              .formula = X_query.id + " W_Q",
                              .from = {X_query.id, "W_Q"},
-                             .axes = {"query", "head·d_k"}},
+                             .axes = {"query", "head·d_k"},
+                             .worked = attn::worked_linear(attn::Known{X_query.id, X_query.tensor},
+                                                           attn::Known<2>{"W_Q", weights.W_Q})},
                             attn::linear(X_query.tensor, weights.W_Q));
   const auto K = trace.step({.id = "K",
                              .title = "The keys, side by side",
                              .formula = X_key.id + " W_K",
                              .from = {X_key.id, "W_K"},
-                             .axes = {"key", kv_head + "·d_k"}},
+                             .axes = {"key", kv_head + "·d_k"},
+                             .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
+                                                           attn::Known<2>{"W_K", weights.W_K})},
                             attn::linear(X_key.tensor, weights.W_K));
   const auto V = trace.step({.id = "V",
                              .title = "The values, side by side",
                              .formula = X_key.id + " W_V",
                              .from = {X_key.id, "W_V"},
-                             .axes = {"key", kv_head + "·d_v"}},
+                             .axes = {"key", kv_head + "·d_v"},
+                             .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
+                                                           attn::Known<2>{"W_V", weights.W_V})},
                             attn::linear(X_key.tensor, weights.W_V));
 
   auto Q_heads = trace.step({.id = "Q_heads",
@@ -102,19 +108,22 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                              .note = "No number changes. The reshape cuts each token's row into heads; "
                                      "the transpose brings all tokens of one head together. A "
                                      "reshape alone has the same shape but hands each head a "
-                                     "block of tokens: a mistake that no shape check finds."},
+                                     "block of tokens: a mistake that no shape check finds.",
+                             .worked = attn::worked_split_heads(attn::Known{"Q", Q}, h)},
                             attn::split_heads(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, split",
                              .formula = split_note(n_k, h_kv, d_k),
                              .from = {"K"},
-                             .axes = {kv_head, "key", "d_k"}},
+                             .axes = {kv_head, "key", "d_k"},
+                             .worked = attn::worked_split_heads(attn::Known{"K", K}, h_kv)},
                             attn::split_heads(K, h_kv));
   auto V_heads = trace.step({.id = "V_heads",
                              .title = "The values, split",
                              .formula = split_note(n_k, h_kv, d_v),
                              .from = {"V"},
-                             .axes = {kv_head, "key", "d_v"}},
+                             .axes = {kv_head, "key", "d_v"},
+                             .worked = attn::worked_split_heads(attn::Known{"V", V}, h_kv)},
                             attn::split_heads(V, h_kv));
   return {Q, std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
 }
@@ -134,7 +143,9 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
        .from = {attention.dropped ? "dropped" : "weights"},
        .axes = {"query", "key"},
        .note = "For looking only; nothing below is computed from it. An average hides that heads disagree.",
-       .distribution = true},
+       .distribution = true,
+       .worked = attn::worked_mean_over_heads(
+           attn::Known<4>{attention.dropped ? "dropped" : "weights", attention.used_weights()})},
       attn::mean_over_heads(attention.used_weights()));
 
   const auto concat = trace.step(
@@ -144,14 +155,17 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
                               d_v, h * d_v),
        .from = {"heads"},
        .axes = {"query", "head·d_v"},
-       .note = "The way back: each token's row holds what head 0 found for it, then head 1, and so on."},
+       .note = "The way back: each token's row holds what head 0 found for it, then head 1, and so on.",
+       .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output})},
       attn::merge_heads(attention.output));
-  auto output = trace.step({.id = "output",
-                            .title = "What the heads found, mixed",
-                            .formula = "concat W_O",
-                            .from = {"concat", "W_O"},
-                            .axes = {"query", "d_model"}},
-                           attn::linear(concat, W_O));
+  auto output =
+      trace.step({.id = "output",
+                  .title = "What the heads found, mixed",
+                  .formula = "concat W_O",
+                  .from = {"concat", "W_O"},
+                  .axes = {"query", "d_model"},
+                  .worked = attn::worked_linear(attn::Known{"concat", concat}, attn::Known{"W_O", W_O})},
+                 attn::linear(concat, W_O));
   return {std::move(attention), std::move(output)};
 }
 

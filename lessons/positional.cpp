@@ -21,7 +21,8 @@ Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X) {
                            .from = {"X"},
                            .axes = {"query", "key"},
                            .note = "The score of two words depends on the two words. Where they stand does "
-                                   "not come into it."},
+                                   "not come into it.",
+                           .worked = worked_scores_of_tokens({"X", X})},
                           scores_of_tokens(X));
 }
 

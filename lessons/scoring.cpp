@@ -60,15 +60,17 @@ Inputs draw_inputs(Workbench& bench) {
 }
 
 Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
-  return bench.trace.step({.id = "dot/scores",
-                           .title = "Dot: do the two vectors point the same way?",
-                           .formula = "queries keysᵀ",
-                           .from = {"queries", "keys"},
-                           .axes = {"query", "key"},
-                           .note = "Entry i, j is qᵢ · kⱼ. There is nothing to learn. Each number of the "
-                                   "query meets only the number in the same place of the key, so both must "
-                                   "have the same length, and their numbers the same meaning."},
-                          attn::dot_scores(queries, keys));
+  return bench.trace.step(
+      {.id = "dot/scores",
+       .title = "Dot: do the two vectors point the same way?",
+       .formula = "queries keysᵀ",
+       .from = {"queries", "keys"},
+       .axes = {"query", "key"},
+       .note = "Entry i, j is qᵢ · kⱼ. There is nothing to learn. Each number of the "
+               "query meets only the number in the same place of the key, so both must "
+               "have the same length, and their numbers the same meaning.",
+       .worked = attn::worked_matmul_transposed(attn::Known{"queries", queries}, attn::Known{"keys", keys})},
+      attn::dot_scores(queries, keys));
 }
 
 Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
@@ -82,7 +84,13 @@ Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Te
        .from = {"queries", "keys"},
        .axes = {"query", "key"},
        .note = "The order of the keys in a row stays, but every lead is √d_model times smaller. The larger "
-               "d_model, the more this matters (see the lesson scaling)."},
+               "d_model, the more this matters (see the lesson scaling).",
+       .worked =
+           [&](const attn::Index& at) {
+             return attn::worked_matmul_transposed(attn::Known{"queries", queries},
+                                                   attn::Known{"keys", keys})(at) /
+                    sqrt(attn::Worked(static_cast<double>(d)));
+           }},
       attn::divide(attn::dot_scores(queries, keys), root));
 }
 
@@ -117,7 +125,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
        .note = "Additive scoring is a small neural network with one hidden layer of d_a units. It reads the "
-               "query through W_q and the key through W_k, so these may differ in length and meaning."},
+               "query through W_q and the key through W_k, so these may differ in length and meaning.",
+       .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q})},
       attn::linear(in.queries, in.W_q));
 
   auto projected_keys = trace.step(
@@ -126,7 +135,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .formula = "keys W_k",
        .from = {"keys", "W_k"},
        .axes = {"key", "d_a"},
-       .note = "No query is needed for this: a translation model computes it once for the whole source."},
+       .note = "No query is needed for this: a translation model computes it once for the whole source.",
+       .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k})},
       attn::linear(in.keys, in.W_k));
 
   const auto hidden =
@@ -137,7 +147,10 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
                   .axes = {"query", "key", "d_a"},
                   .note = "d_a numbers for each pair. The tanh cannot be left out: without it a score "
                           "would be a number of the query plus a number of the key, softmax would "
-                          "cancel the query's number, and every query would get the same weights."},
+                          "cancel the query's number, and every query would get the same weights.",
+                  .worked = attn::worked_tanh_of_pairwise_sum(
+                      attn::Known<2>{"additive/projected_queries", projected_queries},
+                      attn::Known<2>{"additive/projected_keys", projected_keys})},
                  attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)));
 
   auto scores =
@@ -147,7 +160,9 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
                   .from = {"additive/hidden", "v_a"},
                   .axes = {"query", "key"},
                   .note = "tanh stays between −1 and 1, so no score is beyond ±Σ |v_a|, however large "
-                          "the vectors are. A dot product has no such limit."},
+                          "the vectors are. A dot product has no such limit.",
+                  .worked = attn::worked_dot_last_axis(attn::Known{"additive/hidden", hidden},
+                                                       attn::Known<1>{"v_a", in.v_a})},
                  attn::dot_last_axis(hidden, in.v_a));
   return {std::move(projected_queries), std::move(projected_keys), std::move(scores)};
 }
@@ -190,7 +205,9 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
                      .formula = "hidden v_a = tanh([queriesᵢ; keysⱼ] W_c) · v_a",
                      .from = {"concat/hidden", "v_a"},
                      .axes = {"query", "key"},
-                     .note = "The scores of additive again, by a longer way."},
+                     .note = "The scores of additive again, by a longer way.",
+                     .worked = attn::worked_dot_last_axis(attn::Known{"concat/hidden", hidden},
+                                                          attn::Known<1>{"v_a", in.v_a})},
                     attn::dot_last_axis(hidden, in.v_a));
 }
 
@@ -198,21 +215,25 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
 /// `FUNCTION/context`.
 Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<2>& scores,
                     const Tensor<2>& keys, const std::string& weights_note, const std::string& context_note) {
-  const auto weights = bench.trace.step({.id = function + "/weights",
-                                         .title = "Each row becomes shares of attention",
-                                         .formula = fmt::format("softmax({}/scores)", function),
-                                         .from = {function + "/scores"},
-                                         .axes = {"query", "key"},
-                                         .note = weights_note,
-                                         .distribution = true},
-                                        attn::softmax(scores));
-  bench.trace.step({.id = function + "/context",
-                    .title = "Every query takes home a mixture of the keys",
-                    .formula = fmt::format("{}/weights · keys", function),
-                    .from = {function + "/weights", "keys"},
-                    .axes = {"query", "d_model"},
-                    .note = context_note},
-                   attn::matmul(weights, keys));
+  const auto weights =
+      bench.trace.step({.id = function + "/weights",
+                        .title = "Each row becomes shares of attention",
+                        .formula = fmt::format("softmax({}/scores)", function),
+                        .from = {function + "/scores"},
+                        .axes = {"query", "key"},
+                        .note = weights_note,
+                        .distribution = true,
+                        .worked = attn::worked_softmax(attn::Known{function + "/scores", scores})},
+                       attn::softmax(scores));
+  bench.trace.step(
+      {.id = function + "/context",
+       .title = "Every query takes home a mixture of the keys",
+       .formula = fmt::format("{}/weights · keys", function),
+       .from = {function + "/weights", "keys"},
+       .axes = {"query", "d_model"},
+       .note = context_note,
+       .worked = attn::worked_matmul(attn::Known{function + "/weights", weights}, attn::Known{"keys", keys})},
+      attn::matmul(weights, keys));
   return weights;
 }
 

@@ -53,6 +53,26 @@ std::string scaling_formula(std::size_t d_k, double temperature) {
                      divisor);
 }
 
+attn::Worked worked_divisor(std::size_t d_k, double temperature) {
+  const auto root = sqrt(attn::Worked(static_cast<double>(d_k)));
+  return temperature == 1.0 ? root : attn::Worked::product({root, attn::Worked(temperature)});
+}
+
+/// Query heads that share a key and value head read the same entries: K_heads and V_heads are shown once for
+/// each head of their own.
+template <std::size_t N>
+attn::WorkedOut with_shared_heads(const Workbench& bench, const attn::WorkedOut& worked) {
+  if (!has_heads<N> || bench.kv_heads() == bench.heads()) return worked;
+  return [=, &bench](const attn::Index& at) {
+    auto result = worked(at);
+    result.for_each_operand([&bench](attn::Operand& operand) {
+      if (operand.tensor == "K_heads" || operand.tensor == "V_heads")
+        operand.index[1] = operand.index[1] * bench.kv_heads() / bench.heads();
+    });
+    return result;
+  };
+}
+
 template <std::size_t N>
 Tensor<N> drop(Workbench& bench, const Tensor<N>& weights) {
   const double p = bench.options.dropout;
@@ -74,7 +94,8 @@ Tensor<N> drop(Workbench& bench, const Tensor<N>& weights) {
        .from = {"weights", "dropout_mask"},
        .axes = axes,
        .note = "The survivors grow by 1 / (1 − p), so that a weight keeps its expected value.",
-       .distribution = true},
+       .distribution = true,
+       .worked = attn::worked_dropout(attn::Known{"weights", weights}, "dropout_mask", mask, p)},
       attn::dropout(weights, mask, p));
   bench.trace.note(
       "dropout-at-inference", "These rows are no longer shares",
@@ -109,14 +130,18 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
   const auto temperature = bench.options.temperature;
   const auto query_key = axes_of_query_by<N>("key");
 
-  auto scores = bench.trace.step({.id = "scores",
-                                  .title = "How well does each query match each key?",
-                                  .formula = fmt::format("Q{0} K{0}ᵀ", suffix<N>()),
-                                  .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
-                                  .axes = query_key,
-                                  .note = "Row i holds the dot products of query i with every key. A large "
-                                          "one means that the two vectors point the same way."},
-                                 attn::matmul(Q, attn::transpose(K)));
+  auto scores =
+      bench.trace.step({.id = "scores",
+                        .title = "How well does each query match each key?",
+                        .formula = fmt::format("Q{0} K{0}ᵀ", suffix<N>()),
+                        .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
+                        .axes = query_key,
+                        .note = "Row i holds the dot products of query i with every key. A large "
+                                "one means that the two vectors point the same way.",
+                        .worked = with_shared_heads<N>(
+                            bench, attn::worked_matmul_transposed(attn::Known{"Q" + suffix<N>(), Q},
+                                                                  attn::Known{"K" + suffix<N>(), K}))},
+                       attn::matmul(Q, attn::transpose(K)));
 
   auto scaled = bench.trace.step(
       {.id = "scaled",
@@ -126,7 +151,8 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
        .axes = query_key,
        .note =
            "A dot product of d_k terms with variance 1 has variance d_k. Dividing by √d_k brings it back to "
-           "1, so that softmax is not driven to a single key (see the lesson scaling)."},
+           "1, so that softmax is not driven to a single key (see the lesson scaling).",
+       .worked = attn::worked_divide(attn::Known{"scores", scores}, worked_divisor(d_k, temperature))},
       attn::divide(scores, divisor_of(d_k, temperature)));
   return {std::move(scores), std::move(scaled)};
 }
@@ -147,7 +173,8 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
                          .formula = "scaled where mask, −∞ elsewhere",
                          .from = {"scaled", "mask"},
                          .axes = query_key,
-                         .note = "exp(−∞) is exactly 0, so a hidden key gets no weight at all."},
+                         .note = "exp(−∞) is exactly 0, so a hidden key gets no weight at all.",
+                         .worked = attn::worked_mask(attn::Known<N>{"scaled", scaled}, *mask)},
                         attn::apply_mask(scaled, *mask));
 
   weights = trace.step(
@@ -158,19 +185,23 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .axes = query_key,
        .note = "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a row sums to 1. "
                "Read a row as: this token looks that much at each of those.",
-       .distribution = true},
+       .distribution = true,
+       .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", mask ? *masked : scaled})},
       attn::softmax(mask ? *masked : scaled));
 
   if (bench.options.dropout > 0.0) dropped = drop(bench, weights);
 
   const std::string used = dropped ? "dropped" : "weights";
-  output = trace.step({.id = has_heads<N> ? "heads" : "output",
-                       .title = "Every query takes home a mixture of the values",
-                       .formula = fmt::format("{} V{}", used, suffix<N>()),
-                       .from = {used, "V" + suffix<N>()},
-                       .axes = axes_of_query_by<N>("d_v"),
-                       .note = "Row i is the average of the rows of V, weighted with row i of the weights."},
-                      attn::matmul(attention.used_weights(), V));
+  output = trace.step(
+      {.id = has_heads<N> ? "heads" : "output",
+       .title = "Every query takes home a mixture of the values",
+       .formula = fmt::format("{} V{}", used, suffix<N>()),
+       .from = {used, "V" + suffix<N>()},
+       .axes = axes_of_query_by<N>("d_v"),
+       .note = "Row i is the average of the rows of V, weighted with row i of the weights.",
+       .worked = with_shared_heads<N>(bench, attn::worked_matmul(attn::Known{used, attention.used_weights()},
+                                                                 attn::Known{"V" + suffix<N>(), V}))},
+      attn::matmul(attention.used_weights(), V));
   return attention;
 }
 

@@ -33,19 +33,25 @@ Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                        .title = titles.Q,
                        .formula = X_query.id + " W_Q",
                        .from = {X_query.id, "W_Q"},
-                       .axes = {"query", "d_k"}},
+                       .axes = {"query", "d_k"},
+                       .worked = attn::worked_linear(attn::Known{X_query.id, X_query.tensor},
+                                                     attn::Known<2>{"W_Q", weights.W_Q})},
                       attn::linear(X_query.tensor, weights.W_Q));
   auto K = trace.step({.id = "K",
                        .title = titles.K,
                        .formula = X_key.id + " W_K",
                        .from = {X_key.id, "W_K"},
-                       .axes = {"key", "d_k"}},
+                       .axes = {"key", "d_k"},
+                       .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
+                                                     attn::Known<2>{"W_K", weights.W_K})},
                       attn::linear(X_key.tensor, weights.W_K));
   auto V = trace.step({.id = "V",
                        .title = titles.V,
                        .formula = X_key.id + " W_V",
                        .from = {X_key.id, "W_V"},
-                       .axes = {"key", "d_v"}},
+                       .axes = {"key", "d_v"},
+                       .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
+                                                     attn::Known<2>{"W_V", weights.W_V})},
                       attn::linear(X_key.tensor, weights.W_V));
   return {std::move(Q), std::move(K), std::move(V)};
 }
@@ -70,11 +76,21 @@ Answer answer_of(Workbench& mute, const Tensor<3>& Q, const Tensor<3>& K, const 
   return {std::move(attention.output), attn::max_abs(attention.scaled)};
 }
 
-/// Reverses the real tokens of each sentence, attends again and puts the rows of the result back.
-void claim_equivariance(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
+/// Attention with its claims. The scores of a long text fill the memory: they are given back before another
+/// claim computes them again.
+Answer attend_and_claim(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
                         const std::optional<Mask<3>>& mask) {
+  auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
+  claim_attention(bench, attention, Q, K, V);
+  auto output = attention.dropped ? attn::matmul(attention.weights, V) : std::move(attention.output);
+  return {std::move(output), attn::max_abs(attention.scaled)};
+}
+
+/// Reverses the real tokens of each sentence, attends again and puts the rows of the result back.
+void claim_equivariance(Workbench& bench, const Answer& answer, const Tensor<3>& Q, const Tensor<3>& K,
+                        const Tensor<3>& V, const std::optional<Mask<3>>& mask) {
   auto mute = bench.mute();
-  const auto [output, largest_score] = answer_of(mute, Q, K, V, mask);
+  const auto& [output, largest_score] = answer;
   const auto backwards = attn::reversal(bench.plan.sentence.lengths(), bench.plan.sentence.length());
   const auto reversed_mask = mask ? std::optional(attn::permute_pairs(*mask, backwards)) : std::nullopt;
   const auto reversed = answer_of(mute, attn::permute_rows(Q, backwards), attn::permute_rows(K, backwards),
@@ -108,11 +124,8 @@ void run_self_attention(Workbench& bench) {
   const auto mask = bench.mask(sentence, sentence);
 
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
-  {
-    const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
-    claim_attention(bench, attention, Q, K, V);
-  }  // the scores of a long text fill the memory: they are given back before they are computed again
-  claim_equivariance(bench, Q, K, V, mask);
+  const auto answer = attend_and_claim(bench, Q, K, V, mask);
+  claim_equivariance(bench, answer, Q, K, V, mask);
 }
 
 std::vector<Input> self_attention_inputs(const Options&) {

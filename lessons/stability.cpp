@@ -82,6 +82,7 @@ struct StepsIn {
 
   template <std::size_t N>
   Tensor<N> main_step(attn::About about, const Tensor<N>& exact) const {
+    if (!is_of_run()) about.worked = {};  // rounding to this format is no part of it
     about.axes = N == 2 ? std::vector<std::string>{"query", "key"} : std::vector<std::string>{"query"};
     return bench.trace.step(about, attn::round_to(format, exact));
   }
@@ -102,12 +103,16 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
                     .formula = "exp(scores)",
                     .from = {"scores"},
                     .note = fmt::format("inf above {:.2f}, 0 below {:.2f}.",
-                                        attn::exp_overflows_above(format), attn::exp_vanishes_below(format))},
+                                        attn::exp_overflows_above(format), attn::exp_vanishes_below(format)),
+                    .worked = attn::worked_exp(attn::Known{"scores", scores})},
                    attn::exp(scores));
 
-  const auto sum = in.main_step(
-      {.id = "naive/sum", .title = "Their sum", .formula = "Σⱼ naive/exp", .from = {"naive/exp"}},
-      attn::row_sums(exp));
+  const auto sum = in.main_step({.id = "naive/sum",
+                                 .title = "Their sum",
+                                 .formula = "Σⱼ naive/exp",
+                                 .from = {"naive/exp"},
+                                 .worked = attn::worked_row_sums({"naive/exp", exp})},
+                                attn::row_sums(exp));
 
   const auto weights = in.main_step(
       {.id = "naive/weights",
@@ -118,7 +123,8 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
            in.is_of_run()
                ? "inf / inf is nan, and so is 0 / 0. A finite number over inf is 0 and looks like a weight."
                : "",
-       .distribution = true},
+       .distribution = true,
+       .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum})},
       attn::divide_rows(exp, sum));
   return {exp, sum, weights};
 }
@@ -137,21 +143,24 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                               : std::vector<std::string>{"scores"},
        .note = in.is_of_run()
                    ? "That divides numerator and denominator by the same exp(max): the shares stay."
-                   : ""},
+                   : "",
+       .worked = attn::worked_subtract_from_rows({"scores", scores}, {"stable/max", max})},
       attn::subtract_from_rows(scores, max));
 
   const auto exp = in.step({.id = "stable/exp",
                             .title = "No exponential is above 1",
                             .formula = "exp(stable/shifted)",
                             .from = {"stable/shifted"},
-                            .note = "Small ones still become 0, as they should: beside 1 they do not count."},
+                            .note = "Small ones still become 0, as they should: beside 1 they do not count.",
+                            .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted})},
                            attn::exp(shifted));
 
   const auto sum = in.step({.id = "stable/sum",
                             .title = "The sum lies between 1 and the number of keys",
                             .formula = "Σⱼ stable/exp",
                             .from = {"stable/exp"},
-                            .note = "Never 0, for the largest score gives 1."},
+                            .note = "Never 0, for the largest score gives 1.",
+                            .worked = attn::worked_row_sums({"stable/exp", exp})},
                            attn::row_sums(exp));
 
   const auto weights = in.main_step(
@@ -163,7 +172,8 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
        .note = format == Dtype::float16
                    ? "Each share is rounded to 11 binary digits, so a row sums to 1 only roughly."
                    : "",
-       .distribution = true},
+       .distribution = true,
+       .worked = attn::worked_divide_rows({"stable/exp", exp}, {"stable/sum", sum})},
       attn::divide_rows(exp, sum));
   return {max, shifted, exp, sum, weights};
 }

@@ -29,6 +29,7 @@ namespace lessons {
 Named residual(Workbench& bench, attn::About about, const Named& x, const Named& found) {
   about.formula = x.id + " + " + found.id;
   about.from = {x.id, found.id};
+  about.worked = attn::worked_add(attn::Known{x.id, x.tensor}, attn::Known{found.id, found.tensor});
   return {about.id, bench.trace.step(about, attn::add(x.tensor, found.tensor))};
 }
 
@@ -36,6 +37,9 @@ Named layer_norm(Workbench& bench, attn::About about, const Named& x, const std:
                  const attn::LayerNormWeights& weights) {
   about.formula = "(x − mean) / √(variance + 1e-5) · gain + bias, x = " + x.id;
   about.from = {x.id, name + "/gain", name + "/bias"};
+  about.worked =
+      attn::worked_layer_norm(attn::Known{x.id, x.tensor}, attn::Known<1>{name + "/gain", weights.gain},
+                              attn::Known<1>{name + "/bias", weights.bias});
   return {about.id, bench.trace.step(about, attn::layer_norm(x.tensor, weights.gain, weights.bias))};
 }
 
@@ -106,20 +110,26 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
                  "no more than one matrix."
                : "GELU weighs x with Φ(x), the share of a normal distribution below x. It is smooth where "
                  "ReLU has a corner, and lets a little of what is negative through: at least −0.17. Many "
-                 "programs replace erf by a formula with tanh, which is off by less than 0.0005."},
+                 "programs replace erf by a formula with tanh, which is off by less than 0.0005.",
+       .worked = attn::worked_activation(
+           activation, attn::worked_linear(attn::Known{x.id, x.tensor}, attn::Known<2>{"W_1", weights.W_1},
+                                           attn::Known<1>{"b_1", weights.b_1}))},
       attn::activate(activation, attn::linear(x.tensor, weights.W_1, weights.b_1)));
   if (is_relu)
     trace.note("ffn/zeros", "How much ReLU cuts off",
                fmt::format("{} of the {} numbers of ffn/hidden are 0. Which ones they are differs from token "
                            "to token: each token works with its own part of W_1 and W_2.",
                            std::count(hidden.begin(), hidden.end(), 0.0), hidden.size()));
-  auto output = trace.step({.id = "ffn/output",
-                            .title = "What each token adds to itself",
-                            .formula = "ffn/hidden W_2 + b_2",
-                            .from = {"ffn/hidden", "W_2", "b_2"},
-                            .axes = {"token", "d_model"},
-                            .note = "Every row comes from its own token only."},
-                           attn::linear(hidden, weights.W_2, weights.b_2));
+  auto output = trace.step(
+      {.id = "ffn/output",
+       .title = "What each token adds to itself",
+       .formula = "ffn/hidden W_2 + b_2",
+       .from = {"ffn/hidden", "W_2", "b_2"},
+       .axes = {"token", "d_model"},
+       .note = "Every row comes from its own token only.",
+       .worked = attn::worked_linear(attn::Known{"ffn/hidden", hidden}, attn::Known<2>{"W_2", weights.W_2},
+                                     attn::Known<1>{"b_2", weights.b_2})},
+      attn::linear(hidden, weights.W_2, weights.b_2));
   return {std::move(hidden), std::move(output)};
 }
 

@@ -33,7 +33,8 @@ Tensor<3> show_scores(Workbench& bench, const Tensor<3>& encoded, const std::str
                            .formula = fmt::format("encoded encodedᵀ / √{}", encoded.shape(2)),
                            .from = {"encoded"},
                            .axes = {"query", "key"},
-                           .note = note},
+                           .note = note,
+                           .worked = worked_scores_of_tokens({"encoded", encoded})},
                           scores_of_tokens(encoded));
 }
 
@@ -66,7 +67,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
                                   .formula = "p · ωᵢ",
                                   .from = {"frequencies"},
                                   .axes = {"position", "pair"},
-                                  .note = "Positions count from 0, where all hands point up."},
+                                  .note = "Positions count from 0, where all hands point up.",
+                                  .worked = attn::worked_position_angles({"frequencies", frequencies})},
                                  attn::position_angles(n, frequencies));
   const auto encoding = trace.step(
       {.id = "encoding",
@@ -77,7 +79,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .note =
            "A column of sines, then the column of the cosines of the same pair. No two rows are the same, "
            "and all have the same length, √(d/2). Some programs put all sines first and then all "
-           "cosines: a convention, as good as this one as long as nobody mixes the two."},
+           "cosines: a convention, as good as this one as long as nobody mixes the two.",
+       .worked = attn::worked_sines_and_cosines({"angles", angles})},
       attn::sines_and_cosines(angles));
   const auto similarity = trace.step(
       {.id = "similarity",
@@ -87,7 +90,9 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .axes = {"query", "key"},
        .note =
            "Every diagonal holds one number only, Σᵢ cos((p − q) ωᵢ): it is the distance that counts, not "
-           "the place. One step further on is the same turn everywhere."},
+           "the place. One step further on is the same turn everywhere.",
+       .worked = attn::worked_matmul_transposed(attn::Known{"encoding", encoding},
+                                                attn::Known{"encoding", encoding})},
       attn::matmul(encoding, attn::transpose(encoding)));
   const auto encoded = trace.step(
       {.id = "encoded",
@@ -98,7 +103,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .note =
            "The same word now has another row in another place. The Transformer multiplies X by √d first, "
            "so that the positions do not drown the words (Vaswani et al. 2017, section 3.4). The words "
-           "here are large enough."},
+           "here are large enough.",
+       .worked = attn::worked_add_positions({"X", X}, {"encoding", encoding})},
       attn::add_positions(X, encoding));
   const auto scores = show_scores(
       bench, encoded,
@@ -112,7 +118,8 @@ Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2
                                          .title = "Words with their positions",
                                          .formula = "X + table",
                                          .from = {"X", "table"},
-                                         .axes = {"token", "d_model"}},
+                                         .axes = {"token", "d_model"},
+                                         .worked = attn::worked_add_positions({"X", X}, {"table", table})},
                                         attn::add_positions(X, table));
   const auto scores = show_scores(bench, encoded,
                                   "Before training the positions push the scores about at random. Equal "

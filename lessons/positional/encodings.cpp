@@ -17,6 +17,12 @@ Tensor<3> scores_of_tokens(const Tensor<3>& X) {
   return attn::divide(attn::matmul(X, attn::transpose(X)), std::sqrt(static_cast<double>(X.shape(2))));
 }
 
+attn::WorkedOut worked_scores_of_tokens(attn::Known<3> X) {
+  return [product = attn::worked_matmul_transposed(X, X), d = X.tensor.shape(2)](const attn::Index& at) {
+    return product(at) / sqrt(attn::Worked(static_cast<double>(d)));
+  };
+}
+
 Tensor<4> of_one_head(const Tensor<3>& scores) {
   return attn::split_heads(scores, 1);
 }
@@ -41,7 +47,8 @@ void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional
        .from = mask ? std::vector<std::string>{"scores", "mask"} : std::vector<std::string>{"scores"},
        .axes = axes,
        .note = note,
-       .distribution = true},
+       .distribution = true,
+       .worked = mask ? attn::WorkedOut{} : attn::worked_softmax(attn::Known{"scores", scores})},
       attn::softmax(mask ? attn::apply_mask(scores, *mask) : scores));
 }
 

@@ -40,6 +40,7 @@ struct Encoding {
 
 /// X Xᵀ / √d.
 Tensor<3> scores_of_tokens(const Tensor<3>& X);
+attn::WorkedOut worked_scores_of_tokens(attn::Known<3> X);
 
 /// The step `scores`, the same of the tokens as they are: [batch×query×key].
 Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X);

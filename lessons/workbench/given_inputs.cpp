@@ -27,6 +27,7 @@ struct Fact {
   std::size_t length;
   std::string tensor;      ///< "X is (6 token × 8 d_model)"
   std::string short_form;  ///< "X has d_model 8"
+  std::string id{}, axis{};
 };
 
 /// What the shapes of the given inputs say, by dimension: keys of options, texts, and "batch".
@@ -77,8 +78,12 @@ class Facts {
     auto name = std::string(extent.dimension);
     std::replace(name.begin(), name.end(), '-', '_');
     const Fact fact{length, description,
-                    fmt::format("{} has {} {}", id, name == "sentence" ? "token" : name, length)};
+                    fmt::format("{} has {} {}", id, name == "sentence" ? "token" : name, length), id,
+                    extent.name};
     const auto [known, is_new] = facts_.emplace(extent.dimension, fact);
+    if (!is_new && known->second.length != length && known->second.id == id)
+      throw Error(fmt::format("{} in --input: {} and {} are the same tokens; valid: the same length for both",
+                              description, known->second.axis, extent.name));
     if (!is_new && known->second.length != length)
       throw Error(fmt::format("{} but {}, both in --input; valid: the same length in both", description,
                               known->second.short_form));

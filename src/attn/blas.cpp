@@ -19,8 +19,8 @@ constexpr std::size_t multiply_adds_worth_threads = std::size_t{1} << 24;
 
 bool has_no_threads = false;
 
-/// Runs before the constructor in which OpenBLAS reads the environment: that one has the default priority. To start
-/// threads takes longer than a short lesson.
+/// Runs before the constructor in which OpenBLAS reads the environment: that one has the default priority. To
+/// start threads takes longer than a short lesson.
 __attribute__((constructor(101))) void hold_back_threads() {
   if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) return;
   has_no_threads = setenv("OPENBLAS_NUM_THREADS", "1", 0) == 0;

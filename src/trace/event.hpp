@@ -9,6 +9,7 @@
 
 #include "attn/axis_labels.hpp"
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -42,7 +43,8 @@ enum class Kind { note, input, step, claim, mistake };
 
 std::string_view name_of(Kind kind);
 
-/// One thing that happens in a lesson, as every renderer receives it. `tensor` is valid during the call only.
+/// One thing that happens in a lesson, as every renderer receives it. `tensor` and `worked` are valid during
+/// the call only.
 struct Event {
   Kind kind = Kind::note;
   std::string id{};
@@ -56,6 +58,7 @@ struct Event {
   bool distribution = false;                 ///< rows along the last axis are shares of attention
   bool curve = false;                        ///< values along the last axis are points of a line
   std::optional<Measurement> measurement{};  ///< of a claim
+  WorkedOut worked{};                        ///< how each entry of a step comes about, where that is known
 };
 
 /// The value of one option as it was in effect: unset, flag, number, text or list.

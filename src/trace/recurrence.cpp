@@ -53,6 +53,7 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
       id, Rows{.group = trace_.prefix_, .about = about, .axis = axis, .row_shape = row_shape, .rows = {}});
   if (is_new) order_.push_back(id);
   auto& rows = place->second;
+  rows.about.worked = {};  // it looks at tensors of this row, which are gone when the whole is shown
   rows.rows.resize(std::max({rows.rows.size(), length_, t_ + 1}));
   auto& row = rows.rows[t_];
   row.assign(elements, elements + element_count(row_shape));

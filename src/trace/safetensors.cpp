@@ -25,19 +25,20 @@ constexpr std::uint64_t length_size = 8, longest_json_header = 100'000'000;
 constexpr std::string_view valid_entry =
     R"({"dtype":"F32","shape":[3,4],"data_offsets":[0,48]} with offsets that fit)";
 
-constexpr std::array<std::pair<std::string_view, ElementType>, 13> safetensors_types = {{{"BOOL", ElementType::boolean},
-                                                                             {"I8", ElementType::int8},
-                                                                             {"I16", ElementType::int16},
-                                                                             {"I32", ElementType::int32},
-                                                                             {"I64", ElementType::int64},
-                                                                             {"U8", ElementType::uint8},
-                                                                             {"U16", ElementType::uint16},
-                                                                             {"U32", ElementType::uint32},
-                                                                             {"U64", ElementType::uint64},
-                                                                             {"F16", ElementType::float16},
-                                                                             {"BF16", ElementType::bfloat16},
-                                                                             {"F32", ElementType::float32},
-                                                                             {"F64", ElementType::float64}}};
+constexpr std::array<std::pair<std::string_view, ElementType>, 13> safetensors_types = {
+    {{"BOOL", ElementType::boolean},
+     {"I8", ElementType::int8},
+     {"I16", ElementType::int16},
+     {"I32", ElementType::int32},
+     {"I64", ElementType::int64},
+     {"U8", ElementType::uint8},
+     {"U16", ElementType::uint16},
+     {"U32", ElementType::uint32},
+     {"U64", ElementType::uint64},
+     {"F16", ElementType::float16},
+     {"BF16", ElementType::bfloat16},
+     {"F32", ElementType::float32},
+     {"F64", ElementType::float64}}};
 
 std::uint64_t read_header_length(const File& file) {
   std::array<char, length_size> bytes{};
@@ -174,8 +175,8 @@ class SafetensorsReader : public StoredTrace {
 static_assert(std::endian::native == std::endian::little, "elements are stored as they are");
 
 std::string safetensors_name(ElementType type) {
-  const auto found =
-      std::find_if(safetensors_types.begin(), safetensors_types.end(), [&](const auto& known) { return known.second == type; });
+  const auto found = std::find_if(safetensors_types.begin(), safetensors_types.end(),
+                                  [&](const auto& known) { return known.second == type; });
   return std::string(found->first);
 }
 

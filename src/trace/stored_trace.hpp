@@ -71,10 +71,10 @@ class Recorder : public Sink, public StoredTrace {
 };
 
 /// Opens an .npz, .safetensors or JSON file; its first bytes decide which. No more memory is taken than the
-/// elements that are there can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and more
-/// than 100 times its size is refused. Throws Error, with the path and what is wrong, for a file that cannot be
-/// read, is none of these, is truncated or contradicts itself, and for elements of a type that no tensor has
-/// (objects, complex numbers, text).
+/// elements that are there can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and
+/// more than 100 times its size is refused. Throws Error, with the path and what is wrong, for a file that
+/// cannot be read, is none of these, is truncated or contradicts itself, and for elements of a type that no
+/// tensor has (objects, complex numbers, text).
 std::unique_ptr<StoredTrace> open_trace(File file);
 std::unique_ptr<StoredTrace> open_trace(const std::string& path);
 

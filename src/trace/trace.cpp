@@ -156,8 +156,45 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
     const bool shown = found != labels_.end() && (shows_batch || !found->second.per_sample());
     event.labels.push_back(shown ? found->second : AxisLabels{});
   }
+  ranks_[prefix_ + about.id] = tensor.shape.size();
+  if (about.worked) event.worked = worked_as_shown(about.worked, has_batch && !shows_batch);
   event.tensor = std::move(tensor);
   send(event);
+}
+
+About Trace::worked_in_words(const About& words, const WorkedOut& worked, const Shape& shape) const {
+  About about = words;
+  if (!worked || element_count(shape) == 0) return about;
+  const auto renamed = [worked, names = words_](const Index& at) {
+    auto result = worked(at);
+    result.for_each_operand([names](Operand& operand) {
+      if (const auto found = names->find(operand.tensor); found != names->end())
+        operand.tensor = found->second.id;
+    });
+    return result;
+  };
+  bool is_complete = true;
+  renamed(Index(shape.size(), 0)).for_each_operand([&](const Operand& operand) {
+    is_complete =
+        is_complete && std::find(about.from.begin(), about.from.end(), operand.tensor) != about.from.end();
+  });
+  if (is_complete) about.worked = renamed;
+  return about;
+}
+
+/// The same with the full ids of operands, and without the batch axis where it is not shown.
+WorkedOut Trace::worked_as_shown(const WorkedOut& worked, bool drops_batch) const {
+  return [this, &worked, drops_batch](Index at) {
+    if (drops_batch) at.insert(at.begin(), 0);
+    auto result = worked(at);
+    result.for_each_operand([this](Operand& operand) {
+      operand.tensor = find(operand.tensor);
+      const auto rank = ranks_.find(operand.tensor);
+      if (rank != ranks_.end() && operand.index.size() == rank->second + 1)
+        operand.index.erase(operand.index.begin());
+    });
+    return result;
+  };
 }
 
 void Trace::send(Event event) {

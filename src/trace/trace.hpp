@@ -23,6 +23,7 @@ struct About {
   std::string note{};
   bool distribution = false;
   bool curve = false;  ///< worth a plot along its last axis
+  WorkedOut worked{};  ///< how each entry of a step comes about: called during the step only
 };
 
 /// A claim that a lesson verifies on the run. `formula` says what was measured.
@@ -206,8 +207,13 @@ class Trace {
     if (take_row(*about, tensor.shape, elements)) return;
     replace(*about, tensor.shape, elements);
     round(elements, element_count(tensor.shape));
-    emit(Kind::step, *about, tensor);
+    emit(Kind::step, about == &its_own ? its_own : worked_in_words(*about, its_own.worked, tensor.shape),
+         tensor);
   }
+
+  /// What the lesson says of a step, with the worked entry of the function that computed it: its operands are
+  /// renamed as the words have them. Without one where an operand is none of the tensors that the words name.
+  About worked_in_words(const About& words, const WorkedOut& worked, const Shape& shape) const;
 
   /// The full id of a tensor shown before under this name, in this group or one around it; the name itself
   /// where there is none.
@@ -217,6 +223,7 @@ class Trace {
   void take_given(const About& about, TensorView tensor, void* elements) const;
   void require_equal(const About& about, const TensorView& expected, const TensorView& given) const;
   void emit(Kind kind, const About& about, TensorView tensor);
+  WorkedOut worked_as_shown(const WorkedOut& worked, bool drops_batch) const;
   void send(Event event);
 
   Sink* sink_ = nullptr;  ///< none of a mute trace
@@ -227,6 +234,7 @@ class Trace {
   Recurrence* recurrence_ = nullptr;  ///< whose row the steps are
   std::map<std::string, AxisLabels> labels_;
   std::set<std::string> ids_;
+  std::map<std::string, std::size_t> ranks_;  ///< of the tensors as shown
   std::vector<std::string> input_ids_;
   std::string last_id_;
 };

@@ -145,10 +145,14 @@ TEST_CASE("inputs that cannot be used are refused and named") {
         "attnlab: W_Q is (3 d_model × 1 d_k) but X has d_model 2, both in --input; valid: the same length in "
         "both\n");
   CHECK(refusal("self-attention" + input_of(folder, {tensor("X", {1, 1}, {{"NaN"}})})) ==
-        "attnlab: X in --input has nan at (0, 0); valid: finite numbers\n");
+        "attnlab: X in --input has nan at (0, 0); valid: finite numbers up to 1e30, whose products stay "
+        "finite\n");
   CHECK(refusal("self-attention --dtype float32" + input_of(folder, {tensor("X", {1, 1}, {{1e300}})})) ==
-        "attnlab: X in --input has 1e+300 at (0, 0); valid: finite numbers up to 3.4e38, the largest of "
-        "float32\n");
+        "attnlab: X in --input has 1e+300 at (0, 0); valid: finite numbers up to 1e30, whose products stay "
+        "finite\n");
+  CHECK(refusal("self-attention" + input_of(folder, {tensor("mask", {1, 3}, {{1, 1, 0}}, "int64")})) ==
+        "attnlab: mask is (1 query × 3 key) in --input: query and key are the same tokens; valid: the same "
+        "length for both\n");
   CHECK(refusal("sdpa --sentence a" + input_of(folder, {tensor("mask", {1, 1}, {{2}}, "int64")})) ==
         "attnlab: mask in --input has 2 at (0, 0); valid: 0 or 1, where 1 means may be seen\n");
   CHECK(refusal("generate" + input_of(folder, {tensor("W_vocabulary", {8, 9},
@@ -158,11 +162,22 @@ TEST_CASE("inputs that cannot be used are refused and named") {
   CHECK(refusal("sdpa --input nowhere.npz").find("nowhere.npz") != std::string::npos);
 }
 
+TEST_CASE("inputs so large that products of them would overflow are refused by name") {
+  const Folder folder;
+  const auto given = [&](double number) {
+    return "sdpa --sentence a" +
+           input_of(folder, {tensor("Q", {1, 1}, json::array({json::array({number})}))});
+  };
+  CHECK_THAT(refusal(given(1e160)), Catch::Contains("Q in --input has 1e+160 at (0, 0)") &&
+                                        Catch::Contains("valid: finite numbers up to 1e30"));
+  CHECK(run(given(1e30)).status == 0);
+}
+
 TEST_CASE(
     "inputs so large that the scores overflow break the claims, and the trace stays valid by the schema") {
   const Folder folder;
-  const auto huge = json::array({json::array({1e200})});
-  const auto result = run("sdpa --sentence a --format json" +
+  const auto huge = json::array({json::array({60000.0})});
+  const auto result = run("sdpa --sentence a --dtype float16 --format json" +
                           input_of(folder, {tensor("Q", {1, 1}, huge), tensor("K", {1, 1}, huge)}));
   CHECK(result.status == 1);
   CHECK(schema_errors(result.out) == std::vector<std::string>{});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -16,5 +17,8 @@ Tensor<3> relu(const Tensor<3>& x);
 Tensor<3> gelu(const Tensor<3>& x);
 
 Tensor<3> activate(Activation activation, const Tensor<3>& x);
+
+/// max(0, x) or x / 2 · (1 + erf(x / √2)), worked out.
+WorkedOut worked_activation(Activation activation, WorkedOut x);
 
 }  // namespace attn

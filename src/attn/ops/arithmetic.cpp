@@ -94,4 +94,43 @@ template Tensor<4> shift(Tensor<4>, double);
 template Tensor<4> absolute(Tensor<4>);
 template Tensor<4> tanh(Tensor<4>);
 
+template <std::size_t N>
+WorkedOut worked_add(Known<N> x, Known<N> y) {
+  return [=](const Index& at) { return Worked::sum({x(at), y(at)}); };
+}
+
+template <std::size_t N>
+WorkedOut worked_multiply(Known<N> x, Known<N> y) {
+  return [=](const Index& at) { return Worked::product({x(at), y(at)}); };
+}
+
+template <std::size_t N>
+WorkedOut worked_divide(Known<N> x, Worked divisor) {
+  return [=](const Index& at) { return x(at) / divisor; };
+}
+
+template <std::size_t N>
+WorkedOut worked_tanh(Known<N> x) {
+  return [=](const Index& at) { return tanh(x(at)); };
+}
+
+#define INSTANTIATE(N)                                    \
+  template WorkedOut worked_add(Known<N>, Known<N>);      \
+  template WorkedOut worked_multiply(Known<N>, Known<N>); \
+  template WorkedOut worked_divide(Known<N>, Worked);     \
+  template WorkedOut worked_tanh(Known<N>);
+INSTANTIATE(1)
+INSTANTIATE(2)
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
+
+template <std::size_t N>
+WorkedOut worked_exp(Known<N> x) {
+  return [=](const Index& at) { return exp(x(at)); };
+}
+
+template WorkedOut worked_exp(Known<1>);
+template WorkedOut worked_exp(Known<2>);
+
 }  // namespace attn

@@ -45,4 +45,15 @@ template Tensor<1> dropout(const Tensor<1>&, const Integers<1>&, double);
 template Tensor<3> dropout(const Tensor<3>&, const Integers<3>&, double);
 template Tensor<4> dropout(const Tensor<4>&, const Integers<4>&, double);
 
+template <std::size_t N>
+WorkedOut worked_dropout(Known<N> weights, std::string mask_id, const Integers<N>& mask, double p) {
+  return [=, &mask](const Index& at) {
+    const auto kept = static_cast<double>(mask.element(at.begin(), at.end()));
+    return Worked::product({weights(at), Worked({mask_id, at}, kept)}) / (Worked(1.0) - Worked(p));
+  };
+}
+
+template WorkedOut worked_dropout(Known<3>, std::string, const Integers<3>&, double);
+template WorkedOut worked_dropout(Known<4>, std::string, const Integers<4>&, double);
+
 }  // namespace attn

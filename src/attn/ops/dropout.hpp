@@ -2,6 +2,7 @@
 
 #include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -15,5 +16,9 @@ Integers<N> dropout_mask(Random& random, double p, const std::array<std::size_t,
 /// Throws std::invalid_argument unless 0 <= p < 1 and the shapes are equal.
 template <std::size_t N>
 Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p);
+
+/// weights · mask / (1 − p), worked out; `mask_id` is the mask's id. Ranks 3 and 4.
+template <std::size_t N>
+WorkedOut worked_dropout(Known<N> weights, std::string mask_id, const Integers<N>& mask, double p);
 
 }  // namespace attn

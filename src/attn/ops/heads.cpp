@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "attn/ops/shape_mismatch.hpp"
 
@@ -81,5 +83,31 @@ Tensor<3> mean_over_heads(const Tensor<4>& x) {
 
 template Tensor<4> stack_heads(const std::vector<Tensor<3>>&);
 template Mask<4> stack_heads(const std::vector<Mask<3>>&);
+
+WorkedOut worked_split_heads(Known<3> x, std::size_t heads) {
+  const std::size_t width = x.tensor.shape(2) / heads;
+  return worked_copy(x, [=](const Index& at) { return Index{at[0], at[2], at[1] * width + at[3]}; });
+}
+
+WorkedOut worked_merge_heads(Known<4> heads) {
+  const std::size_t width = heads.tensor.shape(3);
+  return worked_copy(heads, [=](const Index& at) {
+    return Index{at[0], at[2] / width, at[1], at[2] % width};
+  });
+}
+
+WorkedOut worked_repeat_heads(Known<4> kv_heads, std::size_t heads) {
+  const std::size_t readers = heads / kv_heads.tensor.shape(1);
+  return worked_copy(kv_heads, [=](const Index& at) { return Index{at[0], at[1] / readers, at[2], at[3]}; });
+}
+
+WorkedOut worked_mean_over_heads(Known<4> x) {
+  return [=](const Index& at) {
+    const std::size_t heads = x.tensor.shape(1);
+    std::vector<Worked> terms;
+    for (std::size_t h = 0; h < heads; ++h) terms.push_back(x({at[0], h, at[1], at[2]}));
+    return Worked::sum(std::move(terms)) / Worked(static_cast<double>(heads));
+  };
+}
 
 }  // namespace attn

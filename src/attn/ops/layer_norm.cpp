@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
@@ -76,6 +77,22 @@ double magnification(const Tensor<3>& x) {
     largest = maximum({largest, 1.0 / std::sqrt(variance_of(row, mean_of(row)) + epsilon)});
   }
   return largest;
+}
+
+WorkedOut worked_layer_norm(Known<3> x, Known<1> gain, Known<1> bias) {
+  return [=](const Index& at) {
+    const std::size_t d = x.tensor.shape(2);
+    const auto count = Worked(static_cast<double>(d));
+    std::vector<Worked> row;
+    for (std::size_t j = 0; j < d; ++j) row.push_back(x({at[0], at[1], j}));
+    const auto mean = Worked::sum(row) / count;
+    std::vector<Worked> squares;
+    for (const auto& entry : row) squares.push_back(Worked::product({entry - mean, entry - mean}));
+    const auto standard_deviation =
+        sqrt(Worked::sum({Worked::sum(std::move(squares)) / count, Worked(epsilon)}));
+    const auto standardized = (x(at) - mean) / standard_deviation;
+    return Worked::sum({Worked::product({standardized, gain({at[2]})}), bias({at[2]})});
+  };
 }
 
 }  // namespace attn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -26,5 +27,8 @@ double standardization_deviation(const Tensor<3>& standardized, const Tensor<3>&
 /// The largest 1 / √(variance + 1e-5) of a row: how much layer normalisation magnifies a difference between
 /// rows.
 double magnification(const Tensor<3>& x);
+
+/// (xⱼ − mean) / √(Σ (x − mean)² / d + 1e-5) · gainⱼ + biasⱼ, worked out, mean = Σ x / d.
+WorkedOut worked_layer_norm(Known<3> x, Known<1> gain, Known<1> bias);
 
 }  // namespace attn

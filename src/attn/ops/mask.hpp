@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -37,5 +38,9 @@ Mask<N> both(const Mask<N>& a, const Mask<N>& b);
 template <std::size_t N, std::size_t M>
 Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask,
                      double fill = -std::numeric_limits<double>::infinity());
+
+/// Which score a masked score is, where it may be seen, and −∞ elsewhere. Ranks 3 and 4.
+template <std::size_t N>
+WorkedOut worked_mask(Known<N> scores, const Mask<3>& mask);
 
 }  // namespace attn

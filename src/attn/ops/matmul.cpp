@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "attn/blas.hpp"
@@ -144,5 +145,92 @@ template Tensor<4> matmul(const Tensor<4>&, const Tensor<4>&);
 template Tensor<4> linear(const Tensor<4>&, const Tensor<2>&);
 template Tensor<4> linear(const Tensor<4>&, const Tensor<2>&, const Tensor<1>&);
 template Tensor<4> transpose(const Tensor<4>&);
+
+namespace {
+
+/// Σₖ x(at with k as its last place) · y(k).
+template <std::size_t N, class Factor>
+std::vector<Worked> products_along(const Known<N>& x, Index at, const Factor& y) {
+  std::vector<Worked> products;
+  for (std::size_t k = 0; k < x.tensor.shape(N - 1); ++k) {
+    at.back() = k;
+    products.push_back(Worked::product({x(at), y(k)}));
+  }
+  return products;
+}
+
+}  // namespace
+
+template <std::size_t N>
+WorkedOut worked_matmul(Known<N> a, Known<N> b) {
+  return [=](const Index& at) {
+    return Worked::sum(products_along(a, at, [&](std::size_t k) {
+      auto of_b = at;
+      of_b[N - 2] = k;
+      return b(of_b);
+    }));
+  };
+}
+
+template <std::size_t N>
+WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) {
+  return [=](const Index& at) {
+    return Worked::sum(products_along(a, at, [&](std::size_t k) {
+      auto of_b = at;
+      of_b[N - 2] = at[N - 1];
+      of_b[N - 1] = k;
+      return b(of_b);
+    }));
+  };
+}
+
+template <std::size_t N>
+WorkedOut worked_linear(Known<N> x, Known<2> weight) {
+  return [=](const Index& at) {
+    return Worked::sum(products_along(x, at, [&](std::size_t k) { return weight({k, at[N - 1]}); }));
+  };
+}
+
+template <std::size_t N>
+WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias) {
+  return [=](const Index& at) {
+    auto terms = products_along(x, at, [&](std::size_t k) { return weight({k, at[N - 1]}); });
+    terms.push_back(bias({at[N - 1]}));
+    return Worked::sum(std::move(terms));
+  };
+}
+
+template WorkedOut worked_matmul(Known<2>, Known<2>);
+template WorkedOut worked_matmul(Known<3>, Known<3>);
+template WorkedOut worked_matmul(Known<4>, Known<4>);
+template WorkedOut worked_matmul_transposed(Known<2>, Known<2>);
+template WorkedOut worked_matmul_transposed(Known<3>, Known<3>);
+template WorkedOut worked_matmul_transposed(Known<4>, Known<4>);
+template WorkedOut worked_linear(Known<2>, Known<2>);
+template WorkedOut worked_linear(Known<2>, Known<2>, Known<1>);
+template WorkedOut worked_linear(Known<3>, Known<2>);
+template WorkedOut worked_linear(Known<3>, Known<2>, Known<1>);
+template WorkedOut worked_linear(Known<4>, Known<2>);
+
+WorkedOut worked_transpose_matmul(Known<3> a, Known<3> b) {
+  return [=](const Index& at) {
+    std::vector<Worked> products;
+    for (std::size_t k = 0; k < a.tensor.shape(1); ++k)
+      products.push_back(Worked::product({a({at[0], k, at[1]}), b({at[0], k, at[2]})}));
+    return Worked::sum(std::move(products));
+  };
+}
+
+WorkedOut worked_matmul(Known<2> a, Known<1> x) {
+  return [=](const Index& at) {
+    return Worked::sum(products_along(a, {at[0], 0}, [&](std::size_t k) { return x({k}); }));
+  };
+}
+
+WorkedOut worked_matmul(Known<1> x, Known<2> b) {
+  return [=](const Index& at) {
+    return Worked::sum(products_along(x, {0}, [&](std::size_t k) { return b({k, at[0]}); }));
+  };
+}
 
 }  // namespace attn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -37,5 +38,24 @@ Tensor<N> transpose(const Tensor<N>& x);
 /// Both throw std::invalid_argument, with both shapes, where they do not match.
 Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x);
 Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
+
+/// (a b)ᵢⱼ = Σₖ aᵢₖ bₖⱼ and (a bᵀ)ᵢⱼ = Σₖ aᵢₖ bⱼₖ, worked out; ranks 2 to 4.
+template <std::size_t N>
+WorkedOut worked_matmul(Known<N> a, Known<N> b);
+template <std::size_t N>
+WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b);
+
+/// (x W)ᵢⱼ = Σₖ xᵢₖ Wₖⱼ, worked out, and with a bias bⱼ; ranks 2 to 4.
+template <std::size_t N>
+WorkedOut worked_linear(Known<N> x, Known<2> weight);
+template <std::size_t N>
+WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias);
+
+/// (aᵀ b)ᵢⱼ = Σₖ aₖᵢ bₖⱼ, worked out; rank 3.
+WorkedOut worked_transpose_matmul(Known<3> a, Known<3> b);
+
+/// A matrix times a vector and a vector times a matrix, worked out.
+WorkedOut worked_matmul(Known<2> a, Known<1> x);
+WorkedOut worked_matmul(Known<1> x, Known<2> b);
 
 }  // namespace attn

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace attn {
 
@@ -23,6 +25,14 @@ Tensor<2> mean_pool(const Tensor<3>& x, const std::vector<std::size_t>& lengths)
     }
   }
   return pooled;
+}
+
+WorkedOut worked_mean_pool(Known<3> x, const std::vector<std::size_t>& lengths) {
+  return [=](const Index& at) {
+    std::vector<Worked> rows;
+    for (std::size_t t = 0; t < lengths[at[0]]; ++t) rows.push_back(x({at[0], t, at[1]}));
+    return Worked::sum(std::move(rows)) / Worked(static_cast<double>(lengths[at[0]]));
+  };
 }
 
 }  // namespace attn

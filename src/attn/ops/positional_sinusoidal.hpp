@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -23,5 +24,10 @@ Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d);
 /// rows than x has tokens. Throws std::invalid_argument, with both shapes, where a row is missing or has
 /// another length.
 Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table);
+
+/// p · ωᵢ, sin or cos of an angle, and x + table, worked out.
+WorkedOut worked_position_angles(Known<1> frequencies);
+WorkedOut worked_sines_and_cosines(Known<2> angles);
+WorkedOut worked_add_positions(Known<3> x, Known<2> table);
 
 }  // namespace attn

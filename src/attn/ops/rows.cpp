@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "attn/ops/shape_mismatch.hpp"
 
@@ -47,6 +49,22 @@ Tensor<2> subtract_from_rows(const Tensor<2>& x, const Tensor<1>& of_row) {
 
 Tensor<2> divide_rows(const Tensor<2>& x, const Tensor<1>& of_row) {
   return with_number_of_row("divide_rows", x, of_row, std::divides());
+}
+
+WorkedOut worked_row_sums(Known<2> x) {
+  return [=](const Index& at) {
+    std::vector<Worked> row;
+    for (std::size_t j = 0; j < x.tensor.shape(1); ++j) row.push_back(x({at[0], j}));
+    return Worked::sum(std::move(row));
+  };
+}
+
+WorkedOut worked_subtract_from_rows(Known<2> x, Known<1> y) {
+  return [=](const Index& at) { return x(at) - y({at[0]}); };
+}
+
+WorkedOut worked_divide_rows(Known<2> x, Known<1> y) {
+  return [=](const Index& at) { return x(at) / y({at[0]}); };
 }
 
 }  // namespace attn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -16,5 +17,10 @@ Tensor<1> row_sums(const Tensor<2>& x);
 /// both shapes, where there is not a number for each row.
 Tensor<2> subtract_from_rows(const Tensor<2>& x, const Tensor<1>& of_row);
 Tensor<2> divide_rows(const Tensor<2>& x, const Tensor<1>& of_row);
+
+/// Σⱼ xᵢⱼ, xᵢⱼ − yᵢ and xᵢⱼ / yᵢ, worked out.
+WorkedOut worked_row_sums(Known<2> x);
+WorkedOut worked_subtract_from_rows(Known<2> x, Known<1> y);
+WorkedOut worked_divide_rows(Known<2> x, Known<1> y);
 
 }  // namespace attn

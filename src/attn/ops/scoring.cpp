@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -74,6 +76,19 @@ Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const
         scores(b, i, j) = sum;
       }
   return scores;
+}
+
+WorkedOut worked_tanh_of_pairwise_sum(Known<2> a, Known<2> b) {
+  return [=](const Index& at) { return tanh(Worked::sum({a({at[0], at[2]}), b({at[1], at[2]})})); };
+}
+
+WorkedOut worked_dot_last_axis(Known<3> hidden, Known<1> v) {
+  return [=](const Index& at) {
+    std::vector<Worked> products;
+    for (std::size_t c = 0; c < v.tensor.size(); ++c)
+      products.push_back(Worked::product({hidden({at[0], at[1], c}), v({c})}));
+    return Worked::sum(std::move(products));
+  };
 }
 
 }  // namespace attn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -26,5 +27,9 @@ Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v);
 /// v · tanh(qᵢ + kⱼ) for projected queries [batch×query×d_a] and keys [batch×key×d_a], one pair after the
 /// other: nothing [query×key×d_a] is held. → [batch×query×key].
 Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const Tensor<1>& v_a);
+
+/// tanh(aᵢ + bⱼ) and the dot product of each vector along the last axis with v, worked out.
+WorkedOut worked_tanh_of_pairwise_sum(Known<2> a, Known<2> b);
+WorkedOut worked_dot_last_axis(Known<3> hidden, Known<1> v);
 
 }  // namespace attn

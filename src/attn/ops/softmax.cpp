@@ -67,4 +67,54 @@ template Tensor<3> softmax_backward(const Tensor<3>&, const Tensor<3>&);
 template Tensor<4> softmax(Tensor<4>);
 template Tensor<4> softmax_backward(const Tensor<4>&, const Tensor<4>&);
 
+namespace {
+
+bool is_hidden(const Worked& score) {
+  return score.value() == -std::numeric_limits<double>::infinity();
+}
+
+/// The entries along the last axis.
+template <std::size_t N>
+std::vector<Worked> row_of(const Known<N>& x, Index at) {
+  std::vector<Worked> row;
+  for (at.back() = 0; at.back() < x.tensor.shape().back(); ++at.back()) row.push_back(x(at));
+  return row;
+}
+
+}  // namespace
+
+template <std::size_t N>
+WorkedOut worked_softmax(Known<N> scores, double divisor) {
+  return [=](const Index& at) {
+    constexpr double largest_without_shift = 30.0;
+    if (is_hidden(scores(at))) return Worked(0.0);
+    const auto row = row_of(scores, at);
+    const auto largest = *std::max_element(
+        row.begin(), row.end(), [](const Worked& x, const Worked& y) { return x.value() < y.value(); });
+    const bool is_shifted = std::abs(largest.value() / divisor) > largest_without_shift;
+    const auto exponential = [&](const Worked& score) {
+      const auto shifted = is_shifted ? score - largest : score;
+      return exp(divisor == 1.0 ? shifted : shifted / Worked(divisor));
+    };
+    std::vector<Worked> exponentials;
+    for (const auto& score : row)
+      if (!is_hidden(score)) exponentials.push_back(exponential(score));
+    return exponential(scores(at)) / Worked::sum(std::move(exponentials));
+  };
+}
+
+WorkedOut worked_softmax_backward(Known<3> weights, Known<3> d_weights) {
+  return [=](const Index& at) {
+    const auto w = row_of(weights, at), d = row_of(d_weights, at);
+    std::vector<Worked> products;
+    for (std::size_t k = 0; k < w.size(); ++k) products.push_back(Worked::product({w[k], d[k]}));
+    return Worked::product({weights(at), d_weights(at) - Worked::sum(std::move(products))});
+  };
+}
+
+template WorkedOut worked_softmax(Known<1>, double);
+template WorkedOut worked_softmax(Known<2>, double);
+template WorkedOut worked_softmax(Known<3>, double);
+template WorkedOut worked_softmax(Known<4>, double);
+
 }  // namespace attn

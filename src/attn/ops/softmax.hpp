@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -15,5 +16,13 @@ Tensor<N> softmax(Tensor<N> scores);
 /// std::invalid_argument, with both shapes, where they differ.
 template <std::size_t N>
 Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights);
+
+/// softmax(scores / divisor), worked out as exp(xⱼ) / Σₖ exp(xₖ); with x − max x in the place of x where some
+/// score is beyond ±30, as softmax computes it. Scores of −∞ have no term. Ranks 1 to 4.
+template <std::size_t N>
+WorkedOut worked_softmax(Known<N> scores, double divisor = 1.0);
+
+/// wⱼ (dⱼ − Σₖ wₖ dₖ), worked out. Rank 3.
+WorkedOut worked_softmax_backward(Known<3> weights, Known<3> d_weights);
 
 }  // namespace attn

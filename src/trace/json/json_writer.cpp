@@ -2,6 +2,7 @@
 #include <limits>
 #include <utility>
 
+#include "trace/entry.hpp"
 #include "trace/json/json.hpp"
 #include "trace/json/values.hpp"
 
@@ -42,6 +43,35 @@ void append_tensor(std::string& text, const Event& event) {
   append_nested(text, *event.tensor, 0, offset);
 }
 
+void append_operands(std::string& text, const Worked& worked) {
+  append_name(text, "operands");
+  text += '[';
+  const auto entries = worked.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    text += i > 0 ? ",[" : "[";
+    append_value(text, entries[i].first.tensor);
+    text += ',';
+    append_value(text, entries[i].first.index);
+    text += ']';
+  }
+  text += ']';
+}
+
+/// One entry of a step, worked out in full precision.
+void append_worked(std::string& text, const Event& event) {
+  const auto at = entry_to_work_out(event);
+  if (!at) return;
+  const auto worked = event.worked(*at);
+  if (!worked.is_finite()) return;
+  append_name(text, "worked");
+  text += '{';
+  append_member(text, "index", *at);
+  append_member(text, "expression", worked.text(number_in_full, std::numeric_limits<std::size_t>::max()));
+  append_member(text, "value", worked.value());
+  append_operands(text, worked);
+  text += '}';
+}
+
 /// The schema has finite numbers only: a limit that overflowed is the largest one, and what could not be
 /// measured is as far beyond the limit as a number can be.
 Measurement made_finite(Measurement measurement) {
@@ -79,6 +109,7 @@ void JsonWriter::receive(const Event& event) {
   append_member(document_, "note", event.note);
   if (event.kind == Kind::step) append_member(document_, "inputs", event.inputs);
   if (event.tensor) append_tensor(document_, event);
+  append_worked(document_, event);
   if (event.measurement) append_measurement(document_, *event.measurement);
   document_ += '}';
 }

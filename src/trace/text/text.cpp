@@ -10,6 +10,7 @@
 
 #include "attn/text/width.hpp"
 #include "trace/text/ansi.hpp"
+#include "trace/text/lines.hpp"
 #include "trace/text/plot.hpp"
 
 namespace attn {
@@ -26,25 +27,6 @@ std::vector<std::string> lines_of(const std::string& text) {
     const auto end = std::min(text.find('\n', start), text.size());
     lines.push_back(printable(text.substr(start, end - start)));
     start = end + 1;
-  }
-  return lines;
-}
-
-/// As many pieces on a line as fit; a piece is broken only where it is wider than a line.
-std::vector<std::string> pack(const std::vector<std::string>& pieces, const std::string& separator,
-                              std::size_t width) {
-  std::vector<std::string> lines;
-  for (const auto& piece : pieces) {
-    if (piece.empty()) continue;
-    const bool fits = !lines.empty() && display_width(lines.back() + separator + piece) <= width;
-    if (fits) {
-      lines.back() += separator + piece;
-    } else if (display_width(piece) <= width) {
-      lines.push_back(piece);
-    } else {
-      const auto broken = wrap(piece, width);
-      lines.insert(lines.end(), broken.begin(), broken.end());
-    }
   }
   return lines;
 }
@@ -131,6 +113,7 @@ void TextRenderer::write_header(const Header& header) {
 
 void TextRenderer::receive(const Event& event) {
   if (event.tensor) shapes_[event.id] = event.tensor->shape;
+  names_.see(event);
   if (event.tensor) ++tensor_count_;
   if (event.tensor && event.tensor->data == nullptr) {
     outline_.push_back({fmt::format("{}", tensor_count_), event.id, named_shape(event), event.formula});
@@ -165,6 +148,7 @@ void TextRenderer::write_tensor(const Event& event) {
   write_line("");
   write_heading(fmt::format("{}  ", tensor_count_), event.title.empty() ? event.id : event.title);
   write_definition(event);
+  write_worked(event);
   if (!event.note.empty()) {
     write_line("");
     write_prose(event.note, body_indent);
@@ -184,6 +168,32 @@ void TextRenderer::write_definition(const Event& event) {
   for (const auto& line : equation) write_line(line, body_indent);
   for (const auto& line : pack({last, named_shape(event), origin(event)}, "   ", style_.width - body_indent))
     write_line(line, body_indent);
+}
+
+/// "weights[sat, cat] = exp(0.33) / (exp(0.12) + exp(0.33)) ≈ 0.5525", or where an entry is that of another
+/// tensor "heads[0, sat, 1] = Q[sat, 1]".
+void TextRenderer::write_worked(const Event& event) {
+  const auto at = entry_to_work_out(event);
+  if (!at) return;
+  const auto worked = event.worked(*at);
+  if (!worked.is_finite()) return;
+  const auto number = [this](const Worked& part) { return worked_number(part, style_.precision); };
+  const auto name = printable(names_.name(event.id, *at));
+  std::vector<std::string> pieces;
+  if (const auto* entry = worked.entry()) {
+    pieces = {"= " + printable(names_.name(entry->tensor, entry->index)), "= " + number(worked)};
+  } else {
+    pieces = before_operators("= " + worked.text(number, most_terms_on_page));
+    pieces.push_back("≈ " + worked_number(Worked({event.id, *at}, worked.value()), style_.precision));
+  }
+  const bool has_room = display_width(name) + 30 < style_.width;
+  const std::size_t indent = has_room ? display_width(name) + 1 : 2;
+  if (!has_room) write_line(name, body_indent);
+  auto start = has_room ? name + " " : std::string(indent, ' ');
+  for (const auto& line : pack(pieces, " ", style_.width - body_indent - indent)) {
+    write_line(start + line, body_indent);
+    start = std::string(indent, ' ');
+  }
 }
 
 /// "from Q [6×4], K [6×4]": the inputs of a step with the shapes that they had.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/entry.hpp"
 #include "trace/event.hpp"
 #include "trace/text/table.hpp"
 
@@ -28,6 +29,7 @@ class TextRenderer : public Sink {
   void write_note(const Event& event);
   void write_tensor(const Event& event);
   void write_definition(const Event& event);
+  void write_worked(const Event& event);
   void write_legends(const TensorView& tensor);
   void write_outline();
   void write_claims();
@@ -45,7 +47,8 @@ class TextRenderer : public Sink {
   std::string text_;
   std::size_t tensor_count_ = 0;
   std::map<std::string, Shape> shapes_;  ///< of the tensors so far, by id
-  std::vector<OutlineRow> outline_;      ///< tensors without numbers, written together to align their columns
+  EntryNames names_;
+  std::vector<OutlineRow> outline_;  ///< tensors without numbers, written together to align their columns
   std::vector<Event> claims_;
   std::set<std::string> explained_;  ///< legends that stand in the text already
 };

@@ -18,10 +18,14 @@ struct Recording : attn::Sink {
   std::vector<std::string> steps;  ///< ids, in order
   std::map<std::string, std::vector<double>> elements;
   std::map<std::string, std::vector<std::string>> sources;
-  std::map<std::string, double> measured;  ///< by claim
+  std::map<std::string, bool> holds;  ///< by claim
+  std::set<std::string> tolerances;   ///< claims that something is as good as 0
 
   void receive(const attn::Event& event) override {
-    if (event.measurement) measured[event.id] = event.measurement->value;
+    if (event.measurement) holds[event.id] = event.measurement->holds();
+    if (event.measurement && event.measurement->limit.comparison == attn::Limit::Comparison::at_most &&
+        event.measurement->limit.bound > 0.0 && event.measurement->limit.bound < 0.1)
+      tolerances.insert(event.id);
     if (!event.tensor) return;
     if (event.kind == attn::Kind::step) steps.push_back(event.id);
     sources[event.id] = event.inputs;
@@ -120,4 +124,59 @@ TEST_CASE("a step that is replaced changes what depends on it, and nothing else"
         if (!is_same(before.elements.at(changed), after.elements.at(changed)) && reads_it) CHECK(shows_it);
       }
     }
+}
+
+namespace {
+
+/// Calls `f` with every number of a step, or with every second one.
+attn::Replace change_each(const std::string& changed, std::size_t every, double (*f)(double)) {
+  return [=](const std::string& id, const attn::Shape& shape, double* elements) {
+    if (id != changed) return;
+    for (std::size_t i = 0; i < attn::element_count(shape); i += every) elements[i] = f(elements[i]);
+  };
+}
+
+/// Those that compare two computations of their own, told to nobody: no step has a part in them. The tests of
+/// their lessons break them.
+const std::set<std::string> about_no_step = {"one-head-equals-self-attention"};
+
+/// The claims that a change of some step breaks.
+std::set<std::string> broken_by_changes(const lessons::Lesson& lesson, const lessons::Plan& plan,
+                                        const std::vector<std::string>& steps,
+                                        const std::vector<double (*)(double)>& changes) {
+  std::set<std::string> broken;
+  for (const auto& step : steps)
+    for (const auto& change : changes)
+      for (const std::size_t every : {1, 2})
+        for (const auto& [claim, holds] : record(lesson, plan, change_each(step, every, change)).holds)
+          if (!holds) broken.insert(claim);
+  return broken;
+}
+
+}  // namespace
+
+TEST_CASE("a step that is 1 % off breaks each claim within a tolerance, and a wrong one each other claim",
+          "[steps]") {
+  for (const auto* lesson : lessons::all_lessons())
+    for (auto options : variants_of(*lesson))
+      for (const auto dtype : {"float64", "float32"}) {
+        options.dtype = dtype;
+        const auto plan = lessons::make_plan(*lesson, options);
+        const auto before = record(*lesson, plan);
+        const auto by_1_percent =
+            broken_by_changes(*lesson, plan, before.steps, {[](double x) { return x * 1.01; }});
+        const auto by_wrong_steps = broken_by_changes(
+            *lesson, plan, before.steps,
+            {[](double x) { return x + 0.25; }, [](double) { return 0.0; }, [](double x) { return -x; },
+             [](double x) { return 100.0 * x; }, [](double) { return std::nan(""); }});
+        for (const auto& [claim, holds] : before.holds) {
+          CAPTURE(lesson->name, dtype, options.attention, options.causal, options.dropout, claim);
+          CHECK(holds);
+          if (about_no_step.count(claim) > 0) continue;
+          if (before.tolerances.count(claim) > 0)
+            CHECK(by_1_percent.count(claim) == 1);
+          else
+            CHECK(by_wrong_steps.count(claim) == 1);
+        }
+      }
 }

@@ -1,0 +1,164 @@
+#include "attn/worked.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace attn {
+
+namespace {
+
+template <class Function>
+double fold(const std::vector<Worked>& parts, Function f) {
+  double result = parts.at(0).value();
+  for (std::size_t i = 1; i < parts.size(); ++i) result = f(result, parts[i].value());
+  return result;
+}
+
+Worked call(const char* function, Worked x) {
+  return Worked::call(function, {std::move(x)});
+}
+
+double value_of(const std::string& function, const std::vector<Worked>& arguments) {
+  const double x = arguments.at(0).value();
+  if (function == "exp") return std::exp(x);
+  if (function == "√") return std::sqrt(x);
+  if (function == "tanh") return std::tanh(x);
+  if (function == "log") return std::log(x);
+  if (function == "erf") return std::erf(x);
+  if (function == "sin") return std::sin(x);
+  if (function == "cos") return std::cos(x);
+  return fold(arguments, [](double a, double b) { return std::max(a, b); });
+}
+
+}  // namespace
+
+Worked::Worked(double constant) : value_(constant) {}
+
+Worked::Worked(Operand operand, double value)
+    : value_(value), operand_(std::make_shared<Operand>(std::move(operand))) {}
+
+Worked::Worked(Operation operation, std::vector<Worked> parts, double value)
+    : operation_(operation), value_(value), parts_(std::move(parts)) {}
+
+Worked Worked::sum(std::vector<Worked> terms) {
+  const double value = fold(terms, std::plus());
+  return terms.size() == 1 ? terms[0] : Worked(Operation::sum, std::move(terms), value);
+}
+
+Worked Worked::product(std::vector<Worked> factors) {
+  const double value = fold(factors, std::multiplies());
+  return factors.size() == 1 ? factors[0] : Worked(Operation::product, std::move(factors), value);
+}
+
+Worked Worked::call(std::string function, std::vector<Worked> arguments) {
+  const double value = value_of(function, arguments);
+  Worked result(Operation::call, std::move(arguments), value);
+  result.function_ = std::move(function);
+  return result;
+}
+
+Worked operator-(Worked x, Worked y) {
+  const double value = x.value() - y.value();
+  return Worked(Worked::Operation::difference, {std::move(x), std::move(y)}, value);
+}
+
+Worked operator/(Worked x, Worked y) {
+  const double value = x.value() / y.value();
+  return Worked(Worked::Operation::quotient, {std::move(x), std::move(y)}, value);
+}
+
+Worked exp(Worked x) {
+  return call("exp", std::move(x));
+}
+
+Worked sqrt(Worked x) {
+  return call("√", std::move(x));
+}
+
+Worked tanh(Worked x) {
+  return call("tanh", std::move(x));
+}
+
+Worked log(Worked x) {
+  return call("log", std::move(x));
+}
+
+Worked erf(Worked x) {
+  return call("erf", std::move(x));
+}
+
+Worked sin(Worked x) {
+  return call("sin", std::move(x));
+}
+
+Worked cos(Worked x) {
+  return call("cos", std::move(x));
+}
+
+Worked max(Worked x, Worked y) {
+  return Worked::call("max", {std::move(x), std::move(y)});
+}
+
+bool Worked::is_finite() const {
+  return std::isfinite(value_) &&
+         std::all_of(parts_.begin(), parts_.end(), [](const Worked& part) { return part.is_finite(); });
+}
+
+std::vector<std::pair<Operand, double>> Worked::entries() const {
+  if (operand_) return {{*operand_, value_}};
+  std::vector<std::pair<Operand, double>> all;
+  for (const auto& part : parts_) {
+    const auto entries = part.entries();
+    all.insert(all.end(), entries.begin(), entries.end());
+  }
+  return all;
+}
+
+void Worked::for_each_operand(const std::function<void(Operand&)>& change) {
+  if (operand_) {
+    operand_ = std::make_shared<Operand>(*operand_);
+    change(*operand_);
+  }
+  for (auto& part : parts_) part.for_each_operand(change);
+}
+
+/// Whether it needs parentheses as a part of that operation.
+bool Worked::binds_weaker_than(Operation outer, bool is_first) const {
+  if (outer == Operation::call || outer == Operation::number) return false;
+  if (operation_ == Operation::number)
+    return outer == Operation::difference && !is_first && std::signbit(value_);
+  if (operation_ == Operation::call) return false;
+  const bool is_sum = operation_ == Operation::sum || operation_ == Operation::difference;
+  if (outer == Operation::sum) return false;
+  if (outer == Operation::difference) return is_sum && !is_first;
+  if (is_sum) return true;
+  return !is_first && (operation_ == Operation::quotient || outer == Operation::quotient);
+}
+
+std::string Worked::text(const std::function<std::string(const Worked&)>& number,
+                         std::size_t most_terms) const {
+  if (operation_ == Operation::number) return number(*this);
+  const bool is_long = operation_ == Operation::sum && parts_.size() > most_terms;
+  const std::size_t left = is_long ? most_terms / 2 : parts_.size();
+  const char* const separator = operation_ == Operation::sum          ? " + "
+                                : operation_ == Operation::difference ? " − "
+                                : operation_ == Operation::product    ? " · "
+                                : operation_ == Operation::quotient   ? " / "
+                                                                      : ", ";
+  std::string text;
+  const auto append = [&](std::size_t i) {
+    const auto part = parts_[i].text(number, most_terms);
+    if (i > 0) text += separator;
+    text += parts_[i].binds_weaker_than(operation_, i == 0) ? "(" + part + ")" : part;
+  };
+  for (std::size_t i = 0; i < left; ++i) append(i);
+  if (is_long) {
+    text += " + …";
+    for (std::size_t i = parts_.size() - most_terms / 2; i < parts_.size(); ++i) append(i);
+  }
+  if (operation_ != Operation::call) return text;
+  const bool is_root_of_number = function_ == "√" && parts_[0].operation_ == Operation::number;
+  return is_root_of_number ? function_ + text : function_ + "(" + text + ")";
+}
+
+}  // namespace attn

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attn/tensor.hpp"
+
+/// How one entry of a tensor comes about, as arithmetic on the numbers of the run.
+namespace attn {
+
+/// A place along each axis of a tensor.
+using Index = std::vector<std::size_t>;
+
+/// An entry of the tensor `tensor`, which is its id in the trace.
+struct Operand {
+  std::string tensor;
+  Index index;
+};
+
+/// An expression. Each number in it is a constant of the formula or an entry of a tensor, and knows which.
+class Worked {
+ public:
+  /// A constant, as the 2 in x / 2.
+  Worked(double constant);
+  Worked(Operand operand, double value);
+
+  static Worked sum(std::vector<Worked> terms);
+  static Worked product(std::vector<Worked> factors);
+  static Worked call(std::string function, std::vector<Worked> arguments);
+  friend Worked operator-(Worked x, Worked y);
+  friend Worked operator/(Worked x, Worked y);
+
+  double value() const { return value_; }
+
+  /// Whether all numbers in it and its value are finite.
+  bool is_finite() const;
+
+  /// The entry that the whole expression is, or null.
+  const Operand* entry() const { return operand_.get(); }
+
+  /// Each entry in it with its value, in the order in which they are written; the same entry may come twice.
+  std::vector<std::pair<Operand, double>> entries() const;
+
+  /// Calls `change` with each operand.
+  void for_each_operand(const std::function<void(Operand&)>& change);
+
+  /// "exp(0.33) / (exp(0.12) + exp(0.33))": `+ − · /`, parentheses and functions of numbers, which `number`
+  /// writes. Of a sum of more than `most_terms` terms the middle is left out.
+  std::string text(const std::function<std::string(const Worked&)>& number, std::size_t most_terms) const;
+
+ private:
+  enum class Operation { number, sum, difference, product, quotient, call };
+
+  Worked(Operation operation, std::vector<Worked> parts, double value);
+  bool binds_weaker_than(Operation outer, bool is_first) const;
+
+  Operation operation_ = Operation::number;
+  double value_ = 0.0;
+  std::shared_ptr<Operand> operand_{};  ///< of a number that is an entry
+  std::string function_{};              ///< of a call
+  std::vector<Worked> parts_{};
+};
+
+Worked operator-(Worked x, Worked y);
+Worked operator/(Worked x, Worked y);
+
+/// e^x, √x, max(x, y): the functions that expressions call.
+Worked exp(Worked x);
+Worked sqrt(Worked x);
+Worked tanh(Worked x);
+Worked log(Worked x);
+Worked erf(Worked x);
+Worked sin(Worked x);
+Worked cos(Worked x);
+Worked max(Worked x, Worked y);
+
+/// How each entry of a tensor comes about.
+using WorkedOut = std::function<Worked(const Index& at)>;
+
+/// A tensor by its id in the trace, for as long as the tensor lives.
+template <std::size_t N>
+struct Known {
+  std::string id;
+  const Tensor<N>& tensor;
+
+  Worked operator()(const Index& at) const { return Worked({id, at}, tensor.element(at.begin(), at.end())); }
+};
+
+template <std::size_t N>
+Known(std::string, const Tensor<N>&) -> Known<N>;
+
+/// Each entry is one of another tensor: the one at `place(at)`.
+template <std::size_t N>
+WorkedOut worked_copy(Known<N> from, std::function<Index(const Index& at)> place) {
+  return [=](const Index& at) { return from(place(at)); };
+}
+
+}  // namespace attn

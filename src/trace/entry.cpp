@@ -1,0 +1,147 @@
+#include "trace/entry.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attn/error.hpp"
+#include "trace/number.hpp"
+
+namespace attn {
+
+namespace {
+
+bool is_index(const std::string& text) {
+  return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == text.npos;
+}
+
+bool can_be_named(const std::string& token) {
+  return !token.empty() && !is_index(token) && token.find_first_of(",]# ") == token.npos;
+}
+
+/// "the", or "the#2" for the second of several.
+std::string token_name(const std::vector<std::string>& tokens, std::size_t i) {
+  if (!can_be_named(tokens[i])) return fmt::format("#{}", i);
+  if (std::count(tokens.begin(), tokens.end(), tokens[i]) == 1) return tokens[i];
+  const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+  return fmt::format("{}#{}", tokens[i], std::count(tokens.begin(), end, tokens[i]));
+}
+
+std::size_t offset_of(const Shape& shape, const Index& at) {
+  std::size_t offset = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) offset = offset * shape[axis] + at[axis];
+  return offset;
+}
+
+bool is_hidden(const Event& event, const Index& at) {
+  const double element = event.tensor->at(offset_of(event.tensor->shape, at));
+  return !std::isfinite(element) || (event.distribution && element == 0.0);
+}
+
+/// Axes along which the third entry is worked out, and the second one on the next such axis.
+bool has_tokens(const std::string& axis) {
+  static const std::set<std::string> axes = {"token", "query", "target", "source", "key", "position"};
+  return axes.count(axis) > 0;
+}
+
+}  // namespace
+
+void EntryNames::see(const Event& event) {
+  if (event.tensor) tensors_[event.id] = {event.axes, event.labels, event.tensor->shape};
+}
+
+const std::vector<std::string>* EntryNames::tokens(const Axes& axes, std::size_t axis,
+                                                   const Index& at) const {
+  const auto& labels = axes.labels[axis];
+  if (labels.empty()) return nullptr;
+  const bool has_batch = !axes.names.empty() && axes.names[0] == "batch";
+  return &labels.of(labels.per_sample() && has_batch ? at.at(0) : 0);
+}
+
+std::string EntryNames::name(const std::string& id, const Index& at) const {
+  const auto found = tensors_.find(id);
+  if (at.empty()) return id;
+  std::vector<std::string> places;
+  for (std::size_t axis = 0; axis < at.size(); ++axis) {
+    const auto* names = found == tensors_.end() ? nullptr : tokens(found->second, axis, at);
+    const bool has_name = names != nullptr && at[axis] < names->size();
+    places.push_back(has_name ? token_name(*names, at[axis]) : fmt::format("{}", at[axis]));
+  }
+  return fmt::format("{}[{}]", id, fmt::join(places, ", "));
+}
+
+Index EntryNames::find(const std::string& id, const std::vector<std::string>& places) const {
+  const auto& axes = tensors_.at(id);
+  if (places.size() != axes.shape.size())
+    throw Error(fmt::format("--explain {}[{}] names {} places; valid: {}, one for each axis ({})", id,
+                            fmt::join(places, ","), places.size(), axes.shape.size(),
+                            fmt::join(axes.names, ", ")));
+  Index at;
+  for (const auto& text : places) at.push_back(place(id, axes, text, at));
+  return at;
+}
+
+/// The place along the axis after those in `at`.
+std::size_t EntryNames::place(const std::string& id, const Axes& axes, const std::string& text,
+                              const Index& at) const {
+  const std::size_t axis = at.size(), length = axes.shape[axis];
+  std::vector<std::string> choices;
+  if (const auto* names = tokens(axes, axis, at)) {
+    for (std::size_t i = 0; i < length; ++i) {
+      choices.push_back(token_name(*names, i));
+      if (choices.back() == text) return i;
+    }
+    if (std::count(names->begin(), names->end(), text) == 1)
+      return static_cast<std::size_t>(std::find(names->begin(), names->end(), text) - names->begin());
+  }
+  const auto digits = text.rfind('#', 0) == 0 ? text.substr(1) : text;
+  if (is_index(digits) && std::stoul(digits) < length) return std::stoul(digits);
+  if (choices.size() > 12) choices.resize(12);
+  throw Error(fmt::format("--explain {}: {} has no {} “{}”; valid: 0 to {}{}{}", id, id, axes.names[axis],
+                          text, length - 1, choices.empty() ? "" : ", or ", fmt::join(choices, ", ")));
+}
+
+std::optional<Index> entry_to_work_out(const Event& event) {
+  if (!event.worked || !event.tensor || event.tensor->data == nullptr) return std::nullopt;
+  const auto& shape = event.tensor->shape;
+  if (element_count(shape) == 0) return std::nullopt;
+  Index at(shape.size(), 0);
+  std::size_t wanted = 2;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (has_tokens(event.axes[axis])) {
+      at[axis] = std::min(wanted, shape[axis] - 1);
+      if (wanted > 0) --wanted;
+    }
+  if (!at.empty() && is_hidden(event, at))
+    for (at.back() = 0; at.back() + 1 < shape.back() && is_hidden(event, at);) ++at.back();
+  if (!std::isfinite(event.tensor->at(offset_of(shape, at)))) return std::nullopt;
+  return at;
+}
+
+namespace {
+
+std::string with_minus(std::string text) {
+  if (text.rfind('-', 0) == 0) text.replace(0, 1, "−");
+  for (auto sign = text.find("e-"); sign != text.npos; sign = text.npos) text.replace(sign + 1, 1, "−");
+  return text;
+}
+
+}  // namespace
+
+std::string number_in_full(const Worked& number) {
+  return with_minus(shortest(number.value()));
+}
+
+std::string worked_number(const Worked& number, int precision) {
+  if (number.entry() == nullptr) return number_in_full(number);
+  const double value = number.value();
+  const double magnitude = std::abs(value);
+  const bool is_fixed = magnitude == 0.0 || (magnitude >= std::pow(10.0, 1 - precision) && magnitude < 1e5);
+  return with_minus(is_fixed ? fmt::format("{:.{}f}", value + 0.0, precision)
+                             : fmt::format("{:.{}e}", value, precision));
+}
+
+}  // namespace attn

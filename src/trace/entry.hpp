@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/worked.hpp"
+#include "trace/event.hpp"
+
+namespace attn {
+
+/// Names the entries of the tensors of a trace, and finds the entries that a person names.
+class EntryNames {
+ public:
+  /// To be called with each event, so that its tensor is known.
+  void see(const Event& event);
+
+  /// "weights[sat, cat]", "Q[the#2, 0]": each place by its token where it has one, the second of two equal
+  /// tokens with its number, and by its index otherwise. Tokens that look like an index or that hold one of
+  /// `, ] #` are named by "#" and their index.
+  std::string name(const std::string& id, const Index& at) const;
+
+  /// The index that `places` ("sat", "2", "#2", "the#2") stand for in a tensor of an earlier event. Throws
+  /// Error, with what would be valid, where they are not as many as the tensor has axes, where there is no
+  /// such token or index, and where a token is ambiguous.
+  Index find(const std::string& id, const std::vector<std::string>& places) const;
+
+ private:
+  struct Axes {
+    std::vector<std::string> names;
+    std::vector<AxisLabels> labels;
+    Shape shape;
+  };
+
+  const std::vector<std::string>* tokens(const Axes& axes, std::size_t axis, const Index& at) const;
+  std::size_t place(const std::string& id, const Axes& axes, const std::string& text, const Index& at) const;
+
+  std::map<std::string, Axes> tensors_;
+};
+
+/// The entry that is worked out where nobody asks for another: the third token's with the second one, as far
+/// as there are so many, and of hidden keys none. Nothing where the step says no entry's arithmetic, or that
+/// entry is not finite.
+std::optional<Index> entry_to_work_out(const Event& event);
+
+/// How a number is written in a worked entry: an entry with `precision` digits after the point, or as a power
+/// of ten where that would leave nothing of it, and a constant in full. The minus is U+2212.
+std::string worked_number(const Worked& number, int precision);
+
+/// The shortest text that reads back as the same number. The minus is U+2212.
+std::string number_in_full(const Worked& number);
+
+/// Terms that a worked entry has on a page.
+inline constexpr std::size_t most_terms_on_page = 16;
+
+}  // namespace attn

@@ -1,0 +1,92 @@
+#include "trace/explanation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "attn/error.hpp"
+#include "attn/text/width.hpp"
+#include "trace/text/lines.hpp"
+#include "trace/text/table.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr std::size_t all_terms = std::numeric_limits<std::size_t>::max();
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(' ');
+  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+}  // namespace
+
+Explanation::Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width)
+    : precision_(precision), width_(width) {
+  for (const auto& entry : wanted) {
+    const auto open = entry.find('[');
+    Wanted one{.id = trimmed(entry.substr(0, open)), .places = {}, .text = ""};
+    if (one.id.empty() || (open != entry.npos && entry.back() != ']'))
+      throw Error(
+          fmt::format("--explain {} names no entry; valid: ID[row, column], as weights[2, 0]", entry));
+    for (std::size_t start = open; start != entry.npos && start + 1 < entry.size();) {
+      const auto end = std::min(entry.find(',', start + 1), entry.size() - 1);
+      one.places.push_back(trimmed(entry.substr(start + 1, end - start - 1)));
+      start = end;
+    }
+    wanted_.push_back(std::move(one));
+  }
+}
+
+void Explanation::receive(const Event& event) {
+  names_.see(event);
+  if (!event.tensor) return;
+  ids_.push_back(event.id);
+  for (auto& wanted : wanted_)
+    if (wanted.id == event.id) wanted.text = explain(event, names_.find(wanted.id, wanted.places));
+}
+
+std::string Explanation::explain(const Event& event, const Index& at) const {
+  const auto name = names_.name(event.id, at);
+  std::size_t offset = 0;
+  for (std::size_t axis = 0; axis < at.size(); ++axis) offset = offset * event.tensor->shape[axis] + at[axis];
+  const auto value = worked_number(Worked({event.id, at}, event.tensor->at(offset)), precision_);
+  if (!event.worked)
+    return fmt::format(
+        "{} = {}\n  {}\n", name, value,
+        event.kind == Kind::input ? "an input of this run" : "no single entry of this step is worked out");
+  const auto worked = event.worked(at);
+  const auto number = [this](const Worked& part) { return worked_number(part, precision_); };
+  const auto entry_or_number = [&](const Worked& part) {
+    return part.entry() == nullptr ? number(part) : names_.name(part.entry()->tensor, part.entry()->index);
+  };
+  return equation(name, event.formula) + equation("", worked.text(entry_or_number, all_terms)) +
+         equation("", worked.text(number, all_terms)) + "  ≈ " + value + "\n";
+}
+
+std::string Explanation::equation(const std::string& start, const std::string& expression) const {
+  if (expression.empty()) return start + "\n";
+  std::string text, margin = start.empty() ? "  = " : start + " = ";
+  for (const auto& line :
+       pack(before_operators(expression), " ", width_ - std::min(width_ / 2, display_width(margin)))) {
+    text += margin + printable(line) + "\n";
+    margin = std::string(display_width(margin), ' ');
+  }
+  return text;
+}
+
+std::string Explanation::finish() const {
+  std::string text;
+  for (const auto& wanted : wanted_) {
+    if (wanted.text.empty())
+      throw Error(fmt::format("--explain {} is no input or step of this run; valid: {}", wanted.id,
+                              fmt::join(ids_, ", ")));
+    text += (text.empty() ? "" : "\n") + wanted.text;
+  }
+  return text;
+}
+
+}  // namespace attn

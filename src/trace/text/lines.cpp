@@ -1,0 +1,38 @@
+#include "trace/text/lines.hpp"
+
+#include "attn/text/width.hpp"
+
+namespace attn {
+
+std::vector<std::string> pack(const std::vector<std::string>& pieces, const std::string& separator,
+                              std::size_t width) {
+  std::vector<std::string> lines;
+  for (const auto& piece : pieces) {
+    if (piece.empty()) continue;
+    const bool fits = !lines.empty() && display_width(lines.back() + separator + piece) <= width;
+    if (fits) {
+      lines.back() += separator + piece;
+    } else if (display_width(piece) <= width) {
+      lines.push_back(piece);
+    } else {
+      const auto broken = wrap(piece, width);
+      lines.insert(lines.end(), broken.begin(), broken.end());
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> before_operators(const std::string& expression) {
+  std::vector<std::string> pieces;
+  std::size_t start = 0;
+  for (std::size_t i = 1; i < expression.size(); ++i)
+    if (expression[i] == ' ' &&
+        (expression.compare(i, 3, " + ") == 0 || expression.compare(i, 3, " / ") == 0)) {
+      pieces.push_back(expression.substr(start, i - start));
+      start = i + 1;
+    }
+  pieces.push_back(expression.substr(start));
+  return pieces;
+}
+
+}  // namespace attn

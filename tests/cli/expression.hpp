@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+/// An expression of a worked entry: its value, and the numbers in it in their order.
+struct Evaluated {
+  double value = 0.0;
+  std::vector<double> numbers;
+};
+
+/// Evaluates numbers, + − · /, parentheses and exp √ tanh log erf sin cos max min. Throws std::runtime_error for any
+/// other text.
+Evaluated evaluate(const std::string& expression);

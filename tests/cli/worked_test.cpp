@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/expression.hpp"
+#include "tests/cli/program.hpp"
+
+namespace {
+
+using Json = nlohmann::json;
+using Catch::Contains;
+
+double entry_of(const Json& tensor, const Json& index) {
+  const Json* data = &tensor["data"];
+  for (const auto& place : index) data = &data->at(place.get<std::size_t>());
+  if (data->is_boolean()) return data->get<bool>() ? 1.0 : 0.0;
+  if (data->is_string()) return *data == "-Infinity" ? -INFINITY : NAN;
+  return data->get<double>();
+}
+
+bool is_near(double a, double b, double tolerance) {
+  return std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
+}
+
+/// Evaluates the worked entries of a run. Returns the ids of the steps that have one.
+std::set<std::string> check_worked(const std::string& arguments, double tolerance) {
+  std::map<std::string, Json> tensors;
+  std::set<std::string> worked;
+  const auto trace = Json::parse(output_of(arguments + " --format json"));
+  for (const auto& event : trace["events"]) {
+    if (event.contains("data")) tensors[event["id"]] = event;
+    if (!event.contains("worked")) continue;
+    const auto& entry = event["worked"];
+    INFO("attnlab " << arguments << ": " << event["id"] << entry["index"] << " = " << entry["expression"]);
+    const auto evaluated = evaluate(entry["expression"]);
+    CHECK(is_near(evaluated.value, entry["value"], 1e-12));
+    CHECK(is_near(entry_of(event, entry["index"]), entry["value"], tolerance));
+    auto number = evaluated.numbers.begin();
+    for (const auto& operand : entry["operands"]) {
+      REQUIRE(tensors.count(operand[0]) == 1);
+      const double value = entry_of(tensors[operand[0]], operand[1]);
+      number = std::find_if(number, evaluated.numbers.end(),
+                            [&](double x) { return is_near(x, value, tolerance > 1e-12 ? tolerance : 0.0); });
+      CHECK(number != evaluated.numbers.end());
+      if (number != evaluated.numbers.end()) ++number;
+    }
+    worked.insert(event["id"]);
+  }
+  return worked;
+}
+
+}  // namespace
+
+TEST_CASE("each worked entry evaluates to the tensor's entry, and its operands are entries of the run") {
+  for (const auto& lesson : lessons()) {
+    check_worked(lesson, 1e-12);
+    check_worked(lesson + with_sentence(lesson, "Word"), 1e-12);
+    check_worked(lesson + with_sentence(lesson, "one two three four five six seven eight nine ten"), 1e-12);
+    const auto batch = lesson + with_sentence(lesson, "I love cats") + with_sentence(lesson, "Sleep");
+    if (run(batch).status == 0) check_worked(batch, 1e-12);
+    if (takes(lesson, "--causal")) check_worked(lesson + " --causal", 1e-12);
+    if (takes(lesson, "--dropout")) check_worked(lesson + " --dropout 0.3", 1e-12);
+    if (takes(lesson, "--temperature")) check_worked(lesson + " --temperature 0.01", 1e-12);
+    if (takes(lesson, "--dtype")) check_worked(lesson + " --dtype float32", 1e-5);
+  }
+  check_worked("multihead --heads 4 --kv-heads 2 --residual --norm --causal", 1e-12);
+  check_worked("cross-attention --heads 2", 1e-12);
+  check_worked("transformer-block --activation gelu --norm pre --memory 'a b'", 1e-12);
+}
+
+TEST_CASE("attention is worked out from the projections to the output") {
+  const auto has = [](const std::string& lesson, const std::vector<std::string>& ids) {
+    const auto worked = check_worked(lesson, 1e-12);
+    for (const auto& id : ids) {
+      INFO(lesson << ": " << id);
+      CHECK(worked.count(id) == 1);
+    }
+  };
+  has("lookup", {"scores", "temperature=1/weights", "temperature=0.01/weights", "temperature=1/output"});
+  has("sdpa --causal --dropout 0.2", {"scores", "scaled", "masked", "weights", "dropped", "output"});
+  has("self-attention", {"Q", "K", "V", "scores", "scaled", "weights", "output"});
+  has("multihead --residual --norm", {"Q_heads", "K_heads", "weights", "mean_weights", "heads", "concat",
+                                      "output", "residual", "normalized"});
+  has("masking", {"causal/masked", "causal/weights", "padding/output"});
+  has("scoring", {"dot/scores", "additive/hidden", "additive/scores", "concat/weights", "general/context"});
+  has("transformer-block",
+      {"attention/scores", "residual_1", "norm_1", "ffn/hidden", "ffn/output", "output"});
+  has("classifier", {"attention/weights", "pooled", "logits", "probabilities"});
+  has("backward", {"d_V", "d_weights", "d_scaled", "d_scores", "d_Q", "d_K"});
+}
+
+TEST_CASE("an entry is explained by its tokens or by its place") {
+  const std::string sentence = "self-attention --sentence 'the cat sat on the mat' ";
+  const auto by_tokens = output_of(sentence + "--explain 'weights[sat, cat]'");
+  CHECK_THAT(by_tokens, Contains("weights[sat, cat] = softmax(scaled)\n"));
+  CHECK_THAT(by_tokens, Contains("exp(scaled[sat, the#1])"));
+  CHECK(by_tokens == output_of(sentence + "--explain weights[2,1]"));
+  CHECK(by_tokens == output_of(sentence + "--explain 'weights[#2, #1]'"));
+  CHECK(output_of(sentence + "--explain Q[the#2,0]") == output_of(sentence + "--explain Q[4,0]"));
+  const auto both = output_of(sentence + "--explain Q[0,0] --explain X[cat,1]");
+  CHECK_THAT(both, Contains("Q[the#1, 0] = X W_Q\n") && Contains("X[cat, 1] = ") &&
+                       Contains("an input of this run"));
+}
+
+TEST_CASE("what cannot be explained is refused with what could be") {
+  const auto refused = [](const std::string& arguments, const std::vector<std::string>& said) {
+    const auto result = run(arguments);
+    INFO("attnlab " << arguments << '\n' << result.err);
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    for (const auto& part : said) CHECK_THAT(result.err, Contains(part));
+  };
+  const std::string sentence = "self-attention --sentence 'the cat sat on the mat' ";
+  refused(sentence + "--explain weights[the,cat]", {"“the”", "the#1, cat, sat, on, the#2, mat"});
+  refused(sentence + "--explain weights[6,0]", {"“6”", "valid: 0 to 5"});
+  refused(sentence + "--explain weights[dog,0]", {"“dog”", "cat"});
+  refused(sentence + "--explain weights[cat]", {"names 1 places", "query, key"});
+  refused(sentence + "--explain wheights[0,0]", {"wheights", "valid: ", "weights"});
+  refused(sentence + "--explain weights[0,0", {"valid: ID[row, column]"});
+  refused(sentence + "--explain weights[0,0] --format json", {"--format text"});
+  refused("tour --explain weights[0,0]", {"--explain"});
+}
