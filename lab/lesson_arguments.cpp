@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -191,6 +192,16 @@ const Lesson& tour() {
   return tour;
 }
 
+void require_text(const Presentation& presentation) {
+  if (presentation.format.value_or(Format::text) != Format::text || !presentation.steps.empty())
+    throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  if (presentation.format || !presentation.output) return;
+  const auto ending = std::filesystem::path(*presentation.output).extension().string();
+  if (!ending.empty() && ending != ".txt")
+    throw Error(fmt::format("--output {} ends in {}, but the tour is text; valid: .txt, or no ending",
+                            *presentation.output, ending));
+}
+
 /// They are still read, so that a message can say what is wrong with them.
 void hide(CLI::App& app, const std::vector<std::string>& options) {
   for (const auto& option : options) app.get_option(option)->group("");
@@ -224,8 +235,7 @@ Command parse_tour(int argc, char** argv) {
   auto command = parse_run(tour(), false, argc, argv);
   auto* run = std::get_if<RunLesson>(&command);
   if (run == nullptr) return command;
-  if (run->presentation.format.value_or(Format::text) != Format::text || !run->presentation.steps.empty())
-    throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  require_text(run->presentation);
   if (run->options.sentence.empty()) run->options.sentence = tour().defaults.sentence;
   if (run->options.target.empty()) run->options.target = tour().defaults.target;
   return TakeTour{run->options, run->presentation};

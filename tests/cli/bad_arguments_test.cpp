@@ -371,6 +371,13 @@ TEST_CASE("an output that cannot be written is refused") {
       {output("trace.html"), {".html", ".json"}},
       {output("trace.npy"), {"trace.npy ends in .npy", "valid: .txt, .json, .npz, .safetensors, .svg"}},
       {output("trace.csv"), {".csv, which names no format"}},
+      {output("trace.pdf"), {".pdf, which names no format", "valid: .txt, .json, .npz"}},
+      {output("trace.png"), {".png, which names no format"}},
+      {output("trace.md"), {".md, which names no format"}},
+      {output("trace.json.old"), {".old, which names no format"}},
+      {"tour --output " + as_argument(folder.file("tour.pdf")),
+       {"ends in .pdf", "valid: .txt, or no ending"}},
+      {"tour --output " + as_argument(folder.file("tour.json")), {"ends in .json", "valid: .txt"}},
       {output("trace.npz") + " --shapes", {"--shapes", "npz"}},
       {"sdpa --format safetensors --shapes", {"--shapes", "safetensors"}},
   });
