@@ -114,6 +114,7 @@ TEST_CASE("mutilated JSON traces are refused or read") {
       start +
           R"("events":[{"kind":"step","id":"a","shape":[],"axes":[],"labels":[],"dtype":"int64","data":-7},)"
           R"({"kind":"step","id":"b","shape":[4],"dtype":"bool","data":[true,false,true,true]}]})",
+      R"({"X": [[1, 0.5], [-2, 1e1]], "mask": [[true, false]], "lengths": [3, 1], "none": [[], []], "s": "NaN"})",
       start + R"("events":[{"kind":"step","id":"c","shape":[2,1,2],"axes":["batch","query","key"],)"
               R"("labels":[null,[["x"],["y"]],null],"dtype":"float32","data":[[[1,2]],[[3,4]]]}]})"};
   for (const std::uint64_t seed : {1, 2, 3}) read_mutants(seed, files, read_all);
