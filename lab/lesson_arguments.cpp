@@ -93,6 +93,15 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
                                  lessons::describe_inputs(lesson, lesson.defaults))),
       [&options](const std::string& text) { options.input = text; })
       ->group(computed);
+  add_text_option(
+      app, "set", "ID=VALUE", Values::list,
+      help_of_option("one of these inputs as JSON lists, X='[[1,0],[0,1]]', as ones on the diagonal, "
+                     "W_Q=identity, or from a file of rows of numbers, X=@rows.csv; repeat it for others"),
+      [&options](const std::string& text) {
+        options.set.push_back(text);
+        options.typed.insert("set");
+      })
+      ->group(computed);
 }
 
 const std::vector<std::pair<std::string, Format>> formats = {{"text", Format::text},
