@@ -79,7 +79,7 @@ Command parse(int argc, char** argv) {
                     "attnlab --help, attnlab --version",
                     name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,
-                          attn::nearest(name, command_names()), fmt::join(command_names(), ", ")));
+                          attn::likely_meant(name, command_names()), fmt::join(command_names(), ", ")));
 }
 
 }  // namespace lab

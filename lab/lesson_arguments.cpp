@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -91,6 +92,15 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
                       "dimensions follow, and the rest is drawn. The inputs: {}",
                       lessons::describe_inputs(lesson, lesson.defaults))),
                   [&options](const std::string& text) { options.input = text; })
+      ->group(computed);
+  add_text_option(
+      app, "set", "ID=VALUE", Values::list,
+      help_of_option("one of these inputs as JSON lists, X='[[1,0],[0,1]]', as ones on the diagonal, "
+                     "W_Q=identity, or from a file of rows of numbers, X=@rows.csv; repeat it for others"),
+      [&options](const std::string& text) {
+        options.set.push_back(text);
+        options.typed.insert("set");
+      })
       ->group(computed);
 }
 
@@ -196,6 +206,16 @@ const Lesson& tour() {
   return tour;
 }
 
+void require_text(const Presentation& presentation) {
+  if (presentation.format.value_or(Format::text) != Format::text || !presentation.steps.empty())
+    throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  if (presentation.format || !presentation.output) return;
+  const auto ending = std::filesystem::path(*presentation.output).extension().string();
+  if (!ending.empty() && ending != ".txt")
+    throw Error(fmt::format("--output {} ends in {}, but the tour is text; valid: .txt, or no ending",
+                            *presentation.output, ending));
+}
+
 /// They are still read, so that a message can say what is wrong with them.
 void hide(CLI::App& app, const std::vector<std::string>& options) {
   for (const auto& option : options) app.get_option(option)->group("");
@@ -229,8 +249,7 @@ Command parse_tour(int argc, char** argv) {
   auto command = parse_run(tour(), false, argc, argv);
   auto* run = std::get_if<RunLesson>(&command);
   if (run == nullptr) return command;
-  if (run->presentation.format.value_or(Format::text) != Format::text || !run->presentation.steps.empty())
-    throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  require_text(run->presentation);
   if (!run->presentation.explain.empty())
     throw Error("--explain is for one lesson; valid: attnlab LESSON --explain ID[row,column]");
   if (run->options.sentence.empty()) run->options.sentence = tour().defaults.sentence;

@@ -24,13 +24,13 @@ attn::Limit roughly_at_most(double bound);
 template <std::size_t N>
 double magnitude_of_scores(const attn::Tensor<N>& Q, const attn::Tensor<N>& K, double divisor);
 
-/// What a fast kernel makes of the rule by which the lesson hides keys; unsupported where --input has a mask
-/// of its own.
+/// What a fast kernel makes of the rule by which the lesson hides keys; unsupported where a mask of
+/// its own is given.
 template <class Compute>
 auto with_rule(const Workbench& bench, const Compute& compute) {
   using Outcome = decltype(compute(attn::fast::Visibility()));
   if (const auto visible = bench.visibility()) return compute(*visible);
-  return Outcome(attn::fast::Unsupported{"the mask is the one of --input, and they know rules only"});
+  return Outcome(attn::fast::Unsupported{"the mask is a given one, and they know rules only"});
 }
 
 /// Makes the claim, whose formula has "{}" for the kernel's name, with the deviation from what a fast kernel

@@ -83,8 +83,8 @@ Tensor<4> draw_scaled_scores(Workbench& bench) {
   return attn::divide(attn::matmul(Q, attn::transpose(K)), divisor_of(bench));
 }
 
-/// Throws attn::Error unless every row sums to 1, or is 0 where nothing may be seen.
-void require_shares(const Tensor<4>& weights, attn::Dtype dtype) {
+/// Throws attn::Error, with `name`, unless every row sums to 1, or is 0 where nothing may be seen.
+void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::string& name) {
   const bool is_half = dtype == attn::Dtype::float16 || dtype == attn::Dtype::bfloat16;
   const double rounding_of_others = is_half ? 1e-2 : 1e-3;
   const auto n_k = weights.shape(3);
@@ -93,13 +93,13 @@ void require_shares(const Tensor<4>& weights, attn::Dtype dtype) {
     const double sum = std::accumulate(row, end, 0.0), smallest = *std::min_element(row, end);
     if (smallest < 0.0 || (sum != 0.0 && std::abs(sum - 1.0) > rounding_of_others))
       throw attn::Error(
-          fmt::format("weights in --input has a row with the sum {:g} and the smallest weight {:g}; valid: "
-                      "rows of weights of 0 or more that sum to 1",
-                      sum, smallest));
+          fmt::format("{} has a row with the sum {:g} and the smallest weight {:g}; valid: rows of weights "
+                      "of 0 or more that sum to 1",
+                      name, sum, smallest));
   }
 }
 
-/// The weights [batch×head×query×key], or the ones in --input.
+/// The weights [batch×head×query×key], or the ones that are given.
 Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula) {
   const auto weights = input_of_heads(
       bench,
@@ -111,7 +111,8 @@ Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::stri
                "the lessons self-attention and multihead. Row i says how query i shares out its attention.",
        .distribution = true},
       drawn);
-  require_shares(weights, bench.trace.dtype());
+  if (bench.trace.is_given("weights"))
+    require_shares(weights, bench.trace.dtype(), bench.trace.given_name("weights"));
   return weights;
 }
 

@@ -85,8 +85,8 @@ Tensor<N> drop(Workbench& bench, const Tensor<N>& weights) {
                          .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
                         attn::dropout_mask<N>(bench.random, p, weights.shape()));
   if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
-    throw attn::Error(
-        "dropout_mask in --input has other elements than 0 and 1; valid: 1 for a weight that is kept");
+    throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
+                                  bench.trace.given_name("dropout_mask")));
   const auto dropped = bench.trace.step(
       {.id = "dropped",
        .title = "Weights after dropout",

@@ -446,8 +446,8 @@ void claim_no_look_ahead(Workbench& bench, const Tensor<3>& X, const Transformer
   if (looks_ahead(mask)) {
     bench.trace.note(
         "no-look-ahead", "The given mask lets a token look ahead",
-        "With the mask of --causal another last token changes no earlier row of the output. The one "
-        "of --input shows a token what comes later, so that is not claimed here.");
+        "With the mask of --causal another last token changes no earlier row of the output. The given "
+        "one shows a token what comes later, so that is not claimed here.");
     return;
   }
   auto mute = bench.mute();

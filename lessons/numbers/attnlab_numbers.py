@@ -20,8 +20,8 @@ The order is the same in all lessons:
 
 Every array is filled in C order, row by row. Everything is drawn in float64,
 and with --dtype float32 rounded once. What is not random (a bias, a gain, a
-mask) costs no draw. What --input replaces is drawn all the same, so that the
-other inputs keep their numbers.
+mask) costs no draw. What --input or --set replaces is drawn all the same, so
+that the other inputs keep their numbers.
 
 Below stands the code for every input of every lesson. Copy what you need into
 a notebook, or take the whole page, which compares the inputs in a trace with

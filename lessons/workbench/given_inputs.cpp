@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/text/tokens.hpp"
@@ -18,6 +19,8 @@ namespace {
 using attn::Error;
 using attn::StoredTensor;
 
+constexpr std::string_view of_file = "--input", of_set = "--set";
+
 bool is_input(const StoredTensor& tensor) {
   return tensor.kind.value_or(attn::Kind::input) == attn::Kind::input;
 }
@@ -25,17 +28,18 @@ bool is_input(const StoredTensor& tensor) {
 /// A length and the tensor that says so.
 struct Fact {
   std::size_t length;
-  std::string tensor;      ///< "X is (6 token × 8 d_model)"
-  std::string short_form;  ///< "X has d_model 8"
+  std::string tensor;         ///< "X is (6 token × 8 d_model)"
+  std::string short_form;     ///< "X has d_model 8"
+  std::string_view option{};  ///< that gives it
   std::string id{}, axis{};
 };
 
 /// What the shapes of the given inputs say, by dimension: keys of options, texts, and "batch".
 class Facts {
  public:
-  Facts(const Lesson& lesson, const attn::StoredTrace& file, const Options& options)
-      : lesson_(lesson), options_(options) {
-    for (const auto& tensor : file.tensors())
+  Facts(const Lesson& lesson, const GivenInputs& given, const Options& options)
+      : lesson_(lesson), given_(given), options_(options) {
+    for (const auto& tensor : given.tensors())
       if (is_input(tensor)) learn_from(tensor);
   }
 
@@ -50,8 +54,8 @@ class Facts {
   void learn_from(const StoredTensor& tensor) {
     for (const auto length : tensor.shape)
       if (length == 0)
-        throw Error(fmt::format("{} in --input has the shape ({}); valid: no axis of length 0", tensor.id,
-                                attn::to_string(tensor.shape)));
+        throw Error(fmt::format("{} in {} has the shape ({}); valid: no axis of length 0", tensor.id,
+                                given_.option_of(tensor.id), attn::to_string(tensor.shape)));
     const auto input = find_input(lesson_, options_, tensor.id);
     if (!input || input->draw == Draw::option) return;
     auto extents = extents_of(lesson_, *input, options_);
@@ -60,8 +64,9 @@ class Facts {
     std::vector<std::string> axes;
     for (const auto& extent : extents) axes.push_back(extent.name);
     if (tensor.shape.size() != extents.size())
-      throw Error(fmt::format("{} in --input has the shape ({}); valid: the axes {}", tensor.id,
-                              attn::to_string(tensor.shape), fmt::join(axes, " × ")));
+      throw Error(fmt::format("{} in {} has the shape ({}); valid: the axes {}", tensor.id,
+                              given_.option_of(tensor.id), attn::to_string(tensor.shape),
+                              fmt::join(axes, " × ")));
     const auto description = fmt::format("{} is {}", tensor.id, attn::shape_with_axes(tensor.shape, axes));
     for (std::size_t i = 0; i < extents.size(); ++i)
       learn(extents[i], tensor.shape[i], tensor.id, description);
@@ -71,25 +76,33 @@ class Facts {
              const std::string& description) {
     if (extent.dimension.empty()) return;
     if (axis_length <= extent.offset || (axis_length - extent.offset) % extent.multiplier != 0)
-      throw Error(fmt::format("{} in --input: its axis {} is {} long; valid: {}a multiple of {}", description,
-                              extent.name, axis_length, extent.offset == 0 ? "" : "1 more than ",
-                              extent.multiplier));
+      throw Error(fmt::format("{} in {}: its axis {} is {} long; valid: {}a multiple of {}", description,
+                              given_.option_of(id), extent.name, axis_length,
+                              extent.offset == 0 ? "" : "1 more than ", extent.multiplier));
     const auto length = (axis_length - extent.offset) / extent.multiplier;
     auto name = std::string(extent.dimension);
     std::replace(name.begin(), name.end(), '-', '_');
-    const Fact fact{length, description,
-                    fmt::format("{} has {} {}", id, name == "sentence" ? "token" : name, length), id,
+    const Fact fact{length,
+                    description,
+                    fmt::format("{} has {} {}", id, name == "sentence" ? "token" : name, length),
+                    given_.option_of(id),
+                    id,
                     extent.name};
     const auto [known, is_new] = facts_.emplace(extent.dimension, fact);
-    if (!is_new && known->second.length != length && known->second.id == id)
-      throw Error(fmt::format("{} in --input: {} and {} are the same tokens; valid: the same length for both",
-                              description, known->second.axis, extent.name));
-    if (!is_new && known->second.length != length)
-      throw Error(fmt::format("{} but {}, both in --input; valid: the same length in both", description,
-                              known->second.short_form));
+    if (!is_new && known->second.length != length) refuse_pair(fact, known->second);
+  }
+
+  [[noreturn]] static void refuse_pair(const Fact& a, const Fact& b) {
+    if (a.id == b.id)
+      throw Error(fmt::format("{} in {}: {} and {} are the same tokens; valid: the same length for both",
+                              a.tensor, a.option, b.axis, a.axis));
+    const auto places = a.option == b.option ? fmt::format("both in {}", a.option)
+                                             : fmt::format("one in {} and one in {}", a.option, b.option);
+    throw Error(fmt::format("{} but {}, {}; valid: the same length in both", a.tensor, b.short_form, places));
   }
 
   const Lesson& lesson_;
+  const GivenInputs& given_;
   const Options& options_;
   std::map<std::string, Fact> facts_;
 };
@@ -101,22 +114,22 @@ std::string numbered_tokens(std::size_t count) {
   return text;
 }
 
-std::vector<std::size_t> counts_in(const attn::StoredTrace& file, std::string_view id) {
-  const auto index = static_cast<std::size_t>(file.find(id) - file.tensors().data());
-  const auto tensor = file.read(index);
+std::vector<std::size_t> counts_in(const GivenInputs& given, std::string_view id) {
+  const auto index = static_cast<std::size_t>(given.find(id) - given.tensors().data());
+  const auto tensor = given.read(index);
   std::vector<std::int64_t> numbers(attn::element_count(tensor.shape()));
-  attn::copy_elements(std::string(id), tensor, attn::Dtype::int64, numbers.data());
+  const auto name = fmt::format("{} in {}", id, given.option_of(id));
+  attn::copy_elements(name, tensor, attn::Dtype::int64, numbers.data());
   for (const auto number : numbers)
-    if (number < 1)
-      throw Error(fmt::format("{} in --input has {}; valid: whole numbers of 1 or more", id, number));
+    if (number < 1) throw Error(fmt::format("{} has {}; valid: whole numbers of 1 or more", name, number));
   return {numbers.begin(), numbers.end()};
 }
 
 /// Lets one option that counts something be as a tensor has it.
 void follow(const OptionInfo& info, std::optional<std::size_t>& count, const Fact& fact, bool is_typed) {
   if (is_typed && count && *count != fact.length)
-    throw Error(fmt::format("--{} {} contradicts --input, where {}; valid: --{} {} or none", info.flag,
-                            *count, fact.tensor, info.flag, fact.length));
+    throw Error(fmt::format("--{} {} contradicts {}, where {}; valid: --{} {} or none", info.flag, *count,
+                            fact.option, fact.tensor, info.flag, fact.length));
   count = fact.length;
 }
 
@@ -130,25 +143,26 @@ void follow_dimensions(const Lesson& lesson, const Facts& facts, Options& option
   });
 }
 
-void follow_values(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
-  for (const auto& tensor : file.tensors()) {
+void follow_values(const Lesson& lesson, const GivenInputs& given, Options& options) {
+  for (const auto& tensor : given.tensors()) {
     const auto input = find_input(lesson, options, tensor.id);
     if (!input || input->draw != Draw::option || !is_input(tensor)) continue;
     const auto key = input->option;
-    const auto counts = counts_in(file, tensor.id);
+    const auto option = given.option_of(tensor.id);
+    const auto counts = counts_in(given, tensor.id);
     visit_options(options, [&](const OptionInfo& info, auto& field) {
       if (info.key != key) return;
       using Field = std::decay_t<decltype(field)>;
       if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
         if (options.typed.count(info.key) > 0 && field != counts)
-          throw Error(fmt::format("--{} {} contradicts --input, where {} is {}; valid: one of the two",
-                                  info.flag, fmt::join(field, ","), tensor.id, fmt::join(counts, ",")));
+          throw Error(fmt::format("--{} {} contradicts {}, where {} is {}; valid: one of the two", info.flag,
+                                  fmt::join(field, ","), option, tensor.id, fmt::join(counts, ",")));
         field = counts;
       }
       if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
         const auto description = fmt::format("{} is {}", tensor.id, fmt::join(counts, ","));
         if (counts.size() == 1)
-          follow(info, field, {counts[0], description, ""}, options.typed.count(key) > 0);
+          follow(info, field, {counts[0], description, "", option}, options.typed.count(key) > 0);
       }
     });
   }
@@ -182,10 +196,10 @@ void follow_text(std::string_view flag, std::vector<std::string>& texts, const s
   if (is_typed) {
     const auto* fact = facts.find(flag) != nullptr ? facts.find(flag) : facts.find("batch");
     throw Error(fmt::format(
-        "--{} has {} of up to {} tokens, which contradicts --input{}{}; valid: as many tokens, or no "
-        "--{}",
-        flag, tokens.size() == 1 ? "1 text" : fmt::format("{} texts", tokens.size()), tokens.length(),
-        fact == nullptr ? "" : ", where ", fact == nullptr ? "" : fact->tensor, flag));
+        "--{} has {} of up to {} tokens, which contradicts {}; valid: as many tokens, or no --{}", flag,
+        tokens.size() == 1 ? "1 text" : fmt::format("{} texts", tokens.size()), tokens.length(),
+        fact == nullptr ? "the given lengths" : fmt::format("{}, where {}", fact->option, fact->tensor),
+        flag));
   }
   const auto otherwise = candidates.empty() ? 1 : tokens.length();
   texts.clear();
@@ -193,7 +207,8 @@ void follow_text(std::string_view flag, std::vector<std::string>& texts, const s
     texts.push_back(numbered_tokens(wanted.length_of(sample, otherwise)));
 }
 
-Wanted wanted_of(std::string_view flag, const Facts& facts, const std::vector<std::size_t>& lengths) {
+Wanted wanted_of(std::string_view flag, const Facts& facts, const std::vector<std::size_t>& lengths,
+                 std::string_view lengths_option) {
   Wanted wanted;
   if (const auto* fact = facts.find(flag)) wanted.length = fact->length;
   if (const auto* fact = facts.find("batch")) wanted.batch = fact->length;
@@ -204,11 +219,11 @@ Wanted wanted_of(std::string_view flag, const Facts& facts, const std::vector<st
     return wanted.length && length > *wanted.length;
   });
   if (is_too_long)
-    throw Error(fmt::format("lengths in --input is {}, but {}; valid: lengths up to {}",
+    throw Error(fmt::format("lengths in {} is {}, but {}; valid: lengths up to {}", lengths_option,
                             fmt::join(lengths, ", "), facts.find(flag)->tensor, *wanted.length));
   if (facts.find("batch") != nullptr && !lengths.empty() && facts.find("batch")->length != lengths.size())
-    throw Error(fmt::format("lengths in --input has {} entries, but {}; valid: one for each sample",
-                            lengths.size(), facts.find("batch")->tensor));
+    throw Error(fmt::format("lengths in {} has {} entries, but {}; valid: one for each sample",
+                            lengths_option, lengths.size(), facts.find("batch")->tensor));
   return wanted;
 }
 
@@ -218,24 +233,24 @@ void follow_memory(const Facts& facts, Options& options) {
   const auto tokens = options.memory ? attn::tokenize(*options.memory).size() : 0;
   if (tokens == fact->length) return;
   if (options.typed.count("memory") > 0)
-    throw Error(
-        fmt::format("--memory has {} tokens, which contradicts --input, where {}; valid: as many tokens",
-                    tokens, fact->tensor));
+    throw Error(fmt::format("--memory has {} tokens, which contradicts {}, where {}; valid: as many tokens",
+                            tokens, fact->option, fact->tensor));
   options.memory = numbered_tokens(fact->length);
 }
 
-void follow_texts(const Lesson& lesson, const attn::StoredTrace& file, const Facts& facts, Options& options) {
-  const auto* stored_lengths = file.find("lengths");
-  const auto lengths = stored_lengths == nullptr ? std::vector<std::size_t>{} : counts_in(file, "lengths");
+void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& facts, Options& options) {
+  const auto* stored_lengths = given.find("lengths");
+  const auto lengths = stored_lengths == nullptr ? std::vector<std::size_t>{} : counts_in(given, "lengths");
   const auto follow_one = [&](std::string_view flag, std::vector<std::string>& texts,
                               const std::vector<std::string>& own) {
-    follow_text(flag, texts, own, wanted_of(flag, facts, lengths), facts, options.typed.count(flag) > 0);
+    follow_text(flag, texts, own, wanted_of(flag, facts, lengths, given.option_of("lengths")), facts,
+                options.typed.count(flag) > 0);
   };
   const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
   if (!is_pair) return follow_one("sentence", options.sentence, lesson.defaults.sentence);
   if (!lesson.uses("source")) return;
   // A mask may be that of a decoder which wrote by itself: only X_target teaches one.
-  const auto* X_target = file.find("X_target");
+  const auto* X_target = given.find("X_target");
   const bool is_taught = X_target != nullptr && is_input(*X_target);
   const bool writes_by_itself =
       lesson.takes_source_alone && !options.source.empty() && options.target.empty() && !is_taught;
@@ -247,11 +262,11 @@ void follow_texts(const Lesson& lesson, const attn::StoredTrace& file, const Fac
 }
 
 /// A lesson on one sentence or two is on two where the queries are not as many as the keys.
-void part_queries_from_keys(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
+void part_queries_from_keys(const Lesson& lesson, const GivenInputs& given, Options& options) {
   const bool may_be_either = lesson.uses("sentence") && lesson.uses("source");
   const bool is_pair = !options.source.empty() || !options.target.empty();
-  const auto* Q = file.find("Q");
-  const auto* K = file.find("K");
+  const auto* Q = given.find("Q");
+  const auto* K = given.find("K");
   if (!may_be_either || is_pair || Q == nullptr || K == nullptr || options.typed.count("sentence") > 0)
     return;
   if (Q->shape.size() < 2 || K->shape.size() < 2) return;
@@ -268,25 +283,50 @@ bool types_a_text(const Options& options) {
 
 }  // namespace
 
-void follow_inputs(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
-  if (file.header().lesson == lesson.name) {
-    auto kept = options.typed;
-    if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
-    restore(options, lesson.options, kept, file.header().config);
+GivenInputs::GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> set) : file_(file) {
+  for (auto& [id, tensor] : set) {
+    if (!tensor) {
+      identities_.push_back(id);
+      continue;
+    }
+    tensors_.push_back({.id = id, .dtype = tensor->dtype(), .shape = tensor->shape()});
+    set_.push_back(std::move(*tensor));
   }
-  follow_values(lesson, file, options);
-  part_queries_from_keys(lesson, file, options);
-  const Facts facts(lesson, file, options);
-  follow_dimensions(lesson, facts, options);
-  follow_texts(lesson, file, facts, options);
-  follow_memory(facts, options);
+  if (file != nullptr) tensors_.insert(tensors_.end(), file->tensors().begin(), file->tensors().end());
 }
 
-attn::GivenTensors read_inputs(const attn::StoredTrace& file) {
+attn::AnyTensor GivenInputs::read(std::size_t index) const {
+  return index < set_.size() ? set_[index] : file_->read(index - set_.size());
+}
+
+std::string_view GivenInputs::option_of(std::string_view id) const {
+  const auto* tensor = find(id);
+  return tensor != nullptr && tensor < tensors_.data() + set_.size() ? of_set : of_file;
+}
+
+attn::GivenTensors GivenInputs::read_inputs() const {
   attn::GivenTensors given;
-  for (std::size_t i = 0; i < file.tensors().size(); ++i)
-    if (is_input(file.tensors()[i])) given.emplace(file.tensors()[i].id, file.read(i));
+  for (const auto& id : identities_) given.emplace(id, attn::Given(attn::Identity(), of_set));
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    if (is_input(tensors_[i]))
+      given.emplace(tensors_[i].id, attn::Given(read(i), i < set_.size() ? of_set : of_file));
   return given;
+}
+
+void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
+  if (file.header().lesson != lesson.name) return;
+  auto kept = options.typed;
+  if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
+  restore(options, lesson.options, kept, file.header().config);
+}
+
+void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {
+  follow_values(lesson, given, options);
+  part_queries_from_keys(lesson, given, options);
+  const Facts facts(lesson, given, options);
+  follow_dimensions(lesson, facts, options);
+  follow_texts(lesson, given, facts, options);
+  follow_memory(facts, options);
 }
 
 }  // namespace lessons

@@ -98,10 +98,10 @@ bool set(std::vector<std::size_t>& field, const attn::ConfigValue& value) {
   return std::all_of(numbers->begin(), numbers->end(), [](std::int64_t number) { return number >= 0; });
 }
 
-/// An empty list has no type.
+/// An empty list has no type, and may be null.
 bool set(std::vector<std::string>& field, const attn::ConfigValue& value) {
   const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value);
-  if (numbers != nullptr && numbers->empty()) {
+  if (std::holds_alternative<std::monostate>(value) || (numbers != nullptr && numbers->empty())) {
     field.clear();
     return true;
   }
@@ -134,14 +134,18 @@ std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& 
 void restore(Options& options, const std::vector<std::string_view>& keys,
              const std::set<std::string_view>& kept,
              const std::vector<std::pair<std::string, attn::ConfigValue>>& config) {
-  visit_options(options, [&](const OptionInfo& info, auto& field) {
-    if (std::find(keys.begin(), keys.end(), info.key) == keys.end() || kept.count(info.key) > 0) return;
+  const auto restore_one = [&](const OptionInfo& info, auto& field) {
+    if (kept.count(info.key) > 0) return;
     const auto name = config_name(info);
     for (const auto& [its_name, value] : config)
       if (its_name == name && !set(field, value))
         throw attn::Error(fmt::format("the config in --input has a {} that --{} cannot have; valid: {}", name,
                                       info.flag, info.value.empty() ? "true or false" : info.value));
+  };
+  visit_options(options, [&](const OptionInfo& info, auto& field) {
+    if (std::find(keys.begin(), keys.end(), info.key) != keys.end()) restore_one(info, field);
   });
+  restore_one({.key = "set", .flag = "set", .value = "ID=VALUE", .help = ""}, options.set);
 }
 
 }  // namespace lessons

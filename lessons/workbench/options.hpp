@@ -58,6 +58,7 @@ struct Options {
   std::vector<std::size_t> lengths{};
 
   std::optional<std::string> input{};  ///< the file of --input, which every lesson takes
+  std::vector<std::string> set{};      ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"
   std::set<std::string_view> typed{};  ///< keys of the options that were typed, not defaults
 };
 
@@ -146,8 +147,8 @@ std::string numpy_generator(const Options& options);
 std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
                                                                  const std::vector<std::string_view>& keys);
 
-/// The way back: sets the options with these keys, but for those in `kept`, to what a trace's header has for
-/// them. Throws attn::Error for a value of another type than the option's.
+/// The way back: sets --set and the options with these keys, but for those in `kept`, to what a trace's
+/// header has for them. Throws attn::Error for a value of another type than the option's.
 void restore(Options& options, const std::vector<std::string_view>& keys,
              const std::set<std::string_view>& kept,
              const std::vector<std::pair<std::string, attn::ConfigValue>>& config);

@@ -201,6 +201,8 @@ bool Plan::is_batched() const {
 attn::Header Plan::header() const {
   attn::Header header{std::string(lesson->name), std::string(lesson->title),
                       config_of(options, lesson->options)};
+  header.config.emplace_back("set",
+                             options.set.empty() ? attn::ConfigValue{} : attn::ConfigValue{options.set});
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
@@ -214,7 +216,9 @@ attn::Header Plan::header() const {
 Plan make_plan(const Lesson& lesson, const Options& typed) {
   auto given = typed;
   const auto file = given.input ? attn::open_trace(*given.input) : nullptr;
-  if (file) follow_inputs(lesson, *file, given);
+  if (file) follow_config(lesson, *file, given);
+  const GivenInputs inputs(file.get(), read_set_inputs(lesson, given, file.get()));
+  if (!inputs.tensors().empty()) follow_inputs(lesson, inputs, given);
   Plan plan{.lesson = &lesson, .options = given};
   auto& options = plan.options;
   fill_in_sentences(lesson, options);
@@ -236,7 +240,7 @@ Plan make_plan(const Lesson& lesson, const Options& typed) {
   fill_in_sizes(lesson, options);
   require_inputs_fit(lesson, plan, attn::free_memory());
   check_heads(lesson, given, options);
-  if (file) plan.given = read_inputs(*file);
+  plan.given = inputs.read_inputs();
   return plan;
 }
 

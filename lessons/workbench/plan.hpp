@@ -21,7 +21,7 @@ struct Plan {
   attn::TokenBatch target{};
   attn::TokenBatch memory{};  ///< the one memory once for each sentence
   std::optional<attn::WordVectors> vectors{};
-  attn::GivenTensors given{};  ///< inputs of --input
+  attn::GivenTensors given{};  ///< inputs of --input and of --set
 
   /// What each tensor of the run is rounded to.
   attn::Dtype dtype() const;

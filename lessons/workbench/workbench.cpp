@@ -176,7 +176,7 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
   const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};
   const auto chosen = trace.given_or(about, *mask);
   mask_is_given_ = chosen != *mask;
-  if (mask_is_given_) return show_mask(about, "", chosen, "It is the one of --input.");
+  if (mask_is_given_) return show_mask(about, "", chosen, "It is a given one.");
   const bool ends_count = n_q != n_k && (options.causal || options.window);
   return show_mask(
       about, fmt::format("{}", fmt::join(rules, " and ")), *mask,
@@ -196,7 +196,8 @@ std::optional<Mask<3>> Workbench::padding_mask(const attn::TokenBatch& tokens) {
   const auto shown = mask(tokens, tokens);
   if (shown && *shown != attn::padding_mask(tokens.lengths(), tokens.length(), tokens.length()))
     throw attn::Error(
-        "mask in --input hides other keys than the padding; valid for this lesson: lengths alone");
+        fmt::format("{} hides other keys than the padding; valid for this lesson: lengths alone",
+                    trace.given_name("mask")));
   return shown;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -70,11 +71,11 @@ std::string_view valid_elements(Dtype dtype) {
 }
 
 template <class T>
-void copy_as(const std::string& id, const AnyTensor& given, Dtype dtype, T* elements) {
+void copy_as(const std::string& name, const AnyTensor& given, Dtype dtype, T* elements) {
   for_each_element(given, [&](std::size_t offset, auto value) {
     if (!holds(dtype, value))
-      throw Error(fmt::format("{} in --input has {} at {}; valid: {}", id, value,
-                              index_of(offset, given.shape()), valid_elements(dtype)));
+      throw Error(fmt::format("{} has {} at {}; valid: {}", name, value, index_of(offset, given.shape()),
+                              valid_elements(dtype)));
     if constexpr (std::is_same_v<T, double>)
       elements[offset] = round_to(dtype, static_cast<double>(value));
     else
@@ -84,14 +85,21 @@ void copy_as(const std::string& id, const AnyTensor& given, Dtype dtype, T* elem
 
 }  // namespace
 
-void copy_elements(const std::string& id, const AnyTensor& given, Dtype dtype, void* elements) {
+AnyTensor identity_matrix(const Shape& shape) {
+  AnyTensor matrix(Dtype::int64, shape);
+  for (std::size_t i = 0; i < std::min(shape[0], shape[1]); ++i)
+    matrix.elements<std::int64_t>()[i * shape[1] + i] = 1;
+  return matrix;
+}
+
+void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype, void* elements) {
   switch (dtype) {
     case Dtype::int64:
-      return copy_as(id, given, dtype, static_cast<std::int64_t*>(elements));
+      return copy_as(name, given, dtype, static_cast<std::int64_t*>(elements));
     case Dtype::boolean:
-      return copy_as(id, given, dtype, static_cast<bool*>(elements));
+      return copy_as(name, given, dtype, static_cast<bool*>(elements));
     default:
-      return copy_as(id, given, dtype, static_cast<double*>(elements));
+      return copy_as(name, given, dtype, static_cast<double*>(elements));
   }
 }
 

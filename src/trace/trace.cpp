@@ -76,10 +76,10 @@ std::string Trace::find(const std::string& name) const {
 
 void Trace::require_all_given_used() const {
   if (options_.given == nullptr) return;
-  for (const auto& [id, tensor] : *options_.given)
+  for (const auto& [id, given] : *options_.given)
     if (std::find(input_ids_.begin(), input_ids_.end(), id) == input_ids_.end())
-      throw Error(
-          fmt::format("{} in --input is no input of this run; valid: {}", id, fmt::join(input_ids_, ", ")));
+      throw Error(fmt::format("{} in {} is no input of this run; valid: {}", id, given.option,
+                              fmt::join(input_ids_, ", ")));
 }
 
 void Trace::round(double* elements, std::size_t count) const {
@@ -106,29 +106,34 @@ bool Trace::take_row(const About& about, const Shape& shape, double* elements) {
 
 void Trace::take_given(const About& about, TensorView tensor, void* elements) const {
   if (!is_given(about.id)) return;
-  const auto id = prefix_ + about.id;
-  const auto& given = options_.given->at(id);
+  const auto name = given_name(about.id);
+  const auto& given = options_.given->at(prefix_ + about.id).tensor;
   auto axes = about.axes;
   const bool has_batch = tensor.shape.size() == axes.size() + 1;
   if (has_batch) axes.insert(axes.begin(), "batch");
-  const bool shows_batch = has_batch && (options_.batched || given.shape().size() == tensor.shape.size());
+  const bool shows_batch =
+      has_batch && (options_.batched || (given && given->shape().size() == tensor.shape.size()));
   if (has_batch && !shows_batch) {
     axes.erase(axes.begin());
     tensor.shape.erase(tensor.shape.begin());
   }
-  if (given.shape() != tensor.shape)
-    throw Error(fmt::format("{} in --input has the shape ({}); valid for this run: {}", id,
-                            to_string(given.shape()), shape_with_axes(tensor.shape, axes)));
-  copy_elements(id, given, tensor.dtype, elements);
+  const auto valid = shape_with_axes(tensor.shape, axes);
+  if (given && given->shape() != tensor.shape)
+    throw Error(
+        fmt::format("{} has the shape ({}); valid for this run: {}", name, to_string(given->shape()), valid));
+  if (given) return copy_elements(name, *given, tensor.dtype, elements);
+  if (tensor.shape.size() != 2)
+    throw Error(fmt::format("{} is identity, which is a matrix; valid for this run: {}", name, valid));
+  copy_elements(name, identity_matrix(tensor.shape), tensor.dtype, elements);
 }
 
 void Trace::require_equal(const About& about, const TensorView& expected, const TensorView& given) const {
   for (std::size_t i = 0; i < element_count(expected.shape); ++i)
     if (expected.at(i) != given.at(i))
       throw Error(
-          fmt::format("{}{} in --input has {} where this run has {}; it follows from the other inputs and "
-                      "the options; valid: leave it out",
-                      prefix_, about.id, given.at(i), expected.at(i)));
+          fmt::format("{} has {} where this run has {}; it follows from the other inputs and the options; "
+                      "valid: leave it out",
+                      given_name(about.id), given.at(i), expected.at(i)));
 }
 
 void Trace::emit(Kind kind, const About& about, TensorView tensor) {

@@ -137,6 +137,11 @@ class Trace {
     return options_.given != nullptr && options_.given->count(prefix_ + id) > 0;
   }
 
+  /// "X in --input": the given input `id` of this group as messages name it.
+  std::string given_name(const std::string& id) const {
+    return prefix_ + id + " in " + std::string(options_.given->at(prefix_ + id).option);
+  }
+
   /// Throws Error for the first given tensor that no input of the run was, with the ids of all inputs.
   void require_all_given_used() const;
 

@@ -20,6 +20,8 @@ Strings command_lines() {
       "sdpa --source 'one two three' --target 'four' --causal --d-v 3",
       "self-attention --sentence 'the cat' --embeddings data/tutorial/cat_sat.vectors.txt --steps X,weights",
       "scaling --d-k 1,2,3 --samples 33 --seed 4294967295",
+      "self-attention --set 'X=[[1,0],[0,1]]' --set W_Q=identity --sentence 'the cat'",
+      "sdpa --causal --set 'Q=[[1,0]]' --set 'K=[[1,0],[0,1]]' --set 'mask=[[true,false]]'",
   };
   for (const auto& lesson : lessons()) {
     lines.push_back(lesson);
@@ -100,7 +102,7 @@ std::string arguments_from(const Json& trace) {
     if (value.is_null() || value == false || value == Json::array()) continue;
     auto option = " --" + name;
     std::replace(option.begin(), option.end(), '_', '-');
-    const bool is_repeated = name == "sentence" || name == "source" || name == "target";
+    const bool is_repeated = name == "sentence" || name == "source" || name == "target" || name == "set";
     if (value == true)
       arguments += option;
     else if (is_repeated)

@@ -9,6 +9,7 @@
 #include "tests/hostile/mutator.hpp"
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/zip_file.hpp"
+#include "trace/csv.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace {
@@ -114,9 +115,21 @@ TEST_CASE("mutilated JSON traces are refused or read") {
       start +
           R"("events":[{"kind":"step","id":"a","shape":[],"axes":[],"labels":[],"dtype":"int64","data":-7},)"
           R"({"kind":"step","id":"b","shape":[4],"dtype":"bool","data":[true,false,true,true]}]})",
+      R"({"X": [[1, 0.5], [-2, 1e1]], "mask": [[true, false]], "lengths": [3, 1], "none": [[], []], "s": "NaN"})",
       start + R"("events":[{"kind":"step","id":"c","shape":[2,1,2],"axes":["batch","query","key"],)"
               R"("labels":[null,[["x"],["y"]],null],"dtype":"float32","data":[[[1,2]],[[3,4]]]}]})"};
   for (const std::uint64_t seed : {1, 2, 3}) read_mutants(seed, files, read_all);
+}
+
+TEST_CASE("mutilated rows of numbers are refused or read") {
+  const auto read = [](const std::string& content) {
+    const TemporaryFile file(content);
+    const auto matrix = attn::read_csv(file.path());
+    CHECK(matrix.shape().size() == 2);
+    return Strings{};
+  };
+  for (const std::uint64_t seed : {1, 2, 3})
+    read_mutants(seed, {"1,2,3\n4,5,6\n", " 0.5 ,-1e-5\r\n\t7,8\r\n\r\n"}, read);
 }
 
 TEST_CASE("mutilated word vectors are refused or read") {

@@ -80,8 +80,8 @@ VALUES = {
 }
 
 # Options that change how a run is shown, or take inputs from elsewhere.
-DRAW_NOTHING = {"rng", "target", "input", "format", "output", "expect", "all", "atol", "rtol", "steps", "shapes",
-                "precision", "full", "color", "help"}
+DRAW_NOTHING = {"rng", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps",
+                "shapes", "precision", "full", "color", "help"}
 
 COMBINATIONS = 30  # of each lesson
 

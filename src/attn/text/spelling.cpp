@@ -32,4 +32,14 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
       [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
 }
 
+std::string likely_meant(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto part = lower_case(word);
+  for (const bool may_be_inside : {false, true})
+    for (const auto& candidate : candidates) {
+      const auto place = lower_case(candidate).find(part);
+      if (place == 0 || (may_be_inside && place != std::string::npos)) return candidate;
+    }
+  return nearest(word, candidates);
+}
+
 }  // namespace attn

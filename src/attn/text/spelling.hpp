@@ -15,4 +15,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// least one candidate.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+/// What `word` may have been meant to be: the first candidate that begins with it, else the first that
+/// contains it, whatever their case, else the nearest.
+std::string likely_meant(std::string_view word, const std::vector<std::string>& candidates);
+
 }  // namespace attn

@@ -20,8 +20,8 @@ namespace attn {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> of_reading = {"input",  "embeddings", "dtype", "steps",
-                                                        "shapes", "precision",  "full"};
+constexpr std::array<std::string_view, 8> of_reading = {"input", "set",    "embeddings", "dtype",
+                                                        "steps", "shapes", "precision",  "full"};
 constexpr std::array<std::string_view, 4> of_drawing = {"seed", "rng", "draws", "weight_scale"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {

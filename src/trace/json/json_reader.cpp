@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include "trace/element_type.hpp"
 #include "trace/id.hpp"
 #include "trace/json/json.hpp"
+#include "trace/json/nested_lists.hpp"
 #include "trace/json/strict.hpp"
 #include "trace/json/values.hpp"
 
@@ -23,67 +22,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr std::string_view valid_document = "a trace as --format json writes it";
-
-/// Whether lists are nested as the shape says. An empty list may stand for all axes after it.
-bool has_shape(const ordered_json& data, const Shape& shape, std::size_t axis = 0) {
-  if (axis == shape.size()) return !data.is_array();
-  return data.is_array() && data.size() == shape[axis] &&
-         std::all_of(data.begin(), data.end(),
-                     [&](const auto& item) { return has_shape(item, shape, axis + 1); });
-}
-
-/// A number, of which `EventReader` keeps some as the text that they are.
-double number_from(const ordered_json& element, Dtype dtype) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (element == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (element == "Infinity") return infinity;
-  if (element == "-Infinity") return -infinity;
-  if (element.is_binary()) {
-    const std::string text(element.get_binary().begin(), element.get_binary().end());
-    if (dtype == Dtype::float32) return static_cast<double>(std::strtof(text.c_str(), nullptr));
-    return round_to(dtype, std::strtod(text.c_str(), nullptr));
-  }
-  return round_to(dtype, element.get<double>());
-}
-
-bool is_element(const ordered_json& element, Dtype dtype) {
-  if (dtype == Dtype::boolean) return element.is_boolean();
-  if (dtype == Dtype::int64) return is_int64(element);
-  if (element == "NaN" || element == "Infinity" || element == "-Infinity") return true;
-  return (element.is_number() || element.is_binary()) && std::isfinite(number_from(element, dtype));
-}
-
-/// Takes the elements in their order; they have to be of that type.
-template <class T>
-void copy_elements(const ordered_json& data, Dtype dtype, std::string_view place, T*& to) {
-  if (data.is_array()) {
-    for (const auto& item : data) copy_elements(item, dtype, place, to);
-    return;
-  }
-  if (!is_element(data, dtype))
-    refuse(place, fmt::format("its data has {}", in_message(data.dump())),
-           fmt::format("elements of {}, and nothing beyond it", name_of(dtype)));
-  if constexpr (std::is_same_v<T, double>)
-    *to++ = number_from(data, dtype);
-  else
-    *to++ = data.get<T>();
-}
-
-AnyTensor tensor_from(const ordered_json& data, Dtype dtype, const Shape& shape, std::string_view place) {
-  if (!has_shape(data, shape))
-    refuse(place, fmt::format("its data are not nested as its shape {} says", to_string(shape)),
-           "lists within lists, one level for each axis");
-  AnyTensor tensor(dtype, shape);
-  const auto fill = [&](auto* to) { copy_elements(data, dtype, place, to); };
-  if (dtype == Dtype::int64)
-    fill(tensor.elements<std::int64_t>());
-  else if (dtype == Dtype::boolean)
-    fill(tensor.elements<bool>());
-  else
-    fill(tensor.elements<double>());
-  return tensor;
-}
+constexpr std::string_view valid_document =
+    R"(a trace as --format json writes it, or tensors by id: {"X": [[1, 0], [0, 1]]})";
 
 ElementType type_from(const json& name, std::string_view place) {
   for (const auto type : {ElementType::float64, ElementType::float32, ElementType::float16,
@@ -182,6 +122,7 @@ class JsonReader : public StoredTrace {
 
  private:
   void read_document(const ordered_json& document, const std::string& path) {
+    if (is_plain(document)) return read_tensors(document, path);
     if (!document.is_object() || document.value("schema", ordered_json()) != trace_schema)
       refuse(path, fmt::format("its schema is not {}", trace_schema), valid_document);
     const auto events = document.find("events"), config = document.find("config");
@@ -191,6 +132,24 @@ class JsonReader : public StoredTrace {
       refuse(path, fmt::format("its events have {}", in_message(events->front().dump())), "objects");
     read_lesson(document, header_, path);
     read_config(*config, header_, path);
+  }
+
+  /// Whether it is no trace but tensors by their ids. A trace says its schema.
+  bool is_plain(const ordered_json& document) const {
+    return document.is_object() && !document.empty() && !document.contains("schema") && ids_.empty();
+  }
+
+  void read_tensors(const ordered_json& document, const std::string& path) {
+    for (const auto& [id, data] : document.items()) {
+      if (!is_valid_id(id))
+        refuse(path, fmt::format("it has the id {}", in_message(id)), "letters, digits and _ . / = -");
+      elements_.push_back(tensor_from(data, fmt::format("{}: {}", path, id)));
+      const auto& tensor = elements_.back();
+      tensors_.push_back({.id = id,
+                          .dtype = tensor.dtype(),
+                          .stored_dtype = std::string(name_of(tensor.dtype())),
+                          .shape = tensor.shape()});
+    }
   }
 
   void add_event(ordered_json& read, const std::string& place) {

@@ -63,7 +63,8 @@ Options followed(const std::string& name, const StoredShapes& file, Options type
   options.bidirectional = typed.bidirectional;
   options.typed = typed.typed;
   if (!typed.sentence.empty()) options.typed.insert("sentence");
-  lessons::follow_inputs(lesson(name), file, options);
+  lessons::follow_config(lesson(name), file, options);
+  lessons::follow_inputs(lesson(name), lessons::GivenInputs(&file), options);
   return options;
 }
 
@@ -174,11 +175,71 @@ TEST_CASE("a trace of the lesson brings its options along, but for those that we
 
 TEST_CASE("the steps of a trace are no inputs") {
   const auto file = StoredShapes().add("X", {3, 6}).step("weights", {3, 3});
-  CHECK(lessons::read_inputs(file).size() == 1);
-  CHECK(lessons::read_inputs(file).count("X") == 1);
+  const auto given = lessons::GivenInputs(&file).read_inputs();
+  CHECK(given.size() == 1);
+  CHECK(given.count("X") == 1);
 }
 
 TEST_CASE("what is an input of another lesson decides no dimension") {
   const auto file = StoredShapes().add("W_Q", {8, 8}).add("Q", {6, 8}).add("K", {5, 8});
   CHECK(followed("multihead", file).d_k == 4u);
+}
+
+namespace {
+
+/// What --set says beside a file, which may be null.
+std::vector<lessons::SetInput> set_inputs(const std::vector<std::string>& texts,
+                                          const StoredShapes* file = nullptr, bool is_typed = true) {
+  Options options = lesson("lookup").defaults;
+  options.set = texts;
+  if (is_typed) options.typed.insert("set");
+  return lessons::read_set_inputs(lesson("lookup"), options, file);
+}
+
+}  // namespace
+
+TEST_CASE("an id that is set ends at the last = but for that of a file's name") {
+  const auto inputs = set_inputs({"step=0/mask=[[true]]", "query=[1,2]", "keys=identity"});
+  REQUIRE(inputs.size() == 3);
+  CHECK(inputs[0].id == "step=0/mask");
+  CHECK(inputs[0].tensor->dtype() == attn::Dtype::boolean);
+  CHECK(inputs[1].id == "query");
+  CHECK(inputs[1].tensor->shape() == Shape{2});
+  CHECK(inputs[2].id == "keys");
+  CHECK_FALSE(inputs[2].tensor.has_value());
+}
+
+TEST_CASE("an input of the file goes before what came along as set, and is no other than what is typed") {
+  const auto file = StoredShapes().add("query", {2}).step("scores", {2});
+  CHECK(set_inputs({"query=[1,2]", "keys=identity"}, &file, false).size() == 1);
+  CHECK(set_inputs({"scores=[1,2]"}, &file).size() == 1);
+  CHECK_THROWS_WITH(set_inputs({"query=[1,2]"}, &file),
+                    "--set query=[1,2]: query is in --input, too; valid: one of the two");
+}
+
+TEST_CASE("what is set goes before a step of the file that has the same id") {
+  const auto file = StoredShapes().step("query", {5}).add("keys", {3, 2});
+  const lessons::GivenInputs given(&file, set_inputs({"query=[1,2]", "values=identity"}, &file));
+  CHECK(given.option_of("query") == "--set");
+  CHECK(given.option_of("keys") == "--input");
+  const auto tensors = given.read_inputs();
+  CHECK(tensors.size() == 3);
+  CHECK(tensors.at("query").tensor->shape() == Shape{2});
+  CHECK(tensors.at("keys").tensor->shape() == Shape{3, 2});
+  CHECK_FALSE(tensors.at("values").tensor.has_value());
+  CHECK(tensors.at("values").option == "--set");
+}
+
+TEST_CASE("a trace brings along what was set, unless that is typed") {
+  const auto file = StoredShapes().of("lookup", {{"set", std::vector<std::string>{"query=[1,2]"}}});
+  Options options, typed;
+  lessons::follow_config(lesson("lookup"), file, options);
+  CHECK(options.set == std::vector<std::string>{"query=[1,2]"});
+  typed.set = {"keys=identity"};
+  typed.typed = {"set"};
+  lessons::follow_config(lesson("lookup"), file, typed);
+  CHECK(typed.set == std::vector<std::string>{"keys=identity"});
+  const auto wrong = StoredShapes().of("lookup", {{"set", true}});
+  CHECK_THROWS_WITH(lessons::follow_config(lesson("lookup"), wrong, options),
+                    "the config in --input has a set that --set cannot have; valid: ID=VALUE");
 }

@@ -30,3 +30,14 @@ TEST_CASE("the nearest candidate is found, the first of several") {
   CHECK(attn::nearest("anything", {"only"}) == "only");
   CHECK(attn::nearest("SIMD", {"blas", "simd"}) == "simd");
 }
+
+TEST_CASE("a part of a candidate is more likely meant than what is as short") {
+  const std::vector<std::string> candidates = {"list", "self-attention", "cross-attention", "multihead"};
+  CHECK(attn::likely_meant("self", candidates) == "self-attention");
+  CHECK(attn::likely_meant("Multi", candidates) == "multihead");
+  CHECK(attn::likely_meant("attention", candidates) == "self-attention");
+  CHECK(attn::likely_meant("head", candidates) == "multihead");
+  CHECK(attn::likely_meant("hea", {"the", "ahead", "head"}) == "head");
+  CHECK(attn::likely_meant("lst", candidates) == "list");
+  CHECK(attn::likely_meant("", candidates) == "list");
+}

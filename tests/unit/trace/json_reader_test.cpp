@@ -177,6 +177,38 @@ TEST_CASE("a document that is no trace is refused") {
   CHECK_THAT(refusal(document("{}")), StartsWith("event 1: its id is \"null\""));
 }
 
+TEST_CASE("a document may hold nothing but tensors by id") {
+  const TemporaryFile file(
+      R"({"X": [[1, 0.5], [-2, 1e1]], "step=0/mask": [true, false], "lengths": [3, 9007199254740993],)"
+      R"( "scalar": 7, "none": [[], []], "score": ["-Infinity", 0]})");
+  const auto trace = attn::open_trace(file.path());
+  CHECK(trace->header().lesson.empty());
+  CHECK(stored::ids_of(*trace) == Strings{"X", "step=0/mask", "lengths", "scalar", "none", "score"});
+  CHECK(elements_of<double>(*trace, "X") == std::vector<double>{1, 0.5, -2, 10});
+  CHECK(trace->find("X")->shape == attn::Shape{2, 2});
+  CHECK_FALSE(trace->find("X")->kind.has_value());
+  CHECK(elements_of<bool>(*trace, "step=0/mask") == std::vector<bool>{true, false});
+  CHECK(elements_of<std::int64_t>(*trace, "lengths") == std::vector<std::int64_t>{3, 9007199254740993});
+  CHECK(trace->find("scalar")->shape.empty());
+  CHECK(trace->find("none")->shape == attn::Shape{2, 0});
+  CHECK(std::isinf(elements_of<double>(*trace, "score")[0]));
+}
+
+TEST_CASE("tensors by id that are none are refused") {
+  CHECK(refusal(R"({"X": [[1, 0], [0]]})") ==
+        "X: its lists differ in length or depth; valid: rows of the same length, as in [[1, 0], [0, 1]]");
+  CHECK_THAT(refusal(R"({"X": [[1, 0], 0]})"), StartsWith("X: its lists differ"));
+  CHECK_THAT(refusal(R"({"X": [0, [1, 0]]})"), StartsWith("X: its lists differ"));
+  CHECK_THAT(refusal(R"({"X": [[], [1]]})"), StartsWith("X: its lists differ"));
+  CHECK_THAT(refusal(R"({"X": {"a": 1}})"), StartsWith("X: it has "));
+  CHECK_THAT(refusal(R"({"X": [true, 1]})"), StartsWith("X: it has \"true\"; valid: lists of numbers, or"));
+  CHECK_THAT(refusal(R"({"X": [null]})"), StartsWith("X: it has \"null\""));
+  CHECK_THAT(refusal(R"({"a b": [1]})"), StartsWith("it has the id \"a b\"; valid: letters, digits"));
+  CHECK_THAT(refusal(R"({"X": [1], "X": [1]})"), StartsWith("its JSON has the name \"X\" twice"));
+  CHECK_THAT(refusal(R"({"lesson":"a","title":"b","config":{},"events":[{"kind":"note","id":"n"}]})"),
+             StartsWith("its schema is not attnlab.trace/1"));
+}
+
 TEST_CASE("a document that is cut off anywhere is refused") {
   const auto whole = document(tensor("[2]", "float64", "[1,2]"));
   REQUIRE(refusal(whole) == "no error");

@@ -203,6 +203,23 @@ TEST_CASE("given tensors that cannot stand for an input are refused") {
   CHECK(use(any({{1.0, 0.0}}), mask) == "none");
 }
 
+TEST_CASE("the identity is as large as the input, whatever its type") {
+  Recorder events;
+  const attn::GivenTensors given = {{"x", attn::Given(attn::Identity(), "--set")},
+                                    {"mask", attn::Given(attn::Identity(), "--set")},
+                                    {"bias", attn::Given(attn::Identity(), "--set")}};
+  attn::Trace trace(events, {.given = &given});
+  const attn::Tensor<3> own = {{{7.0, 7.0}, {7.0, 7.0}, {7.0, 7.0}}};
+  CHECK((trace.input({.id = "x", .axes = {"query", "key"}}, own) ==
+         attn::Tensor<3>{{{1.0, 0.0}, {0.0, 1.0}, {0.0, 0.0}}}));
+  CHECK((trace.input({.id = "mask", .axes = {"query", "key"}}, attn::Mask<2>{{true, true, true}}) ==
+         attn::Mask<2>{{true, false, false}}));
+  CHECK(refusal_of([&] {
+          trace.input({.id = "bias", .axes = {"d_k"}}, attn::Tensor<1>{1.0, 2.0});
+        }) == "bias in --set is identity, which is a matrix; valid for this run: (2 d_k)");
+  CHECK(trace.given_name("x") == "x in --set");
+}
+
 TEST_CASE("a given tensor that no input asks for is refused") {
   Recorder events;
   const attn::GivenTensors given = {{"y", any({{1.0}})}};

@@ -1,0 +1,72 @@
+#include "trace/csv.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "attn/text/number.hpp"
+#include "trace/file.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr const char* rows_of_numbers = "rows of numbers, with commas between them";
+constexpr std::string_view white_space = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(white_space), text.size()));
+  return text.substr(0, text.find_last_not_of(white_space) + 1);
+}
+
+/// The text up to the separator, which both are taken off what is left.
+std::string_view take_up_to(char separator, std::string_view& left) {
+  const auto part = left.substr(0, left.find(separator));
+  left.remove_prefix(std::min(part.size() + 1, left.size()));
+  return part;
+}
+
+std::string content_of(const std::string& path) {
+  const File file(path, rows_of_numbers);
+  std::string text(file.size(), '\0');
+  file.read_exactly(0, text.data(), text.size());
+  return text;
+}
+
+/// Appends the numbers of one line. Returns how many they are.
+std::size_t append_row(std::vector<double>& numbers, std::string_view line, const std::string& place) {
+  std::size_t count = 0;
+  for (bool is_last = false; !is_last; ++count) {
+    is_last = line.find(',') == std::string_view::npos;
+    const auto cell = trimmed(take_up_to(',', line));
+    const auto number = parse_number(cell);
+    if (!number) refuse(place, fmt::format("{} is no number", in_message(cell)), rows_of_numbers);
+    numbers.push_back(*number);
+  }
+  return count;
+}
+
+}  // namespace
+
+AnyTensor read_csv(const std::string& path) {
+  const auto text = content_of(path);
+  auto left = trimmed(text);
+  std::vector<double> numbers;
+  std::size_t rows = 0, columns = 0;
+  while (!left.empty()) {
+    const auto place = fmt::format("{}: line {}", path, ++rows);
+    const auto count = append_row(numbers, take_up_to('\n', left), place);
+    if (rows == 1) columns = count;
+    if (count != columns)
+      refuse(place, fmt::format("it has {} numbers, but line 1 has {}", count, columns),
+             "as many in every line");
+  }
+  if (rows == 0) refuse(path, "it is empty", rows_of_numbers);
+  AnyTensor matrix(Dtype::float64, {rows, columns});
+  std::copy(numbers.begin(), numbers.end(), matrix.elements<double>());
+  return matrix;
+}
+
+}  // namespace attn
