@@ -75,8 +75,7 @@ Command parse(int argc, char** argv) {
   if (name.starts_with('-'))
     throw Error(
         fmt::format("\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
-                    "attnlab tour, attnlab diff A B, attnlab bench, "
-                    "attnlab --help, attnlab --version",
+                    "attnlab tour, attnlab diff A B, attnlab bench, attnlab --help, attnlab --version",
                     name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,
                           attn::likely_meant(name, command_names()), fmt::join(command_names(), ", ")));

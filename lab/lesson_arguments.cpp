@@ -198,8 +198,8 @@ const Lesson& tour() {
           "waits after each lesson: a key goes on, q quits.",
       .options = {"sentence", "target", "seed", "rng", "dtype"},
       .takes_batches = false,
-      .defaults = {.sentence = {"I love cats"}, .target = {"J'aime les chats"}},
-      .examples = {"tour", "tour --sentence \"The cat sat on the mat\" --target \"Le chat est assis\""},
+      .defaults = {.sentence = {"i love cats"}, .target = {"j'aime les chats"}},
+      .examples = {"tour", "tour --sentence \"the cat sat on the mat\" --target \"le chat est assis\""},
       .inputs = nullptr,
       .run = nullptr,
   };

@@ -54,10 +54,9 @@ void derive_product(attn::Trace& trace) {
 void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
       "Take one row: w = softmax(x), and d is the row of d_weights. A score that rises lifts its own weight "
-      "and lowers all others of its row, for they share a sum of 1. So every weight has a say in the "
-      "gradient "
-      "of every score. The sum over them is a single number for the whole row, and the Jacobian diag(w) − w "
-      "wᵀ need never be written down.";
+      "and lowers all others of its row, for they share a sum of 1. So the gradient of every score depends "
+      "on every weight of the row. The sum over them is a single number for the whole row, and the Jacobian "
+      "diag(w) − w wᵀ need never be written down.";
   if (mask)
     text +=
         " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "
@@ -95,13 +94,11 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
 
   std::string note =
       "The same product; weights is the A of the rule. A little more of weight ij puts a little more of "
-      "value "
-      "j into output i, and L moves by the dot product of d_output i with value j.";
+      "value j into output i, and L moves by the dot product of d_output i with value j.";
   if (in.mask)
     note +=
         " Hidden keys have numbers, too: what L would do if there were a weight. They go no further; the "
-        "next "
-        "step is 0 for them.";
+        "next step is 0 for them.";
   d_weights = trace.step({.id = "d_weights",
                           .title = "Back to the weights",
                           .formula = "d_output Vᵀ",
@@ -123,10 +120,9 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .axes = {"query", "key"},
        .note =
            "Σⱼ weights · d_weights is the average of the row of d_weights, as attention weighs it. Keys "
-           "above "
-           "the average get a positive gradient, keys below it a negative one, and the row sums to 0. All "
-           "is multiplied by the weight: where one key has nearly everything, nearly nothing gets through "
-           "(see the lesson scaling).",
+           "above the average get a positive gradient, keys below it a negative one, and the row sums to 0. "
+           "All is multiplied by the weight: where one key has nearly everything, nearly nothing gets "
+           "through (see the lesson scaling).",
        .worked = attn::worked_softmax_backward({"weights", attention.weights}, {"d_weights", d_weights})},
       attn::softmax_backward(attention.weights, d_weights));
   d_scores = trace.step(
@@ -186,19 +182,14 @@ void explain_cost(attn::Trace& trace, const Plan& plan) {
 void explain_differences(attn::Trace& trace, bool entry_by_entry) {
   std::string text =
       "Whether a gradient is right can be seen without any derivation: move a number a little up, then a "
-      "little "
-      "down, run forward both times and see how L changes. That leaves an error of the size of h², but a "
-      "much "
-      "smaller h is no better, because L is rounded. So it is done in float64, with an h that moves no "
-      "scaled score "
-      "by more than 0.00001. V and weights, in which L is a straight line, may move by 1. Each tensor is "
-      "moved where "
-      "it stands in the forward pass.";
+      "little down, run forward both times and see how L changes. That leaves an error of the size of h², "
+      "but a much smaller h is no better, because L is rounded. So it is done in float64, with an h that "
+      "moves no scaled score by more than 0.00001. V and weights, in which L is a straight line, may move by "
+      "1. Each tensor is moved where it stands in the forward pass.";
   if (!entry_by_entry)
     text +=
         " Here there are too many numbers to move one by one, so those of a tensor move together, each up or "
-        "down "
-        "at random.";
+        "down at random.";
   trace.note("differences", "A check that knows no formula", text,
              "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
 }
@@ -251,7 +242,8 @@ void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, cons
   claim_equals_kernel(
       bench.trace,
       {.id = "gradients-equal-kernel",
-       .claim = "the fast kernel, which keeps no weights and computes them again, gives the same gradients",
+       .claim = "the fast kernel, which does not store the weights and computes them again, gives the same "
+                "gradients",
        .formula = "max |d_Q, d_K, d_V − those of kernel {}|",
        .limit = limit},
       attn::maximum(
@@ -273,13 +265,10 @@ void run_backward(Workbench& bench) {
   trace.note(
       "idea", "The idea",
       "Training asks of every number: if it were a little larger, how much would the loss L grow? That is "
-      "its "
-      "gradient, and training moves the number the other way. Gradients are found by walking the forward "
-      "pass "
-      "backwards. Each step is handed the gradient of its result, and passes on the gradient of what the "
-      "result was computed from: the chain rule. d_X stands for ∂L/∂X and has the shape of X. A gradient "
-      "says "
-      "which way and how much, one number at a time.",
+      "its gradient, and training moves the number the other way. Gradients are found by walking the forward "
+      "pass backwards. Each step is handed the gradient of its result, and passes on the gradient of what "
+      "the result was computed from: the chain rule. d_X stands for ∂L/∂X and has the shape of X. A gradient "
+      "says which way and how much, one number at a time.",
       "forward    Q, K → scores → scaled → weights; weights, V → output → L\n"
       "backward   d_Q, d_K ← d_scores ← d_scaled ← d_weights, d_V ← d_output");
 
@@ -311,8 +300,8 @@ const Lesson backward = {
         "and then checked by moving the numbers and watching the loss.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "temperature", "seed",
                 "rng", "dtype"},
-    .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
-    .examples = {"backward --sentence \"The cat sat\" --d-k 4 --d-v 3",
+    .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
+    .examples = {"backward --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = backward_inputs,
     .run = run_backward,

@@ -82,7 +82,7 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
 
   const auto probabilities = trace.step(
       {.id = "probabilities",
-       .title = "How much the model would bet on each class",
+       .title = "The probability of each class",
        .formula = "softmax(logits)",
        .from = {"logits"},
        .axes = {"class"},
@@ -193,8 +193,9 @@ ClassifierWeights draw_weights(Workbench& bench) {
   auto& trace = bench.trace;
   auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
   auto norm = trace.within("attention", [&] { return layer_norm_weights(bench, "norm"); });
-  auto W_class = bench.input<2>(
-      {.id = "W_class", .title = "Scores the classes", .note = "Each column is the direction of one class."});
+  auto W_class = bench.input<2>({.id = "W_class",
+                                 .title = "Makes a score for each class",
+                                 .note = "Each column is the direction of one class."});
   return {std::move(attention), std::move(norm), std::move(W_class)};
 }
 
@@ -232,8 +233,8 @@ void run_classifier(Workbench& bench) {
        .axes = {"token", "d_model"},
        .note =
            "Row p of the positions is added to token p. The same word at two places is now two different "
-           "rows. The first transformer multiplies the embeddings by √d_model before, "
-           "so that the positions do not drown them; the tutorial does not, and neither does this lesson."},
+           "rows. The first transformer multiplies the embeddings by √d_model before, so that the positions "
+           "do not outweigh them; the tutorial does not, and neither does this lesson."},
       attn::add_positions(X, positions));
   const auto shown = classify(bench, encoded, weights, sentence.lengths(), mask);
 
@@ -265,10 +266,10 @@ const Lesson classifier = {
         "are needed.",
     .options = {"sentence", "d-model", "heads", "classes", "seed", "rng", "weight-scale", "embeddings",
                 "dtype"},
-    .defaults = {.sentence = {"The movie was really great"}, .heads = 2, .classes = 2},
+    .defaults = {.sentence = {"the movie was really great"}, .heads = 2, .classes = 2},
     .examples =
-        {"classifier --sentence \"The movie was really great\"",
-         "classifier --sentence \"A great movie\" --sentence \"Not a great movie at all\" --classes 3"},
+        {"classifier --sentence \"the movie was really great\"",
+         "classifier --sentence \"a great movie\" --sentence \"not a great movie at all\" --classes 3"},
     .inputs = classifier_inputs,
     .run = run_classifier,
 };

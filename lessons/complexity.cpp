@@ -77,7 +77,7 @@ void show_layer(Workbench& bench, LayerCosts& costs, const CountedLayer& layer) 
       return quantity.of(costs.of(layer.id, {n, bench.d_model()}));
     });
     trace.step({.id = fmt::format("{}/{}", layer.id, quantity.id),
-                .title = std::string(quantity.title),
+                .title = fmt::format("{} ({})", quantity.title, layer.id),
                 .from = {"n", "d"},
                 .axes = {"token"}},
                values);
@@ -86,7 +86,7 @@ void show_layer(Workbench& bench, LayerCosts& costs, const CountedLayer& layer) 
   const auto place = costs.crossing(layer.id, bench.d_model(), longest);
   if (place && layer.connects_tokens)
     trace.step({.id = fmt::format("{}/crossing", layer.id),
-                .title = "Where full attention begins to take more multiply-adds",
+                .title = fmt::format("Where full attention takes more multiply-adds than {}", layer.id),
                 .formula = "the smallest such n",
                 .from = {"n", "d"}},
                static_cast<std::int64_t>(*place));
@@ -262,7 +262,11 @@ void run_complexity(Workbench& bench) {
   trace.label("token", {{names_of(options.lengths)}});
   trace.label("d_model", {{names_of(dimensions)}});
   introduce(trace, options);
-  trace.input({.id = "n", .title = "The lengths to compare", .axes = {"token"}}, counts_of(options.lengths));
+  trace.input({.id = "n",
+               .title = "The lengths to compare",
+               .axes = {"token"},
+               .note = "In this lesson the axis token counts no tokens: the lengths n stand along it."},
+              counts_of(options.lengths));
   trace.input({.id = "d", .title = "Numbers in a token's vector"}, static_cast<std::int64_t>(d));
 
   LayerCosts costs(bench);

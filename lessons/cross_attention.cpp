@@ -105,10 +105,10 @@ const Lesson cross_attention = {
         "cross-attention, the form inside a transformer's decoder.",
     .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
                 "seed", "rng", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
+    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
     .examples =
-        {"cross-attention --source \"I love cats\" --target \"J'aime les chats\"",
-         "cross-attention --source \"The cat sat on the mat\" --target \"Le chat s'est assis\" --heads 2"},
+        {"cross-attention --source \"i love cats\" --target \"j'aime les chats\"",
+         "cross-attention --source \"the cat sat on the mat\" --target \"le chat s'est assis\" --heads 2"},
     .inputs = cross_attention_inputs,
     .run = run_cross_attention,
 };

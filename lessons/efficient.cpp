@@ -1,5 +1,5 @@
-/// Attention for long sequences: nine ways to compute less than n² scores, or to hold fewer of them at a
-/// time, each beside full attention. The sources stand at each of them.
+/// Attention for long sequences: nine variants that compute fewer than n² scores, hold fewer of them at a
+/// time, or share keys and values, each beside full attention. The sources stand at each of them.
 
 #include "lessons/efficient.hpp"
 
@@ -99,12 +99,13 @@ VariantBench show_inputs(Workbench& bench, std::optional<Mask<2>> pattern) {
 void explain_counting(attn::Trace& trace, double negligible) {
   trace.note(
       "counting", "How it is measured",
-      fmt::format("The kernels count while they compute. A multiply-add is a product that goes into a sum; "
-                  "additions alone, divisions and exponentials are not counted. The score bytes are the most "
-                  "that was held at one time of scores, or of what stands in their place. The error is the "
-                  "largest difference from the output of full attention; one of at most {:g}, which rounding "
-                  "alone explains, is shown as 0. The numbers are random, and no token is closer to its "
-                  "neighbours than to any other, so errors are larger here than they are on text.",
+      fmt::format("Each variant counts its operations while it runs. A multiply-add is a product that goes "
+                  "into a sum; additions alone, divisions and exponentials are not counted. The score bytes "
+                  "are the most that was held at one time of scores, or of what stands in their place. The "
+                  "error is the largest difference from the output of full attention; one of at most {:g}, "
+                  "which rounding alone explains, is shown as 0. The numbers are random, and no token is "
+                  "closer to its neighbours than to any other, so errors are larger here than they are on "
+                  "text.",
                   negligible));
 }
 
@@ -126,20 +127,20 @@ void show_full(VariantBench& on) {
                                : "",
                    .distribution = true},
        .output = {.id = "full/output",
-                  .title = "Its output",
+                  .title = "The output of full attention",
                   .formula = "full/weights V",
                   .from = {"full/weights", "V"},
                   .axes = {"query", "d_v"}}},
       on.Q, on.K, on.V, on.visible, counter);
   const auto& cost = counter.cost();
   trace.step({.id = "full/multiply_adds",
-              .title = "What it computed",
+              .title = "The multiply-adds of full attention",
               .formula = fmt::format("{} pairs · (d_k + d_v)", pairs),
               .from = {"Q", "K", "V"},
               .note = "For each pair one dot product of d_k terms, and d_v products to add up the values."},
              cost.multiply_adds);
   trace.step({.id = "full/score_bytes",
-              .title = "What it held at one time",
+              .title = "The bytes of scores that full attention held at one time",
               .formula = on.bytes_of(pairs, "scores"),
               .from = {"Q", "K", "V"}},
              cost.score_bytes);
@@ -199,15 +200,15 @@ const Lesson efficient = {
     .name = "efficient",
     .title = "attention for long sequences: compute less, or hold less",
     .teaches =
-        "Nine ways around the n² scores of full attention, each run for real and measured against it: how "
-        "far its output is off, how many multiply-adds it took and how many bytes of scores it held. Windows "
-        "and patterns leave pairs out, linear attention, Linformer and Performer sum the keys up first, "
-        "chunks and the tiles of flash attention compute exactly the same piece by piece, and grouped "
-        "queries share keys and values.",
+        "Windows and patterns compute fewer than n² scores, linear attention, Linformer and Performer sum "
+        "the keys up first and need none of the n², chunked and flash attention compute all of them but hold "
+        "few at a time, and grouped queries have as many and hold fewer keys and values. Each of the nine "
+        "variants runs and is measured against full attention: how far its output is off, how many "
+        "multiply-adds it takes and how many bytes of scores it holds.",
     .options = {"sentence", "d-k", "d-v", "heads", "kv-heads", "variant", "window", "pattern", "block",
                 "rank", "features", "causal", "seed", "rng", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"The cat sat on the mat"},
+    .defaults = {.sentence = {"the cat sat on the mat"},
                  .d_k = 4,
                  .d_v = 4,
                  .heads = 2,

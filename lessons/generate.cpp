@@ -136,12 +136,12 @@ attn::Words projection_words(const Step& step, const std::string& x, const std::
   };
   const auto kv_head = kv_head_axis(heads);
   attn::Words words = {
-      {"Q_heads",
-       about("Q", step.either("What the tokens ask for", "What it asks for"), "head", "query", "d_k")},
-      {"K_heads", about("K", step.either("What they can be found by", "What it can be found by"), kv_head,
-                        "key", "d_k")},
-      {"V_heads",
-       about("V", step.either("What they have to give", "What it has to give"), kv_head, "key", "d_v")}};
+      {"Q_heads", about("Q", step.either("What the tokens ask for", "What the new token asks for"), "head",
+                        "query", "d_k")},
+      {"K_heads", about("K", step.either("What they can be found by", "What the new token can be found by"),
+                        kv_head, "key", "d_k")},
+      {"V_heads", about("V", step.either("What they have to give", "What the new token has to give"), kv_head,
+                        "key", "d_v")}};
   words["Q_heads"].note = step.once(0, "A query is used in its own step only, and then forgotten.");
   return words;
 }
@@ -191,7 +191,7 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
       {"scores",
        {.id = "scores",
         .title = step.either("How well does each query match each key?",
-                             "How well does it match each key in the cache?"),
+                             "How well does the new query match each key in the cache?"),
         .formula = "Q (cache/K)ᵀ",
         .from = {"Q", "cache/K"},
         .axes = axes,
@@ -202,32 +202,32 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
                                 "text; that of reading it all anew would grow with the square.")}},
       {"scaled",
        {.id = "scaled",
-        .title = "Divided by √d_k",
+        .title = "Scores divided by √d_k",
         .formula = fmt::format("scores / {:.4g}", std::sqrt(static_cast<double>(d_k))),
         .from = {"scores"},
         .axes = axes}},
       {"masked",
        {.id = "masked",
-        .title = "The future hidden",
+        .title = "Scores with the future hidden",
         .formula = "scaled where mask, −∞ elsewhere",
         .from = {"scaled", "mask"},
         .axes = axes}},
       {"weights",
        {.id = "weights",
-        .title = step.either("Where each token looks", "Where it looks"),
+        .title = step.either("Where each token looks", "Where the new token looks"),
         .formula = is_masked ? "softmax(masked)" : "softmax(scaled)",
         .from = {is_masked ? "masked" : "scaled"},
         .axes = axes,
         .distribution = true}},
       {"heads",
        {.id = "heads",
-        .title = step.either("What they find there", "What it finds there"),
+        .title = step.either("What the tokens find in the values", "What the new token finds in the values"),
         .formula = "weights cache/V",
         .from = {"weights", "cache/V"},
         .axes = {"head", "query", "d_v"}}},
       {"output",
        {.id = "output",
-        .title = "The heads side by side, mixed",
+        .title = "The outputs of the heads, side by side, mixed by W_O",
         .formula = "concat(heads) W_O",
         .from = {"heads", layer + "W_O"},
         .axes = {"query", "d_model"}}}};
@@ -272,7 +272,7 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
       "x", trace.step(
                {.id = "x",
                 .title = step.either("The tokens as vectors, each at its position",
-                                     "The token as a vector, at its position"),
+                                     "The new token as a vector, at its position"),
                 .formula = step.is_prefill() ? "embedding[tokens] + positions"
                                              : fmt::format("embedding[token] + positions[{}]", step.known),
                 .from = step.is_prefill()
@@ -312,7 +312,7 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
       const auto sum =
           residual(bench,
                    {.id = "residual",
-                    .title = step.either("Added to what the tokens were", "Added to what it was"),
+                    .title = step.either("Added to the tokens' own rows", "Added to the new token's own row"),
                     .axes = {"query", "d_model"}},
                    x, {"output", output});
       return {group + "residual", sum.tensor};
@@ -368,7 +368,7 @@ void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t ste
                  Decoding& decoding) {
   auto& trace = bench.trace;
   trace.step({.id = "probabilities",
-              .title = "The same as probabilities",
+              .title = "The probability of each word",
               .formula = "softmax(logits)",
               .from = {"logits"},
               .axes = {"vocabulary"},
@@ -449,13 +449,13 @@ CausalDecoder show_decoder(Workbench& bench) {
        .axes = {"position", "d_model"},
        .note =
            "A row for each position that will be read (see the lesson positional). The token written last is "
-           "read by nobody."},
+           "not read."},
       attn::sinusoidal_encoding(prompt.length() + *bench.options.new_tokens - 1, bench.d_model()));
   decoder.heads = {bench.heads(), bench.kv_heads()};
   for (std::size_t layer = 0; layer < *bench.options.layers; ++layer)
     decoder.layers.push_back(in_layer(bench, layer, [&] { return draw_multihead_weights(bench); }));
   decoder.W_vocabulary = bench.input<2>({.id = "W_vocabulary",
-                                         .title = "Scores the words",
+                                         .title = "Makes a score for each word of the vocabulary",
                                          .note = "Each column is the direction of one word."},
                                         {bench.d_model(), decoder.words.size()});
   return decoder;
@@ -662,7 +662,7 @@ const Lesson generate = {
                 "rng", "weight-scale", "embeddings", "dtype"},
     .takes_batches = false,
     .defaults = {.sentence = {"a rose is a"}, .heads = 2, .new_tokens = 3, .layers = 1},
-    .examples = {"generate --sentence \"The cat sat on the mat\" --new-tokens 2",
+    .examples = {"generate --sentence \"the cat sat on the mat\" --new-tokens 2",
                  "generate --heads 4 --kv-heads 1 --layers 2 --new-tokens 2"},
     .inputs = generate_inputs,
     .run = run_generate,

@@ -28,19 +28,20 @@ struct Temperature {
 };
 
 const std::array<Temperature, 3> temperatures = {{
-    {1.0, "A soft lookup: every key gets a share",
+    {1.0, "A soft lookup, T = 1: every key gets a share",
      "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): each share is between 0 and 1 and together they are 1. A key that "
      "scores 1 more than another gets e ≈ 2.7 times its share.",
-     "The answer is a mixture of all values",
+     "The answer at T = 1: a mixture of all values",
      "Each value counts as much as its key's share. A mixture need not be near any single value."},
-    {0.1, "A colder lookup: the better keys pull away",
+    {0.1, "A colder lookup, T = 0.1: the better keys get more",
      "Dividing by 0.1 makes every difference between two scores ten times as large. A key that scores 1 more "
      "than another now gets e¹⁰ ≈ 22026 times its share.",
-     "The same values, mixed in other shares",
+     "The answer at T = 0.1: the same values in other shares",
      "Scores and values are as before. Only the temperature has changed."},
-    {0.01, "Colder still: nearly hard",
+    {0.01, "A colder lookup still, T = 0.01: nearly hard",
      "Now a lead of 0.1 is enough for a factor of e¹⁰. Only keys that score almost the same still share.",
-     "The answer of a nearly hard lookup", "Compare this with the rows of values: which one is it?"},
+     "The answer at T = 0.01: nearly that of a hard lookup",
+     "Compare this with the rows of values: which one is it?"},
 }};
 
 /// What "hard" means, and which key the hard lookup takes here, unless rounding could decide it.
@@ -153,8 +154,8 @@ void run_lookup(Workbench& bench) {
                   .formula = "keys · query",
                   .from = {"keys", "query"},
                   .axes = {"key"},
-                  .note = "One dot product a key: large where the two vectors point the same way and are "
-                          "long. The scores are not divided by √d_k as in the lesson sdpa; that division is "
+                  .note = "One dot product a key: large where the two vectors are long and point the same "
+                          "way. The scores are not divided by √d_k as in the lesson sdpa; that division is "
                           "nothing else than the temperature T = √d_k.",
                   .worked = attn::worked_matmul(attn::Known{"keys", keys}, attn::Known{"query", query})},
                  attn::matmul(keys, query));
@@ -207,8 +208,8 @@ const Lesson lookup = {
         "temperature until the mixture is the value of the single best key.",
     .options = {"sentence", "d-k", "d-v", "seed", "rng", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
-    .examples = {"lookup --sentence \"The cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
+    .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
+    .examples = {"lookup --sentence \"the cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
     .inputs = lookup_inputs,
     .run = run_lookup,
 };

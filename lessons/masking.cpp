@@ -78,7 +78,7 @@ Masks masks_of(Workbench& bench) {
       attn::padding_mask(lengths, n, n));
   masks.combined =
       trace.step({.id = "combined_mask",
-                  .title = "Both at once",
+                  .title = "The causal and the padding mask at once",
                   .formula = "causal_mask ∧ padding_mask",
                   .from = {"causal_mask", "padding_mask"},
                   .axes = {"query", "key"},
@@ -155,7 +155,7 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                                   .worked = attn::worked_mask(attn::Known{"scaled", scaled}, mask)},
                                  attn::apply_mask(scaled, mask));
   const auto weights = trace.step({.id = weights_id,
-                                   .title = "Shares of what may be seen",
+                                   .title = "Shares under the " + name + " mask",
                                    .formula = fmt::format("softmax({})", masked_id),
                                    .from = {masked_id},
                                    .axes = {"query", "key"},
@@ -165,7 +165,7 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                                   attn::softmax(masked));
   const auto output =
       trace.step({.id = name + "/output",
-                  .title = "Mixtures of the values that may be seen",
+                  .title = "Mixtures of values under the " + name + " mask",
                   .formula = fmt::format("{} V", weights_id),
                   .from = {weights_id, "V"},
                   .axes = {"query", "d_v"},
@@ -184,21 +184,22 @@ void fill_with_large_negative(Workbench& bench, const Mask<3>& causal_mask, cons
                   .formula = "scaled where causal_mask, −10⁹ elsewhere",
                   .from = {"scaled", "causal_mask"},
                   .axes = {"query", "key"},
-                  .note = "Much code does without infinities and writes a large negative number."},
+                  .note = "Much code avoids infinities and writes a large negative number."},
                  attn::apply_mask(scaled, causal_mask, large_negative));
   const auto weights_1e9 = bench.mute().trace.step({}, attn::softmax(masked_1e9));
   const bool is_same = attn::max_abs_difference(weights_1e9, weights) == 0.0;
   trace.step(
       {.id = "causal/weights_1e9",
-       .title = is_same ? "The same weights" : "Not the same weights",
+       .title = is_same ? "−10⁹ gives the same weights as −∞" : "−10⁹ gives other weights than −∞",
        .formula = "softmax(causal/masked_1e9)",
        .from = {"causal/masked_1e9"},
        .axes = {"query", "key"},
        .note = is_same
                    ? "Bit for bit those of causal/weights: exp(−10⁹) is far below the smallest number that "
                      "floating point has, so it is exactly 0 too. The two differ where scores are as large "
-                     "as 10⁹ themselves, and in a row in which everything is hidden, which comes below. In "
-                     "half precision −10⁹ is not even a number: it ends at −65504."
+                     "as 10⁹ themselves, and in a row in which everything is hidden, which comes below. Half "
+                     "precision has no −10⁹: its numbers end at −65504, and −10⁹ becomes −∞ (see the lesson "
+                     "stability)."
                    : "The scores of this run are so large that −10⁹ is not far below all of them, and a "
                      "hidden key can win. −∞ is below every score.",
        .distribution = true},
@@ -229,14 +230,14 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   };
   const auto weights =
       show({.id = "fully_masked/weights",
-            .title = "First answer: zeros",
+            .title = "Nothing to see, first answer: zeros",
             .formula = "softmax(scaled where mask, −∞ elsewhere)",
             .note = "Nothing to look at, so no attention. The output of the row is 0 and no gradient flows "
                     "through it. This is what the lab does everywhere."},
            attn::softmax(masked));
   show(
       {.id = "fully_masked/weights_1e9",
-       .title = "Second answer: equal shares",
+       .title = "Nothing to see, second answer: equal shares",
        .formula = "softmax(scaled where mask, −10⁹ elsewhere)",
        .note =
            "Now −10⁹ and −∞ differ. All scores of the row are the same −10⁹, so all keys get the same share: "
@@ -245,7 +246,7 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
       attn::softmax(attn::apply_mask(scaled, mask, large_negative)));
   show(
       {.id = "fully_masked/weights_nan",
-       .title = "Third answer: not a number",
+       .title = "Nothing to see, third answer: not a number",
        .formula = "exp(x − max x) / Σ exp(x − max x)\nx = scaled where mask, −∞ elsewhere",
        .note =
            "The largest score of the row is −∞, and −∞ − (−∞) is NaN. It spreads: every sum and product with "
@@ -253,6 +254,13 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
            "training loses every weight."},
       attn::unguarded_softmax(masked));
   return {mask, weights};
+}
+
+/// Why the tables show another shape than [query×key] or the scores'.
+std::string about_one_sample(const Workbench& bench) {
+  return bench.plan.is_batched()
+             ? "The step causal_mask holds this table once for each sample."
+             : "The tables leave out the batch axis of a single sentence, which is 1 long.";
 }
 
 /// `broadcast/…`: the same rule as a mask of two, three and four axes. With four axes head 0 has the causal
@@ -268,14 +276,15 @@ BroadcastMasks broadcast_masks(Workbench& bench, const Mask<3>& causal_mask, con
                         .from = {"scaled"},
                         .axes = {"head", "query", "key"},
                         .note = "Real heads have scores of their own. Here they are the same, so that "
-                                "whatever differs below is the mask's doing."},
+                                "whatever differs below comes from the mask."},
                        attn::stack_heads<double>({scaled, scaled}));
   BroadcastMasks weights;
   weights.of_2D = weights_of_two_heads(
       bench, "2D", "causal_mask", attn::causal_mask(n, n), of_two_heads,
       "A mask [query×key]: for every sample and head",
-      fmt::format("Mask [{0}×{0}], scores [{1}×2×{0}×{0}]. The mask of a rule about positions alone.", n,
-                  batch));
+      fmt::format("Mask [{0}×{0}], scores [{1}×2×{0}×{0}]. A rule about positions alone needs no larger "
+                  "mask. {2}",
+                  n, batch, about_one_sample(bench)));
   weights.of_3D = weights_of_two_heads(
       bench, "3D", "causal_mask", causal_mask, of_two_heads, "A mask [batch×query×key]: for every head",
       fmt::format("Mask [{1}×{0}×{0}], scores [{1}×2×{0}×{0}]. Each sample has its own, as padding needs it. "
@@ -439,12 +448,12 @@ const Lesson masking = {
     .teaches =
         "How a mask hides keys: the causal mask, the padding mask and both together, −∞ beside −10⁹, a row "
         "in which everything is hidden, and masks of two, three and four axes. The lesson changes the last "
-        "token and shows that under the causal mask no earlier output notices.",
+        "token and shows that under the causal mask no earlier output changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "seed", "rng", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"The cat sat on the mat"}},
+    .defaults = {.sentence = {"the cat sat on the mat"}},
     .examples =
-        {"masking --sentence \"The cat sat on the mat\"",
-         "masking --sentence \"I love cats\" --sentence \"Cats sleep\" --steps combined_mask,combined/"},
+        {"masking --sentence \"the cat sat on the mat\"",
+         "masking --sentence \"i love cats\" --sentence \"cats sleep\" --steps combined_mask,combined/"},
     .inputs = masking_inputs,
     .run = run_masking,
 };

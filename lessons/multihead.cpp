@@ -44,8 +44,8 @@ MultiHeadWeights draw_multihead_weights(Workbench& bench) {
       bench.input<2>({.id = "W_Q",
                       .title = "Makes the queries of all heads at once",
                       .note = fmt::format("Columns {}·i to {}·i + {} belong to head i.", d_k, d_k, d_k - 1)});
-  auto W_K = bench.input<2>({.id = "W_K", .title = "Makes the keys"});
-  auto W_V = bench.input<2>({.id = "W_V", .title = "Makes the values"});
+  auto W_K = bench.input<2>({.id = "W_K", .title = "Makes the keys of all heads at once"});
+  auto W_V = bench.input<2>({.id = "W_V", .title = "Makes the values of all heads at once"});
   auto W_O = bench.input<2>({.id = "W_O",
                              .title = "Mixes what the heads found",
                              .note = "Without it the heads would only stand side by side."});
@@ -61,7 +61,7 @@ void explain_parameters(Workbench& bench) {
       "parameters", "How many numbers there are to learn",
       fmt::format(
           "{} parameters. The number of heads does not change it as long as heads · d_k stays the same: {} "
-          "heads of {} cost what one head of {} costs.",
+          "heads of {} have as many parameters as one head of {}.",
           in_Q + in_K + in_V + in_O, h, d_k, h * d_k),
       fmt::format("W_Q {0}×{1} = {2}\nW_K {0}×{3} = {4}\nW_V {0}×{5} = {6}\nW_O {7}×{0} = {8}", d_model,
                   h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O));
@@ -84,7 +84,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                                            attn::Known<2>{"W_Q", weights.W_Q})},
                             attn::linear(X_query.tensor, weights.W_Q));
   const auto K = trace.step({.id = "K",
-                             .title = "The keys, side by side",
+                             .title = "The keys of all heads, side by side",
                              .formula = X_key.id + " W_K",
                              .from = {X_key.id, "W_K"},
                              .axes = {"key", kv_head + "·d_k"},
@@ -92,7 +92,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                                            attn::Known<2>{"W_K", weights.W_K})},
                             attn::linear(X_key.tensor, weights.W_K));
   const auto V = trace.step({.id = "V",
-                             .title = "The values, side by side",
+                             .title = "The values of all heads, side by side",
                              .formula = X_key.id + " W_V",
                              .from = {X_key.id, "W_V"},
                              .axes = {"key", kv_head + "·d_v"},
@@ -101,7 +101,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                             attn::linear(X_key.tensor, weights.W_V));
 
   auto Q_heads = trace.step({.id = "Q_heads",
-                             .title = "Split into heads: a reshape and a transpose",
+                             .title = "The queries, split into heads: a reshape and a transpose",
                              .formula = split_note(n_q, h, d_k),
                              .from = {"Q"},
                              .axes = {"head", "query", "d_k"},
@@ -112,14 +112,14 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                              .worked = attn::worked_split_heads(attn::Known{"Q", Q}, h)},
                             attn::split_heads(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
-                             .title = "The keys, split",
+                             .title = "The keys, split into heads",
                              .formula = split_note(n_k, h_kv, d_k),
                              .from = {"K"},
                              .axes = {kv_head, "key", "d_k"},
                              .worked = attn::worked_split_heads(attn::Known{"K", K}, h_kv)},
                             attn::split_heads(K, h_kv));
   auto V_heads = trace.step({.id = "V_heads",
-                             .title = "The values, split",
+                             .title = "The values, split into heads",
                              .formula = split_note(n_k, h_kv, d_v),
                              .from = {"V"},
                              .axes = {kv_head, "key", "d_v"},
@@ -160,7 +160,7 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
       attn::merge_heads(attention.output));
   auto output =
       trace.step({.id = "output",
-                  .title = "What the heads found, mixed",
+                  .title = "The outputs of the heads, mixed by W_O",
                   .formula = "concat W_O",
                   .from = {"concat", "W_O"},
                   .axes = {"query", "d_model"},
@@ -296,7 +296,8 @@ void run_multihead(Workbench& bench) {
                    "One attention gives each token one mixture of the others. Several heads give it several: "
                    "each head projects the tokens into a small space of its own, attends there, and the "
                    "results are laid side by side and mixed by W_O. Because each head is small, all of them "
-                   "together cost what one large attention costs.",
+                   "together take as many multiply-adds as one large attention. But each head has a table of "
+                   "scores of its own: h heads hold h times as many bytes of scores.",
                    "MultiHead(X) = Concat(head₁, …, headₕ) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
@@ -338,8 +339,8 @@ const Lesson multihead = {
         "transformer as the first paper has it.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "causal", "window", "dropout",
                 "temperature", "residual", "norm", "seed", "rng", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"The cat sat on the mat"}, .heads = 2},
-    .examples = {"multihead --sentence \"The cat sat on the mat\" --heads 2",
+    .defaults = {.sentence = {"the cat sat on the mat"}, .heads = 2},
+    .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .inputs = multihead_inputs,
     .run = run_multihead,

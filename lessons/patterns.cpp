@@ -139,8 +139,23 @@ struct Measured {
   Integers<3> strongest;  ///< [batch×head×query]
 };
 
-Measured measure(Workbench& bench, const Tensor<4>& weights) {
+/// "0.3333", or "0.3333 to 0.5000" where the samples differ.
+std::string range_of(const Tensor<2>& measures) {
+  const auto [least, most] = std::minmax_element(measures.begin(), measures.end());
+  const auto low = fmt::format("{:.4f}", *least), high = fmt::format("{:.4f}", *most);
+  return low == high ? low : low + " to " + high;
+}
+
+/// "With equal shares of the keys that each query may see it would be 0.6111."
+std::string with_equal_shares(const Tensor<2>& measures) {
+  return fmt::format("With equal shares of the keys that each query may see it would be {}.",
+                     range_of(measures));
+}
+
+Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
   const auto n = bench.plan.sentence.length();
+  const auto uniform = uniform_weights(visible, 1);
+  const bool hides = std::find(visible.begin(), visible.end(), false) != visible.end();
   const auto lengths = bench.plan.sentence.lengths();
   const auto step = [&](attn::About about, const auto& values) {
     about.from = {"weights"};
@@ -149,17 +164,19 @@ Measured measure(Workbench& bench, const Tensor<4>& weights) {
   step({.id = "diagonal",
         .title = "How much a token looks at itself",
         .formula = "mean of wᵢᵢ",
-        .note =
-            fmt::format("With equal shares of {} keys it would be {:.4f}.", n, 1.0 / static_cast<double>(n))},
+        .note = with_equal_shares(diagonal_share(uniform, lengths))},
        diagonal_share(weights, lengths));
-  step(
-      {.id = "local",
-       .title = "How much it looks at a neighbour",
-       .formula = "mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ",
-       .note = n == 1 ? "A single token has no neighbour, so this is 0. Code that divides by 2 (n − 1) fails."
-                      : "The mean over both neighbours. Under a causal mask the one after gets nothing, and "
-                        "the one before gets twice this on average."},
-      neighbour_share(weights, lengths));
+  step({.id = "local",
+        .title = "How much a token looks at a neighbour",
+        .formula = "mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ",
+        .note =
+            n == 1
+                ? std::string(
+                      "A single token has no neighbour, so this is 0. Code that divides by 2 (n − 1) fails.")
+                : "The mean over both neighbours. Under a causal mask the one after gets nothing, and "
+                  "the one before gets twice this on average. " +
+                      with_equal_shares(neighbour_share(uniform, lengths))},
+       neighbour_share(weights, lengths));
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
         .formula = "share of weights above 0.1",
@@ -172,16 +189,18 @@ Measured measure(Workbench& bench, const Tensor<4>& weights) {
             .title = "How widely attention spreads",
             .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
             .note = fmt::format(
-                "0 where one key gets everything, ln {0} = {1:.4f} where {0} keys share equally. e to the "
-                "power of the entropy says how many keys are in use. (0 ln 0 counts as 0.)",
-                n, std::log(static_cast<double>(n)))},
+                "0 where one key gets everything, ln {0} = {1:.4f} where {0} keys share equally.{2} e to "
+                "the power of the entropy says how many keys are in use. (0 ln 0 counts as 0.)",
+                n, std::log(static_cast<double>(n)),
+                hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
            entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
             .title = "Where each token looks most",
             .formula = "argmaxⱼ wⱼ, the first of several",
             .axes = {"query"},
-            .note = "The position of the key, counted from 0. It stands beside the weights in words."},
+            .note = "The position of the key, counted from 0. Beside the weights it stands in words, but "
+                    "where several keys have the largest weight."},
            strongest_key(weights));
   step({.id = "entropy_bias",
         .title = "What 1e-9 inside the logarithm changes",
@@ -216,7 +235,7 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
   const auto uniform_entropy = step_of_heads(
       bench,
       {.id = "uniform/entropy",
-       .title = "Their entropy is the largest possible",
+       .title = "The entropy of equal shares is the largest possible",
        .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
        .from = {"uniform/weights"},
        .note = bench.options.causal ? "Query i may see i + 1 keys, so this is the mean of ln(i + 1). "
@@ -233,7 +252,7 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
                                      one_hot_weights(strongest, mask.shape(2)));
   const auto one_hot_entropy = step_of_heads(bench,
                                              {.id = "one_hot/entropy",
-                                              .title = "Their entropy is the smallest possible",
+                                              .title = "The entropy of a single key is the smallest possible",
                                               .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
                                               .from = {"one_hot/weights"}},
                                              entropy(one_hot, lengths));
@@ -273,15 +292,16 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
       "The scores are nearly equal: weights drawn too small, tokens that have become alike, too high a "
       "temperature. What helps: an initialisation that gives scores of size 1 and a learning rate that warms "
       "up (lesson training), residuals and layer norm, which keep tokens apart. Dropout, which is named as "
-      "well, is no cure: it takes weights away by chance and leaves the rest as equal as they were. Try "
-      "--temperature 100 or --weight-scale 0.02.");
+      "well, is no cure: it takes weights away by chance and leaves the rest as equal as they were. To see "
+      "collapsed attention, cause it: --temperature 100 or --weight-scale 0.02.");
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
       "The scores are far apart: no division by √d_k, weights that have grown, too low a temperature. What "
       "helps: the scale, a higher temperature, normalised queries and keys, weight decay, a penalty on low "
       "entropy. Mind the words: entropy collapse (Zhai et al. 2023) is this end and not the other. And sharp "
       "need not be ill: a head that always looks at the token before is as sparse as can be, and useful. Ill "
-      "is a head that is sharp before it has learnt anything. Try --temperature 0.02 or --weight-scale 3.");
+      "is a head that is sharp before it has learnt anything. To see over-sparse attention, cause it: "
+      "--temperature 0.02 or --weight-scale 3.");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
@@ -330,8 +350,8 @@ void run_patterns(Workbench& bench) {
       "looks at everything alike, and of attention that looks at one key only.");
   bench.show_lengths(sentence);
   const auto [weights, mask] = weights_and_mask(bench);
-  const auto [spread, strongest] = measure(bench, weights);
   const auto visible = mask ? *mask : Mask<3>({sentence.size(), n, n}, true);
+  const auto [spread, strongest] = measure(bench, weights, visible);
   const auto ends = show_extremes(bench, visible, strongest);
   const auto largest = largest_entropy(visible, sentence.lengths(), bench.heads());
   judge(bench, spread, largest);
@@ -359,8 +379,8 @@ const Lesson patterns = {
         "what helps.",
     .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "rng", "weight-scale",
                 "embeddings", "dtype"},
-    .defaults = {.sentence = {"The cat sat on the mat"}},
-    .examples = {"patterns --sentence \"The cat sat on the mat\" --heads 2 --causal",
+    .defaults = {.sentence = {"the cat sat on the mat"}},
+    .examples = {"patterns --sentence \"the cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
     .inputs = patterns_inputs,
     .run = run_patterns,

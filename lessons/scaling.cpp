@@ -205,7 +205,7 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
                                for_each_d_k(scores, attn::mean));
   const auto variance =
       trace.step({.id = "variance",
-                  .title = "Their variance",
+                  .title = "The variance of the scores",
                   .formula = "(1 / samples) Σ (qᵀk − mean)²",
                   .from = {"d_k", "samples"},
                   .axes = {"d_k"},
@@ -213,7 +213,7 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
                  for_each_d_k(scores, attn::variance));
   const auto std = trace.step(
       {.id = "std",
-       .title = "Their standard deviation: how large a score is",
+       .title = "The standard deviation of the scores: how large a score is",
        .formula = "√variance",
        .from = {"variance"},
        .axes = {"d_k"},
@@ -250,7 +250,7 @@ Gradients show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
             keys_per_row, std::log(keys))},
        for_each_d_k(raw, attn::mean_entropy<2>));
   step({.id = "entropy_scaled",
-        .title = "… and with it",
+        .title = "How widely attention spreads with the scale",
         .formula = "mean of −Σⱼ wⱼ ln wⱼ,  w = softmax(s / √d_k)",
         .note = "These scores have variance 1 for every d_k, so d_k hardly matters any more."},
        for_each_d_k(scaled, attn::mean_entropy<2>));
@@ -261,7 +261,7 @@ Gradients show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
                             keys_per_row, 1.0 / keys)},
        for_each_d_k(raw, attn::mean_max_weight<2>));
   step({.id = "max_weight_scaled",
-        .title = "… and with it: a lead, but not everything",
+        .title = "What the best key gets with the scale",
         .formula = "mean of maxⱼ wⱼ,  w = softmax(s / √d_k)"},
        for_each_d_k(scaled, attn::mean_max_weight<2>));
   const auto jacobian_raw =
@@ -275,7 +275,7 @@ Gradients show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
                 std::sqrt(keys - 1.0) / keys)},
            for_each_d_k(raw, attn::mean_jacobian_norm<2>));
   const auto jacobian_scaled = step({.id = "jacobian_scaled",
-                                     .title = "… and with it",
+                                     .title = "How much gradient gets through with the scale",
                                      .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)"},
                                     for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
   return {jacobian_raw, jacobian_scaled};

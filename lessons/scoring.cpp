@@ -62,7 +62,7 @@ Inputs draw_inputs(Workbench& bench) {
 Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
   return bench.trace.step(
       {.id = "dot/scores",
-       .title = "Dot: do the two vectors point the same way?",
+       .title = "Dot: are the two vectors long, and do they point the same way?",
        .formula = "queries keysᵀ",
        .from = {"queries", "keys"},
        .axes = {"query", "key"},
@@ -120,7 +120,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   auto projected_queries = trace.step(
       {.id = "additive/projected_queries",
-       .title = "Additive: the query's half of a hidden layer",
+       .title = "Additive: what the query gives to the hidden layer",
        .formula = "queries W_q",
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
@@ -131,7 +131,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   auto projected_keys = trace.step(
       {.id = "additive/projected_keys",
-       .title = "… and the key's half",
+       .title = "Additive: what the key gives to the hidden layer",
        .formula = "keys W_k",
        .from = {"keys", "W_k"},
        .axes = {"key", "d_a"},
@@ -141,7 +141,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   const auto hidden =
       trace.step({.id = "additive/hidden",
-                  .title = "Every query meets every key in the hidden layer",
+                  .title = "Additive: the hidden layer, for every query with every key",
                   .formula = "tanh(projected_queriesᵢ + projected_keysⱼ)",
                   .from = {"additive/projected_queries", "additive/projected_keys"},
                   .axes = {"query", "key", "d_a"},
@@ -155,7 +155,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   auto scores =
       trace.step({.id = "additive/scores",
-                  .title = "v_a makes one score of the d_a numbers",
+                  .title = "Additive: v_a makes one score of the d_a numbers",
                   .formula = "hidden v_a = tanh(queriesᵢ W_q + keysⱼ W_k) · v_a",
                   .from = {"additive/hidden", "v_a"},
                   .axes = {"query", "key"},
@@ -183,7 +183,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   const auto before_tanh = [&] {
     const auto pairs =
         trace.step({.id = "concat/pairs",
-                    .title = "Every query and every key, end to end",
+                    .title = "Concat: every query and every key, end to end",
                     .formula = "[queriesᵢ; keysⱼ]",
                     .from = {"queries", "keys"},
                     .axes = {"query", "key", "feature"},
@@ -193,7 +193,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   };
   const auto hidden =
       trace.step({.id = "concat/hidden",
-                  .title = "The hidden layer, from pairs",
+                  .title = "Concat: the hidden layer, from the pairs",
                   .formula = "tanh(pairs W_c)",
                   .from = {"concat/pairs", "concat/W_c"},
                   .axes = {"query", "key", "d_a"},
@@ -201,11 +201,11 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
                  attn::tanh(before_tanh()));
 
   return trace.step({.id = "concat/scores",
-                     .title = "v_a makes one score of the d_a numbers",
+                     .title = "Concat: v_a makes one score of the d_a numbers",
                      .formula = "hidden v_a = tanh([queriesᵢ; keysⱼ] W_c) · v_a",
                      .from = {"concat/hidden", "v_a"},
                      .axes = {"query", "key"},
-                     .note = "The scores of additive again, by a longer way.",
+                     .note = "The same scores as additive/scores, at a higher cost.",
                      .worked = attn::worked_dot_last_axis(attn::Known{"concat/hidden", hidden},
                                                           attn::Known<1>{"v_a", in.v_a})},
                     attn::dot_last_axis(hidden, in.v_a));
@@ -217,7 +217,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                     const Tensor<2>& keys, const std::string& weights_note, const std::string& context_note) {
   const auto weights =
       bench.trace.step({.id = function + "/weights",
-                        .title = "Each row becomes shares of attention",
+                        .title = function + ": each row becomes shares of attention",
                         .formula = fmt::format("softmax({}/scores)", function),
                         .from = {function + "/scores"},
                         .axes = {"query", "key"},
@@ -227,7 +227,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                        attn::softmax(scores));
   bench.trace.step(
       {.id = function + "/context",
-       .title = "Every query takes home a mixture of the keys",
+       .title = function + ": for every query a mixture of the keys",
        .formula = fmt::format("{}/weights · keys", function),
        .from = {function + "/weights", "keys"},
        .axes = {"query", "d_model"},
@@ -266,11 +266,12 @@ void compare(Workbench& bench) {
           line("additive", "v_aᵀ tanh(W_qᵀ q + W_kᵀ k)", 2 * d * d_a + d_a,
                (n_q + n_k) * d * d_a + pairs * d_a) +
           line("concat", "v_aᵀ tanh(W_cᵀ [q; k])", 2 * d * d_a + d_a, pairs * 2 * d * d_a + pairs * d_a) +
-          "\nDot and general are straight: twice the key, twice the score. Additive and concat bend: a unit "
-          "that is near ±1 hardly notices more of the same. The bend costs a tanh for every unit of every "
-          "pair and memory to hold them, while dot is one matrix product, which computers are very good at. "
-          "For that speed Vaswani et al. chose the dot product. They add that for large d additive scoring "
-          "does better than a dot product without a scale, and so they divide by √d.");
+          "\n"
+          "Dot and general are straight: twice the key, twice the score. Additive and concat bend: a unit "
+          "that is near ±1 hardly changes with more of the same. The bend costs a tanh for every unit of "
+          "every pair and memory to hold them, while dot is one matrix product, which computers are very "
+          "good at. For that speed Vaswani et al. chose the dot product. They add that for large d additive "
+          "scoring does better than a dot product without a scale, and so they divide by √d.");
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -379,8 +380,8 @@ const Lesson scoring = {
         "what it can express, what it costs, and that additive and concat are one function in two notations.",
     .options = {"source", "target", "d-model", "d-a", "seed", "rng", "weight-scale", "embeddings", "dtype"},
     .takes_batches = false,
-    .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
-    .examples = {"scoring --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
+    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
+    .examples = {"scoring --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
                  "scoring --source \"the cat sat\" --target \"the cat\" --weight-scale xavier"},
     .inputs = scoring_inputs,
     .run = run_scoring,

@@ -136,8 +136,9 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
                         .formula = fmt::format("Q{0} K{0}ᵀ", suffix<N>()),
                         .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
                         .axes = query_key,
-                        .note = "Row i holds the dot products of query i with every key. A large "
-                                "one means that the two vectors point the same way.",
+                        .note = "Row i holds the dot products of query i with every key. A dot "
+                                "product is the two lengths times the cosine of the angle between "
+                                "them: it is large where long vectors point the same way.",
                         .worked = with_shared_heads<N>(
                             bench, attn::worked_matmul_transposed(attn::Known{"Q" + suffix<N>(), Q},
                                                                   attn::Known{"K" + suffix<N>(), K}))},
@@ -228,7 +229,7 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
   claim_equals_kernel(
       trace,
       {.id = "equals-fused-kernel",
-       .claim = "the fused kernel, which never holds the whole scores, gives the same output",
+       .claim = "the fused kernel, which does not store the table of scores, gives the same output",
        .formula = "max |output − kernel {}(Q, K, V)|",
        .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
       attn::max_abs(V),
@@ -303,8 +304,8 @@ const Lesson sdpa = {
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
                 "seed", "rng", "dtype"},
-    .defaults = {.sentence = {"The cat sat on the mat"}, .d_k = 8, .d_v = 8},
-    .examples = {"sdpa --sentence \"The cat sat\" --d-k 4 --d-v 3",
+    .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
+    .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,
     .run = run_sdpa,

@@ -146,9 +146,9 @@ const Lesson self_attention = {
         "the words: the lesson reverses them and shows that nothing else changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "causal", "window", "dropout", "temperature", "seed",
                 "rng", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"The cat sat on the mat"}},
-    .examples = {"self-attention --sentence \"The cat sat on the mat\"",
-                 "self-attention --sentence \"I love cats\" --sentence \"Cats sleep\" --causal"},
+    .defaults = {.sentence = {"the cat sat on the mat"}},
+    .examples = {"self-attention --sentence \"the cat sat on the mat\"",
+                 "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,
     .run = run_self_attention,
 };

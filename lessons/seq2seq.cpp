@@ -25,11 +25,12 @@ using attn::TokenBatch;
 void explain_bahdanau(attn::Trace& trace) {
   trace.note(
       "order", "Bahdanau: attend, then step",
-      "The state before asks, and what it takes home goes into the cell. Tutorials often write "
-      "score(hₜ, h̄ₛ) for this attention, with the current state. That cannot be: the cell needs the "
-      "context to make the current state. Not as in the paper are the units (LSTM for those of Cho et al. "
-      "2014), the decoder's first state (the encoder's last for tanh(W_s h₁) of the backward one) and the "
-      "way out (one matrix for a maxout layer). The paper's encoder reads both ways: --bidirectional.",
+      "The previous state is the query, and the context that it gets goes into the cell. Tutorials often "
+      "write score(hₜ, h̄ₛ) for this attention, with the current state. That cannot be: the cell needs the "
+      "context to make the current state. Three things differ from the paper: the units (an LSTM in place of "
+      "those of Cho et al. 2014), the decoder's first state (the encoder's last in place of tanh(W_s h₁) of "
+      "the backward one) and the output (one matrix in place of a maxout layer). The paper's encoder reads "
+      "both ways: --bidirectional.",
       "contextₜ = Σⱼ softmax(a(sₜ₋₁, hⱼ)) hⱼ\n"
       "sₜ = LSTM([yₜ; contextₜ], sₜ₋₁)\n"
       "logitsₜ = [sₜ; contextₜ] W + b");
@@ -38,10 +39,10 @@ void explain_bahdanau(attn::Trace& trace) {
 void explain_luong(attn::Trace& trace) {
   trace.note(
       "order", "Luong: step, then attend",
-      "The cell makes its step first, and the new state asks. Code that goes by the name of Luong often "
-      "ends with the context; in the paper, context and state are first made one vector, and only that is "
-      "read out. Input feeding (section 3.3), which hands that vector to the next step of the cell, is "
-      "left out here, so the cell never hears of the context.",
+      "The cell makes its step first, and the new state asks. Code that goes by the name of Luong often ends "
+      "with the context; in the paper, context and state are first made one vector, and only that is read "
+      "out. Input feeding (section 3.3), which hands that vector to the next step of the cell, is left out "
+      "here, so the context does not enter the cell.",
       "hₜ = LSTM(yₜ, hₜ₋₁)\n"
       "contextₜ = Σₛ softmax(score(hₜ, h̄ₛ)) h̄ₛ\n"
       "attentionalₜ = tanh([contextₜ; hₜ] W_c)\n"
@@ -349,9 +350,9 @@ const Lesson seq2seq = {
     .options = {"source", "target", "d-model", "heads", "seed", "rng", "weight-scale", "embeddings",
                 "attention", "bidirectional", "hidden", "d-a", "dtype"},
     .takes_source_alone = true,
-    .defaults = {.source = {"I love cats"}, .target = {"J'aime les chats"}},
-    .examples = {"seq2seq --source \"I love cats\" --target \"J'aime les chats\" --d-model 4",
-                 "seq2seq --source \"The cat sat\" --attention luong-general --bidirectional --hidden 3"},
+    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
+    .examples = {"seq2seq --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
+                 "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
     .inputs = seq2seq_inputs,
     .run = run_seq2seq,
 };

@@ -99,7 +99,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
   const StepsIn in{bench, format};
   const auto exp =
       in.main_step({.id = "naive/exp",
-                    .title = "As it is written: e to the power of each score",
+                    .title = "The naive form: e to the power of each score",
                     .formula = "exp(scores)",
                     .from = {"scores"},
                     .note = fmt::format("inf above {:.2f}, 0 below {:.2f}.",
@@ -108,7 +108,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
                    attn::exp(scores));
 
   const auto sum = in.main_step({.id = "naive/sum",
-                                 .title = "Their sum",
+                                 .title = "The naive form: the sum of the exponentials",
                                  .formula = "Σⱼ naive/exp",
                                  .from = {"naive/exp"},
                                  .worked = attn::worked_row_sums({"naive/exp", exp})},
@@ -116,7 +116,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
 
   const auto weights = in.main_step(
       {.id = "naive/weights",
-       .title = "And the shares",
+       .title = "The naive form: each exponential divided by the sum",
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
        .note =
@@ -131,13 +131,15 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
 
 StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype format) {
   const StepsIn in{bench, format};
-  const auto max = in.step(
-      {.id = "stable/max", .title = "The largest score", .formula = "maxⱼ scores", .from = {"scores"}},
-      attn::row_max(scores));
+  const auto max = in.step({.id = "stable/max",
+                            .title = "The stable form: the largest score of each row",
+                            .formula = "maxⱼ scores",
+                            .from = {"scores"}},
+                           attn::row_max(scores));
 
   const auto shifted = in.main_step(
       {.id = "stable/shifted",
-       .title = "Subtract the largest score first: nothing is above 0",
+       .title = "The stable form: the largest score subtracted, so that nothing is above 0",
        .formula = "scores − maxⱼ scores",
        .from = in.is_of_run() ? std::vector<std::string>{"scores", "stable/max"}
                               : std::vector<std::string>{"scores"},
@@ -148,7 +150,7 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
       attn::subtract_from_rows(scores, max));
 
   const auto exp = in.step({.id = "stable/exp",
-                            .title = "No exponential is above 1",
+                            .title = "The stable form: no exponential is above 1",
                             .formula = "exp(stable/shifted)",
                             .from = {"stable/shifted"},
                             .note = "Small ones still become 0, as they should: beside 1 they do not count.",
@@ -156,7 +158,7 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                            attn::exp(shifted));
 
   const auto sum = in.step({.id = "stable/sum",
-                            .title = "The sum lies between 1 and the number of keys",
+                            .title = "The stable form: the sum lies between 1 and the number of keys",
                             .formula = "Σⱼ stable/exp",
                             .from = {"stable/exp"},
                             .note = "Never 0, for the largest score gives 1.",
@@ -165,7 +167,7 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
 
   const auto weights = in.main_step(
       {.id = "stable/weights",
-       .title = "The shares, finite in every row",
+       .title = "The stable form: the shares, finite in every row",
        .formula = in.is_of_run() ? "stable/exp / stable/sum" : "exp(stable/shifted) / Σⱼ exp(stable/shifted)",
        .from = in.is_of_run() ? std::vector<std::string>{"stable/exp", "stable/sum"}
                               : std::vector<std::string>{"stable/shifted"},
@@ -182,7 +184,7 @@ LogSumExp log_sum_exp(Workbench& bench, const NaiveSoftmax& naive, const StableS
                       Dtype format) {
   const StepsIn in{bench, format};
   const auto naive_logsumexp = in.step({.id = "logsumexp/naive",
-                                        .title = "As it is written",
+                                        .title = "Log-sum-exp as the formula has it",
                                         .formula = "ln naive/sum",
                                         .from = {"naive/sum"}},
                                        attn::log(naive.sum));
@@ -190,21 +192,21 @@ LogSumExp log_sum_exp(Workbench& bench, const NaiveSoftmax& naive, const StableS
   const auto log_of_sum = attn::round_to(format, attn::log(stable.sum));
   const auto stable_logsumexp =
       in.step({.id = "logsumexp/stable",
-               .title = "With the largest score taken out",
+               .title = "Log-sum-exp with the largest score subtracted first",
                .formula = "stable/max + ln stable/sum",
                .from = {"stable/max", "stable/sum"},
                .note = "A soft maximum: never below the largest score, and at most ln n above it."},
               attn::add(stable.max, log_of_sum));
 
   const auto log_of_weights = in.step({.id = "logsumexp/log_of_weights",
-                                       .title = "The logarithm of the finished weights",
+                                       .title = "The logarithm of the weights, taken from the weights",
                                        .formula = "ln stable/weights",
                                        .from = {"stable/weights"},
                                        .note = "-inf where a weight was too small to be a number."},
                                       attn::log(stable.weights));
 
   const auto log_weights = in.step({.id = "logsumexp/log_weights",
-                                    .title = "The same, straight from the scores",
+                                    .title = "The logarithm of the weights, taken from the scores",
                                     .formula = "stable/shifted − ln stable/sum",
                                     .from = {"stable/shifted", "stable/sum"}},
                                    attn::subtract_from_rows(stable.shifted, log_of_sum));
@@ -234,7 +236,7 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
   return bench.trace.within(name, [&] {
     const auto scores = StepsIn{bench, format}.main_step(
         {.id = "scores",
-         .title = fmt::format("The same scores in {}", name),
+         .title = fmt::format("The scores in {}", name),
          .formula = "scores, each rounded to the nearest number that there is",
          .from = {"scores"},
          .note = format == Dtype::float16
@@ -312,8 +314,8 @@ const Lesson stability = {
         "half precision; and how the temperature takes attention from a single key to equal shares.",
     .options = {"sentence", "seed", "rng", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"The cat sat on the mat"}},
-    .examples = {"stability --sentence \"The cat sat on the mat\"",
+    .defaults = {.sentence = {"the cat sat on the mat"}},
+    .examples = {"stability --sentence \"the cat sat on the mat\"",
                  "stability --dtype float32 --steps float16/"},
     .inputs = stability_inputs,
     .run = run_stability,

@@ -37,8 +37,7 @@ bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::R
   } catch (const attn::OutOfBudget& refused) {
     throw attn::Error(
         fmt::format("the step after {} needs {}, this machine has {} left; valid: smaller dimensions, "
-                    "shorter sentences or fewer "
-                    "samples",
+                    "shorter sentences or fewer samples",
                     trace.last_id(), attn::in_bytes(static_cast<double>(refused.bytes)),
                     attn::in_bytes(attn::free_memory())));
   }

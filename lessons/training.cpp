@@ -1,4 +1,4 @@
-/// What keeps training steady: dropout, initialisation, warm-up and gradient clipping. Sources: Srivastava et
+/// Dropout, initialisation, warm-up and gradient clipping, and what each does. Sources: Srivastava et
 /// al. 2014 (dropout), Glorot and Bengio 2010 (Xavier), He et al. 2015, Vaswani et al. 2017, section 5.3
 /// (warm-up), Pascanu et al. 2013 (clipping).
 
@@ -79,14 +79,14 @@ Schedule show_schedule(Workbench& bench) {
   trace.label("step", {{names}});
   const auto rising =
       trace.step({.id = "rising",
-                  .title = "A straight line up",
+                  .title = "The rising part of the learning rate: a straight line",
                   .formula = fmt::format("step · warmup^−1.5 = step · {}^−1.5", warmup),
                   .from = {"step"},
                   .axes = {"step"}},
                  of_each(steps, [&](std::int64_t step) { return rising_rate(step, warmup); }));
   const auto falling = trace.step(
       {.id = "falling",
-       .title = "A slow way down",
+       .title = "The falling part of the learning rate",
        .formula = "step^−0.5",
        .from = {"step"},
        .axes = {"step"},
@@ -167,25 +167,25 @@ Tensor<2> clip_by_norm(Workbench& bench, const Tensor<2>& gradients, double max_
   require_positive("clip_by_norm", "max_norm", max_norm);
   auto& trace = bench.trace;
   const auto layer_norms = trace.step({.id = "layer_norms",
-                                       .title = "The length of each",
+                                       .title = "The length of each layer's gradient",
                                        .formula = "√(Σ g²) of each layer",
                                        .from = {"gradients"},
                                        .axes = {"layer"}},
                                       norms_of_rows(gradients));
   const auto norm = trace.step({.id = "norm",
-                                .title = "The length of all of them as one vector",
+                                .title = "The length of all gradients as one vector",
                                 .formula = "√(Σ layer_norms²)",
                                 .from = {"layer_norms"}},
                                norm_of(as_row(layer_norms)));
   const auto factor = trace.step(
       {.id = "factor",
-       .title = "One factor for all",
+       .title = "One factor for all gradients",
        .formula = fmt::format("min(1, max_norm / (norm + 1e-6)) = min(1, {:g} / (norm + 1e-6))", max_norm),
        .from = {"norm"},
        .note = "As torch.nn.utils.clip_grad_norm_ has it. 1 where the gradient is short enough."},
       std::min(1.0, max_norm / (norm + beside_norm)));
   return trace.step({.id = "clipped",
-                     .title = "A shorter step in the same direction",
+                     .title = "The clipped gradients: shorter, in the same direction",
                      .formula = "factor · gradients",
                      .from = {"factor", "gradients"},
                      .axes = {"layer", "feature"}},
@@ -258,7 +258,7 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
                      {*bench.options.layers, std::size_t{4}});
   const auto clipped = clip_by_norm(bench, gradients, max_norm);
   const auto by_value = trace.step({.id = "by_value",
-                                    .title = "Not to be confused with: each number cut off by itself",
+                                    .title = "Clipping by value: each number cut off by itself",
                                     .formula = fmt::format("g limited to ±{:g}", max_norm),
                                     .from = {"gradients"},
                                     .axes = {"layer", "feature"}},
@@ -269,7 +269,7 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
                "nothing to claim about it.");
   else
     trace.step({.id = "cosine_by_value",
-                .title = "That points somewhere else",
+                .title = "The direction after clipping by value",
                 .formula = "cosine of the angle between gradients and by_value",
                 .from = {"gradients", "by_value"},
                 .note = "1 is the same direction, as it is where nothing was cut off."},
@@ -302,7 +302,7 @@ void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const Tensor
                .limit = rounding(trace)});
   if (attn::max_abs(gradients) == 0.0) return;
   trace.claim({.id = "clipped-keeps-its-direction",
-               .claim = "and points the same way",
+               .claim = "the clipped gradient points the same way as before",
                .formula = "1 − cosine of the angle between gradients and clipped",
                .value = std::abs(1.0 - cosine(gradients, clipped)),
                .limit = rounding(trace)});
@@ -352,13 +352,14 @@ void run_training(Workbench& bench) {
   trace.note("idea", "The idea",
              "Attention learns by many small steps, and they can go wrong: numbers that grow or vanish from "
              "layer to layer, first steps that are too long, single gradients that are huge, a model that "
-             "learns its examples by heart. Four habits keep training steady. Each is a line of arithmetic, "
-             "and here is what that line does.");
+             "learns its examples by heart. Four methods help against this: dropout, a good initialisation, "
+             "a warm-up of the learning rate, and clipping of gradients. Nothing is trained in this lesson. "
+             "Each method is a line of arithmetic, and the lesson shows what that line does to the numbers.");
   show_recipe(trace, options);
-  trace.note("dropout-idea", "Dropout: do without, now and then",
+  trace.note("dropout-idea", "Dropout: weights set to 0 at random",
              "In training each attention weight is set to 0 with probability p, so that no output comes to "
-             "depend on a single token. It costs steadiness in the single step and pays in generalisation. "
-             "When the model is used it is off.",
+             "depend on a single token. It adds noise to each step, and the trained model generalises "
+             "better. When the model is used, dropout is off.",
              "dropped = weights · mask / (1 − p)");
   const auto dropout = trace.within("dropout", [&] { return show_dropout(bench); });
   explain_initialisation(trace);
@@ -387,7 +388,7 @@ std::vector<Input> training_inputs(const Options&) {
 extern const Lesson training;
 const Lesson training = {
     .name = "training",
-    .title = "steady training: dropout, initialisation, warm-up, clipping",
+    .title = "what dropout, initialisation, warm-up and clipping do",
     .teaches =
         "Dropout keeps the expected value of each weight and adds variance. Xavier's initialisation keeps "
         "the size of numbers through linear layers, He's through layers with ReLU, and a fixed 0.02 does "

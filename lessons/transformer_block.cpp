@@ -44,15 +44,15 @@ Named layer_norm(Workbench& bench, attn::About about, const Named& x, const std:
 }
 
 attn::LayerNormWeights layer_norm_weights(Workbench& bench, const std::string& name) {
-  auto gain = bench.input<1>({.id = name + "/gain", .title = "Learned scale, at first 1"});
-  auto bias = bench.input<1>({.id = name + "/bias", .title = "Learned shift, at first 0"});
+  auto gain = bench.input<1>({.id = name + "/gain", .title = "Gain of the layer norm: 1 before training"});
+  auto bias = bench.input<1>({.id = name + "/bias", .title = "Bias of the layer norm: 0 before training"});
   return {std::move(gain), std::move(bias)};
 }
 
 Named attention_residual(Workbench& bench, const Named& X, const Named& output) {
   return residual(bench,
                   {.id = "residual",
-                   .title = "The token keeps what it was",
+                   .title = "The output of attention is added to each token",
                    .axes = {"query", "d_model"},
                    .note = "Attention only adds to a token's row (He et al. 2016), so that gradients have a "
                            "straight way back and layers can be stacked."},
@@ -80,14 +80,14 @@ Activation activation_of(const Workbench& bench) {
 
 FeedForwardWeights draw_feed_forward_weights(Workbench& bench) {
   auto W_1 = bench.input<2>({.id = "W_1",
-                             .title = "Widens each token",
+                             .title = "First layer of the network: d_model to d_ff numbers",
                              .note = "Each column looks for one direction in a token's row."});
-  auto b_1 = bench.input<1>({.id = "b_1", .title = "Learned shift, at first 0"});
+  auto b_1 = bench.input<1>({.id = "b_1", .title = "Bias of the first layer: 0 before training"});
   auto W_2 =
       bench.input<2>({.id = "W_2",
-                      .title = "Brings it back",
+                      .title = "Second layer of the network: d_ff back to d_model numbers",
                       .note = "Each row is what its column of W_1 adds to the token where it has found it."});
-  auto b_2 = bench.input<1>({.id = "b_2", .title = "Learned shift, at first 0"});
+  auto b_2 = bench.input<1>({.id = "b_2", .title = "Bias of the second layer: 0 before training"});
   return {std::move(W_1), std::move(b_1), std::move(W_2), std::move(b_2)};
 }
 
@@ -99,7 +99,7 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
   auto& trace = bench.trace;
   auto hidden = trace.step(
       {.id = "ffn/hidden",
-       .title = "What each token contains, direction by direction",
+       .title = "The hidden layer of the feed-forward network",
        .formula = is_relu ? fmt::format("max(0, {} W_1 + b_1)", x.id)
                           : fmt::format("GELU({} W_1 + b_1), GELU(x) = x/2 · (1 + erf(x / √2))", x.id),
        .from = {x.id, "W_1", "b_1"},
@@ -122,7 +122,7 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
                            std::count(hidden.begin(), hidden.end(), 0.0), hidden.size()));
   auto output = trace.step(
       {.id = "ffn/output",
-       .title = "What each token adds to itself",
+       .title = "The output of the feed-forward network",
        .formula = "ffn/hidden W_2 + b_2",
        .from = {"ffn/hidden", "W_2", "b_2"},
        .axes = {"token", "d_model"},
@@ -152,7 +152,7 @@ struct SublayerText {
 
 SublayerText around_attention() {
   return {.residual_id = "residual_1",
-          .residual_title = "The token keeps what it was",
+          .residual_title = "The output of attention is added to each token",
           .residual_note =
               "Attention only adds to a token's row (He et al. 2016), so that gradients have a straight way "
               "back and blocks can be stacked.",
@@ -165,7 +165,7 @@ SublayerText around_attention() {
 
 SublayerText around_cross_attention() {
   return {.residual_id = "residual_cross",
-          .residual_title = "What was found in the encoder's sentence is added",
+          .residual_title = "The output of cross-attention is added to each token",
           .residual_note =
               "The queries came from this sentence, the keys and values from the memory. Only a decoder's "
               "block has this sublayer.",
@@ -177,7 +177,7 @@ SublayerText around_cross_attention() {
 /// With post-norm its layer norm is the block's output.
 SublayerText around_feed_forward(NormOrder order) {
   return {.residual_id = "residual_2",
-          .residual_title = "What the network made of it is added",
+          .residual_title = "The output of the feed-forward network is added to each token",
           .residual_note = "",
           .norm_id = order == NormOrder::post ? "output" : "norm_2",
           .norm_note = "",
@@ -554,9 +554,9 @@ const Lesson transformer_block = {
         "the two it looks into an encoder's sentence.",
     .options = {"sentence", "memory", "d-model", "heads", "d-ff", "norm-order", "activation", "causal",
                 "seed", "rng", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"The cat sat on the mat"}, .heads = 2},
-    .examples = {"transformer-block --sentence \"The cat sat on the mat\" --norm pre --activation gelu",
-                 "transformer-block --sentence \"J'aime les chats\" --memory \"I love cats\" --causal"},
+    .defaults = {.sentence = {"the cat sat on the mat"}, .heads = 2},
+    .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
+                 "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},
     .inputs = transformer_block_inputs,
     .run = run_transformer_block,
 };

@@ -75,7 +75,7 @@ Json exponents(const BenchReport& report) {
   for (const auto& growth : attn::bench::growth_of(report.result.lengths))
     exponents.push_back({{"kernel", growth.kernel},
                          {"pass", name_of(growth.pass)},
-                         {"exponent", growth.exponent},
+                         {"exponent", growth.exponent ? Json(*growth.exponent) : Json(nullptr)},
                          {"lengths", growth.lengths}});
   return exponents;
 }

@@ -156,12 +156,22 @@ std::string tables(const LengthResult& result, const Effort& effort) {
   return table(result, effort, all, Pass::forward) + table(result, effort, all, Pass::backward);
 }
 
+/// "1.97", or a dash where too few lengths were timed.
+std::string exponent_of(const attn::bench::Growth& growth) {
+  return growth.exponent ? fmt::format("{:.2f}", *growth.exponent) : "–";
+}
+
 std::string growth(const BenchReport& report) {
+  const auto growths = attn::bench::growth_of(report.result.lengths);
   std::vector<Row> rows = {{"kernel", "pass", "exponent", "fitted over n ="}};
-  for (const auto& growth : attn::bench::growth_of(report.result.lengths))
-    rows.push_back({growth.kernel, std::string(name_of(growth.pass)), fmt::format("{:.2f}", growth.exponent),
+  for (const auto& growth : growths)
+    rows.push_back({growth.kernel, std::string(name_of(growth.pass)), exponent_of(growth),
                     fmt::format("{}", fmt::join(growth.lengths, ", "))});
-  return rows.size() == 1 ? "" : "\nTime grows as a power of n\n\n" + aligned(rows);
+  if (growths.empty()) return "";
+  const bool is_fitted =
+      std::all_of(growths.begin(), growths.end(), [](const auto& one) { return one.exponent.has_value(); });
+  return "\nTime grows as a power of n\n\n" + aligned(rows) +
+         (is_fitted ? "" : "\n" + wrapped("–: two lengths give no exponent. Name three or more.", 2));
 }
 
 std::string chart(const BenchReport& report, Pass pass) {

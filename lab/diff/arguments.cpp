@@ -19,20 +19,18 @@ const char* const counted = "What counts as equal";
 const char* const how_shown = "How it is shown";
 
 const char* const about =
-    "diff: what differs between two traces, and where first\n\n"
+    "diff: what differs between two traces, and where first\n"
+    "\n"
     "A and B are traces as they were printed, or data: JSON, npz or safetensors in any combination, from "
     "attnlab or from a program of yours; - is standard input. Data are compared tensor by tensor under their "
-    "ids, in whatever "
-    "order, and two JSON traces word for word as well; options that differ are told first. Printed traces "
-    "are compared word for word and number "
-    "by number, blanks and colours aside.\n\n"
+    "ids, in whatever order, and two JSON traces word for word as well; options that differ are told first. "
+    "Printed traces are compared word for word and number by number, blanks and colours aside.\n"
+    "\n"
     "Numbers a and b are equal where |a − b| <= ATOL + RTOL · |b|. By default rounding is allowed for, of "
-    "which "
-    "a row has as much everywhere as at its largest number m: 1e-12 + 1e-10 · m in float64, 1e-6 + 1e-5 · m "
-    "in "
-    "float32, 1e-3 + 1e-3 · m in float16, 1e-2 + 1e-2 · m in bfloat16, the coarser of two types, and nothing "
-    "in "
-    "whole numbers and in printed traces. Infinities equal themselves, and so does nan.\n\n"
+    "which a row has as much everywhere as at its largest number m: 1e-12 + 1e-10 · m in float64, 1e-6 + "
+    "1e-5 · m in float32, 1e-3 + 1e-3 · m in float16, 1e-2 + 1e-2 · m in bfloat16, the coarser of two types, "
+    "and nothing in whole numbers and in printed traces. Infinities equal themselves, and so does nan.\n"
+    "\n"
     "Exit status: 0 where A and B are equal, 1 where they differ, 2 for trouble.";
 
 void refuse_extra(const CLI::App& app, const std::string& argument) {

@@ -36,14 +36,12 @@ void explain_checkpointing(attn::Trace& trace, const attn::Cost& full, const att
   trace.note(
       "chunked/checkpointing", "Chunks in training: gradient checkpointing",
       fmt::format(
-          "Chunks save memory when a model is used. In training the backward pass needs the weights of "
-          "every chunk again, and a framework keeps them all: {0} bytes, as if there were no chunks. "
-          "Gradient "
+          "Chunks save memory when a model is used. In training the backward pass needs the weights of every "
+          "chunk again, and a framework keeps them all: {0} bytes, as if there were no chunks. Gradient "
           "checkpointing keeps Q, K, V and nothing of what lies between them and the output; in the backward "
           "pass each chunk is computed once more, used, and dropped. So {1} bytes are held at a time, and "
-          "the "
-          "price is a second forward pass: {2} multiply-adds more. torch.utils.checkpoint does that to any "
-          "function. A tutorial's gradient_checkpointing_attention does not: it cuts the queries into "
+          "the price is a second forward pass: {2} multiply-adds more. torch.utils.checkpoint does that to "
+          "any function. A tutorial's gradient_checkpointing_attention does not: it cuts the queries into "
           "segments and concatenates their outputs, as here, but computes nothing again, so in training it "
           "saves nothing.",
           full.score_bytes, chunked.score_bytes, chunked.multiply_adds),

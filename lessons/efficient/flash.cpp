@@ -181,7 +181,7 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
        .formula = "Q Kᵀ / √d_k",
        .from = {"Q", "K"},
        .axes = {"query", "key"},
-       .note = "Laid out to look at. The kernel holds one tile of them." + hidden("−inf")},
+       .note = "Laid out to look at. In memory there is one tile of them at a time." + hidden("−inf")},
       tiles.scores);
   tiles.number = on.bench.trace.step(
       {.id = "flash/tile",
@@ -314,9 +314,9 @@ void explain_savings(VariantBench& on, const Tiles& tiles, const Meetings& met, 
   on.bench.trace.note(
       "flash/savings", "What it saves, counted on this run",
       fmt::format(
-          "{}Where a block brings no larger score, c is 1 and there is nothing to rescale. The kernel here "
-          "multiplies all the same; the fast ones of attnlab bench do not. Kernel simd even lets the maximum "
-          "fall behind until a score passes it by far: weights above 1 change no quotient.",
+          "{}Where a block brings no larger score, c is 1 and there is nothing to rescale. The code here "
+          "multiplies by it all the same; the fast kernels of attnlab bench do not. Kernel simd changes the "
+          "maximum only when a score passes it by far: weights above 1 change no quotient.",
           block_count == 1
               ? "Here one tile holds the whole table, which saves nothing: try a smaller --block. "
           : on.causal()

@@ -153,7 +153,7 @@ void show_gqa(VariantBench& on) {
   claim_equals_kernel(
       trace,
       {.id = "gqa-equals-kernel",
-       .claim = "the fast kernel, whose heads read what they share in place, gives the same output",
+       .claim = "the fast kernel, which does not copy shared keys and values, gives the same output",
        .formula = "max |gqa/output − kernel {}(Q, K, V)|",
        .limit = rounding(trace, on.magnitude)},
       attn::max_abs(on.V), attn::fast::attention(Q, K_grouped, V_grouped, divisor, {.causal = on.causal()}),

@@ -49,14 +49,14 @@ Tensor<1> sum_of_rows(const Tensor<2>& x) {
 
 KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums& sums) {
   auto S = trace.step({.id = variant + "/S",
-                       .title = "All keys and values, summed up",
+                       .title = variant + ": all keys and values, summed up",
                        .formula = "Σⱼ φ(kⱼ) vⱼᵀ = φ(K)ᵀ V",
                        .from = {variant + "/phi_K", "V"},
                        .axes = {"feature", "d_v"},
                        .note = "Its size has nothing to do with n."},
                       sums.S);
   auto z = trace.step({.id = variant + "/z",
-                       .title = "The same for the denominator",
+                       .title = variant + ": the features of all keys, summed up for the denominator",
                        .formula = "Σⱼ φ(kⱼ)",
                        .from = {variant + "/phi_K"},
                        .axes = {"feature"}},
@@ -67,7 +67,7 @@ KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums&
 Tensor<2> show_output(attn::Trace& trace, const std::string& variant, const std::string& note,
                       const Tensor<2>& output) {
   return trace.step({.id = variant + "/output",
-                     .title = "What each query reads out of the sums",
+                     .title = variant + ": what each query reads out of the sums",
                      .formula = "φ(qᵢ)ᵀ S / φ(qᵢ)ᵀ z",
                      .from = {variant + "/phi_Q", variant + "/S", variant + "/z"},
                      .axes = {"query", "d_v"},
@@ -223,11 +223,11 @@ Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostC
   const auto n = on.n(), f = phi_K.shape(1), d_v = on.V.shape(1);
   const auto weights =
       trace.step({.id = variant + "/weights",
-                  .title = "The weights that these features amount to",
+                  .title = variant + ": the weights that the features amount to",
                   .formula = "φ(qᵢ)ᵀφ(kⱼ) / Σⱼ φ(qᵢ)ᵀφ(kⱼ)",
                   .from = {variant + "/phi_Q", variant + "/phi_K"},
                   .axes = {"query", "key"},
-                  .note = "To look at, beside full/weights. The kernel below never computes them.",
+                  .note = "To look at, beside full/weights. linear_attention, below, does not compute them.",
                   .distribution = true},
                  implied_weights(phi_Q, phi_K, on.visible_mask()));
   Tensor<2> output;
@@ -271,7 +271,7 @@ void show_recurrence(VariantBench& on, const Features& features) {
     if (tokens > 2 && tokens < n) return;
     const auto id = fmt::format("linear/causal/token={}/S", tokens);
     sums.S = trace.step({.id = id,
-                         .title = fmt::format("The state after token {}", tokens),
+                         .title = fmt::format("Causal linear attention: the state after token {}", tokens),
                          .formula = tokens == 1 ? "φ(k₁) v₁ᵀ" : "Sᵢ₋₁ + φ(kᵢ) vᵢᵀ",
                          .from = from,
                          .axes = {"feature", "d_v"}},
@@ -282,18 +282,18 @@ void show_recurrence(VariantBench& on, const Features& features) {
   const auto computed = causal_linear_attention(features.phi_Q, features.phi_K, on.V, counter, tap);
   from.insert(from.begin(), "linear/phi_Q");
   const auto output = trace.step({.id = "linear/causal/output",
-                                  .title = "What each query reads out of the state of its time",
+                                  .title = "What each query reads out of the state after its own token",
                                   .formula = "φ(qᵢ)ᵀ Sᵢ / φ(qᵢ)ᵀ zᵢ",
                                   .from = from,
                                   .axes = {"query", "d_v"}},
                                  computed);
   trace.step({.id = "linear/causal/multiply_adds",
-              .title = "What it computed",
+              .title = "The multiply-adds of causal linear attention",
               .formula = fmt::format("{} tokens · {} features · (2 d_v + 1)", n, f),
               .from = {"Q", "K", "V"}},
              counter.cost().multiply_adds);
   trace.step({.id = "linear/causal/score_bytes",
-              .title = "What it held at one time",
+              .title = "The bytes of the state of causal linear attention",
               .formula = on.bytes_of(f * (d_v + 1), "numbers in Sᵢ and zᵢ"),
               .from = {"Q", "K", "V"}},
              counter.cost().score_bytes);
@@ -324,13 +324,13 @@ void show_linear(VariantBench& on) {
              "features are small it makes the weights sum to less than 1. And its sums run over all keys: "
              "whoever puts a causal mask on its result is too late, as the future is in kv already.");
   auto phi_Q = trace.step({.id = "linear/phi_Q",
-                           .title = "The features of the queries",
+                           .title = "linear: the features of the queries",
                            .formula = "elu(Q) + 1",
                            .from = {"Q"},
                            .axes = {"query", "feature"}},
                           attn::elu_plus_one(on.Q));
   auto phi_K = trace.step({.id = "linear/phi_K",
-                           .title = "The features of the keys",
+                           .title = "linear: the features of the keys",
                            .formula = "elu(K) + 1",
                            .from = {"K"},
                            .axes = {"key", "feature"}},
@@ -359,13 +359,13 @@ void show_performer(VariantBench& on) {
       {.id = "performer/omega", .title = "The random directions", .formula = "normal(0, 1)"}, {m, d_k});
   auto counter = on.counter();
   auto phi_Q = trace.step({.id = "performer/phi_Q",
-                           .title = "The features of the queries",
+                           .title = "performer: the features of the queries",
                            .formula = "exp(ωᵀy − |y|²/2) / √m,  y = q / d_k^¼",
                            .from = {"Q", "performer/omega"},
                            .axes = {"query", "feature"}},
                           attn::positive_random_features(on.Q, omega, counter));
   auto phi_K = trace.step({.id = "performer/phi_K",
-                           .title = "The features of the keys",
+                           .title = "performer: the features of the keys",
                            .formula = "exp(ωᵀy − |y|²/2) / √m,  y = k / d_k^¼",
                            .from = {"K", "performer/omega"},
                            .axes = {"key", "feature"}},

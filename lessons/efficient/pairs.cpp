@@ -87,15 +87,15 @@ Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& ke
   const auto output = sparse_attention(
       on.bench.trace,
       {.weights = {.id = choice.variant + "/weights",
-                   .title = "Each row becomes shares of the keys that are left",
+                   .title = choice.variant + ": each row becomes shares of the keys that are left",
                    .formula = fmt::format("softmax(qᵢ kⱼ / √d_k) over the j of {}/mask", choice.variant),
                    .from = {"Q", "K", choice.variant + "/mask"},
                    .axes = {"query", "key"},
-                   .note = "Laid out as a square to look at. The kernel holds the computed weights only, one "
-                           "after the other; a 0.0000 here may be a weight that does not exist.",
+                   .note = "Laid out as a square to look at. In memory there are only the computed weights, "
+                           "one after the other; a 0.0000 here may be a weight that does not exist.",
                    .distribution = true},
        .output = {.id = choice.variant + "/output",
-                  .title = "The mixtures",
+                  .title = choice.variant + ": for every query a mixture of their values",
                   .formula = choice.variant + "/weights V",
                   .from = {choice.variant + "/weights", "V"},
                   .axes = {"query", "d_v"}}},
@@ -205,7 +205,7 @@ void show_local(VariantBench& on) {
   const auto output =
       show_choice(on,
                   {.variant = "local",
-                   .mask_title = "A band of pairs",
+                   .mask_title = "Local attention: a band of pairs",
                    .rule = on.causal() ? fmt::format("0 ≤ i − j ≤ {}", w) : fmt::format("|i − j| ≤ {}", w),
                    .claim_id = "local-equals-band-mask",
                    .claim = "local attention equals full attention under the band mask"},
@@ -237,7 +237,7 @@ void show_sliding(VariantBench& on) {
   const auto output =
       show_choice(on,
                   {.variant = "sliding",
-                   .mask_title = "A band that ends at the query",
+                   .mask_title = "Sliding window: a band that ends at the query",
                    .rule = fmt::format("0 ≤ i − j ≤ {}", w),
                    .claim_id = "sliding-equals-band-mask",
                    .claim = "sliding windows equal full attention under the mask of the windows"},
@@ -255,12 +255,12 @@ void show_sparse(VariantBench& on) {
       "sparse/seen-elsewhere", "How it saves nothing",
       "A tutorial's sparse_attention computes the whole Q Kᵀ and then fills most of it with −∞. That gives "
       "the same output, but takes all the multiply-adds and all the memory of full attention: a mask alone "
-      "saves nothing. The kernel here goes through the chosen pairs and never sees the others.",
+      "saves nothing. The code here goes through the chosen pairs only.",
       "softmax(masked_fill(Q Kᵀ, ~pattern, −∞)):  n² scores, whatever the pattern");
   const auto output =
       show_choice(on,
                   {.variant = "sparse",
-                   .mask_title = "The pattern",
+                   .mask_title = "Sparse attention: the pattern of pairs",
                    .rule = on.causal() ? "(" + rule + ") and j ≤ i" : rule,
                    .claim_id = "sparse-equals-pattern-mask",
                    .claim = "sparse attention equals full attention under the pattern as a mask"},

@@ -24,18 +24,18 @@ void show_result(VariantBench& on, const std::string& variant, const CostWords& 
   const double difference = attn::max_abs_difference(output, reference);
   const double error = difference <= rounding(trace, on.magnitude).bound ? 0.0 : difference;
   trace.step({.id = variant + "/error",
-              .title = "How far off it is",
+              .title = fmt::format("How far the output of {} is off", variant),
               .formula = fmt::format("max |{}/output − {}|", variant, words.reference),
               .from = {variant + "/output", words.reference},
-              .note = error == 0.0 ? "Nothing: whatever is left is rounding." : ""},
+              .note = error == 0.0 ? "0: what is left is rounding." : ""},
              error);
   trace.step({.id = variant + "/multiply_adds",
-              .title = "What it computed",
+              .title = fmt::format("The multiply-adds of {}", variant),
               .formula = words.multiply_adds,
               .from = {"Q", "K", "V"}},
              cost.multiply_adds);
   trace.step({.id = variant + "/score_bytes",
-              .title = "What it held at one time",
+              .title = fmt::format("The bytes of scores that {} held at one time", variant),
               .formula = words.score_bytes,
               .from = {"Q", "K", "V"}},
              cost.score_bytes);

@@ -52,7 +52,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
   const double slowest = 2.0 * std::numbers::pi / frequencies(d / 2 - 1);
   frequencies = trace.step(
       {.id = "frequencies",
-       .title = "How fast each hand turns",
+       .title = "The frequency of each pair: how fast its hand turns",
        .formula = fmt::format("10000^(−2i/d) = 10000^(−2i/{})", d),
        .axes = {"pair"},
        .note = d == 2 ? std::string("In radians for each position. The one hand is back after 2π = "
@@ -63,7 +63,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .curve = d >= shortest_curve},
       frequencies);
   const auto angles = trace.step({.id = "angles",
-                                  .title = "Where each hand points",
+                                  .title = "The angle of each pair at each position: where its hand points",
                                   .formula = "p · ωᵢ",
                                   .from = {"frequencies"},
                                   .axes = {"position", "pair"},
@@ -101,9 +101,9 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .from = {"X", "encoding"},
        .axes = {"token", "d_model"},
        .note =
-           "The same word now has another row in another place. The Transformer multiplies X by √d first, "
-           "so that the positions do not drown the words (Vaswani et al. 2017, section 3.4). The words "
-           "here are large enough.",
+           "The same word now has another row in another place. The Transformer multiplies X by √d first, so "
+           "that the positions do not outweigh the words (Vaswani et al. 2017, section 3.4). The words here "
+           "are large enough.",
        .worked = attn::worked_add_positions({"X", X}, {"encoding", encoding})},
       attn::add_positions(X, encoding));
   const auto scores = show_scores(

@@ -68,7 +68,7 @@ void show_growth_of_buckets(attn::Trace& trace) {
   trace.label("position", {{distances}});
   trace.step(
       {.id = "growth",
-       .title = "Which bucket a key is in that stands so many words back",
+       .title = "The bucket of a key that stands so many words back",
        .formula = "d < 8: d\nd ≥ 8: 8 + ⌊8 · log(d / 8) / log(128 / 8)⌋, at most 15",
        .axes = {"position"},
        .note = "Near words are told apart exactly, far ones only roughly, and whatever is 91 words away or "
@@ -79,8 +79,8 @@ void show_growth_of_buckets(attn::Trace& trace) {
 }
 
 std::string note_on_slopes(std::size_t heads) {
-  if (heads == 1) return "The only head has 2⁻⁸ and hardly minds.";
-  const std::string note = "The last head has 2⁻⁸ and hardly minds.";
+  if (heads == 1) return "The only head has the slope 2⁻⁸: distance hardly changes its scores.";
+  const std::string note = "The last head has the slope 2⁻⁸: distance hardly changes its scores.";
   const bool is_power_of_two = (heads & (heads - 1)) == 0;
   if (is_power_of_two) return note;
   return note +
@@ -108,7 +108,7 @@ Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2
   auto& trace = bench.trace;
   const auto by_distance = trace.step(
       {.id = "by_distance",
-       .title = "How each word likes each distance",
+       .title = "The score of each word with the vector of each distance",
        .formula = "X keysᵀ",
        .from = {"X", "keys"},
        .axes = {"query", "bucket"},
@@ -140,13 +140,13 @@ Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>&
                "on, the words after it."},
       attn::t5_buckets(without.shape(1)));
   const auto bias = trace.step({.id = "bias",
-                                .title = "What is added to the scores",
+                                .title = "The bias that is added to the scores",
                                 .formula = "table[buckets, h]",
                                 .from = {"table", "buckets"},
                                 .axes = {"head", "query", "key"}},
                                attn::t5_bias(table, buckets));
   return trace.step({.id = "scores",
-                     .title = "Scores with the bias",
+                     .title = "Scores with the bias of T5",
                      .formula = "without/scores + bias",
                      .from = {"without/scores", "bias"},
                      .axes = {"head", "query", "key"}},
@@ -158,7 +158,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
   auto& trace = bench.trace;
   const auto slopes =
       trace.step({.id = "slopes",
-                  .title = "What each step away costs",
+                  .title = "The slope of each head: what each step away costs",
                   .formula = fmt::format("2^(−8h / heads) = 2^(−8h / {}),  h = 1, …, {}", heads, heads),
                   .axes = {"head"},
                   .note = note_on_slopes(heads),
@@ -166,7 +166,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                  attn::alibi_slopes(heads));
   const auto bias = trace.step(
       {.id = "bias",
-       .title = "What is taken from the scores",
+       .title = "The bias that is subtracted from the scores",
        .formula = "−slopeₕ · |i − j|",
        .from = {"slopes"},
        .axes = {"head", "query", "key"},
@@ -174,7 +174,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                "a causal mask both sides look the same."},
       attn::alibi_bias(slopes, without.shape(1)));
   return trace.step({.id = "scores",
-                     .title = "Scores with the bias",
+                     .title = "Scores with the bias of ALiBi",
                      .formula = "without/scores + bias",
                      .from = {"without/scores", "bias"},
                      .axes = {"head", "query", "key"},
@@ -244,7 +244,7 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
   return trace.within("t5", [&] {
     trace.note("idea", "T5: a number for each distance",
                "Shorter still: one learned number is added to the score, and it depends on the distance and "
-               "the head only. The words have no say in it. Distances share 32 buckets, 16 in each "
+               "the head only. It does not depend on the words. Distances share 32 buckets, 16 in each "
                "direction. Real heads have scores of their own; here all of them start from without/scores, "
                "so that whatever differs is the bias. T5 does not divide by √d, but draws W_Q that much "
                "smaller instead.",
@@ -287,10 +287,9 @@ Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
     trace.note(
         "idea", "ALiBi: the farther, the less",
         "Attention with linear biases: every step from the query to the key costs the same amount. Nothing "
-        "is "
-        "learned. The heads differ in how short-sighted they are. A model that was trained so on short "
-        "texts goes on working on longer ones, which is what Press et al. made it for: a distance that it "
-        "has never seen is just a little farther.",
+        "is learned. The heads differ in the slope: the steeper it is, the nearer a head looks. A model that "
+        "was trained so on short texts goes on working on longer ones, which is what Press et al. made it "
+        "for: a distance that it has never seen is just a little farther.",
         "scores(h, i, j) = xᵢ · xⱼ / √d − slopeₕ · |i − j|");
     const auto scores = alibi_scores(bench, in.scores, heads);
     show_weights(bench, scores, in.mask, "");

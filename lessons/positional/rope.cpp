@@ -26,14 +26,15 @@ attn::Pairing pairing_of(const Options& options) {
 std::string pairs_in_words(attn::Pairing pairing, std::size_t d) {
   const std::string consequence =
       " A model that was trained with one gives nonsense with the other, unless the columns of W_Q and W_K "
-      "are put in the other order.";
+      "are put in the other order. Hugging Face's converter permutes LLaMA's weights for that reason.";
   if (pairing == attn::Pairing::adjacent)
-    return "Pair i is columns 2i and 2i + 1, two neighbours, as in the paper. GPT-NeoX and LLaMA pair column "
-           "i of the first half with column i of the second: --pairing halves." +
+    return "Pair i is columns 2i and 2i + 1, two neighbours, as in the paper and in LLaMA as published. "
+           "GPT-NeoX and the Hugging Face port of LLaMA pair column i of the first half with column i of the "
+           "second: --pairing halves." +
            consequence;
   return fmt::format(
-             "Pair i is columns i and i + {}, one from each half, as in GPT-NeoX and LLaMA. The paper pairs "
-             "neighbours: --pairing adjacent.",
+             "Pair i is columns i and i + {}, one from each half, as in GPT-NeoX and the Hugging Face port "
+             "of LLaMA. The paper and LLaMA as published pair neighbours: --pairing adjacent.",
              d / 2) +
          consequence;
 }

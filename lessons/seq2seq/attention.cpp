@@ -29,9 +29,10 @@ SourceAttentionWeights draw_bahdanau(Workbench& bench) {
                                 .title = "How scoring reads the decoder's state",
                                 .note = "The transpose of W_a in Bahdanau et al., appendix A.1.2."},
                                {width, d_a});
-  weights.W_k = bench.input<2>(
-      {.id = "W_k", .title = "… and a state of the encoder", .note = "The transpose of their U_a."},
-      {width, d_a});
+  weights.W_k = bench.input<2>({.id = "W_k",
+                                .title = "How scoring reads a state of the encoder",
+                                .note = "The transpose of U_a there."},
+                               {width, d_a});
   weights.v_a = bench.input<1>({.id = "v_a", .title = "What each unit counts for"}, {d_a});
   return weights;
 }
@@ -62,10 +63,10 @@ SourceAttentionWeights draw_multihead(Workbench& bench) {
   const auto draw = [&](const char* id, const char* title) {
     return bench.input<2>({.id = id, .title = title}, {width, width});
   };
-  auto W_Q = draw("W_Q", "Makes the queries of all heads, of the decoder's states");
-  auto W_K = draw("W_K", "Makes the keys, of the encoder's");
-  auto W_V = draw("W_V", "Makes the values");
-  auto W_O = draw("W_O", "Mixes what the heads found");
+  auto W_Q = draw("W_Q", "Makes the queries of all heads, from the decoder's states");
+  auto W_K = draw("W_K", "Makes the keys of all heads, from the encoder's states");
+  auto W_V = draw("W_V", "Makes the values of all heads, from the encoder's states");
+  auto W_O = draw("W_O", "Mixes the outputs of the heads");
   SourceAttentionWeights weights;
   weights.multihead = {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
   return weights;
@@ -99,7 +100,7 @@ attn::About about_scores(const Workbench& bench) {
                        .from = {"h", states},
                        .axes = {"target", "source"},
                        .note =
-                           "Nothing is learned here. It wants states of equal size that mean the same by the "
+                           "Nothing is learned here. It needs states of equal size that mean the same by the "
                            "same number."};
   if (attends_as(bench, "bahdanau")) {
     about.formula = "v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)";
@@ -185,7 +186,7 @@ attn::Words words_for_multihead(const Workbench& bench, const Source& source) {
           {"weights", with_heads(about_weights(source.is_padded() ? "masked" : "scaled"))},
           {"mean_weights",
            {.id = "mean_weights",
-            .title = "The heads' average",
+            .title = "The average of the heads' weights",
             .formula = fmt::format("Σᵢ weightsᵢ / {}", bench.heads()),
             .from = {"weights"},
             .axes = {"target", "source"},

@@ -51,7 +51,8 @@ DecoderWeights draw_decoder(Workbench& bench, std::size_t vocabulary) {
                              : ""},
       {attends_first ? 2 * width : width, vocabulary});
   if (attends_first)
-    weights.b = bench.input<1>({.id = "output/b", .title = "… and a bias, at first 0"}, {vocabulary});
+    weights.b = bench.input<1>({.id = "output/b", .title = "Bias of each word's number: 0 before training"},
+                               {vocabulary});
   return weights;
 }
 

@@ -59,13 +59,12 @@ LstmWords encoder_words(const Workbench& bench, Direction direction) {
       .notes = {
           .i = "σ(x) = 1 / (1 + e⁻ˣ) is between 0 and 1. xₜ is row t of X_source, hₜ₋₁ the row before of the "
                "state further down (0 before the first word), b is b_ih + b_hh, and [begin:end] are rows of "
-               "the "
-               "weights. Each row needs the one before: recurrence cannot compute them side by side.",
+               "the weights. Each row needs the one before: recurrence cannot compute them side by side.",
           .f = "The LSTM of 1997 had no such gate and kept everything; Gers et al. added it in 2000.",
           .g = "The third block, although it is no gate: tanh is between −1 and 1.",
           .c = "What was there, as far as it is kept, and what is new, as far as it is written. ∘ is number "
-               "by "
-               "number. On the way through c nothing is squashed, so with f near 1 a number lasts for long.",
+               "by number. On the way through c nothing is squashed, so with f near 1 a number lasts for "
+               "long.",
           .h = "Row t has read the words up to t."}};
   if (bench.plan.source.is_padded())
     words.notes.i += " Where <pad> stands nothing is computed: the rows are zeros.";
@@ -123,7 +122,7 @@ Encoder encode(Workbench& bench, const Tensor<3>& X, const std::vector<std::size
   encoder.s_0 = first_of_decoder(
       bench, "decoder/s_0", "The decoder starts where the encoder ended", "h",
       bench.plan.source.is_padded() ? "The last real row of each sentence, not of the padding." : "", last_h);
-  encoder.c_0 = first_of_decoder(bench, "decoder/c_0", "… in its memory as well", "c", "", last_c);
+  encoder.c_0 = first_of_decoder(bench, "decoder/c_0", "The decoder's first memory cell", "c", "", last_c);
   return encoder;
 }
 

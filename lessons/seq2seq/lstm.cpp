@@ -54,11 +54,13 @@ Tensor<2> last_row(const Tensor<3>& x, const std::vector<std::size_t>& lengths, 
 attn::LstmWeights draw_lstm(Workbench& bench, const attn::About& W_ih, std::size_t d_in, std::size_t hidden) {
   label_gates(bench, hidden);
   auto input_weight = bench.input<2>(W_ih, {4 * hidden, d_in});
-  auto state_weight = bench.input<2>({.id = "W_hh", .title = "… and the state before"}, {4 * hidden, hidden});
-  auto input_bias = bench.input<1>({.id = "b_ih", .title = "… and a bias, at first 0"}, {4 * hidden});
+  auto state_weight =
+      bench.input<2>({.id = "W_hh", .title = "How the gates read the state before"}, {4 * hidden, hidden});
+  auto input_bias = bench.input<1>(
+      {.id = "b_ih", .title = "Bias of the gates beside W_ih: 0 before training"}, {4 * hidden});
   auto state_bias = bench.input<1>({.id = "b_hh",
-                                    .title = "… and another",
-                                    .note = "One would do. PyTorch keeps two, and so does this lesson."},
+                                    .title = "Bias of the gates beside W_hh: 0 before training",
+                                    .note = "One would be enough. PyTorch has two; so has this lesson."},
                                    {4 * hidden});
   return {std::move(input_weight), std::move(state_weight), std::move(input_bias), std::move(state_bias)};
 }
@@ -105,14 +107,14 @@ LstmState lstm_cell(Workbench& bench, const Tensor<3>& x, const LstmState& befor
                              .note = words.notes.o},
                             real(attn::sigmoid(sums(Gate::output))));
   auto c = trace.step({.id = "c",
-                       .title = "The memory",
+                       .title = "The memory cell",
                        .formula = fmt::format("f ∘ {} + i ∘ g", words.memory_before),
                        .from = {"f", "i", "g"},
                        .axes = axes,
                        .note = words.notes.c},
                       attn::add(attn::multiply(f, before.c), attn::multiply(i, g)));
   auto h = trace.step({.id = "h",
-                       .title = "The state",
+                       .title = "The hidden state",
                        .formula = "o ∘ tanh(c)",
                        .from = {"o", "c"},
                        .axes = axes,

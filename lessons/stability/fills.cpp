@@ -34,7 +34,7 @@ Tensor<2> show_fill(Workbench& bench, const std::string& group, attn::About abou
     const auto masked_scores = bench.trace.step(about, filled);
     auto mute = bench.mute();
     return bench.trace.step({.id = "weights",
-                             .title = "The weights",
+                             .title = fmt::format("The weights of the group {}", group),
                              .formula = fmt::format("softmax({}/masked), stable form", group),
                              .from = {"masked"},
                              .axes = {"query", "key"},
@@ -60,19 +60,20 @@ Fills show_fills(Workbench& bench, const Tensor<1>& scores) {
   shown.scores = scores;
   shown.weights_1e9 =
       show_fill(bench, "fill=-1e9",
-                {.title = "−10⁹, as most tutorials write it, is −inf",
+                {.title = "The fill −10⁹, as most tutorials have it, becomes −inf",
                  .formula = "scores where mask, −10⁹ elsewhere, rounded"},
                 masked(scores, mask, [](double) { return attn::round_to(Dtype::float16, -1e9); }),
                 "Right where a key is left to see. Where none is, −inf − (−inf) is nan: the very thing "
                 "against which −10⁹ was chosen.");
   shown.weights_65504 = show_fill(
       bench, "fill=-65504",
-      {.title = "−65504, the lowest half", .formula = "scores where mask, −65504 elsewhere"},
+      {.title = "The fill −65504, the lowest number of half precision",
+       .formula = "scores where mask, −65504 elsewhere"},
       masked(scores, mask, [](double) { return lowest_half; }),
       "No nan. But a query that may see nothing now gives equal shares to all that it must not see.");
   shown.weights_added = show_fill(
       bench, "added",
-      {.title = "−65504, added by a causal mask and again by a padding mask",
+      {.title = "The fill −65504, added by a causal mask and again by a padding mask",
        .formula = "scores where mask, scores − 65504 − 65504 elsewhere"},
       masked(scores, mask,
              [](double score) {

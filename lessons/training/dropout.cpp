@@ -73,7 +73,7 @@ ShownDropout show_dropout(Workbench& bench) {
   auto& trace = bench.trace;
   const auto scores = bench.input<1>({.id = "scores", .title = "Scores of one query"}, {dropout_keys});
   const auto weights = trace.step({.id = "weights",
-                                   .title = "Its attention",
+                                   .title = "The attention weights of one query",
                                    .formula = "softmax(dropout/scores)",
                                    .from = {"scores"},
                                    .axes = {"key"},
@@ -86,7 +86,7 @@ ShownDropout show_dropout(Workbench& bench) {
                        .axes = {"key"}},
                       moments.first_mask);
   trace.step({.id = "dropped",
-              .title = "What it leaves",
+              .title = "The weights after the first dropout mask",
               .formula = fmt::format("weights · mask / (1 − p) = weights · mask / {:g}", 1.0 - p),
               .from = {"weights", "mask"},
               .axes = {"key"},
@@ -95,7 +95,7 @@ ShownDropout show_dropout(Workbench& bench) {
              attn::dropout(weights, moments.first_mask, p));
   const auto mean =
       trace.step({.id = "mean",
-                  .title = "The mean over all masks: the weights again",
+                  .title = "The mean of the dropped weights over all masks: the weights again",
                   .formula = fmt::format("mean of dropped over {} masks", samples),
                   .from = {"weights"},
                   .axes = {"key"},
@@ -103,7 +103,7 @@ ShownDropout show_dropout(Workbench& bench) {
                           "what it met on average in training."},
                  moments.mean);
   trace.step({.id = "variance",
-              .title = "The variance over all masks",
+              .title = "The variance of the dropped weights over all masks",
               .formula = fmt::format("variance of dropped over {} masks", samples),
               .from = {"weights"},
               .axes = {"key"},
@@ -111,7 +111,7 @@ ShownDropout show_dropout(Workbench& bench) {
                       "way round: without dropout there is none."},
              moments.variance);
   trace.step({.id = "variance_theory",
-              .title = "What it should be",
+              .title = "The variance of the dropped weights in theory",
               .formula = fmt::format("weights² · p / (1 − p) = weights² · {:.3g}", p / (1.0 - p)),
               .from = {"weights"},
               .axes = {"key"}},

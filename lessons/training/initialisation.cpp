@@ -200,22 +200,23 @@ VarianceThroughLayers show_initialisations(Workbench& bench) {
                        d, d));
   kept.standard_error = bench.trace.step(
       {.id = "xavier/standard_error",
-       .title = "How far chance throws it in one layer",
+       .title = "The standard error of the variance in one layer",
        .formula = "√(2/d · tr(A²)) / tr(A)\nA = xᵀx,  x the layer before",
        .axes = {"layer"},
        .note =
            "One standard error of the ratio of a layer's variance to the one before. It shrinks as d grows."},
       kept.standard_error);
-  show(he, Between::nothing, "He: it doubles in every layer",
+  show(he, Between::nothing, "He: the variance doubles in every layer",
        "s = √(2 / fan_in). With ReLU in between that is right, see below; without, as in W_Q, W_K and W_V, "
        "it is not. A much copied attention class draws with √(2 / d_model) and calls it Xavier. It is He.");
-  show(fixed, Between::nothing,
-       fmt::format("0.02: times d · s² = {:.4g} in every layer", 0.0004 * static_cast<double>(d)),
-       "One number for every width is right for one width: d = 1 / 0.02² = 2500. Small models are starved by "
-       "it; large ones are not, and residuals and layer norm make up for the rest.");
-  show(xavier, Between::relu, "Xavier with ReLU in between: it halves",
+  show(
+      fixed, Between::nothing,
+      fmt::format("0.02: the variance times d · s² = {:.4g} in every layer", 0.0004 * static_cast<double>(d)),
+      "One number for every width is right for one width: d = 1 / 0.02² = 2500. In small models it makes "
+      "the numbers too small; large ones are not, and residuals and layer norm make up for the rest.");
+  show(xavier, Between::relu, "Xavier with ReLU in between: the variance halves",
        "ReLU sets half of the numbers to 0, and half of the mean of y² goes with them.");
-  show(he, Between::relu, "He with ReLU in between: it stays",
+  show(he, Between::relu, "He with ReLU in between: the variance stays",
        "The 2 in √(2 / fan_in) is there for this half. (The first layer doubles: its input has not been "
        "through ReLU.)");
   show_attending(bench, x);

@@ -5,7 +5,7 @@
 namespace attn {
 
 /// Which numbers of a vector of length d make up pair i: 2i and 2i+1 (Su et al. 2021), or i and i + d/2
-/// (GPT-NeoX, LLaMA).
+/// (GPT-NeoX and the Hugging Face port of LLaMA).
 enum class Pairing { adjacent, halves };
 
 /// Each pair (x, y) of token p turned by the angle φ = angles(p, pair): (x cos φ − y sin φ, x sin φ + y cos

@@ -78,7 +78,7 @@ void fit(Growth& growth, const std::vector<LengthResult>& lengths) {
     growth.lengths.insert(growth.lengths.begin(), static_cast<double>(result->setting.n));
     times.insert(times.begin(), relative_time(*series, *result));
   }
-  if (times.size() > 1) growth.exponent = fitted_exponent(growth.lengths, times);
+  if (times.size() >= lengths_to_fit) growth.exponent = fitted_exponent(growth.lengths, times);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "fast/bench/benchmark.hpp"
 
 namespace attn::bench {
@@ -50,13 +52,13 @@ std::vector<Statistics> statistics_of(const LengthResult& result);
 struct Growth {
   std::string kernel;
   Pass pass = Pass::forward;
-  double exponent = 0.0;
-  std::vector<double> lengths{};  ///< over which it was fitted
+  std::optional<double> exponent{};  ///< of a fit over three lengths: two always lie on a line
+  std::vector<double> lengths{};     ///< at which the kernel was timed, the three longest
 };
 
-/// For each pass of a kernel that was timed at two lengths or more, over the three longest: fitted to its
-/// time in units of the matrix product's time in the same rounds, so that a machine that slows down does not
-/// look like growth.
+/// For each pass of a kernel that was timed at two lengths or more. The exponent is fitted to its time in
+/// units of the matrix product's time in the same rounds, so that a machine that slows down does not look
+/// like growth.
 std::vector<Growth> growth_of(const std::vector<LengthResult>& lengths);
 
 }  // namespace attn::bench

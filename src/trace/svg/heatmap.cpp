@@ -15,6 +15,7 @@ constexpr std::size_t most_tokens = 100;
 constexpr std::size_t longest_label = 14;
 constexpr double page_width = 1400.0;
 constexpr double label_size = 12.0;
+constexpr double axis_name_room = 18.0;
 constexpr double heatmap_gap = 28.0;
 
 /// The size of a cell, and of the digits in it, for so many tokens on the longer axis.
@@ -33,20 +34,20 @@ Cells cells_for(std::size_t tokens) {
 /// One query × key table of a tensor.
 class Heatmap {
  public:
-  Heatmap(const Event& event, std::size_t index, double largest)
+  Heatmap(const Event& event, std::size_t index)
       : event_(event),
         rank_(event.tensor->shape.size()),
         index_(index),
-        largest_(largest),
         queries_(rank_ > 1 ? std::min(event.tensor->shape[rank_ - 2], most_tokens) : 1),
         keys_(std::min(event.tensor->shape[rank_ - 1], most_tokens)),
         cells_(cells_for(std::max(queries_, keys_))) {}
 
   Drawing draw() const {
-    const double left = widest_label(rank_ - 2, queries_) + 8.0;
-    const double top = 22.0 + column_label_room();
+    const double left = widest_label(rank_ - 2, queries_) + 8.0 + (rank_ > 1 ? axis_name_room : 0.0);
+    const double top = 22.0 + axis_name_room + column_label_room();
     const double right = are_columns_turned() ? 0.75 * widest_label(rank_ - 1, keys_) : 0.0;
     std::string elements = text(left, 13.0, caption(), Anchor::start, "caption");
+    elements += axis_names(left, top);
     for (std::size_t j = 0; j < keys_; ++j) elements += column_label(j, left, top);
     for (std::size_t i = 0; i < queries_; ++i) elements += row(i, left, top);
     return {elements, left + static_cast<double>(keys_) * cells_.side + right,
@@ -70,6 +71,18 @@ class Heatmap {
     double widest = 0.0;
     for (std::size_t i = 0; i < count; ++i) widest = std::max(widest, text_width(label(axis, i), label_size));
     return widest;
+  }
+
+  /// The name of the columns' axis above their labels, that of the rows' beside theirs, upwards.
+  std::string axis_names(double left, double top) const {
+    const double width = static_cast<double>(keys_) * cells_.side;
+    auto names =
+        text(left + width / 2, 13.0 + axis_name_room, event_.axes[rank_ - 1], Anchor::middle, "axis");
+    if (rank_ > 1) {
+      const double height = static_cast<double>(queries_) * cells_.side;
+      names += text(12.0, top + height / 2, event_.axes[rank_ - 2], Anchor::middle, "axis", -90.0);
+    }
+    return names;
   }
 
   bool are_columns_turned() const { return widest_label(rank_ - 1, keys_) > cells_.side - 4.0; }
@@ -98,8 +111,7 @@ class Heatmap {
     const std::size_t all_queries = rank_ > 1 ? event_.tensor->shape[rank_ - 2] : 1;
     const std::size_t all_keys = event_.tensor->shape[rank_ - 1];
     const double weight = event_.tensor->at((index_ * all_queries + i) * all_keys + j);
-    const bool is_number = std::isfinite(weight);
-    const double place = is_number && largest_ > 0.0 ? weight / largest_ : 0.0;
+    const double place = std::isfinite(weight) ? weight : 0.0;
     const auto value = fmt::format("{:.2f}", weight);
     auto elements = fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:g}\" height=\"{:g}\" fill=\"{}\" class=\"cell\">"
@@ -128,20 +140,12 @@ class Heatmap {
 
   const Event& event_;
   std::size_t rank_, index_;
-  double largest_;
   std::size_t queries_, keys_;
   Cells cells_;
 };
 
-/// The largest weight, or 1 where it is close: the end of the colour scale.
-double end_of_scale(const TensorView& tensor) {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (std::isfinite(tensor.at(i))) largest = std::max(largest, tensor.at(i));
-  return largest > 0.5 && largest < 1.0 ? 1.0 : largest;
-}
-
-Drawing colour_bar(double largest) {
+/// From 0 to 1 for every picture, so that colours can be compared. A weight after dropout may be above 1.
+Drawing colour_bar() {
   constexpr double length = 200.0, thickness = 12.0;
   constexpr int steps = 40;
   std::string elements;
@@ -149,10 +153,17 @@ Drawing colour_bar(double largest) {
     elements += fmt::format("<rect x=\"{:.1f}\" y=\"0\" width=\"{:.1f}\" height=\"{:g}\" fill=\"{}\"/>\n",
                             i * length / steps, length / steps + 0.5, thickness, shade((i + 0.5) / steps));
   for (const double place : {0.0, 0.5, 1.0})
-    elements += text(place * length, thickness + 14.0, fmt::format("{:.3g}", place * largest), Anchor::middle,
-                     "label");
-  elements += text(length + 16.0, thickness - 1.0, "weight", Anchor::start, "label");
-  return {elements, length + 70.0, thickness + 18.0};
+    elements += text(place * length, thickness + 14.0, fmt::format("{:g}", place), Anchor::middle, "label");
+  constexpr std::string_view legend = "weight: one scale from 0 to 1 in all pictures";
+  elements += text(length + 16.0, thickness - 1.0, legend, Anchor::start, "label");
+  return {elements, length + 16.0 + text_width(legend, label_size), thickness + 18.0};
+}
+
+/// "A heatmap of weights: a row for each query, a column for each key."
+std::string description_of(const Event& event) {
+  const std::size_t rank = event.axes.size();
+  const auto rows = rank > 1 ? fmt::format("a row for each {}, ", event.axes[rank - 2]) : "";
+  return fmt::format("A heatmap of {}: {}a column for each {}.", event.id, rows, event.axes[rank - 1]);
 }
 
 }  // namespace
@@ -162,12 +173,11 @@ Drawing heatmaps(const Event& event) {
   const std::size_t rank = shape.size();
   std::size_t count = 1;
   for (std::size_t axis = 0; axis + 2 < rank; ++axis) count *= shape[axis];
-  const double largest = end_of_scale(*event.tensor);
 
   Drawing page;
   double x = 0.0, y = 0.0, row_height = 0.0;
   for (std::size_t index = 0; index < count; ++index) {
-    const auto one = Heatmap(event, index, largest).draw();
+    const auto one = Heatmap(event, index).draw();
     if (x > 0.0 && x + one.width > page_width) {
       x = 0.0;
       y += row_height + heatmap_gap;
@@ -178,10 +188,11 @@ Drawing heatmaps(const Event& event) {
     x += one.width + heatmap_gap;
     row_height = std::max(row_height, one.height);
   }
-  const auto bar = colour_bar(largest);
+  const auto bar = colour_bar();
   page.elements += at(20.0, y + row_height + 18.0, bar.elements);
   page.width = std::max(page.width, bar.width + 20.0);
   page.height = y + row_height + 18.0 + bar.height;
+  page.description = description_of(event);
   return page;
 }
 

@@ -110,7 +110,9 @@ Drawing line_plot(const Curves& curves) {
 }
 
 Drawing line_plot(const Event& event) {
-  return line_plot(curves_of(event));
+  auto plot = line_plot(curves_of(event));
+  plot.description = fmt::format("A plot of {} over {}.", event.id, event.axes.back());
+  return plot;
 }
 
 }  // namespace attn::svg

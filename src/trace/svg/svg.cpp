@@ -92,6 +92,9 @@ namespace {
 constexpr double margin = 24.0;
 constexpr double room_for_title = 34.0;
 
+constexpr std::string_view about_heatmaps =
+    "Pictures of a run of attnlab. In a heatmap a darker cell is a larger weight, on one scale from 0 to 1.";
+
 constexpr std::string_view style_sheet = R"(<style>
 svg { font-family: "DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", system-ui, sans-serif; }
 .paper { fill: #ffffff; }
@@ -100,6 +103,7 @@ text { fill: #1b1b1b; font-size: 12px; }
 .heading { font-size: 14px; font-weight: bold; }
 .formula { font-size: 12px; fill: #555555; }
 .caption { font-weight: bold; }
+.axis { font-size: 12px; font-style: italic; }
 .cell { stroke: #ffffff; stroke-width: 1; }
 .frame { fill: none; stroke: #888888; }
 .grid { stroke: #888888; stroke-opacity: 0.25; }
@@ -141,10 +145,13 @@ void SvgRenderer::receive(const Event& event) {
 }
 
 void SvgRenderer::draw(const std::string& heading, const std::string& line, const svg::Drawing& drawing) {
-  auto figure = svg::text(0.0, 14.0, heading, svg::Anchor::start, "heading");
+  auto figure = fmt::format("<title>{}</title>\n<desc>{}</desc>\n", svg::escaped(heading),
+                            svg::escaped(drawing.description.empty() ? line : drawing.description));
+  figure += svg::text(0.0, 14.0, heading, svg::Anchor::start, "heading");
   figure += svg::text(0.0, 32.0, line, svg::Anchor::start, "formula");
   figure += svg::at(0.0, 46.0, drawing.elements);
   place(figure, std::max(drawing.width, svg::text_width(line, 12.0)), drawing.height + 46.0);
+  descriptions_ += ' ' + (drawing.description.empty() ? heading + "." : drawing.description);
 }
 
 void SvgRenderer::place(const std::string& figure, double width, double height) {
@@ -157,13 +164,15 @@ std::string SvgRenderer::finish() {
   if (figures_.empty())
     throw Error(
         "--format svg draws attention weights and curves, but none are shown; valid: a lesson that has them, "
-        "and "
-        "--steps that name them");
+        "and --steps that name them");
   auto document = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-      "{1:.0f}\" "
-      "role=\"img\">\n<title>{2}</title>\n{3}<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n",
-      width_, height_, svg::escaped(title_), style_sheet);
+      "{1:.0f}\" role=\"img\">\n"
+      "<title>{2}</title>\n"
+      "<desc>{4}{5}</desc>\n"
+      "{3}<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n",
+      width_, height_, svg::escaped(title_), style_sheet, about_heatmaps,
+      svg::escaped(std::exchange(descriptions_, {})));
   document += svg::text(margin, margin + 14.0, title_, svg::Anchor::start, "title");
   document += std::exchange(figures_, {}) + "</svg>\n";
   return document;

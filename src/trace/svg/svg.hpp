@@ -15,6 +15,7 @@ struct Drawing {
   std::string elements;
   double width = 0.0;
   double height = 0.0;
+  std::string description{};  ///< in words, for those who do not see it
 };
 
 /// The drawing at another place.
@@ -37,9 +38,9 @@ std::string shade(double value);
 /// Whether white text is easier to read than black on that shade.
 bool is_dark(double value);
 
-/// The weights of a step [(batch×)(head×)query×key] as heatmaps side by side, with token labels, values where
-/// the cells have room for them, and a colour bar. Of more than a hundred tokens along an axis the first
-/// hundred are drawn, and the caption says so.
+/// The weights of a step [(batch×)(head×)query×key] as heatmaps side by side, with the names of both axes,
+/// token labels, values where the cells have room for them, and a colour bar from 0 to 1. Of more than a
+/// hundred tokens along an axis the first hundred are drawn, and the caption says so.
 Drawing heatmaps(const Event& event);
 
 /// Curves as lines, with ticks and, for several lines, their names.
@@ -70,6 +71,7 @@ class SvgRenderer : public Sink {
 
   std::string title_;
   std::string figures_;
+  std::string descriptions_;
   double width_ = 0.0;
   double height_ = 0.0;
 };

@@ -186,7 +186,7 @@ class TableLayout {
   std::size_t column_width_ = 0;
   std::size_t key_width_ = 0;        ///< of the names of the strongest keys
   std::size_t share_width_ = 0;      ///< of their shares
-  std::size_t strongest_width_ = 0;  ///< of the column of both with the blank before it, 0 without it
+  std::size_t strongest_width_ = 0;  ///< of the column of both, 0 where no row has one
 };
 
 TableLayout::TableLayout(const Event& event, const TextStyle& style)
@@ -242,14 +242,19 @@ std::size_t TableLayout::row_offset(const Grid& grid, std::size_t row) const {
   return (grid.index * rows + row) * row_length();
 }
 
-/// The first key with the largest share, where shares that differ by rounding only count as the same.
+/// The key with the largest share; none where several have it. Shares that differ by rounding only count as
+/// the same, so that the text does not depend on the machine.
 std::optional<std::size_t> TableLayout::strongest_key(std::size_t offset) const {
   double largest = 0.0;
   for (std::size_t i = 0; i < row_length(); ++i) largest = std::max(largest, tensor_.at(offset + i));
   if (!(largest > 0.0)) return std::nullopt;
   const double tie = largest * (1.0 - rounding_of(tensor_.dtype));
-  std::size_t key = 0;
-  while (!(tensor_.at(offset + key) >= tie)) ++key;
+  std::optional<std::size_t> key;
+  for (std::size_t i = 0; i < row_length(); ++i) {
+    if (!(tensor_.at(offset + i) >= tie)) continue;
+    if (key) return std::nullopt;
+    key = i;
+  }
   return key;
 }
 
@@ -264,7 +269,7 @@ std::string TableLayout::strongest(const Grid& grid, std::size_t row) const {
 void TableLayout::measure() {
   for (const auto& grid : grids_)
     if (!grid.left_out) measure(grid);
-  if (event_.distribution)
+  if (share_width_ > 0)
     strongest_width_ =
         1 + std::max(display_width("   strongest"), display_width("   →   ") + key_width_ + share_width_);
   choose_widths();

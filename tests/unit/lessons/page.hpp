@@ -23,6 +23,8 @@ class Listener : public attn::Sink {
   void receive(const attn::Event& event) override {
     kinds[event.id] = event.kind;
     formulas[event.id] = event.formula;
+    notes[event.id] = event.note;
+    if (event.tensor) titles[event.id] = event.title;
     if (event.measurement) measurements[event.id] = *event.measurement;
     if (event.tensor) tensors.emplace(event.id, attn::AnyTensor(*event.tensor));
   }
@@ -39,7 +41,7 @@ class Listener : public attn::Sink {
   }
 
   std::map<std::string, attn::Kind> kinds;
-  std::map<std::string, std::string> formulas;
+  std::map<std::string, std::string> formulas, notes, titles;
   std::map<std::string, attn::Measurement> measurements;
   std::map<std::string, attn::AnyTensor> tensors;
 };

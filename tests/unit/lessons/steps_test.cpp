@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lessons/lesson.hpp"
+#include "tests/unit/lessons/page.hpp"
 #include "trace/any_tensor.hpp"
 
 using lessons::Options;
@@ -178,5 +179,16 @@ TEST_CASE("a step that is 1 % off breaks each claim within a tolerance, and a wr
           else
             CHECK(by_wrong_steps.count(claim) == 1);
         }
+      }
+}
+
+TEST_CASE("a title stands alone: it begins with a word of its own and names what is shown", "[steps]") {
+  for (const auto* lesson : lessons::all_lessons())
+    for (const auto& options : variants_of(*lesson))
+      for (const auto& [id, title] : told_by(lesson->name, options).titles) {
+        CAPTURE(lesson->name, id, title);
+        CHECK_FALSE(title.empty());
+        for (const auto* dependent : {"…", "and ", "And ", "Its ", "Their ", "The same"})
+          CHECK(title.rfind(dependent, 0) != 0);
       }
 }

@@ -38,9 +38,35 @@ TEST_CASE("weights are drawn with their tokens, their values and a colour bar") 
   });
   CHECK(is_well_formed(document));
   for (const auto* word : {">the<", ">cat<", ">le<", ">chat<", ">0.25<", ">0.75<", ">1.00<",
-                           "weights = softmax(scaled)", ">weight<"})
+                           "weights = softmax(scaled)", ">query</text>", ">key</text>", ">0.5</text>"})
     CHECK_THAT(document, Contains(word));
   CHECK(count(document, "class=\"cell\"") == 4);
+}
+
+TEST_CASE("every heatmap is coloured on one scale from 0 to 1, and the picture says so") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.step({.id = "flat", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.25, 0.125}});
+    trace.step({.id = "sharp", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.0, 1.0}});
+  });
+  for (const double weight : {0.25, 0.125, 0.0, 1.0})
+    CHECK_THAT(document, Contains("fill=\"" + attn::svg::shade(weight) + "\" class=\"cell\""));
+  CHECK(count(document, "weight: one scale from 0 to 1 in all pictures") == 2);
+}
+
+TEST_CASE("a picture and each of its figures has a title and a description") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.step({.id = "weights", .title = "Shares", .axes = {"query", "key"}, .distribution = true},
+               Tensor<2>{{0.25, 0.75}});
+    trace.step({.id = "schedule", .title = "Up & down", .axes = {"step"}, .curve = true},
+               Tensor<1>{1.0, 2.0});
+  });
+  CHECK(is_well_formed(document));
+  for (const auto* part :
+       {"<title>self-attention: a title</title>\n<desc>Pictures of a run",
+        "<title>Shares</title>\n<desc>A heatmap of weights: a row for each query, a column for "
+        "each key.</desc>",
+        "<title>Up &amp; down</title>\n<desc>A plot of schedule over step.</desc>"})
+    CHECK_THAT(document, Contains(part));
 }
 
 TEST_CASE("every head of every sample has a heatmap of its own with its own tokens") {

@@ -307,8 +307,9 @@ TEST_CASE("Wide characters, emoji and combining marks keep the columns aligned")
                                            "Donaudampfschifffahrt"};
   const auto text = render([&](attn::Trace& trace) {
     for (const auto* axis : {"query", "key"}) trace.label(axis, {{tokens}});
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
-               Tensor<2>(0.2 * xt::ones<double>({5, 5})));
+    Tensor<2> weights = 0.2 * xt::ones<double>({5, 5});
+    for (std::size_t i = 0; i < 5; ++i) weights(i, 4) = 0.3;
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, weights);
   });
   const auto lines = lines_from(text, "query");
   REQUIRE(lines.size() == 6);
@@ -378,9 +379,19 @@ TEST_CASE("Rows of attention end with the strongest key") {
           std::vector<std::string>{"  0      0.2500  0.7500  0.0000   → cat  0.7500",
                                    "  1      0.0000  0.0000  0.0000"});
   }
-  SECTION("the first of those that differ by rounding only") {
-    CHECK(contains(rows({{0.2, 0.4, 0.4 + 1e-16}})[0], "→ cat  0.4000"));
+  SECTION("but for ties, where none is the strongest") {
+    CHECK_FALSE(contains(rows({{0.2, 0.4, 0.4}, {0.2, 0.1, 0.7}})[0], "→"));
+    CHECK_FALSE(contains(rows({{0.2, 0.4, 0.4 + 1e-16}, {0.2, 0.1, 0.7}})[0], "→"));
+    CHECK(contains(rows({{0.4, 0.4, 0.2}, {0.2, 0.1, 0.7}})[1], "→ sat  0.7000"));
     CHECK(contains(rows({{0.2, 0.39999, 0.40001}})[0], "→ sat  0.4000"));
+  }
+  SECTION("and without a column for it where every row is a tie") {
+    const auto text = render([](attn::Trace& trace) {
+      trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
+                 Tensor<2>{{0.5, 0.5}, {1.0 / 3.0, 1.0 / 3.0}});
+    });
+    CHECK(contains(text, "0.3333  0.3333\n"));
+    CHECK_FALSE(contains(text, "strongest"));
   }
   SECTION("also where it is NaN or left out") {
     CHECK_FALSE(contains(rows({{std::nan(""), std::nan(""), std::nan("")}})[0], "→"));

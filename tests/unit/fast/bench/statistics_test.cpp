@@ -56,9 +56,16 @@ TEST_CASE("growth is fitted over the three longest lengths, in units of the matr
     for (double& seconds : series.seconds) seconds *= 2.0;
   for (const auto& growth : growth_of(lengths)) {
     CHECK(growth.lengths == std::vector<double>{64.0, 128.0, 256.0});
-    CHECK(growth.exponent == Approx(growth.kernel == "simd" ? 2.0 : 0.0).margin(1e-9));
+    CHECK(growth.exponent.value() == Approx(growth.kernel == "simd" ? 2.0 : 0.0).margin(1e-9));
   }
   CHECK(growth_of(lengths).size() == 4);
+}
+
+TEST_CASE("two lengths give no exponent") {
+  for (const auto& growth : growth_of({result_at(64, 1.0), result_at(128, 4.0)})) {
+    CHECK(growth.lengths == std::vector<double>{64.0, 128.0});
+    CHECK_FALSE(growth.exponent.has_value());
+  }
 }
 
 TEST_CASE("a kernel that ran at one length only has no growth") {
