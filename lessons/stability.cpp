@@ -314,6 +314,7 @@ const Lesson stability = {
         "half precision; and how the temperature takes attention from a single key to equal shares.",
     .options = {"sentence", "seed", "rng", "dtype"},
     .takes_batches = false,
+    .multiplies_inputs = false,
     .defaults = {.sentence = {"the cat sat on the mat"}},
     .examples = {"stability --sentence \"the cat sat on the mat\"",
                  "stability --dtype float32 --steps float16/"},

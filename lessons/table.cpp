@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
@@ -27,9 +28,21 @@ bool Lesson::uses(std::string_view option_key) const {
   return std::find(options.begin(), options.end(), option_key) != options.end();
 }
 
+namespace {
+
+/// Products of several such numbers, as a lesson multiplies them, are finite.
+constexpr double largest_factor = 1e30;
+
+}  // namespace
+
 bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Replace& replace) {
   attn::Trace trace(
-      sink, {.batched = plan.is_batched(), .dtype = plan.dtype(), .given = &plan.given, .replace = replace});
+      sink,
+      {.batched = plan.is_batched(),
+       .dtype = plan.dtype(),
+       .given = &plan.given,
+       .largest_given = lesson.multiplies_inputs ? largest_factor : std::numeric_limits<double>::infinity(),
+       .replace = replace});
   attn::set_memory_budget(static_cast<std::size_t>(attn::free_memory()));
   try {
     Workbench bench(plan, trace);

@@ -396,6 +396,7 @@ const Lesson training = {
         "gradient and keeps its direction.",
     .options = {"d-model", "samples", "dropout", "layers", "warmup", "max-norm", "seed", "rng", "dtype"},
     .takes_batches = false,
+    .multiplies_inputs = false,
     .defaults =
         {.d_model = 64, .samples = 4096, .dropout = 0.1, .layers = 6, .warmup = 4000, .max_norm = 1.0},
     .examples = {"training --d-model 128 --layers 12 --warmup 1000", "training --dropout 0.5 --max-norm 10"},

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "attn/error.hpp"
+#include "attn/text/width.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -19,7 +20,9 @@ bool is_index(const std::string& text) {
 }
 
 bool can_be_named(const std::string& token) {
-  return !token.empty() && !is_index(token) && token.find_first_of(",]# ") == token.npos;
+  constexpr std::size_t widest = 16;
+  return !token.empty() && !is_index(token) && token.find_first_of(",]# ") == token.npos &&
+         display_width(token) <= widest;
 }
 
 /// "the", or "the#2" for the second of several.

@@ -17,8 +17,8 @@ class EntryNames {
   void see(const Event& event);
 
   /// "weights[sat, cat]", "Q[the#2, 0]": each place by its token where it has one, the second of two equal
-  /// tokens with its number, and by its index otherwise. Tokens that look like an index or that hold one of
-  /// `, ] #` are named by "#" and their index.
+  /// tokens with its number, and by its index otherwise. Tokens that look like an index, that hold one of
+  /// `, ] #` or that are wide are named by "#" and their index.
   std::string name(const std::string& id, const Index& at) const;
 
   /// The index that `places` ("sat", "2", "#2", "the#2") stand for in a tensor of an earlier event. Throws

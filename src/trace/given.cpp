@@ -38,16 +38,10 @@ void for_each_element(const AnyTensor& tensor, Use use) {
   }
 }
 
-/// Products of that size are multiplied several times in a lesson: what they come to stays finite.
-constexpr double largest_given = 1e30;
-
 template <class Stored>
 bool holds(Dtype dtype, Stored value) {
   if (dtype == Dtype::boolean) return value == Stored(0) || value == Stored(1);
-  if (is_floating(dtype)) {
-    const double rounded = round_to(dtype, static_cast<double>(value));
-    return std::isfinite(rounded) && std::abs(rounded) <= largest_given;
-  }
+  if (is_floating(dtype)) return std::isfinite(round_to(dtype, static_cast<double>(value)));
   constexpr double largest_exact = 9007199254740992.0;  // 2^53
   if constexpr (std::is_floating_point_v<Stored>)
     return std::trunc(value) == value && std::abs(value) <= static_cast<Stored>(largest_exact);
@@ -57,11 +51,13 @@ bool holds(Dtype dtype, Stored value) {
 std::string_view valid_elements(Dtype dtype) {
   switch (dtype) {
     case Dtype::float64:
+      return "finite numbers";
     case Dtype::float32:
-    case Dtype::bfloat16:
-      return "finite numbers up to 1e30, whose products stay finite";
+      return "finite numbers up to 3.4e38, the largest of float32";
     case Dtype::float16:
       return "finite numbers up to 65504, the largest of float16";
+    case Dtype::bfloat16:
+      return "finite numbers up to 3.38e38, the largest of bfloat16";
     case Dtype::int64:
       return "whole numbers";
     case Dtype::boolean:
@@ -101,6 +97,14 @@ void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype,
     default:
       return copy_as(name, given, dtype, static_cast<double*>(elements));
   }
+}
+
+void require_at_most(const std::string& name, const TensorView& tensor, double largest) {
+  if (!is_floating(tensor.dtype)) return;
+  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
+    if (std::abs(tensor.at(i)) > largest)
+      throw Error(fmt::format("{} has {} at {}; valid: numbers up to {}, whose products stay finite", name,
+                              tensor.at(i), index_of(i, tensor.shape), largest));
 }
 
 std::string shape_with_axes(const Shape& shape, const std::vector<std::string>& axes) {

@@ -34,6 +34,9 @@ AnyTensor identity_matrix(const Shape& shape);
 /// a number that the type cannot hold.
 void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype, void* elements);
 
+/// Throws Error, with `name` and the index, for a floating-point number beyond ±largest.
+void require_at_most(const std::string& name, const TensorView& tensor, double largest);
+
 /// "(8 d_model × 4 d_k)", or "(scalar)"; as "8×4" where the axes have no names.
 std::string shape_with_axes(const Shape& shape, const std::vector<std::string>& axes);
 

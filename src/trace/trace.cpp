@@ -121,7 +121,10 @@ void Trace::take_given(const About& about, TensorView tensor, void* elements) co
   if (given && given->shape() != tensor.shape)
     throw Error(
         fmt::format("{} has the shape ({}); valid for this run: {}", name, to_string(given->shape()), valid));
-  if (given) return copy_elements(name, *given, tensor.dtype, elements);
+  if (given) {
+    copy_elements(name, *given, tensor.dtype, elements);
+    return require_at_most(name, tensor, options_.largest_given);
+  }
   if (tensor.shape.size() != 2)
     throw Error(fmt::format("{} is identity, which is a matrix; valid for this run: {}", name, valid));
   copy_elements(name, identity_matrix(tensor.shape), tensor.dtype, elements);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -47,6 +48,7 @@ struct TraceOptions {
   bool batched = false;                 ///< whether the leading batch axis is shown
   Dtype dtype = Dtype::float64;         ///< each floating-point tensor is rounded to it where it is tapped
   const GivenTensors* given = nullptr;  ///< inputs to take in the place of the lesson's own
+  double largest_given = std::numeric_limits<double>::infinity();  ///< their numbers in size, at most
   Replace replace{};
 };
 

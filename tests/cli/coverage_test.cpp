@@ -196,7 +196,7 @@ TEST_CASE("what is not there is found missing") {
   CHECK(is_declared("attn::softmax"));
   CHECK(is_declared("attn::Random::normal"));
   CHECK_FALSE(is_declared("attn::softmin"));
-  CHECK_FALSE(is_declared("attn::max"));
+  CHECK_FALSE(is_declared("attn::max_of"));
   CHECK_FALSE(is_declared("attn::Random::softmax"));
   CHECK(ids_of("sdpa").count("weights") == 1);
   CHECK(ids_of("sdpa").count("masked") == 0);

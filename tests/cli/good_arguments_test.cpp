@@ -287,8 +287,8 @@ TEST_CASE("every option of a lesson does something") {
     const auto sentence = with_sentence(lesson, "the cat sat");
     const auto usual = output_of(lesson + sentence);
     for (const auto& [option, help] : options_in(output_of(lesson + " --help"))) {
-      if (is_one_of(option, {"--help", "--output", "--steps", "--full", "--input", "--set", "--expect",
-                             "--atol", "--rtol"}))
+      if (is_one_of(option, {"--help", "--output", "--steps", "--explain", "--full", "--input", "--set",
+                             "--expect", "--atol", "--rtol"}))
         continue;
       const bool is_sentence = is_one_of(option, {"--sentence", "--source", "--target"});
       const auto value = values.find(option);

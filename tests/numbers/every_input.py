@@ -80,7 +80,7 @@ VALUES = {
 }
 
 # Options that change how a run is shown, or take inputs from elsewhere.
-DRAW_NOTHING = {"rng", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps",
+DRAW_NOTHING = {"rng", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps", "explain",
                 "shapes", "precision", "full", "color", "help"}
 
 COMBINATIONS = 30  # of each lesson

@@ -195,9 +195,7 @@ TEST_CASE("given tensors that cannot stand for an input are refused") {
   const attn::Mask<2> mask = {{true, false}};
   CHECK(use(any({{1.0}}), numbers) ==
         "x in --input has the shape (1×1); valid for this run: (1 query × 2 key)");
-  CHECK(use(any({{1.0, std::nan("")}}), numbers) ==
-        "x in --input has nan at (0, 1); valid: finite numbers up to 1e30, "
-        "whose products stay finite");
+  CHECK(use(any({{1.0, std::nan("")}}), numbers) == "x in --input has nan at (0, 1); valid: finite numbers");
   CHECK(use(any({{1.0, 0.5}}), mask) ==
         "x in --input has 0.5 at (0, 1); valid: 0 or 1, where 1 means may be seen");
   CHECK(use(any({{1.0, 0.0}}), mask) == "none");
