@@ -140,11 +140,12 @@ std::string number_in_full(const Worked& number) {
 
 std::string worked_number(const Worked& number, int precision) {
   if (number.entry() == nullptr) return number_in_full(number);
+  const int digits = std::max(precision, 2);
   const double value = number.value();
   const double magnitude = std::abs(value);
-  const bool is_fixed = magnitude == 0.0 || (magnitude >= std::pow(10.0, 1 - precision) && magnitude < 1e5);
-  return with_minus(is_fixed ? fmt::format("{:.{}f}", value + 0.0, precision)
-                             : fmt::format("{:.{}e}", value, precision));
+  const bool is_fixed = magnitude == 0.0 || (magnitude >= std::pow(10.0, 1 - digits) && magnitude < 1e5);
+  return with_minus(is_fixed ? fmt::format("{:.{}f}", value + 0.0, digits)
+                             : fmt::format("{:.{}e}", value, digits));
 }
 
 }  // namespace attn

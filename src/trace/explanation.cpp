@@ -63,8 +63,9 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
   const auto entry_or_number = [&](const Worked& part) {
     return part.entry() == nullptr ? number(part) : names_.name(part.entry()->tensor, part.entry()->index);
   };
-  return equation(name, event.formula) + equation("", worked.text(entry_or_number, all_terms)) +
-         equation("", worked.text(number, all_terms)) + "  ≈ " + value + "\n";
+  const auto symbols = equation(name, event.formula) + equation("", worked.text(entry_or_number, all_terms));
+  if (worked.entry() != nullptr) return symbols + "  = " + value + "\n";
+  return symbols + equation("", worked.text(number, all_terms)) + "  ≈ " + value + "\n";
 }
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {
