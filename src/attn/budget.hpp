@@ -22,6 +22,16 @@ void set_memory_budget(std::size_t bytes);
 void take_memory(std::size_t bytes);
 void give_memory(std::size_t bytes) noexcept;
 
+/// Throws OutOfBudget where so many numbers along each axis are more than can be counted in bytes: a
+/// container multiplies the lengths before its allocator is asked.
+template <class Shape>
+void require_countable(const Shape& shape) {
+  constexpr auto largest = std::numeric_limits<std::ptrdiff_t>::max();
+  double bytes = sizeof(double);
+  for (const auto length : shape) bytes *= static_cast<double>(length);
+  if (bytes >= static_cast<double>(largest)) throw OutOfBudget(std::numeric_limits<std::size_t>::max());
+}
+
 /// The allocator of tensors: it refuses what the budget has no room for before anything is taken.
 template <class T>
 struct BudgetAllocator {

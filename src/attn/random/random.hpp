@@ -25,6 +25,7 @@ class Random {
   /// A tensor of that shape, filled in C order.
   template <std::size_t N>
   Tensor<N> normal(double mean, double standard_deviation, const std::array<std::size_t, N>& shape) {
+    require_countable(shape);
     Tensor<N> values(shape);
     for (double& value : values) value = normal(mean, standard_deviation);
     return values;
