@@ -13,6 +13,12 @@
 
 namespace attn {
 
+double element_at(const TensorView& tensor, const Index& at) {
+  std::size_t offset = 0;
+  for (std::size_t axis = 0; axis < at.size(); ++axis) offset = offset * tensor.shape[axis] + at[axis];
+  return tensor.at(offset);
+}
+
 namespace {
 
 bool is_index(const std::string& text) {
@@ -33,14 +39,8 @@ std::string token_name(const std::vector<std::string>& tokens, std::size_t i) {
   return fmt::format("{}#{}", tokens[i], std::count(tokens.begin(), end, tokens[i]));
 }
 
-std::size_t offset_of(const Shape& shape, const Index& at) {
-  std::size_t offset = 0;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) offset = offset * shape[axis] + at[axis];
-  return offset;
-}
-
 bool is_hidden(const Event& event, const Index& at) {
-  const double element = event.tensor->at(offset_of(event.tensor->shape, at));
+  const double element = element_at(*event.tensor, at);
   return !std::isfinite(element) || (event.distribution && element == 0.0);
 }
 
@@ -120,7 +120,7 @@ std::optional<Index> entry_to_work_out(const Event& event) {
     }
   if (!at.empty() && is_hidden(event, at))
     for (at.back() = 0; at.back() + 1 < shape.back() && is_hidden(event, at);) ++at.back();
-  if (!std::isfinite(event.tensor->at(offset_of(shape, at)))) return std::nullopt;
+  if (!std::isfinite(element_at(*event.tensor, at))) return std::nullopt;
   return at;
 }
 
@@ -128,7 +128,7 @@ namespace {
 
 std::string with_minus(std::string text) {
   if (text.rfind('-', 0) == 0) text.replace(0, 1, "−");
-  for (auto sign = text.find("e-"); sign != text.npos; sign = text.npos) text.replace(sign + 1, 1, "−");
+  if (const auto exponent = text.find("e-"); exponent != text.npos) text.replace(exponent + 1, 1, "−");
   return text;
 }
 

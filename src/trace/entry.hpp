@@ -10,6 +10,9 @@
 
 namespace attn {
 
+/// The element at that place, which has an index for each axis.
+double element_at(const TensorView& tensor, const Index& at);
+
 /// Names the entries of the tensors of a trace, and finds the entries that a person names.
 class EntryNames {
  public:

@@ -51,9 +51,7 @@ void Explanation::receive(const Event& event) {
 
 std::string Explanation::explain(const Event& event, const Index& at) const {
   const auto name = names_.name(event.id, at);
-  std::size_t offset = 0;
-  for (std::size_t axis = 0; axis < at.size(); ++axis) offset = offset * event.tensor->shape[axis] + at[axis];
-  const auto value = worked_number(Worked({event.id, at}, event.tensor->at(offset)), precision_);
+  const auto value = worked_number(Worked({event.id, at}, element_at(*event.tensor, at)), precision_);
   if (!event.worked)
     return fmt::format(
         "{} = {}\n  {}\n", name, value,
