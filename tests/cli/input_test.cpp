@@ -64,15 +64,6 @@ json tensor_in(const std::string& trace, const std::string& id) {
   return nullptr;
 }
 
-std::string refusal(const std::string& arguments) {
-  const auto result = run(arguments);
-  INFO("attnlab " << arguments << '\n' << result.out.substr(0, 300));
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  CHECK(lines_of(result.err).size() == 1);
-  return result.err;
-}
-
 }  // namespace
 
 TEST_CASE("a trace run again from its own inputs is the same trace") {

@@ -208,6 +208,15 @@ std::string output_of(const std::string& arguments, const Surroundings& surround
   return result.out;
 }
 
+std::string refusal(const std::string& arguments) {
+  const auto result = run(arguments);
+  INFO("attnlab " << arguments << '\n' << result.out.substr(0, 300));
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK(lines_of(result.err).size() == 1);
+  return result.err;
+}
+
 std::string as_argument(std::string_view text) {
   std::string result = "'";
   for (const char character : text) result += character == '\'' ? "'\\''" : std::string(1, character);

@@ -29,15 +29,6 @@ std::string set(const std::string& id, const json& value) {
   return " --set " + as_argument(id + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
 }
 
-std::string refusal(const std::string& arguments) {
-  const auto result = run(arguments);
-  INFO("attnlab " << arguments << '\n' << result.out.substr(0, 300));
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  CHECK(lines_of(result.err).size() == 1);
-  return result.err;
-}
-
 }  // namespace
 
 TEST_CASE("a tensor that is set stands in the place of the one that is drawn, and dimensions follow") {
