@@ -50,14 +50,6 @@ Strings command_lines() {
   return lines;
 }
 
-/// A run that fails with status 2; what it says.
-std::string refusal(const std::string& arguments, const Surroundings& surroundings = {}) {
-  const auto result = run(arguments, surroundings);
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  return result.err;
-}
-
 }  // namespace
 
 TEST_CASE("JSON, npz and safetensors of one run hold the same trace, bit for bit") {

@@ -208,8 +208,8 @@ std::string output_of(const std::string& arguments, const Surroundings& surround
   return result.out;
 }
 
-std::string refusal(const std::string& arguments) {
-  const auto result = run(arguments);
+std::string refusal(const std::string& arguments, const Surroundings& surroundings) {
+  const auto result = run(arguments, surroundings);
   INFO("attnlab " << arguments << '\n' << result.out.substr(0, 300));
   CHECK(result.status == 2);
   CHECK(result.out == "");

@@ -35,7 +35,7 @@ Result run(const std::string& arguments, const Surroundings& surroundings = {});
 std::string output_of(const std::string& arguments, const Surroundings& surroundings = {});
 
 /// The one line that a run with bad arguments or bad input says. Checks that it is refused so.
-std::string refusal(const std::string& arguments);
+std::string refusal(const std::string& arguments, const Surroundings& surroundings = {});
 
 /// The text as one argument.
 std::string as_argument(std::string_view text);
