@@ -11,7 +11,7 @@
 
 namespace lab {
 
-enum class Format { text, json, npz, safetensors, svg };
+enum class Format { text, json, npz, safetensors, svg, python };
 enum class Color { automatic, always, never };
 
 /// How and where the trace of a run is shown.
@@ -23,6 +23,7 @@ struct Presentation {
   bool shapes = false;                ///< shapes only
   int precision = 4;
   bool full = false;
+  bool all = false;
   Color color = Color::automatic;
 };
 

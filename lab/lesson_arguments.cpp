@@ -104,18 +104,17 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
       ->group(computed);
 }
 
-const std::vector<std::pair<std::string, Format>> formats = {{"text", Format::text},
-                                                             {"json", Format::json},
-                                                             {"npz", Format::npz},
-                                                             {"safetensors", Format::safetensors},
-                                                             {"svg", Format::svg}};
+const std::vector<std::pair<std::string, Format>> formats = {
+    {"text", Format::text}, {"json", Format::json},
+    {"npz", Format::npz},   {"safetensors", Format::safetensors},
+    {"svg", Format::svg},   {"python", Format::python}};
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
   const auto add = [&](std::string_view flag, std::string_view value, std::string_view help,
                        auto assign_text) {
     add_text_option(app, flag, value, Values::one, help_of_option(help), assign_text)->group(shown);
   };
-  add("format", "text|json|npz|safetensors|svg", "default text, or what the ending of --output says",
+  add("format", "text|json|npz|safetensors|svg|python", "default text, or what the ending of --output says",
       [&](const std::string& text) { presentation.format = parse_choice("format", text, formats); });
   add("output", "FILE", "write to a file, whole or not at all; default standard output",
       [&](const std::string& text) { presentation.output = text; });
@@ -133,6 +132,10 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
       [&](const std::string& text) { presentation.precision = parse_whole("precision", text, 0, 17); });
   app.add_flag_callback(
          "--full", [&] { presentation.full = true; }, "show every number of a large tensor")
+      ->group(shown);
+  app.add_flag_callback(
+         "--all", [&] { presentation.all = true; },
+         "show every step, drawn weight and remark, in the order of the computation")
       ->group(shown);
   add("color", "auto|always|never", "shade the weights; default auto: on a terminal, unless NO_COLOR is set",
       [&](const std::string& text) {

@@ -13,6 +13,7 @@
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
+#include "trace/python/python.hpp"
 #include "trace/safetensors.hpp"
 #include "trace/svg/svg.hpp"
 #include "trace/text/text.hpp"
@@ -29,12 +30,13 @@ Format format_of(const Presentation& presentation) {
                                                  {".json", Format::json},
                                                  {".npz", Format::npz},
                                                  {".safetensors", Format::safetensors},
-                                                 {".svg", Format::svg}};
+                                                 {".svg", Format::svg},
+                                                 {".py", Format::python}};
   if (const auto found = formats.find(ending); found != formats.end()) return found->second;
   require_writable(*presentation.output);
   throw attn::Error(
       fmt::format("--output {} ends in {}, which names no format; valid: .txt, .json, .npz, .safetensors, "
-                  ".svg, or --format text, json, npz, safetensors or svg",
+                  ".svg, .py, or --format text, json, npz, safetensors, svg or python",
                   *presentation.output, ending));
 }
 
@@ -48,6 +50,14 @@ void check_archive(const Presentation& presentation, Format format) {
   if (!presentation.output && isatty(STDOUT_FILENO) == 1)
     throw attn::Error(
         fmt::format("--format {0} is no text for a terminal; valid: --output FILE.{0}, or a pipe", name));
+}
+
+/// A script needs every input, and its assertions every step.
+void check_script(const Presentation& presentation, Format format) {
+  if (format == Format::python && (presentation.shapes || !presentation.steps.empty()))
+    throw attn::Error(fmt::format(
+        "--{} leaves out what the script of --format python computes with; valid: the whole lesson",
+        presentation.shapes ? "shapes" : "steps"));
 }
 
 bool environment_has(const char* name) {
@@ -72,6 +82,8 @@ attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
   header.config.emplace_back("shapes", shown.shapes);
   header.config.emplace_back("precision", std::int64_t{shown.precision});
   header.config.emplace_back("full", shown.full);
+  header.config.emplace_back("all", shown.all);
+  if (shown.precision == Presentation().precision) header.usual.insert("precision");
   return header;
 }
 
@@ -79,6 +91,7 @@ attn::TextStyle style_of(const Presentation& presentation) {
   attn::TextStyle style;
   style.precision = presentation.precision;
   style.full = presentation.full;
+  style.all = presentation.all || !presentation.steps.empty();
   style.color = is_colored(presentation);
   return style;
 }
@@ -120,6 +133,7 @@ bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const
 Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
   check_archive(run.presentation, format);
+  check_script(run.presentation, format);
   check_explanation(run.presentation, format);
   const auto plan = lessons::make_plan(*run.lesson, run.options);
   const auto header = header_of(run, plan);
@@ -130,6 +144,8 @@ Page run_lesson(const RunLesson& run) {
       return render(run, plan, attn::NpzWriter(header));
     case Format::safetensors:
       return render(run, plan, attn::SafetensorsWriter(header));
+    case Format::python:
+      return render(run, plan, attn::PythonScript(header));
     case Format::svg:
       return render(run, plan, attn::SvgRenderer(header));
     default:

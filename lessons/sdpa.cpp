@@ -18,9 +18,11 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/text/width.hpp"
 #include "fast/attention.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -266,6 +268,50 @@ AttentionInputs attention_inputs(Workbench& bench) {
   return in;
 }
 
+std::vector<std::string> softmax_code() {
+  return {"def softmax(x):", "    shares = np.exp(x - x.max(axis=-1, keepdims=True))",
+          "    return shares / shares.sum(axis=-1, keepdims=True)"};
+}
+
+std::vector<std::string> attention_code(const Workbench& bench, const std::optional<Mask<3>>& mask,
+                                        const std::vector<std::string>& before) {
+  const auto& options = bench.options;
+  auto lines = softmax_code();
+  lines.push_back("");
+  lines.insert(lines.end(), before.begin(), before.end());
+  lines.push_back("scores  = Q @ K.T");
+  lines.push_back(options.temperature == 1.0
+                      ? "scaled  = scores / np.sqrt(Q.shape[1])"
+                      : fmt::format("scaled  = scores / (np.sqrt(Q.shape[1]) * {})", options.temperature));
+  if (mask) lines.push_back("masked  = np.where(mask, scaled, -np.inf)");
+  const bool sees_nothing = mask && attn::has_empty_row(*mask);
+  lines.push_back(!mask           ? "weights = softmax(scaled)"
+                  : !sees_nothing ? "weights = softmax(masked)"
+                                  : "weights = np.nan_to_num(softmax(masked))");
+  if (options.dropout > 0.0)
+    lines.push_back(fmt::format("dropped = weights * dropout_mask / {}", 1.0 - options.dropout));
+  lines.push_back(options.dropout > 0.0 ? "output  = dropped @ V" : "output  = weights @ V");
+  return lines;
+}
+
+std::vector<std::string> attention_flow(const Workbench& bench, std::size_t queries, std::size_t keys,
+                                        bool is_masked) {
+  const auto matrix = [](const char* name, std::size_t rows, std::size_t columns) {
+    return fmt::format("{} [{}×{}]", name, rows, columns);
+  };
+  const auto Q = matrix("Q", queries, bench.d_k()), K = matrix("K", keys, bench.d_k()),
+             V = matrix("V", keys, bench.d_v());
+  const auto left = std::max({attn::display_width(Q), attn::display_width(K), attn::display_width(V)}) + 1;
+  const auto middle = fmt::format("├ Q Kᵀ → / √{} {}→ softmax → {} ", bench.d_k(), is_masked ? "→ mask " : "",
+                                  matrix("weights", queries, keys));
+  const auto margin = std::string(attn::display_width(middle), ' ');
+  std::string line;
+  for (std::size_t i = attn::display_width(V) + 1; i < left + margin.size(); ++i) line += "─";
+  return {attn::pad_right(Q, left) + "┐", attn::pad_right("", left) + middle + "┐",
+          attn::pad_right(K, left) + "┘" + margin.substr(1) + "├ " + matrix("output", queries, bench.d_v()),
+          V + " " + line + "┘"};
+}
+
 std::vector<Input> attention_input_list() {
   return {{"Q", {"query", "d_k"}},
           {"K", {"key", "d_k"}},
@@ -280,8 +326,19 @@ std::vector<Input> sdpa_inputs(const Options&) {
 }
 
 void run_sdpa(Workbench& bench) {
-  bench.trace.note(
-      "idea", "The idea",
+  bench.trace.page(
+      {{"Q"},
+       {"K"},
+       {"V"},
+       {"mask"},
+       {"scores"},
+       {"scaled"},
+       {"masked"},
+       {"weights", [](const auto& weights) { return weights.note + " " + strongest_pair(weights); }},
+       {"dropped"},
+       {"dropout-at-inference"},
+       {"output"}});
+  bench.idea(
       "A query is compared with every key; the better they match, the more of that key's value goes into the "
       "answer. It is a dictionary that never fails: where an ordinary one returns the value of the one key "
       "that is equal, this one returns a mixture of all values, weighted by how well their keys match. The "
@@ -289,8 +346,13 @@ void run_sdpa(Workbench& bench) {
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
+  bench.flow(attention_flow(bench, Q.shape(1), K.shape(1), mask.has_value()));
+  bench.code(attention_code(bench, mask));
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
+  bench.try_next({{"sdpa --causal", "which weights become exactly 0, and what happens to the others?"},
+                  {"sdpa --explain 'weights[cat, small]'", "another entry, worked out"},
+                  {"self-attention", "where queries, keys and values come from"}});
 }
 
 }  // namespace
@@ -304,7 +366,7 @@ const Lesson sdpa = {
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
                 "seed", "rng", "dtype"},
-    .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
+    .defaults = {.sentence = {"the small cat slept"}, .d_k = 4, .d_v = 4},
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,

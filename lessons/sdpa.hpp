@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "lessons/workbench/workbench.hpp"
 
@@ -33,6 +35,18 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
 /// `scores` and `scaled`, the two steps with which attention begins.
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
+
+/// The function `softmax` over the last axis, in NumPy.
+std::vector<std::string> softmax_code();
+
+/// A single attention in NumPy, as these options have it: from `Q`, `K`, `V` and `mask` to `output`, after
+/// the lines `before`, which compute those.
+std::vector<std::string> attention_code(const Workbench& bench, const std::optional<Mask<3>>& mask,
+                                        const std::vector<std::string>& before = {});
+
+/// The way of Q, K and V through a single attention, with shapes, as a diagram of four lines.
+std::vector<std::string> attention_flow(const Workbench& bench, std::size_t queries, std::size_t keys,
+                                        bool is_masked);
 
 /// What a single attention starts from.
 struct AttentionInputs {

@@ -3,13 +3,19 @@
 
 #include "lessons/self_attention.hpp"
 
+#include <fmt/format.h>
+
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -24,6 +30,10 @@ std::vector<Input> projection_input_list() {
   return {{"W_Q", {"d_model", "d_k"}, Draw::weight},
           {"W_K", {"d_model", "d_k"}, Draw::weight},
           {"W_V", {"d_model", "d_v"}, Draw::weight}};
+}
+
+std::string projection_code(const std::string& X_query, const std::string& X_key) {
+  return fmt::format("Q, K, V = {0} @ W_Q, {1} @ W_K, {1} @ W_V", X_query, X_key);
 }
 
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
@@ -104,15 +114,55 @@ void claim_equivariance(Workbench& bench, const Answer& answer, const Tensor<3>&
        .limit = rounding(bench.trace, largest_score * attn::max_abs(V))});
 }
 
+/// "X [5×4] → W_Q → " before Q, and so on, to the left of the way through attention.
+std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_masked) {
+  const auto tokens = bench.plan.sentence.length();
+  auto lines = attention_flow(bench, tokens, tokens, is_masked);
+  const auto X = fmt::format("X [{}×{}] ", tokens, bench.d_model());
+  const std::string margin(attn::display_width(X), ' ');
+  lines[0] = margin + "┌ W_Q → " + lines[0];
+  lines[1] = margin + "│       " + lines[1];
+  lines[2] = X + "┼ W_K → " + lines[2];
+  lines[3] = margin + "└ W_V → " + lines[3];
+  return lines;
+}
+
+/// Equal words have equal rows: without positions attention cannot tell them apart.
+std::string what_to_notice(const attn::Event& weights) {
+  const auto& labels = weights.labels[weights.axes.size() - 2];
+  const auto tokens = labels.empty() ? std::vector<std::string>() : labels.of(0);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    for (std::size_t j = i + 1; j < tokens.size(); ++j)
+      if (tokens[i] == tokens[j])
+        return fmt::format(
+            "{} The columns of both \"{}\" are the same, and without a mask their rows are too: attention by "
+            "itself does not know where a word stands (see the lesson positional).",
+            strongest_pair(weights), tokens[i]);
+  return strongest_pair(weights);
+}
+
 void run_self_attention(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
 
-  bench.trace.note(
-      "idea", "The idea",
-      "Every token rewrites itself as a mixture of all tokens of its own sentence. It asks a question (its "
-      "query), every token holds up a label (its key) and offers some content (its value). The better a "
-      "label answers the question, the more of that content goes into the mixture.",
+  bench.trace.page(
+      {{"Q"},
+       attn::in_one_line("K"),
+       attn::in_one_line("V"),
+       attn::in_one_line("mask"),
+       {"scores"},
+       attn::in_one_line("scaled"),
+       attn::in_one_line("masked"),
+       {"weights", what_to_notice},
+       {"dropped"},
+       {"dropout-at-inference"},
+       {"output", [](const auto&) { return "Each word is now a mixture of the values of all words."; }}});
+  bench.idea(
+      "Each word rewrites itself as a mixture of all words of its own sentence, itself included. Its query "
+      "says what it looks for, every word's key says what that word can be found by, and its value is what "
+      "it "
+      "has to give. The better a key matches the query, the more of that word's value goes into the mixture: "
+      "a spotlight that each word turns on the others.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);
@@ -123,9 +173,14 @@ void run_self_attention(Workbench& bench) {
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
+  bench.flow(self_attention_flow(bench, mask.has_value()));
+  bench.code(attention_code(bench, mask, {projection_code("X", "X")}));
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
   const auto answer = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, answer, Q, K, V, mask);
+  bench.try_next({{"self-attention --sentence \"the cat saw the small dog\"", "what stays as it was?"},
+                  {"self-attention --explain 'weights[cat, dog]'", "another entry, worked out"},
+                  {"masking", "hide the words to come"}});
 }
 
 std::vector<Input> self_attention_inputs(const Options&) {
@@ -146,7 +201,7 @@ const Lesson self_attention = {
         "the words: the lesson reverses them and shows that nothing else changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "causal", "window", "dropout", "temperature", "seed",
                 "rng", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"the cat sat on the mat"}},
+    .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {"self-attention --sentence \"the cat sat on the mat\"",
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lessons/sdpa.hpp"
 
@@ -36,6 +37,9 @@ struct ProjectionTitles {
 /// The steps `Q` = X_query W_Q, `K` = X_key W_K and `V` = X_key W_V.
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles = {});
+
+/// The projections in NumPy: one line.
+std::string projection_code(const std::string& X_query, const std::string& X_key);
 
 /// `project` and `scaled_dot_product_attention`: X_query [batch×query×d_model] attends to X_key
 /// [batch×key×d_model] with one head.

@@ -198,9 +198,29 @@ bool Plan::is_batched() const {
   return sentence.size() > 1 || source.size() > 1;
 }
 
+namespace {
+
+using Config = std::vector<std::pair<std::string, attn::ConfigValue>>;
+
+/// Options with their default value; sentences, dimensions and the seed are never among them.
+std::set<std::string> usual_values(const Config& config, const Config& defaults) {
+  std::set<std::string> usual;
+  for (std::size_t i = 0; i < config.size(); ++i) {
+    const auto& [name, value] = config[i];
+    const bool may_be_left_out =
+        std::holds_alternative<double>(value) || std::holds_alternative<std::string>(value);
+    if (may_be_left_out && value == defaults[i].second) usual.insert(name);
+  }
+  return usual;
+}
+
+}  // namespace
+
 attn::Header Plan::header() const {
-  attn::Header header{std::string(lesson->name), std::string(lesson->title),
-                      config_of(options, lesson->options)};
+  attn::Header header{.lesson = std::string(lesson->name),
+                      .title = std::string(lesson->title),
+                      .config = config_of(options, lesson->options)};
+  header.usual = usual_values(header.config, config_of(lesson->defaults, lesson->options));
   header.config.emplace_back("set",
                              options.set.empty() ? attn::ConfigValue{} : attn::ConfigValue{options.set});
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {

@@ -12,12 +12,15 @@
 #include "attn/ops/mask.hpp"
 #include "attn/random/generator.hpp"
 #include "attn/random/random_state.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
 
 namespace {
+
+constexpr std::size_t columns_of_a_page = 76;
 
 std::unique_ptr<attn::Random> random_of(const Options& options) {
   if (options.rng == "pcg64") return std::make_unique<attn::Generator>(options.seed);
@@ -46,6 +49,29 @@ Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_tra
 
 Workbench Workbench::mute() const {
   return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()));
+}
+
+void Workbench::idea(const std::string& text, const std::string& formula) const {
+  trace.note("idea", "The idea", text, formula);
+}
+
+void Workbench::flow(const std::vector<std::string>& lines) const {
+  trace.note("flow", "The flow", "", fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+void Workbench::code(const std::vector<std::string>& lines) const {
+  trace.note("code", "In NumPy", "", fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+void Workbench::try_next(const std::vector<std::pair<std::string, std::string>>& commands) const {
+  std::vector<std::string> lines;
+  for (const auto& [command, what_to_look_for] : commands) {
+    const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
+    const bool fits = attn::display_width(whole) <= columns_of_a_page;
+    lines.push_back(fits ? whole : "attnlab " + command);
+    if (!fits) lines.push_back("    " + what_to_look_for);
+  }
+  trace.note("next", "Try next", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 void Workbench::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/random/random.hpp"
@@ -55,6 +56,19 @@ class Workbench {
   std::size_t d_v() const { return options.d_v.value(); }
   std::size_t heads() const { return options.heads.value_or(1); }
   std::size_t kv_heads() const { return options.kv_heads.value_or(heads()); }
+
+  /// The note `idea`: what the lesson is about, in plain sentences, and its formula.
+  void idea(const std::string& text, const std::string& formula = "") const;
+
+  /// The note `flow`: the way from the inputs to the output as a diagram with the shapes of this run.
+  void flow(const std::vector<std::string>& lines) const;
+
+  /// The note `code` of the group in which the trace is: what the page computes, as lines of NumPy. A tensor
+  /// has the name that `attn::python_name` makes of its id; what has a batch axis stands for one sample.
+  void code(const std::vector<std::string>& lines) const;
+
+  /// The note `next`: commands that change one thing, each with what to look for.
+  void try_next(const std::vector<std::pair<std::string, std::string>>& commands) const;
 
   /// Names the entries of these axes after the tokens.
   void label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens);

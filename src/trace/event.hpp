@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,12 @@ enum class Kind { note, input, step, claim, mistake };
 
 std::string_view name_of(Kind kind);
 
+/// Where an event stands on a page of text, which is made to be understood in one sitting.
+struct Place {
+  std::size_t position = 0;  ///< on the page, whatever the order in which things were computed
+  bool in_one_line = false;  ///< its formula and shape alone: an earlier lesson taught it
+};
+
 /// One thing that happens in a lesson, as every renderer receives it. `tensor` and `worked` are valid during
 /// the call only.
 struct Event {
@@ -59,6 +66,11 @@ struct Event {
   bool curve = false;                        ///< values along the last axis are points of a line
   std::optional<Measurement> measurement{};  ///< of a claim
   WorkedOut worked{};                        ///< how each entry of a step comes about, where that is known
+  std::optional<Place> place{};              ///< on the page; none of what is detail
+  std::string notice{};                      ///< what to notice in the numbers of this run
+
+  /// Whether the lesson is about it, so that the page shows it whole.
+  bool is_core() const { return place && !place->in_one_line; }
 };
 
 /// The value of one option as it was in effect: unset, flag, number, text or list.
@@ -71,6 +83,7 @@ struct Header {
   std::string lesson;
   std::string title;
   std::vector<std::pair<std::string, ConfigValue>> config;
+  std::set<std::string> usual{};  ///< options that have their default value, which a page need not state
 };
 
 /// Receives the events of a lesson in order: a renderer, a recorder, a comparison.

@@ -48,6 +48,33 @@ std::string_view name_of(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
+void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
+  const auto add_unless_listed = [&](const std::string& id, auto where) {
+    const bool is_listed =
+        std::any_of(events.begin(), events.end(), [&](const auto& event) { return event.id == id; });
+    if (!is_listed) events.insert(where(), {.id = id});
+  };
+  for (const auto* id : {"code", "flow", "idea"}) add_unless_listed(id, [&] { return events.begin(); });
+  add_unless_listed("next", [&] { return events.end(); });
+  page_ = std::move(events);
+  claims_on_page_ = std::move(claims);
+}
+
+void Trace::place_on_page(Event& event) const {
+  const auto has_id = [&](const OnPage& shown) { return shown.id == event.id; };
+  const auto found = std::find_if(page_.begin(), page_.end(), has_id);
+  if (found != page_.end()) {
+    event.place = Place{static_cast<std::size_t>(found - page_.begin()), found->in_one_line};
+    if (found->notice) event.notice = found->notice(event);
+  } else if (page_.empty()) {
+    event.place = Place{ids_.size()};
+  } else if (event.kind == Kind::claim) {
+    const auto listed = std::find(claims_on_page_.begin(), claims_on_page_.end(), event.id);
+    const bool is_shown = claims_on_page_.empty() || listed != claims_on_page_.end();
+    if (is_shown || !event.measurement->holds()) event.place = Place{page_.size() + ids_.size()};
+  }
+}
+
 void Trace::label(const std::string& axis, AxisLabels labels) {
   labels_[axis] = std::move(labels);
 }
@@ -212,6 +239,7 @@ void Trace::send(Event event) {
   if (!ids_.insert(event.id).second)
     throw std::logic_error(fmt::format("[trace] id {} is used twice", event.id));
   last_id_ = event.id;
+  place_on_page(event);
   sink_->receive(event);
 }
 

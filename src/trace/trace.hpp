@@ -27,6 +27,22 @@ struct About {
   WorkedOut worked{};  ///< how each entry of a step comes about: called during the step only
 };
 
+/// What is worth noticing in the numbers of an event, as sentences; empty where there is nothing.
+using Notice = std::function<std::string(const Event& event)>;
+
+/// An event that the page of text shows, with what to notice there. The notice stands in the place of the
+/// event's note.
+struct OnPage {
+  std::string id;
+  Notice notice{};
+  bool in_one_line = false;
+};
+
+/// The step's formula and shape alone, for what an earlier lesson taught.
+inline OnPage in_one_line(std::string id) {
+  return {.id = std::move(id), .in_one_line = true};
+}
+
 /// A claim that a lesson verifies on the run. `formula` says what was measured.
 struct Claim {
   std::string id{};
@@ -93,6 +109,11 @@ class Trace {
 
   /// The id of the last event.
   const std::string& last_id() const { return last_id_; }
+
+  /// Says what the page of text shows, by full id and in the order of reading: all else is detail. The notes
+  /// `idea`, `flow` and `code` come first unless they stand elsewhere in the list, `next` comes last. Of the
+  /// claims it shows those, or all. Without such a page everything is on it, as it comes.
+  void page(std::vector<OnPage> events, std::vector<std::string> claims = {});
 
   /// Names the entries along every axis called `axis` of the events to come.
   void label(const std::string& axis, AxisLabels labels);
@@ -231,6 +252,7 @@ class Trace {
   void require_equal(const About& about, const TensorView& expected, const TensorView& given) const;
   void emit(Kind kind, const About& about, TensorView tensor);
   WorkedOut worked_as_shown(const WorkedOut& worked, bool drops_batch) const;
+  void place_on_page(Event& event) const;
   void send(Event event);
 
   Sink* sink_ = nullptr;  ///< none of a mute trace
@@ -244,6 +266,8 @@ class Trace {
   std::map<std::string, std::size_t> ranks_;  ///< of the tensors as shown
   std::vector<std::string> input_ids_;
   std::string last_id_;
+  std::vector<OnPage> page_;  ///< empty: everything, as it comes
+  std::vector<std::string> claims_on_page_;
 };
 
 }  // namespace attn

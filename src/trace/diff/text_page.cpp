@@ -80,11 +80,10 @@ std::optional<std::size_t> number_of(std::string_view heading) {
   return number;
 }
 
-/// The first word of the line that defines the tensor, `scores = Q Kᵀ   [query 3 × key 3]`.
-std::string id_of(const TextSection& section) {
-  for (std::size_t i = 1; i < section.lines.size(); ++i)
-    if (indent_of(section.lines[i].text) == 2) return std::string(words_of(section.lines[i].text).front());
-  return "";
+/// The word after the number of a heading, `3  weights = softmax(scaled)`.
+std::string id_of(std::string_view heading) {
+  const auto words = words_of(heading);
+  return words.size() < 2 ? "" : std::string(words[1]);
 }
 
 using Option = std::pair<std::string, ConfigValue>;
@@ -214,7 +213,7 @@ std::vector<TextSection> parse_text_page(std::string_view text) {
     }
     section.lesson = lesson;
     const auto number = number_of(section.lines.front().text);
-    if (number) section.id = id_of(section);
+    if (number) section.id = id_of(section.lines.front().text);
     if (!section.id.empty()) section.is_numbered_in_order = *number == ++steps;
     section.name = section.id.empty() ? beginning_of(section.lines.front().text) : section.id;
   }

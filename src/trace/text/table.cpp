@@ -356,15 +356,11 @@ std::string TableLayout::draw_head(const Grid& grid, const Block& block) const {
   const std::size_t columns_axis = rank() - 1;
   const auto& corner = event_.axes[has_rows() ? rank() - 2 : columns_axis];
   const bool corner_fits = display_width(corner) <= row_label_width_;
-  std::string text;
-  if (has_rows() && corner_fits) text += start_of_line("") + ' ' + event_.axes[columns_axis] + '\n';
-  if (has_rows() && !corner_fits)
-    text += trimmed_line(start_of_line(corner + " × " + event_.axes[columns_axis]));
   std::string line = start_of_line(corner_fits ? corner : "");
   for (std::size_t i = block.first; i < block.last; ++i)
     line += ' ' + pad_left(label(columns_axis, columns_[i], grid.sample, column_width_), column_width_) + ' ';
   if (block.is_last && strongest_width_ > 0) line += "  strongest";
-  return text + trimmed_line(line);
+  return trimmed_line(line);
 }
 
 std::string TableLayout::draw_row(const Grid& grid, const Block& block,

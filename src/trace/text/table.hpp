@@ -13,6 +13,7 @@ namespace attn {
 struct TextStyle {
   int precision = 4;  ///< digits after the decimal point
   bool full = false;  ///< never elide a large tensor
+  bool all = false;   ///< everything that the run computed, in that order; else what belongs on the page
   bool color = false;
   std::size_t width = 80;  ///< columns, 20 or more; wider tensors are split into blocks of columns
 };

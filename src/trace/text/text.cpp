@@ -18,7 +18,7 @@ namespace attn {
 namespace {
 
 constexpr std::size_t body_indent = 2;
-constexpr std::size_t formula_indent = 4;
+constexpr std::size_t formula_indent = 6;
 constexpr std::size_t narrowest = 20;  // columns that a text needs at least
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -29,6 +29,16 @@ std::vector<std::string> lines_of(const std::string& text) {
     start = end + 1;
   }
   return lines;
+}
+
+/// A line no wider than that; the parts below the first are indented.
+std::vector<std::string> wrapped(const std::string& line, std::size_t width, std::size_t indent) {
+  if (display_width(line) <= width) return {line};
+  const auto start = line.find_first_not_of(' ');
+  auto parts = wrap(line.substr(start), width - std::max(indent, start));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i] = std::string(i == 0 ? start : std::max(indent, start), ' ') + parts[i];
+  return parts;
 }
 
 std::string quoted(const std::string& text) {
@@ -70,28 +80,29 @@ std::string named_shape(const Event& event) {
 }
 
 /// "scores = Q Kᵀ", "entropy = −Σ w ln w = 1.2500": the further lines of a formula stand below its first one.
-std::vector<std::string> equation_of(const Event& event, const TextStyle& style) {
+std::string definition_of(const Event& event, const TextStyle& style) {
   auto lines = lines_of(event.id + (event.formula.empty() ? "" : " = " + event.formula));
   const std::string margin(display_width(event.id + " = "), ' ');
   for (std::size_t i = 1; i < lines.size(); ++i) lines[i] = margin + lines[i];
-  if (event.tensor->shape.empty()) lines.back() += " = " + format_scalar(*event.tensor, style);
-  return lines;
+  if (event.tensor->shape.empty() && event.tensor->data != nullptr)
+    lines.back() += " = " + format_scalar(*event.tensor, style);
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-/// A measured value such that what rounding leaves of an exact 0 looks the same on every machine: in units of
-/// the limit's power of ten where the limit is a tolerance.
+/// Rounding leaves other digits of an exact 0 on every machine: such a deviation is told by its limit.
+bool is_tolerance(const Limit& limit) {
+  return limit.comparison == Limit::Comparison::at_most && limit.bound > 0.0 && limit.bound < 0.1;
+}
+
+/// "off by less than 1e-12", "exactly 0", "2.5, at least 1"; "0.3, which should be <= 1e-12".
 std::string measured(const Measurement& measurement, int precision) {
   const auto& [claim, value, limit] = measurement;
-  const double shown = value == 0.0 ? 0.0 : value;  // no negative zero
-  const bool is_tolerance =
-      limit.comparison == Limit::Comparison::at_most && limit.bound > 0.0 && limit.bound < 0.1;
-  if (is_tolerance && std::abs(value) <= limit.bound) {
-    const int exponent = static_cast<int>(std::floor(std::log10(limit.bound) + 1e-9));
-    const auto units = fmt::format("{:.1f}", value / std::pow(10.0, exponent));
-    return fmt::format("{}e{:+03d}", units == "-0.0" ? "0.0" : units, exponent);
-  }
-  if (limit.comparison == Limit::Comparison::equal) return fmt::format("{:g}", shown);
-  return fmt::format("{:.{}g}", shown, std::max(precision, 1));
+  const auto number = fmt::format("{:.{}g}", value == 0.0 ? 0.0 : value, std::max(precision, 1));
+  if (!measurement.holds()) return fmt::format("{}, which should be {}", number, to_string(limit));
+  if (is_tolerance(limit)) return fmt::format("off by less than {}", limit.bound);
+  if (limit.comparison == Limit::Comparison::equal) return fmt::format("exactly {:g}", limit.bound);
+  const bool is_upper = limit.comparison == Limit::Comparison::at_most;
+  return fmt::format("{}, at {} {}", number, is_upper ? "most" : "least", limit.bound);
 }
 
 }  // namespace
@@ -107,67 +118,151 @@ void TextRenderer::write_header(const Header& header) {
   for (std::size_t i = 0; i < style_.width; ++i) rule += "─";
   write_line(rule);
   std::vector<std::string> options;
-  for (const auto& [name, value] : header.config) options.push_back(option_text(name, value));
+  for (const auto& [name, value] : header.config)
+    if (style_.all || header.usual.count(name) == 0) options.push_back(option_text(name, value));
   for (const auto& line : pack(options, "  ", style_.width - body_indent)) write_line(line, body_indent);
 }
 
 void TextRenderer::receive(const Event& event) {
   if (event.tensor) shapes_[event.id] = event.tensor->shape;
   names_.see(event);
-  if (event.tensor) ++tensor_count_;
-  if (event.tensor && event.tensor->data == nullptr) {
-    outline_.push_back({fmt::format("{}", tensor_count_), event.id, named_shape(event), event.formula});
-    return;
-  }
-  write_outline();
+  if (event.tensor && event.tensor->data == nullptr)
+    return outline_.push_back({event.id, named_shape(event), event.formula});
+  const bool is_shown = style_.all || event.place;
   if (event.measurement) {
-    claims_.push_back(event);
-  } else if (event.tensor) {
-    write_tensor(event);
+    if (is_shown)
+      claims_.push_back(event);
+    else
+      ++claims_left_out_;
+  } else if (!is_shown) {
+    if (event.tensor) ++left_out_;
+  } else if (event.id == "next") {
+    next_ = note_block(event);
   } else {
-    write_note(event);
+    blocks_.push_back(!event.tensor                             ? note_block(event)
+                      : !style_.all && event.place->in_one_line ? line_block(event)
+                                                                : tensor_block(event));
+    blocks_.back().position = style_.all ? blocks_.size() : event.place->position;
   }
 }
 
 std::string TextRenderer::finish() {
   write_outline();
+  write_blocks();
+  write_what_is_left_out();
   if (!claims_.empty()) write_claims();
+  if (next_) write_block(*next_);
   return std::exchange(text_, {});
 }
 
-void TextRenderer::write_note(const Event& event) {
-  write_line("");
-  write_heading(event.kind == Kind::mistake ? "Mistake: " : "", event.title);
-  write_prose(event.note, body_indent);
-  if (event.formula.empty()) return;
-  if (!event.note.empty()) write_line("");
-  for (const auto& line : lines_of(event.formula)) write_line(line, formula_indent);
+TextRenderer::Block TextRenderer::note_block(const Event& event) {
+  Block block{.title = (event.kind == Kind::mistake ? "Mistake: " : "") + event.title};
+  const auto text = std::exchange(text_, {});
+  write_prose(event.notice.empty() ? event.note : event.notice, body_indent);
+  if (!event.formula.empty() && !event.note.empty()) write_line("");
+  if (!event.formula.empty())
+    for (const auto& line : lines_of(event.formula))
+      write_line(line, event.note.empty() ? body_indent : formula_indent);
+  block.body = std::exchange(text_, text);
+  return block;
 }
 
-void TextRenderer::write_tensor(const Event& event) {
-  write_line("");
-  write_heading(fmt::format("{}  ", tensor_count_), event.title.empty() ? event.id : event.title);
-  write_definition(event);
+TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
+  Block block{.is_numbered = true,
+              .definition = definition_of(event, style_),
+              .title = event.title == event.id ? "" : event.title,
+              .shape = event.tensor->shape.empty() ? "" : named_shape(event)};
+  const auto text = std::exchange(text_, {});
+  if (style_.all) write_origin(event);
   write_worked(event);
-  if (!event.note.empty()) {
-    write_line("");
-    write_prose(event.note, body_indent);
-  }
-  if (event.tensor->shape.empty()) return;
-  write_line("");
-  text_ += format_table(event, style_);
-  write_legends(*event.tensor);
+  if (!event.tensor->shape.empty()) text_ += format_table(event, style_);
+  write_legends(event);
   if (event.curve) text_ += '\n' + format_plot(event, style_);
+  write_prose(event.notice, body_indent);
+  if (event.notice.empty() || style_.all) write_prose(event.note, body_indent);
+  block.body = std::exchange(text_, text);
+  return block;
 }
 
-/// What the tensor is called, how it is computed, its shape and where it comes from: on one line if possible.
-void TextRenderer::write_definition(const Event& event) {
-  auto equation = equation_of(event, style_);
-  const auto last = std::move(equation.back());
-  equation.pop_back();
-  for (const auto& line : equation) write_line(line, body_indent);
-  for (const auto& line : pack({last, named_shape(event), origin(event)}, "   ", style_.width - body_indent))
-    write_line(line, body_indent);
+/// "K = X W_K [6×8]": a step that an earlier lesson taught.
+TextRenderer::Block TextRenderer::line_block(const Event& event) {
+  const auto shape = event.tensor->shape.empty() ? "" : fmt::format(" [{}]", to_string(event.tensor->shape));
+  return {.body = definition_of(event, style_) + shape};
+}
+
+/// In the order of the page. Lines of earlier lessons' steps stand side by side.
+void TextRenderer::write_blocks() {
+  std::stable_sort(blocks_.begin(), blocks_.end(),
+                   [](const Block& a, const Block& b) { return a.position < b.position; });
+  std::vector<std::string> lines;
+  const auto write_lines = [&] {
+    if (lines.empty()) return;
+    write_line("");
+    for (const auto& line : pack(lines, ", ", style_.width - body_indent)) write_line(line, body_indent);
+    lines.clear();
+  };
+  for (const auto& block : blocks_) {
+    const bool is_line = block.definition.empty() && block.title.empty();
+    if (is_line) {
+      lines.push_back(block.body);
+    } else {
+      write_lines();
+      write_block(block);
+    }
+  }
+  write_lines();
+  blocks_.clear();
+}
+
+void TextRenderer::write_block(const Block& block) {
+  write_line("");
+  if (block.is_numbered)
+    write_definition(block);
+  else
+    write_heading("", block.title);
+  text_ += block.body;
+}
+
+/// "3  weights = softmax(scaled)   each row becomes shares          [query 6 × key 6]": on one line if
+/// possible, else the title below.
+void TextRenderer::write_definition(const Block& block) {
+  const auto number = fmt::format("{}  ", ++step_count_);
+  const std::string margin(display_width(number), ' ');
+  auto lines = lines_of(block.definition);
+  const auto with_shape = [&](const std::string& line) {
+    const auto room = style_.width - std::min(style_.width, display_width(line) + display_width(block.shape));
+    return block.shape.empty() ? line : line + std::string(std::max<std::size_t>(room, 2), ' ') + block.shape;
+  };
+  const auto fits = [&](const std::string& line) {
+    return display_width(line) + (block.shape.empty() ? 0 : 2 + display_width(block.shape)) <= style_.width;
+  };
+  std::vector<std::string> heading;
+  for (const auto& line : lines) heading.push_back((heading.empty() ? number : margin) + line);
+  const auto whole = heading.back() + (block.title.empty() ? "" : "   " + block.title);
+  if (fits(whole)) {
+    heading.back() = with_shape(whole);
+  } else {
+    const bool shape_fits = fits(heading.back());
+    if (shape_fits) heading.back() = with_shape(heading.back());
+    for (const auto& line : wrap(block.title, style_.width - margin.size())) heading.push_back(margin + line);
+    if (!shape_fits) heading.push_back(margin + block.shape);
+  }
+  for (const auto& line : heading)
+    for (const auto& part : wrapped(line, style_.width, margin.size())) write_line(styled(part, ansi::bold));
+}
+
+/// "from Q [6×4], K [6×4]": the inputs of a step with the shapes that they had.
+void TextRenderer::write_origin(const Event& event) {
+  std::vector<std::string> origins;
+  for (const auto& id : event.inputs) {
+    const auto shape = shapes_.find(id);
+    const bool has_shape = shape != shapes_.end() && !shape->second.empty();
+    origins.push_back(id + (has_shape ? " [" + to_string(shape->second) + "]" : ""));
+  }
+  if (event.kind == Kind::input) return write_line("input", body_indent);
+  if (origins.empty()) return;
+  origins.front() = "from " + origins.front();
+  for (const auto& line : pack(origins, ", ", style_.width - body_indent)) write_line(line, body_indent);
 }
 
 /// "weights[sat, cat] = exp(0.33) / (exp(0.12) + exp(0.33)) ≈ 0.5525", or where an entry is that of another
@@ -196,38 +291,27 @@ void TextRenderer::write_worked(const Event& event) {
   }
 }
 
-/// "from Q [6×4], K [6×4]": the inputs of a step with the shapes that they had.
-std::string TextRenderer::origin(const Event& event) const {
-  if (event.kind == Kind::input) return "input";
-  std::string text;
-  for (const auto& id : event.inputs) {
-    text += (text.empty() ? "from " : ", ") + id;
-    const auto shape = shapes_.find(id);
-    if (shape != shapes_.end() && !shape->second.empty()) text += " [" + to_string(shape->second) + "]";
-  }
-  return text;
-}
-
-void TextRenderer::write_legends(const TensorView& tensor) {
+void TextRenderer::write_legends(const Event& event) {
+  const auto& tensor = *event.tensor;
   if (tensor.dtype == Dtype::boolean) write_legend("1 = may be seen, · = hidden");
   if (is_elided(tensor, style_)) write_legend("… = left out, shown with --full");
 }
 
 void TextRenderer::write_legend(const std::string& legend) {
-  if (explained_.insert(legend).second) write_line("\n  " + legend);
+  if (explained_.insert(legend).second) write_line(legend, body_indent);
 }
 
 void TextRenderer::write_outline() {
   if (outline_.empty()) return;
   write_line("");
-  std::size_t number_width = 0, id_width = 0, shape_width = 0;
+  std::size_t id_width = 0, shape_width = 0;
   for (const auto& row : outline_) {
-    number_width = std::max(number_width, display_width(row.number));
     id_width = std::max(id_width, display_width(row.id));
     shape_width = std::max(shape_width, display_width(row.shape));
   }
+  const auto number_width = fmt::format("{}", outline_.size()).size();
   for (const auto& row : outline_) {
-    auto line = fmt::format("{}  {}  {}", pad_left(row.number, number_width), pad_right(row.id, id_width),
+    auto line = fmt::format("{:>{}}  {}  {}", ++step_count_, number_width, pad_right(row.id, id_width),
                             row.formula.empty() ? row.shape : pad_right(row.shape, shape_width));
     const auto left = style_.width - std::min(style_.width, display_width(line) + 2);
     if (!row.formula.empty())
@@ -237,26 +321,40 @@ void TextRenderer::write_outline() {
   outline_.clear();
 }
 
+void TextRenderer::write_what_is_left_out() {
+  if (left_out_ == 0) return;
+  write_line("");
+  write_line(fmt::format("{} more tensor{} of this run: --all shows {}.", left_out_,
+                         left_out_ == 1 ? "" : "s", left_out_ == 1 ? "it" : "them"),
+             body_indent);
+}
+
 void TextRenderer::write_claims() {
   write_line("");
   write_heading("", "What holds on this run");
   for (const auto& claim : claims_) write_claim(claim);
-  write_line("");
   write_verdict();
 }
 
+/// "✓ each row of weights sums to 1                                off by less than 1e-12"
 void TextRenderer::write_claim(const Event& claim) {
   const auto& measurement = *claim.measurement;
   const auto mark = measurement.holds() ? styled("✓", ansi::green) : styled("✗", ansi::red);
   const std::size_t indent = body_indent + 2;
+  const auto result = measured(measurement, style_.precision);
+  auto lines = wrap(measurement.claim, style_.width - indent);
+  const auto room = style_.width - indent - display_width(lines.back());
+  if (room >= display_width(result) + 2)
+    lines.back() += std::string(room - display_width(result), ' ') + result;
+  else
+    lines.push_back(pad_left(result, style_.width - indent));
   std::string start = std::string(body_indent, ' ') + mark + ' ';
-  for (const auto& line : wrap(measurement.claim, style_.width - indent)) {
+  for (const auto& line : lines) {
     write_line(start + printable(line));
     start = std::string(indent, ' ');
   }
-  auto pieces = lines_of(claim.formula);
-  pieces.push_back(measured(measurement, style_.precision) + ' ' + to_string(measurement.limit));
-  for (const auto& line : pack(pieces, "   ", style_.width - indent)) write_line(line, indent);
+  if (!style_.all && measurement.holds()) return;
+  for (const auto& line : lines_of(claim.formula)) write_line(line, indent);
   write_prose(claim.note, indent);
 }
 
@@ -267,6 +365,7 @@ void TextRenderer::write_verdict() {
   const std::size_t total = claims_.size(), holding = total - broken.size();
   auto verdict =
       fmt::format("{} of {} claim{} hold{}.", holding, total, total == 1 ? "" : "s", holding == 1 ? "s" : "");
+  if (claims_left_out_ > 0) verdict += fmt::format(" So do {} more, which --all shows.", claims_left_out_);
   if (!broken.empty())
     verdict += fmt::format(" {} not: {}.", broken.size() == 1 ? "This one does" : "These do",
                            fmt::join(broken, ", "));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,39 +18,57 @@ class TextRenderer : public Sink {
   TextRenderer(const Header& header, const TextStyle& style);
   void receive(const Event& event) override;
 
-  /// The whole text so far, with the summary of claims at its end. Leaves the renderer empty.
+  /// The whole text so far, with the claims at its end. Leaves the renderer empty.
   std::string finish();
 
  private:
+  /// An event as text. Steps are numbered when it is known in which order they stand.
+  struct Block {
+    std::size_t position = 0;
+    bool is_numbered = false;
+    std::string definition{};  ///< "scores = Q Kᵀ"; empty of a note
+    std::string title{};
+    std::string shape{};  ///< "[query 6 × key 6]"
+    std::string body{};
+  };
+
   struct OutlineRow {
-    std::string number, id, shape, formula;
+    std::string id, shape, formula;
   };
 
   void write_header(const Header& header);
-  void write_note(const Event& event);
-  void write_tensor(const Event& event);
-  void write_definition(const Event& event);
+  Block note_block(const Event& event);
+  Block tensor_block(const Event& event);
+  Block line_block(const Event& event);
+  void write_blocks();
+  void write_block(const Block& block);
+  void write_definition(const Block& block);
   void write_worked(const Event& event);
-  void write_legends(const TensorView& tensor);
+  void write_origin(const Event& event);
+  void write_legends(const Event& event);
   void write_outline();
   void write_claims();
   void write_claim(const Event& claim);
   void write_verdict();
+  void write_what_is_left_out();
 
   void write_heading(const std::string& start, const std::string& heading);
   void write_prose(const std::string& prose, std::size_t indent);
   void write_legend(const std::string& legend);
   void write_line(const std::string& line, std::size_t indent = 0);
   std::string styled(const std::string& text, std::string_view style) const;
-  std::string origin(const Event& event) const;
 
   TextStyle style_;
   std::string text_;
-  std::size_t tensor_count_ = 0;
+  std::size_t step_count_ = 0;
+  std::size_t left_out_ = 0;             ///< tensors
   std::map<std::string, Shape> shapes_;  ///< of the tensors so far, by id
   EntryNames names_;
+  std::vector<Block> blocks_;
   std::vector<OutlineRow> outline_;  ///< tensors without numbers, written together to align their columns
   std::vector<Event> claims_;
+  std::size_t claims_left_out_ = 0;
+  std::optional<Block> next_;        ///< what to try next, which stands after the claims
   std::set<std::string> explained_;  ///< legends that stand in the text already
 };
 

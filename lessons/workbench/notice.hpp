@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "trace/trace.hpp"
+
+namespace lessons {
+
+/// "cat looks most at mat: 0.4775": the largest share in a table of attention weights
+/// [(batch×head×)query×key]. Of equal shares it names the first. Empty where no query sees a key.
+std::string strongest_pair(const attn::Event& weights);
+
+/// The name of the entry `index` along the axis `axis` of the first sample: its token, or else its index.
+std::string name_along(const attn::Event& event, std::size_t axis, std::size_t index);
+
+}  // namespace lessons

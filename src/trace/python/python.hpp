@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/event.hpp"
+
+namespace attn {
+
+/// The name of a tensor in NumPy code: its id with `_` for what no name may have, "attention_W_Q" for
+/// "attention/W_Q".
+std::string python_name(std::string_view id);
+
+/// A trace as a script of NumPy: the inputs of the run, the code that the page shows, and an assertion for
+/// each step. It asserts every core step, and a detail where the code computes it.
+class PythonScript : public Sink {
+ public:
+  explicit PythonScript(const Header& header);
+  void receive(const Event& event) override;
+
+  /// The script. Leaves the writer empty.
+  std::string finish();
+
+ private:
+  struct Variable {
+    std::string name;
+    std::string value;  ///< an expression
+    bool has_batch = false;
+    bool is_core = false;
+  };
+
+  static Variable variable_of(const Event& event);
+  std::string body(const std::string& indent) const;
+
+  Header header_;
+  double tolerance_ = 0.0;
+  std::size_t batch_ = 0;  ///< samples; 0 without a batch axis
+  std::vector<Variable> inputs_, steps_;
+  std::vector<std::string> code_;
+};
+
+}  // namespace attn

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "trace/python/python.hpp"
+
+namespace attn {
+
+namespace {
+
+/// How far what the code computes in float64 may be from a trace that is rounded at each step, relative to
+/// the largest number of the tensor.
+double tolerance_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return 1e-4;
+    case Dtype::float16:
+      return 5e-2;
+    case Dtype::bfloat16:
+      return 3e-1;
+    default:
+      return 1e-9;
+  }
+}
+
+std::string element_in_python(const TensorView& tensor, std::size_t offset) {
+  const double element = tensor.at(offset);
+  if (tensor.dtype == Dtype::boolean) return element != 0.0 ? "True" : "False";
+  if (std::isnan(element)) return "np.nan";
+  if (std::isinf(element)) return element > 0.0 ? "np.inf" : "-np.inf";
+  return fmt::format("{}", element);
+}
+
+/// Nested lists, a line for each row; `offset` moves on to the first element that is not written yet.
+std::string nested_lists(const TensorView& tensor, std::size_t axis, std::size_t& offset) {
+  if (axis == tensor.shape.size()) return element_in_python(tensor, offset++);
+  std::vector<std::string> parts(tensor.shape[axis]);
+  for (auto& part : parts) part = nested_lists(tensor, axis + 1, offset);
+  const bool is_row = axis + 1 == tensor.shape.size();
+  return fmt::format("[{}]", fmt::join(parts, is_row ? ", " : ",\n" + std::string(axis + 1, ' ')));
+}
+
+std::string array_of(const TensorView& tensor) {
+  std::size_t offset = 0;
+  auto lists = nested_lists(tensor, 0, offset);
+  const char* dtype = tensor.dtype == Dtype::boolean ? "bool"
+                      : tensor.dtype == Dtype::int64 ? "int"
+                                                     : "float";
+  return fmt::format("np.array({}, {}).reshape({})", lists, dtype,
+                     fmt::format("{}{}", fmt::join(tensor.shape, ", "), tensor.shape.empty() ? "()" : ""));
+}
+
+bool is_code(std::string_view id) {
+  return id == "code" || id.ends_with("/code");
+}
+
+void append_lines(std::vector<std::string>& lines, std::string_view text) {
+  for (std::size_t start = 0; start <= text.size();) {
+    const auto end = std::min(text.find('\n', start), text.size());
+    lines.emplace_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
+}  // namespace
+
+std::string python_name(std::string_view id) {
+  std::string name(id);
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+PythonScript::PythonScript(const Header& header) : header_(header) {}
+
+PythonScript::Variable PythonScript::variable_of(const Event& event) {
+  return {.name = python_name(event.id),
+          .value = array_of(*event.tensor),
+          .has_batch = !event.axes.empty() && event.axes.front() == "batch",
+          .is_core = event.is_core()};
+}
+
+void PythonScript::receive(const Event& event) {
+  if (is_code(event.id)) append_lines(code_, event.formula);
+  if (!event.tensor) return;
+  tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
+  auto& variables = event.kind == Kind::input ? inputs_ : steps_;
+  variables.push_back(variable_of(event));
+  if (variables.back().has_batch) batch_ = event.tensor->shape.front();
+}
+
+/// The inputs of one sample under their names, the code, and the assertions.
+std::string PythonScript::body(const std::string& indent) const {
+  std::string text;
+  const auto line = [&](const std::string& statement) {
+    text += statement.empty() ? "\n" : indent + statement + '\n';
+  };
+  const auto of_sample = [](const Variable& variable) { return variable.has_batch ? "[sample]" : ""; };
+  for (const auto& input : inputs_)
+    line(fmt::format("{0} = inputs[\"{0}\"]{1}", input.name, of_sample(input)));
+  line("");
+  for (const auto& statement : code_) line(statement);
+  line("");
+  for (const auto& step : steps_)
+    line(fmt::format("{0}expect(\"{1}\", {1}, steps[\"{1}\"]{2})",
+                     step.is_core ? "" : fmt::format("if \"{}\" in vars(): ", step.name), step.name,
+                     of_sample(step)));
+  return text;
+}
+
+std::string PythonScript::finish() {
+  const auto dictionary = [](std::string_view name, const std::vector<Variable>& variables) {
+    std::string text = fmt::format("{} = {{\n", name);
+    for (const auto& variable : variables)
+      text += fmt::format("\"{}\": {},\n", variable.name, variable.value);
+    return text + "}\n";
+  };
+  auto text = fmt::format("# attnlab {}: {}\n", header_.lesson, header_.title);
+  text += "# The inputs of one run, the code that its page shows, and an assertion for each step.\n";
+  text += "import numpy as np\n\n";
+  text += dictionary("inputs", inputs_) + dictionary("steps", steps_);
+  text += fmt::format(
+      "checked = set()\n\n\n"
+      "def expect(name, computed, expected):\n"
+      "    finite = np.abs(expected[np.isfinite(expected)]) if np.ndim(expected) else np.abs(expected)\n"
+      "    tolerance = {} * max(1.0, np.max(finite, initial=0.0))\n"
+      "    assert np.shape(computed) == np.shape(expected), f\"{{name}} is {{np.shape(computed)}}\"\n"
+      "    assert np.allclose(computed, expected, rtol=0, atol=tolerance, equal_nan=True), \\\n"
+      "        f\"{{name}} is off by {{np.max(np.abs(computed - expected))}}\"\n"
+      "    checked.add(name)\n\n\n",
+      tolerance_);
+  text += batch_ > 0 ? fmt::format("for sample in range({}):\n", batch_) + body("    ") : body("");
+  text += "\nprint(f\"{len(checked)} steps agree: \" + \", \".join(sorted(checked)))\n";
+  inputs_.clear();
+  steps_.clear();
+  code_.clear();
+  return text;
+}
+
+}  // namespace attn
