@@ -24,6 +24,7 @@ struct Presentation {
   int precision = 4;
   bool full = false;
   bool all = false;
+  bool plain = false;
   Color color = Color::automatic;
 };
 

@@ -137,6 +137,10 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
          "--all", [&] { presentation.all = true; },
          "show every step, drawn weight and remark, in the order of the computation")
       ->group(shown);
+  app.add_flag_callback(
+         "--plain", [&] { presentation.plain = true; },
+         "ASCII, no colour and no drawing, rows as sentences: for screen readers")
+      ->group(shown);
   add("color", "auto|always|never", "shade the weights; default auto: on a terminal, unless NO_COLOR is set",
       [&](const std::string& text) {
         presentation.color = parse_choice<Color>(

@@ -16,6 +16,7 @@
 #include "trace/python/python.hpp"
 #include "trace/safetensors.hpp"
 #include "trace/svg/svg.hpp"
+#include "trace/text/plain.hpp"
 #include "trace/text/text.hpp"
 
 namespace lab {
@@ -66,6 +67,7 @@ bool environment_has(const char* name) {
 }
 
 bool is_colored(const Presentation& presentation) {
+  if (presentation.plain) return false;
   if (presentation.color != Color::automatic) return presentation.color == Color::always;
   const char* terminal = std::getenv("TERM");
   const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
@@ -91,6 +93,7 @@ attn::TextStyle style_of(const Presentation& presentation) {
   attn::TextStyle style;
   style.precision = presentation.precision;
   style.full = presentation.full;
+  style.plain = presentation.plain;
   style.all = presentation.all || !presentation.steps.empty();
   style.color = is_colored(presentation);
   return style;
@@ -113,7 +116,9 @@ Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) 
 
 Page explain(const RunLesson& run, const lessons::Plan& plan) {
   const auto style = style_of(run.presentation);
-  return render(run, plan, attn::Explanation(run.presentation.explain, style.precision, style.width));
+  auto page = render(run, plan, attn::Explanation(run.presentation.explain, style.precision, style.width));
+  if (style.plain) page.text = attn::in_ascii(page.text);
+  return page;
 }
 
 void check_explanation(const Presentation& presentation, Format format) {

@@ -128,15 +128,15 @@ std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_mas
 }
 
 /// Equal words have equal rows: without positions attention cannot tell them apart.
-std::string what_to_notice(const attn::Event& weights) {
+std::string equal_words(const attn::Event& weights) {
   const auto& labels = weights.labels[weights.axes.size() - 2];
   const auto tokens = labels.empty() ? std::vector<std::string>() : labels.of(0);
   for (std::size_t i = 0; i < tokens.size(); ++i)
     for (std::size_t j = i + 1; j < tokens.size(); ++j)
       if (tokens[i] == tokens[j])
         return fmt::format(
-            "{} The columns of both \"{}\" are the same, and without a mask their rows are too: attention by "
-            "itself does not know where a word stands (see the lesson positional).",
+            "{} Both rows of \"{}\" are the same, and so are both columns: attention by itself does not know "
+            "where a word stands (see the lesson positional).",
             strongest_pair(weights), tokens[i]);
   return strongest_pair(weights);
 }
@@ -145,6 +145,8 @@ void run_self_attention(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
 
+  const bool is_masked =
+      bench.options.causal || bench.options.window || sentence.is_padded() || bench.trace.is_given("mask");
   bench.trace.page(
       {{"Q"},
        attn::in_one_line("K"),
@@ -153,7 +155,7 @@ void run_self_attention(Workbench& bench) {
        {"scores"},
        attn::in_one_line("scaled"),
        attn::in_one_line("masked"),
-       {"weights", what_to_notice},
+       {"weights", is_masked ? strongest_pair : equal_words},
        {"dropped"},
        {"dropout-at-inference"},
        {"output", [](const auto&) { return "Each word is now a mixture of the values of all words."; }}});

@@ -31,12 +31,8 @@ bool can_be_named(const std::string& token) {
          display_width(token) <= widest;
 }
 
-/// "the", or "the#2" for the second of several.
 std::string token_name(const std::vector<std::string>& tokens, std::size_t i) {
-  if (!can_be_named(tokens[i])) return fmt::format("#{}", i);
-  if (std::count(tokens.begin(), tokens.end(), tokens[i]) == 1) return tokens[i];
-  const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(i) + 1;
-  return fmt::format("{}#{}", tokens[i], std::count(tokens.begin(), end, tokens[i]));
+  return can_be_named(tokens[i]) ? numbered_token(tokens, i) : fmt::format("#{}", i);
 }
 
 bool is_hidden(const Event& event, const Index& at) {
@@ -51,6 +47,12 @@ bool has_tokens(const std::string& axis) {
 }
 
 }  // namespace
+
+std::string numbered_token(const std::vector<std::string>& tokens, std::size_t i) {
+  if (std::count(tokens.begin(), tokens.end(), tokens[i]) == 1) return tokens[i];
+  const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+  return fmt::format("{}#{}", tokens[i], std::count(tokens.begin(), end, tokens[i]));
+}
 
 void EntryNames::see(const Event& event) {
   if (event.tensor) tensors_[event.id] = {event.axes, event.labels, event.tensor->shape};

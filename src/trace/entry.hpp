@@ -13,6 +13,9 @@ namespace attn {
 /// The element at that place, which has an index for each axis.
 double element_at(const TensorView& tensor, const Index& at);
 
+/// The token, or "the#2" where it is the second of several equal ones.
+std::string numbered_token(const std::vector<std::string>& tokens, std::size_t i);
+
 /// Names the entries of the tensors of a trace, and finds the entries that a person names.
 class EntryNames {
  public:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attn/text/width.hpp"
+#include "trace/entry.hpp"
 #include "trace/text/ansi.hpp"
 
 namespace attn {
@@ -139,6 +140,9 @@ class TableLayout {
   TableLayout(const Event& event, const TextStyle& style);
   std::string draw() const;
 
+  /// A line for each row, in words.
+  std::string sentences() const;
+
  private:
   struct Block {
     std::size_t first = 0;
@@ -155,8 +159,11 @@ class TableLayout {
   std::string label(std::size_t axis, std::optional<std::size_t> position, std::size_t sample,
                     std::size_t width) const;
   std::size_t row_offset(const Grid& grid, std::size_t row) const;
-  std::optional<std::size_t> strongest_key(std::size_t offset) const;
+  std::vector<std::size_t> strongest_keys(std::size_t offset) const;
+  std::string name_of_strongest(const std::vector<std::size_t>& keys, std::size_t sample) const;
   std::string strongest(const Grid& grid, std::size_t row) const;
+  std::string number(std::size_t offset) const;
+  std::string sentence(const Grid& grid, std::size_t row) const;
 
   void measure();
   void measure(const Grid& grid);
@@ -242,28 +249,34 @@ std::size_t TableLayout::row_offset(const Grid& grid, std::size_t row) const {
   return (grid.index * rows + row) * row_length();
 }
 
-/// The key with the largest share; none where several have it. Shares that differ by rounding only count as
-/// the same, so that the text does not depend on the machine.
-std::optional<std::size_t> TableLayout::strongest_key(std::size_t offset) const {
+/// The keys with the largest share. Shares that differ by rounding only count as the same, so that the text
+/// does not depend on the machine.
+std::vector<std::size_t> TableLayout::strongest_keys(std::size_t offset) const {
   double largest = 0.0;
   for (std::size_t i = 0; i < row_length(); ++i) largest = std::max(largest, tensor_.at(offset + i));
-  if (!(largest > 0.0)) return std::nullopt;
+  std::vector<std::size_t> keys;
+  if (!(largest > 0.0)) return keys;
   const double tie = largest * (1.0 - rounding_of(tensor_.dtype));
-  std::optional<std::size_t> key;
-  for (std::size_t i = 0; i < row_length(); ++i) {
-    if (!(tensor_.at(offset + i) >= tie)) continue;
-    if (key) return std::nullopt;
-    key = i;
-  }
-  return key;
+  for (std::size_t i = 0; i < row_length(); ++i)
+    if (tensor_.at(offset + i) >= tie) keys.push_back(i);
+  return keys;
+}
+
+std::string TableLayout::name_of_strongest(const std::vector<std::size_t>& keys, std::size_t sample) const {
+  return keys.size() == 1 ? label(rank() - 1, keys.front(), sample, longest_label)
+                          : fmt::format("{} tied", keys.size());
 }
 
 std::string TableLayout::strongest(const Grid& grid, std::size_t row) const {
   const std::size_t offset = row_offset(grid, row);
-  const auto key = strongest_key(offset);
-  if (!key) return "";
-  const auto name = label(rank() - 1, key, grid.sample, longest_label);
-  return fmt::format("  → {}  {}", pad_right(name, key_width_), number_(offset + *key));
+  const auto keys = strongest_keys(offset);
+  if (keys.empty()) return "";
+  return fmt::format("  → {}  {}", pad_right(name_of_strongest(keys, grid.sample), key_width_),
+                     number_(offset + keys.front()));
+}
+
+std::string TableLayout::number(std::size_t offset) const {
+  return event_.distribution && tensor_.at(offset) == 0.0 ? "·" : number_(offset);
 }
 
 void TableLayout::measure() {
@@ -287,10 +300,10 @@ void TableLayout::measure(const Grid& grid) {
     const std::size_t offset = row_offset(grid, *row);
     for (const auto& column : columns_)
       if (column) widen(number_width_, number_(offset + *column));
-    const auto key = event_.distribution ? strongest_key(offset) : std::nullopt;
-    if (!key) continue;
-    widen(key_width_, label(rank() - 1, key, grid.sample, longest_label));
-    widen(share_width_, number_(offset + *key));
+    const auto keys = event_.distribution ? strongest_keys(offset) : std::vector<std::size_t>();
+    if (keys.empty()) continue;
+    widen(key_width_, name_of_strongest(keys, grid.sample));
+    widen(share_width_, number_(offset + keys.front()));
   }
 }
 
@@ -325,6 +338,52 @@ std::string TableLayout::draw() const {
     if (!caption.empty())
       text += std::string(indent, ' ') + (style_.color ? ansi::styled(caption, ansi::bold) : caption) + '\n';
     if (!grid.left_out) text += draw(grid);
+  }
+  return text;
+}
+
+std::string TableLayout::sentences() const {
+  std::string text;
+  for (const auto& grid : grids_) {
+    if (grid.left_out) text += "  ...\n";
+    for (const auto& row : grid.left_out ? Positions() : rows_) {
+      auto margin = std::string(indent, ' ');
+      for (const auto& line : wrap(row ? sentence(grid, *row) : "...", style_.width - 2 * indent)) {
+        text += margin + line + '\n';
+        margin = std::string(2 * indent, ' ');
+      }
+    }
+  }
+  return text;
+}
+
+/// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
+std::string TableLayout::sentence(const Grid& grid, std::size_t row) const {
+  const auto name = [&](std::size_t axis, std::size_t position) {
+    const auto& labels = event_.labels[axis];
+    if (labels.empty()) return std::string();
+    const auto& tokens = labels.of(grid.sample);
+    const bool is_first = std::find(tokens.begin(), tokens.end(), tokens[position]) ==
+                          tokens.begin() + static_cast<std::ptrdiff_t>(position);
+    return printable(is_first ? tokens[position] : numbered_token(tokens, position));
+  };
+  auto text = event_.id + (grid.caption.empty() ? "" : ", " + grid.caption) + ":";
+  if (has_rows()) {
+    const auto token = name(rank() - 2, row);
+    text += fmt::format(" {} {}", token.empty() ? fmt::format("{} {}", event_.axes[rank() - 2], row) : token,
+                        event_.distribution               ? "looks at"
+                        : tensor_.dtype == Dtype::boolean ? "sees"
+                                                          : "has");
+  }
+  std::string separator = " ";
+  for (const auto& column : columns_) {
+    const auto token = column ? name(rank() - 1, *column) : "";
+    const auto offset = row_offset(grid, row) + column.value_or(0);
+    text += separator + token + (token.empty() ? "" : " ") +
+            (!column                           ? "..."
+             : tensor_.dtype == Dtype::boolean ? (tensor_.at(offset) != 0.0 ? "yes" : "no")
+                                               : number_(offset));
+    separator = ", ";
   }
   return text;
 }
@@ -374,7 +433,7 @@ std::string TableLayout::draw_row(const Grid& grid, const Block& block,
 }
 
 std::string TableLayout::draw_cell(std::size_t offset) const {
-  const auto cell = ' ' + pad_left(number_(offset), column_width_) + ' ';
+  const auto cell = ' ' + pad_left(number(offset), column_width_) + ' ';
   if (!style_.color || !event_.distribution) return cell;
   const auto color = heat(tensor_.at(offset));
   if (!color) return cell;
@@ -415,7 +474,15 @@ std::string format_scalar(const TensorView& tensor, const TextStyle& style) {
 }
 
 std::string format_table(const Event& event, const TextStyle& style) {
-  return TableLayout(event, style).draw();
+  const TableLayout layout(event, style);
+  return style.plain ? layout.sentences() : layout.draw();
+}
+
+bool has_hidden_keys(const Event& event) {
+  if (!event.distribution) return false;
+  for (std::size_t i = 0; i < element_count(event.tensor->shape); ++i)
+    if (event.tensor->at(i) == 0.0) return true;
+  return false;
 }
 
 std::string printable(std::string_view text) {

@@ -15,6 +15,7 @@ struct TextStyle {
   bool full = false;  ///< never elide a large tensor
   bool all = false;   ///< everything that the run computed, in that order; else what belongs on the page
   bool color = false;
+  bool plain = false;      ///< ASCII and sentences, for screen readers and old terminals
   std::size_t width = 80;  ///< columns, 20 or more; wider tensors are split into blocks of columns
 };
 
@@ -27,7 +28,11 @@ std::string format_scalar(const TensorView& tensor, const TextStyle& style);
 /// A tensor of rank 1 or more as lines of text, indented by two columns: its last two axes are the rows and
 /// the columns of a table, every entry of the axes before them has a table with a caption. A vector is one
 /// row. Rows of attention end with the key that has the largest share of it.
+/// A plain one has a sentence for each row instead: "weights: cat looks at the 0.53, on 0.19".
 std::string format_table(const Event& event, const TextStyle& style);
+
+/// Whether a row of attention leaves a key out altogether: its share is exactly 0 and stands as "·".
+bool has_hidden_keys(const Event& event);
 
 /// The text with signs in place of the characters that would move the cursor or reorder a line.
 std::string printable(std::string_view text);

@@ -11,6 +11,7 @@
 #include "attn/text/width.hpp"
 #include "trace/text/ansi.hpp"
 #include "trace/text/lines.hpp"
+#include "trace/text/plain.hpp"
 #include "trace/text/plot.hpp"
 
 namespace attn {
@@ -114,13 +115,17 @@ TextRenderer::TextRenderer(const Header& header, const TextStyle& style) : style
 
 void TextRenderer::write_header(const Header& header) {
   write_heading("", fmt::format("{}: {}", header.lesson, header.title));
-  std::string rule;
-  for (std::size_t i = 0; i < style_.width; ++i) rule += "─";
-  write_line(rule);
+  if (!style_.plain) write_rule();
   std::vector<std::string> options;
   for (const auto& [name, value] : header.config)
     if (style_.all || header.usual.count(name) == 0) options.push_back(option_text(name, value));
   for (const auto& line : pack(options, "  ", style_.width - body_indent)) write_line(line, body_indent);
+}
+
+void TextRenderer::write_rule() {
+  std::string rule;
+  for (std::size_t i = 0; i < style_.width; ++i) rule += "─";
+  write_line(rule);
 }
 
 void TextRenderer::receive(const Event& event) {
@@ -152,7 +157,8 @@ std::string TextRenderer::finish() {
   write_what_is_left_out();
   if (!claims_.empty()) write_claims();
   if (next_) write_block(*next_);
-  return std::exchange(text_, {});
+  auto text = std::exchange(text_, {});
+  return style_.plain ? in_ascii(text) : text;
 }
 
 TextRenderer::Block TextRenderer::note_block(const Event& event) {
@@ -177,7 +183,7 @@ TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
   write_worked(event);
   if (!event.tensor->shape.empty()) text_ += format_table(event, style_);
   write_legends(event);
-  if (event.curve) text_ += '\n' + format_plot(event, style_);
+  if (event.curve && !style_.plain) text_ += '\n' + format_plot(event, style_);
   write_prose(event.notice, body_indent);
   if (event.notice.empty() || style_.all) write_prose(event.note, body_indent);
   block.body = std::exchange(text_, text);
@@ -293,7 +299,9 @@ void TextRenderer::write_worked(const Event& event) {
 
 void TextRenderer::write_legends(const Event& event) {
   const auto& tensor = *event.tensor;
+  if (style_.plain) return;
   if (tensor.dtype == Dtype::boolean) write_legend("1 = may be seen, · = hidden");
+  if (has_hidden_keys(event)) write_legend("· = exactly 0");
   if (is_elided(tensor, style_)) write_legend("… = left out, shown with --full");
 }
 

@@ -37,6 +37,7 @@ class TextRenderer : public Sink {
   };
 
   void write_header(const Header& header);
+  void write_rule();
   Block note_block(const Event& event);
   Block tensor_block(const Event& event);
   Block line_block(const Event& event);

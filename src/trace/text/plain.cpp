@@ -1,0 +1,203 @@
+#include "trace/text/plain.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace attn {
+
+namespace {
+
+enum class Height { line, below, above };
+
+struct Sign {
+  std::string_view ascii;
+  Height height = Height::line;
+};
+
+const std::map<std::string_view, Sign>& signs() {
+  static const std::map<std::string_view, Sign> table = {
+      {"×", {"x"}},
+      {"−", {"-"}},
+      {"·", {"*"}},
+      {"√", {"sqrt "}},
+      {"Σ", {"sum "}},
+      {"…", {"..."}},
+      {"φ", {"phi"}},
+      {"Φ", {"Phi"}},
+      {"ω", {"omega"}},
+      {"σ", {"sigma"}},
+      {"π", {"pi"}},
+      {"δ", {"delta"}},
+      {"ε", {"epsilon"}},
+      {"μ", {"mu"}},
+      {"∞", {"inf"}},
+      {"→", {"->"}},
+      {"←", {"<-"}},
+      {"⇒", {"=>"}},
+      {"∂", {"d"}},
+      {"≤", {"<="}},
+      {"≥", {">="}},
+      {"≠", {"!="}},
+      {"≈", {"~"}},
+      {"±", {"+-"}},
+      {"∘", {"o"}},
+      {"‖", {"||"}},
+      {"⌊", {"floor("}},
+      {"⌋", {")"}},
+      {"′", {"'"}},
+      {"“", {"\""}},
+      {"”", {"\""}},
+      {"’", {"'"}},
+      {"–", {"-"}},
+      {"—", {"-"}},
+      {"¼", {"1/4"}},
+      {"½", {"1/2"}},
+      {"∧", {"and"}},
+      {"∝", {"proportional to"}},
+      {"✓", {"holds:"}},
+      {"✗", {"does not hold:"}},
+      {"█", {"#"}},
+      {"■", {"#"}},
+      {"▓", {"#"}},
+      {"▒", {"+"}},
+      {"░", {"."}},
+      {"∈", {"in"}},
+      {"⊙", {"*"}},
+      {"∇", {"grad "}},
+      {"│", {" "}},
+      {"─", {" "}},
+      {"┌", {" "}},
+      {"┐", {" "}},
+      {"└", {" "}},
+      {"┘", {" "}},
+      {"├", {" "}},
+      {"┤", {" "}},
+      {"┬", {" "}},
+      {"┴", {" "}},
+      {"┼", {" "}},
+      {"\u0304", {"bar", Height::below}},
+      {"₀", {"0", Height::below}},
+      {"₁", {"1", Height::below}},
+      {"₂", {"2", Height::below}},
+      {"₃", {"3", Height::below}},
+      {"₄", {"4", Height::below}},
+      {"₅", {"5", Height::below}},
+      {"₆", {"6", Height::below}},
+      {"₇", {"7", Height::below}},
+      {"₈", {"8", Height::below}},
+      {"₉", {"9", Height::below}},
+      {"₊", {"+", Height::below}},
+      {"₋", {"-", Height::below}},
+      {"ᵢ", {"i", Height::below}},
+      {"ⱼ", {"j", Height::below}},
+      {"ₖ", {"k", Height::below}},
+      {"ₜ", {"t", Height::below}},
+      {"ₛ", {"s", Height::below}},
+      {"ₘ", {"m", Height::below}},
+      {"ₙ", {"n", Height::below}},
+      {"ₕ", {"h", Height::below}},
+      {"ₐ", {"a", Height::below}},
+      {"ₓ", {"x", Height::below}},
+      {"ₚ", {"p", Height::below}},
+      {"ₗ", {"l", Height::below}},
+      {"ᵥ", {"v", Height::below}},
+      {"ₑ", {"e", Height::below}},
+      {"ₒ", {"o", Height::below}},
+      {"⁰", {"0", Height::above}},
+      {"¹", {"1", Height::above}},
+      {"²", {"2", Height::above}},
+      {"³", {"3", Height::above}},
+      {"⁴", {"4", Height::above}},
+      {"⁵", {"5", Height::above}},
+      {"⁶", {"6", Height::above}},
+      {"⁷", {"7", Height::above}},
+      {"⁸", {"8", Height::above}},
+      {"⁹", {"9", Height::above}},
+      {"⁺", {"+", Height::above}},
+      {"⁻", {"-", Height::above}},
+      {"ᵀ", {"T", Height::above}},
+      {"ⁱ", {"i", Height::above}},
+      {"ˣ", {"x", Height::above}},
+      {"ᵐ", {"m", Height::above}},
+      {"ⁿ", {"n", Height::above}},
+      {"ʲ", {"j", Height::above}},
+      {"ᵏ", {"k", Height::above}},
+      {"ᵗ", {"t", Height::above}},
+  };
+  return table;
+}
+
+/// Bytes of the UTF-8 character that a text begins with.
+std::size_t character_length(std::string_view text) {
+  std::size_t length = 1;
+  while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) ++length;
+  return length;
+}
+
+/// Characters below or above the line that stand together: "_t", "_(t-1)", "^2".
+class Raised {
+ public:
+  void add(const Sign& sign) {
+    height_ = sign.height;
+    text_ += sign.ascii;
+  }
+
+  bool continues(Height height) const { return text_.empty() || height == height_; }
+
+  std::string take() {
+    if (text_.empty()) return "";
+    const bool is_one = text_.size() == 1 || text_ == "bar";
+    const auto start = height_ == Height::below ? "_" : "^";
+    return start + (is_one ? std::exchange(text_, {}) : '(' + std::exchange(text_, {}) + ')');
+  }
+
+ private:
+  Height height_ = Height::line;
+  std::string text_;
+};
+
+/// Runs of blanks that a drawing leaves behind, but for those that a line begins with.
+std::string without_gaps(const std::string& line) {
+  const auto start = std::min(line.find_first_not_of(' '), line.size());
+  std::string text = line.substr(0, std::min<std::size_t>(start, 6));
+  for (std::size_t i = start; i < line.size(); ++i)
+    if (line[i] != ' ' || (i + 1 < line.size() && line[i + 1] != ' ')) text += line[i];
+  return text;
+}
+
+std::string line_in_ascii(std::string_view line) {
+  std::string text;
+  Raised raised;
+  while (!line.empty()) {
+    const auto character = line.substr(0, character_length(line));
+    line.remove_prefix(character.size());
+    const auto sign = signs().find(character);
+    const bool is_raised = sign != signs().end() && sign->second.height != Height::line;
+    if (!is_raised || !raised.continues(sign->second.height)) text += raised.take();
+    if (is_raised)
+      raised.add(sign->second);
+    else
+      text += sign == signs().end() ? character : sign->second.ascii;
+  }
+  return text + raised.take();
+}
+
+}  // namespace
+
+std::string in_ascii(std::string_view text) {
+  std::string result;
+  for (std::size_t start = 0; start < text.size();) {
+    const auto end = std::min(text.find('\n', start), text.size());
+    const auto line = text.substr(start, end - start);
+    const bool is_drawing = line.find("─") != line.npos || line.find("│") != line.npos ||
+                            line.find("├") != line.npos || line.find("┐") != line.npos ||
+                            line.find("┘") != line.npos;
+    result += is_drawing ? without_gaps(line_in_ascii(line)) : line_in_ascii(line);
+    if (end < text.size()) result += '\n';
+    start = end + 1;
+  }
+  return result;
+}
+
+}  // namespace attn
