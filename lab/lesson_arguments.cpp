@@ -141,6 +141,10 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
          "--plain", [&] { presentation.plain = true; },
          "ASCII, no colour and no drawing, rows as sentences: for screen readers")
       ->group(shown);
+  add("width", "N", "columns of text, 20 to 1000; default the terminal's, up to 120, and 80 without one",
+      [&](const std::string& text) {
+        presentation.width = static_cast<std::size_t>(parse_whole("width", text, 20, 1000));
+      });
   add("color", "auto|always|never", "shade the weights; default auto: on a terminal, unless NO_COLOR is set",
       [&](const std::string& text) {
         presentation.color = parse_choice<Color>(

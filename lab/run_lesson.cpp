@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 
 #include "attn/error.hpp"
 #include "lab/output.hpp"
+#include "lab/screen.hpp"
 #include "trace/explanation.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
@@ -22,6 +24,8 @@
 namespace lab {
 
 namespace {
+
+constexpr std::size_t widest_page = 120;  // columns, unless more are asked for: longer lines are hard to read
 
 Format format_of(const Presentation& presentation) {
   if (presentation.format) return *presentation.format;
@@ -69,9 +73,8 @@ bool environment_has(const char* name) {
 bool is_colored(const Presentation& presentation) {
   if (presentation.plain) return false;
   if (presentation.color != Color::automatic) return presentation.color == Color::always;
-  const char* terminal = std::getenv("TERM");
-  const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return !presentation.output && isatty(STDOUT_FILENO) == 1 && !environment_has("NO_COLOR") && !is_dumb;
+  return !presentation.output && isatty(STDOUT_FILENO) == 1 && !environment_has("NO_COLOR") &&
+         !terminal_is_dumb();
 }
 
 attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
@@ -89,6 +92,12 @@ attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
   return header;
 }
 
+std::size_t width_of(const Presentation& presentation) {
+  if (presentation.width) return *presentation.width;
+  const auto screen = presentation.output ? std::nullopt : screen_of_stdout();
+  return screen ? std::min(screen->columns, widest_page) : attn::TextStyle{}.width;
+}
+
 attn::TextStyle style_of(const Presentation& presentation) {
   attn::TextStyle style;
   style.precision = presentation.precision;
@@ -96,6 +105,7 @@ attn::TextStyle style_of(const Presentation& presentation) {
   style.plain = presentation.plain;
   style.all = presentation.all || !presentation.steps.empty();
   style.color = is_colored(presentation);
+  style.width = width_of(presentation);
   return style;
 }
 

@@ -27,7 +27,6 @@ std::string contents(const TakeTour& tour) {
 /// The lesson with its defaults, on the tour's sentences.
 RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
   RunLesson run{.lesson = &lesson, .options = lesson.defaults, .presentation = tour.presentation};
-  run.presentation.output.reset();
   auto& options = run.options;
   options.sentence.clear();
   options.source.clear();

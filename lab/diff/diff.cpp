@@ -12,6 +12,7 @@
 #include "trace/diff/report.hpp"
 #include "trace/diff/text_page.hpp"
 #include "trace/stored_trace.hpp"
+#include "trace/text/table.hpp"
 
 namespace lab {
 
@@ -52,6 +53,7 @@ DiffReport compare_with_text(RunLesson run, const std::string& expected, const D
   if (!is_of_some_steps(expected)) settings.only = std::exchange(run.presentation.steps, {});
   run.presentation.format = Format::text;
   run.presentation.color = Color::never;
+  run.presentation.width = run.presentation.width.value_or(attn::TextStyle{}.width);
   const auto page = run_lesson(run);
   auto diff = attn::compare_texts(expected, page.text, settings);
   diff.claims_of_b_hold = page.all_claims_hold;
