@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lab/bench/bench.hpp"
+#include "lab/pager.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lab {
@@ -28,6 +29,7 @@ struct Presentation {
   bool plain = false;
   std::optional<std::size_t> width;  ///< columns of text; where not given it follows the terminal
   Color color = Color::automatic;
+  Paging paging = Paging::automatic;
 };
 
 /// What counts as a difference between two traces, and how it is shown.
@@ -43,6 +45,7 @@ struct Comparison {
 struct DiffTraces {
   std::string a, b;  ///< files
   Comparison comparison;
+  Paging paging = Paging::automatic;
 };
 
 struct RunLesson {

@@ -66,6 +66,13 @@ CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_v
   return option;
 }
 
+CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
+  return app.add_flag_callback(
+      "--no-pager", [&] { paging = Paging::never; },
+      help_of_option("print at once what is longer than the terminal's screen; "
+                     "default: through $PAGER, or less -FRX"));
+}
+
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv) {
   try {
     app.parse(argc, argv);

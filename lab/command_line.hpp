@@ -35,6 +35,9 @@ void prepare(CLI::App& app, const std::string& footer);
 CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
                              const std::string& help, std::function<void(const std::string&)> assign_text);
 
+/// --no-pager.
+CLI::Option* add_paging_option(CLI::App& app, Paging& paging);
+
 /// Gives the arguments to the options of `app`. Returns the help where that is asked for.
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv);
 

@@ -11,22 +11,22 @@ namespace lab {
 
 namespace {
 
-int print(const DiffReport& report) {
-  write_to_stdout(report.text);
+int print(const DiffReport& report, Paging paging) {
+  show(report.text, paging);
   return report.is_equal ? 0 : 1;
 }
 
 int carry_out(const DiffTraces& diff) {
-  return print(compare_files(diff));
+  return print(compare_files(diff), diff.paging);
 }
 
 int carry_out(const RunLesson& run) {
-  if (run.expected) return print(compare_with_expected(run));
+  if (run.expected) return print(compare_with_expected(run), run.presentation.paging);
   const auto page = run_lesson(run);
   if (run.presentation.output)
     write_to_file(*run.presentation.output, page.text);
   else
-    write_to_stdout(page.text);
+    show(page.text, run.presentation.paging);
   return page.all_claims_hold ? 0 : 1;
 }
 

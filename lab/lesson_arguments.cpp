@@ -150,6 +150,7 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
         presentation.color = parse_choice<Color>(
             "color", text, {{"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}});
       });
+  add_paging_option(app, presentation.paging)->group(shown);
 }
 
 void add_expectation_options(CLI::App& app, RunLesson& run) {

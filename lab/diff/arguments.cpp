@@ -95,6 +95,7 @@ Command parse_diff(int argc, char** argv) {
   add_tolerance_options(app, diff.comparison, counted);
   add_selection_options(app, diff.comparison);
   add_report_options(app, diff.comparison);
+  add_paging_option(app, diff.paging)->group(how_shown);
   app.set_help_flag("--help,-h", "this page")->group(how_shown);
   if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;
   if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, extras.front());
