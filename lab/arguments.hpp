@@ -58,9 +58,10 @@ struct RunLesson {
 
 struct ListLessons {};
 
-/// All lessons in order; of the options only the sentence, the target, the seed, the generator and the
+/// The lessons in order; of the options only the sentence, the target, the seed, the generator and the
 /// dtype are the tour's.
 struct TakeTour {
+  std::size_t first = 0;  ///< index of the lesson to start with
   lessons::Options options;
   Presentation presentation;
 };

@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <tuple>
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/option_values.hpp"
@@ -207,11 +210,12 @@ const Lesson& tour() {
       .teaches =
           "The curriculum from the first lesson to the last, each with its defaults, on a sentence of yours. "
           "Lessons on two sentences take it as the source and --target beside it. On a terminal the tour "
-          "waits after each lesson: a key goes on, q quits.",
+          "shows each lesson from its top and waits at its end: a key goes on, q leaves.",
       .options = {"sentence", "target", "seed", "rng", "dtype"},
       .takes_batches = false,
       .defaults = {.sentence = {"i love cats"}, .target = {"j'aime les chats"}},
-      .examples = {"tour", "tour --sentence \"the cat sat on the mat\" --target \"le chat est assis\""},
+      .examples = {"tour", "tour --sentence \"the cat sat on the mat\" --target \"le chat est assis\"",
+                   "tour --from multihead"},
       .inputs = nullptr,
       .run = nullptr,
   };
@@ -233,17 +237,34 @@ void hide(CLI::App& app, const std::vector<std::string>& options) {
   for (const auto& option : options) app.get_option(option)->group("");
 }
 
-Command parse_run(const Lesson& lesson, bool may_expect, int argc, char** argv) {
+/// The index of the lesson in the curriculum.
+std::size_t parse_first(const std::string& text) {
+  std::vector<std::string> names;
+  for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end())
+    throw Error(fmt::format("--from {}: there is no such lesson; did you mean {}? valid: {}", text,
+                            attn::likely_meant(text, names), fmt::join(names, ", ")));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+void add_first_option(CLI::App& app, std::size_t& first) {
+  add_text_option(app, "from", "LESSON", Values::one,
+                  help_of_option("start with this lesson; default the first of the curriculum"),
+                  [&](const std::string& text) { first = parse_first(text); })
+      ->group(computed);
+}
+
+/// `add_more` adds the options that only one of the commands has, and hides those that it refuses.
+Command parse_run(const Lesson& lesson, int argc, char** argv,
+                  const std::function<void(CLI::App&, RunLesson&)>& add_more) {
   CLI::App app(help_paragraph(fmt::format("{}: {}\n\n{}", lesson.name, lesson.title, lesson.teaches)) + "\n",
                fmt::format("attnlab {}", lesson.name));
   prepare(app, help_examples(lesson.examples));
   RunLesson run{.lesson = &lesson, .options = {}, .presentation = {}};
   add_lesson_options(app, lesson, run.options);
   add_presentation_options(app, run.presentation);
-  if (may_expect)
-    add_expectation_options(app, run);
-  else
-    hide(app, {"--format", "--steps", "--explain"});
+  add_more(app, run);
   app.set_help_flag("--help,-h", "this page")->group(shown);
   if (const auto help = read_arguments(app, lesson.name, argc, argv)) return *help;
   if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, lesson, extras.front());
@@ -254,11 +275,15 @@ Command parse_run(const Lesson& lesson, bool may_expect, int argc, char** argv) 
 }  // namespace
 
 Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
-  return parse_run(lesson, true, argc, argv);
+  return parse_run(lesson, argc, argv, add_expectation_options);
 }
 
 Command parse_tour(int argc, char** argv) {
-  auto command = parse_run(tour(), false, argc, argv);
+  std::size_t first = 0;
+  auto command = parse_run(tour(), argc, argv, [&](CLI::App& app, RunLesson&) {
+    add_first_option(app, first);
+    hide(app, {"--format", "--steps", "--explain"});
+  });
   auto* run = std::get_if<RunLesson>(&command);
   if (run == nullptr) return command;
   require_text(run->presentation);
@@ -266,7 +291,7 @@ Command parse_tour(int argc, char** argv) {
     throw Error("--explain is for one lesson; valid: attnlab LESSON --explain ID[row,column]");
   if (run->options.sentence.empty()) run->options.sentence = tour().defaults.sentence;
   if (run->options.target.empty()) run->options.target = tour().defaults.target;
-  return TakeTour{run->options, run->presentation};
+  return TakeTour{.first = first, .options = run->options, .presentation = run->presentation};
 }
 
 }  // namespace lab
