@@ -80,6 +80,12 @@ TEST_CASE("an unknown lesson is refused with the nearest name") {
       {"transformer", {"did you mean transformer-block?"}},
       {"attention", {"did you mean self-attention?"}},
       {"Head", {"did you mean multihead?"}},
+      {"tour --from self", {"--from self:", "did you mean self-attention?", "valid: lookup, scoring"}},
+      {"tour --from Scailing", {"--from Scailing:", "did you mean scaling?"}},
+      {"tour --from tour", {"--from tour:", "valid: lookup"}},
+      {"tour --from ''", {"--from"}},
+      {"tour --from sdpa --from lookup", {"--from", "2 times"}},
+      {"sdpa --from lookup", {"sdpa has no option --from"}},
       {"ben", {"did you mean bench?"}},
       {"''", {"\"\""}},
       {"--seed 3 sdpa", {"\"--seed\"", "attnlab LESSON"}},
@@ -266,7 +272,7 @@ TEST_CASE("a word that belongs to no option is refused") {
 TEST_CASE("an option without its value is refused") {
   for (const auto& lesson : lessons())
     for (const char* option :
-         {"--seed", "--dtype", "--format", "--output", "--steps", "--precision", "--color"}) {
+         {"--seed", "--dtype", "--format", "--output", "--steps", "--precision", "--width", "--color"}) {
       check_refused(lesson + " " + option, {option});
       check_refused(lesson + " " + option + " ''", {option});
     }
@@ -316,6 +322,9 @@ TEST_CASE("a value outside its range is refused with the range") {
       {"sdpa --precision 18", {"--precision 18", "0 to 17"}},
       {"sdpa --precision 99999999999", {"--precision 99999999999", "0 to 17"}},
       {"sdpa --precision high", {"--precision high", "0 to 17"}},
+      {"sdpa --width 19", {"--width 19", "20 to 1000"}},
+      {"sdpa --width 1001", {"--width 1001", "20 to 1000"}},
+      {"sdpa --width wide", {"--width wide", "20 to 1000"}},
       {"sdpa --format xml", {"--format xml", "text, json"}},
       {"sdpa --format JSON", {"--format JSON", "json"}},
       {"sdpa --color sometimes", {"--color sometimes", "auto, always, never"}},

@@ -140,8 +140,8 @@ TEST_CASE("the help of a lesson names the lesson and how it is shown") {
     CHECK(output_of(lesson + " -h") == help);
     check_widths(help.substr(0, help.find("Examples:")));  // those are for pasting
     const auto options = options_in(help);
-    for (const char* option :
-         {"--help", "--format", "--output", "--steps", "--shapes", "--precision", "--full", "--color"}) {
+    for (const char* option : {"--help", "--format", "--output", "--steps", "--shapes", "--precision",
+                               "--full", "--width", "--color", "--no-pager"}) {
       INFO(lesson << ' ' << option);
       CHECK(options.count(option) == 1);
     }
@@ -162,6 +162,7 @@ TEST_CASE("the help of an option that has a value says what it is where it is no
       {"--format", "default text"},
       {"--output", "default standard"},
       {"--precision", "default 4"},
+      {"--width", "default the terminal's"},
       {"--color", "default auto"},
       {"--kv-heads", "default "},
   };
@@ -263,6 +264,7 @@ TEST_CASE("every option of a lesson does something") {
       {"--dtype", "float32"},
       {"--format", "json"},
       {"--precision", "2"},
+      {"--width", "60"},
       {"--color", "always"},
       {"--encoding", "rope"},
       {"--pairing", "halves"},
@@ -288,7 +290,7 @@ TEST_CASE("every option of a lesson does something") {
     const auto usual = output_of(lesson + sentence);
     for (const auto& [option, help] : options_in(output_of(lesson + " --help"))) {
       if (is_one_of(option, {"--help", "--output", "--steps", "--explain", "--full", "--input", "--set",
-                             "--expect", "--atol", "--rtol"}))
+                             "--expect", "--atol", "--rtol", "--no-pager"}))
         continue;
       const bool is_sentence = is_one_of(option, {"--sentence", "--source", "--target"});
       const auto value = values.find(option);

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,7 +41,8 @@ class Descriptor {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
 
-  std::string read_all() const {
+  /// `receive` is given all that has been read so far, after every piece.
+  std::string read_all(const std::function<void(const std::string&)>& receive = {}) const {
     std::string text;
     std::array<char, 65536> buffer{};
     for (;;) {
@@ -47,6 +50,7 @@ class Descriptor {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return text;  // a terminal whose other side is closed gives an error
       text.append(buffer.data(), static_cast<std::size_t>(count));
+      if (receive) receive(text);
     }
   }
 
@@ -69,17 +73,26 @@ Channel open_pipe() {
   return {{ends[0], "read a pipe"}, {ends[1], "write a pipe"}};
 }
 
-Channel open_terminal() {
+/// A terminal that leaves line ends as they are.
+Channel open_terminal(const Window& window) {
   Descriptor terminal(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "open a terminal");
   if (::grantpt(terminal.number()) != 0 || ::unlockpt(terminal.number()) != 0) fail("unlock a terminal");
   auto other_side = open_file(::ptsname(terminal.number()), O_RDWR);
+  winsize size{};
+  size.ws_row = static_cast<unsigned short>(window.rows);
+  size.ws_col = static_cast<unsigned short>(window.columns);
+  termios settings{};
+  if (::ioctl(terminal.number(), TIOCSWINSZ, &size) != 0 || ::tcgetattr(other_side.number(), &settings) != 0)
+    fail("set a terminal up");
+  settings.c_oflag &= ~static_cast<tcflag_t>(OPOST);
+  ::tcsetattr(other_side.number(), TCSANOW, &settings);
   return {std::move(terminal), std::move(other_side)};
 }
 
-Channel open_channel(Output output) {
-  switch (output) {
+Channel open_channel(const Surroundings& surroundings) {
+  switch (surroundings.output) {
     case Output::terminal:
-      return open_terminal();
+      return open_terminal(surroundings.window);
     case Output::full_device:
       return {open_file("/dev/null", O_RDONLY), open_file("/dev/full", O_WRONLY)};
     case Output::closed_pipe:
@@ -122,7 +135,7 @@ std::vector<std::string> variables(const std::map<std::string, std::string>& add
     const auto equals = text.find('=');
     if (equals != text.npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  for (const char* name : {"NO_COLOR", "TERM", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE"})
+  for (const char* name : {"NO_COLOR", "TERM", "PAGER", "LESS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE"})
     variables.erase(name);
   for (const auto& [name, value] : additions) variables[name] = value;
 
@@ -154,6 +167,32 @@ void kill_in_time(pid_t child, const std::function<bool()>& is_time) {
   ::kill(child, SIGKILL);  // until it is waited for, its number is nobody else's
 }
 
+/// Presses a key each time that a run asks for one. Kills the run where no key is left.
+class Typist {
+ public:
+  Typist(int terminal, pid_t child, const std::vector<std::string>& keys)
+      : terminal_(terminal), child_(child), keys_(keys) {}
+
+  void read(const std::string& shown) {
+    const std::string question = "q: leave";
+    for (auto at = shown.find(question, read_); at != shown.npos; at = shown.find(question, read_)) {
+      read_ = at + question.size();
+      if (pressed_ == keys_.size()) {
+        ::kill(child_, SIGKILL);
+        return;
+      }
+      const auto& key = keys_[pressed_++];
+      if (::write(terminal_, key.data(), key.size()) < 0) fail("press a key");
+    }
+  }
+
+ private:
+  int terminal_;
+  pid_t child_;
+  const std::vector<std::string>& keys_;
+  std::size_t read_ = 0, pressed_ = 0;
+};
+
 /// In the child: becomes the program.
 [[noreturn]] void become(char* const* arguments, char* const* environment, int in, int out, int err) {
   ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0);  // only root has it to drop
@@ -174,21 +213,22 @@ Result run(const std::string& arguments, const Surroundings& surroundings) {
   auto entries = variables(surroundings.environment);
   const auto argument_pointers = pointers(words), environment_pointers = pointers(entries);
   const auto in = open_file("/dev/null", O_RDONLY);
-  auto out = open_channel(surroundings.output);
+  auto out = open_channel(surroundings);
+  const int input = surroundings.keys.empty() ? in.number() : out.writing.number();
   const Descriptor err(::memfd_create("stderr", MFD_CLOEXEC), "make room for stderr");
 
   const pid_t child = ::fork();
   if (child < 0) fail("fork");
   if (child == 0) {
     limit_files(surroundings);
-    become(argument_pointers.data(), environment_pointers.data(), in.number(), out.writing.number(),
-           err.number());
+    become(argument_pointers.data(), environment_pointers.data(), input, out.writing.number(), err.number());
   }
   if (surroundings.killed_when) kill_in_time(child, surroundings.killed_when);
 
   out.writing.close();
   Result result;
-  result.out = out.reading.read_all();
+  Typist typist(out.reading.number(), child, surroundings.keys);
+  result.out = out.reading.read_all([&](const std::string& shown) { typist.read(shown); });
   int status = 0;
   struct rusage usage {};
   while (::wait4(child, &status, 0, &usage) < 0)

@@ -19,16 +19,24 @@ struct Result {
 /// Where the standard output of a run goes. Only what goes to a pipe or a terminal can be read.
 enum class Output { pipe, terminal, full_device, closed_pipe };
 
+/// The size of a terminal in characters; one of 0 does not tell it.
+struct Window {
+  int rows = 0, columns = 0;
+};
+
 struct Surroundings {
   std::map<std::string, std::string> environment{};  ///< on top of the tests' own
   Output output = Output::pipe;
+  Window window{};                            ///< of a terminal
+  std::vector<std::string> keys{};            ///< pressed on the terminal, one each time that the run asks
   std::optional<std::size_t> largest_file{};  ///< bytes that a file, and stderr, may have: a disk gets full
   std::function<bool()> killed_when{};        ///< asked over and over; once true the run is killed
 };
 
 /// Runs attnlab with these arguments, which are taken apart as a shell does ('…', "…" and \ keep white
-/// space). It runs at the project's root, with nothing to read, without the variables that change colours or
-/// BLAS, and without root's right to write where permissions forbid it.
+/// space). It runs at the project's root, with nothing to read but keys, without the variables that change
+/// colours, paging or BLAS, and without root's right to write where permissions forbid it. A run that asks
+/// for more keys than there are is killed.
 Result run(const std::string& arguments, const Surroundings& surroundings = {});
 
 /// What a successful run prints. Checks that it is one, with nothing on stderr.
