@@ -31,6 +31,10 @@ Cells cells_for(std::size_t tokens) {
   return {14.0, 0.0};
 }
 
+std::string written(double weight, int digits) {
+  return std::isnan(weight) ? "nan" : fmt::format("{:.{}f}", weight, digits);
+}
+
 /// One query × key table of a tensor.
 class Heatmap {
  public:
@@ -107,23 +111,25 @@ class Heatmap {
     return elements;
   }
 
+  bool is_mask() const { return event_.tensor->dtype == Dtype::boolean; }
+
   std::string cell(std::size_t i, std::size_t j, double x, double y) const {
     const std::size_t all_queries = rank_ > 1 ? event_.tensor->shape[rank_ - 2] : 1;
     const std::size_t all_keys = event_.tensor->shape[rank_ - 1];
     const double weight = event_.tensor->at((index_ * all_queries + i) * all_keys + j);
     const double place = std::isfinite(weight) ? weight : 0.0;
-    const auto value = fmt::format("{:.2f}", weight);
+    const auto value = is_mask() ? (weight != 0.0 ? "seen" : "hidden") : written(weight, 4);
     auto elements = fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:g}\" height=\"{:g}\" fill=\"{}\" class=\"cell\">"
-        "<title>{} → {}: {:.4f}</title></rect>\n",
+        "<title>{} → {}: {}</title></rect>\n",
         x, y, cells_.side, cells_.side, shade(place), rank_ > 1 ? escaped(label(rank_ - 2, i)) : "query",
-        escaped(label(rank_ - 1, j)), weight);
-    if (cells_.font_size > 0.0)
+        escaped(label(rank_ - 1, j)), value);
+    if (cells_.font_size > 0.0 && !is_mask())
       elements += fmt::format(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" class=\"{}\" style=\"font-size: "
           "{:g}px\">{}</text>\n",
           x + cells_.side / 2, y + cells_.side / 2 + 0.36 * cells_.font_size,
-          is_dark(place) ? "on-dark" : "on-light", cells_.font_size, value);
+          is_dark(place) ? "on-dark" : "on-light", cells_.font_size, written(weight, 2));
     return elements;
   }
 
@@ -159,6 +165,21 @@ Drawing colour_bar() {
   return {elements, length + 16.0 + text_width(legend, label_size), thickness + 18.0};
 }
 
+Drawing legend_of_masks() {
+  constexpr double side = 12.0;
+  constexpr std::string_view seen = "may be seen", hidden = "hidden";
+  const double second = side + 12.0 + text_width(seen, label_size) + 20.0;
+  const auto entry = [&](double x, double value, std::string_view words) {
+    return fmt::format(
+               "<rect x=\"{:.1f}\" y=\"0\" width=\"{:g}\" height=\"{:g}\" class=\"frame\" "
+               "style=\"fill: {}\"/>\n",
+               x, side, side, shade(value)) +
+           text(x + side + 6.0, side - 1.0, words, Anchor::start, "label");
+  };
+  return {entry(0.0, 1.0, seen) + entry(second, 0.0, hidden),
+          second + side + 12.0 + text_width(hidden, label_size), side + 6.0};
+}
+
 /// "A heatmap of weights: a row for each query, a column for each key."
 std::string description_of(const Event& event) {
   const std::size_t rank = event.axes.size();
@@ -188,7 +209,7 @@ Drawing heatmaps(const Event& event) {
     x += one.width + heatmap_gap;
     row_height = std::max(row_height, one.height);
   }
-  const auto bar = colour_bar();
+  const auto bar = event.tensor->dtype == Dtype::boolean ? legend_of_masks() : colour_bar();
   page.elements += at(20.0, y + row_height + 18.0, bar.elements);
   page.width = std::max(page.width, bar.width + 20.0);
   page.height = y + row_height + 18.0 + bar.height;

@@ -44,11 +44,15 @@ std::vector<double> with_room(const Curves& curves, std::vector<double> position
   return positions;
 }
 
-/// A few positions are written themselves.
+/// A few positions are written themselves. Where all are whole, layers say, no tick stands between two.
 std::vector<double> horizontal_ticks(const Curves& curves) {
   constexpr std::size_t most_positions = 10;
-  const bool are_few = curves.horizontal.is_logarithmic && curves.positions.size() <= most_positions;
-  return are_few ? with_room(curves, curves.positions) : ticks_of(curves.horizontal);
+  const auto is_whole = [](double position) { return position == std::floor(position); };
+  if (curves.positions.size() <= most_positions) return with_room(curves, curves.positions);
+  auto ticks = ticks_of(curves.horizontal);
+  if (std::all_of(curves.positions.begin(), curves.positions.end(), is_whole))
+    std::erase_if(ticks, [&](double tick) { return !is_whole(tick); });
+  return ticks;
 }
 
 std::string frame_and_ticks(const Curves& curves) {

@@ -91,6 +91,7 @@ namespace {
 
 constexpr double margin = 24.0;
 constexpr double room_for_title = 34.0;
+constexpr double widest_row = 1560.0;
 
 constexpr std::string_view about_heatmaps =
     "Pictures of a run of attnlab. In a heatmap a darker cell is a larger weight, on one scale from 0 to 1.";
@@ -124,6 +125,11 @@ bool is_curve(const Event& event) {
   return event.curve && (event.tensor->shape.size() == 1 || event.tensor->shape.size() == 2);
 }
 
+/// A table of which query may see which key.
+bool is_mask(const Event& event) {
+  return event.tensor->dtype == Dtype::boolean && event.axes.size() >= 2 && event.axes.back() == "key";
+}
+
 /// The part of a formula that stands on its first line.
 std::string first_line(const std::string& formula) {
   return formula.substr(0, formula.find('\n'));
@@ -138,10 +144,10 @@ SvgRenderer::SvgRenderer(const Header& header) : title_(header.lesson + ": " + h
 
 void SvgRenderer::receive(const Event& event) {
   if (!event.tensor || event.tensor->data == nullptr || event.tensor->shape.empty()) return;
-  if (!event.distribution && !is_curve(event)) return;
-  const auto drawing = event.distribution ? svg::heatmaps(event) : svg::line_plot(event);
+  if (!event.distribution && !is_curve(event) && !is_mask(event)) return;
+  const auto drawing = is_curve(event) ? svg::line_plot(event) : svg::heatmaps(event);
   const auto formula = event.id + (event.formula.empty() ? "" : " = " + first_line(event.formula));
-  draw(event.title, formula, drawing);
+  draw(event.title.empty() ? event.id : event.title, formula, drawing);
 }
 
 void SvgRenderer::draw(const std::string& heading, const std::string& line, const svg::Drawing& drawing) {
@@ -150,14 +156,20 @@ void SvgRenderer::draw(const std::string& heading, const std::string& line, cons
   figure += svg::text(0.0, 14.0, heading, svg::Anchor::start, "heading");
   figure += svg::text(0.0, 32.0, line, svg::Anchor::start, "formula");
   figure += svg::at(0.0, 46.0, drawing.elements);
-  place(figure, std::max(drawing.width, svg::text_width(line, 12.0)), drawing.height + 46.0);
+  place(figure, std::max({drawing.width, svg::text_width(line, 12.0), svg::text_width(heading, 15.0)}),
+        drawing.height + 46.0);
   descriptions_ += ' ' + (drawing.description.empty() ? heading + "." : drawing.description);
 }
 
 void SvgRenderer::place(const std::string& figure, double width, double height) {
-  figures_ += svg::at(margin, height_, figure);
-  width_ = std::max(width_, width + 2 * margin);
-  height_ += height + 2 * margin;
+  if (row_width_ > 0.0 && row_width_ + width > widest_row) {
+    height_ += row_height_;
+    row_width_ = row_height_ = 0.0;
+  }
+  figures_ += svg::at(margin + row_width_, height_, figure);
+  row_width_ += width + 2 * margin;
+  row_height_ = std::max(row_height_, height + 2 * margin);
+  width_ = std::max(width_, row_width_);
 }
 
 std::string SvgRenderer::finish() {
@@ -171,7 +183,7 @@ std::string SvgRenderer::finish() {
       "<title>{2}</title>\n"
       "<desc>{4}{5}</desc>\n"
       "{3}<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n",
-      width_, height_, svg::escaped(title_), style_sheet, about_heatmaps,
+      width_, height_ + row_height_, svg::escaped(title_), style_sheet, about_heatmaps,
       svg::escaped(std::exchange(descriptions_, {})));
   document += svg::text(margin, margin + 14.0, title_, svg::Anchor::start, "title");
   document += std::exchange(figures_, {}) + "</svg>\n";

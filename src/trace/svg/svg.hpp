@@ -40,7 +40,8 @@ bool is_dark(double value);
 
 /// The weights of a step [(batch×)(head×)query×key] as heatmaps side by side, with the names of both axes,
 /// token labels, values where the cells have room for them, and a colour bar from 0 to 1. Of more than a
-/// hundred tokens along an axis the first hundred are drawn, and the caption says so.
+/// hundred tokens along an axis the first hundred are drawn, and the caption says so. A mask has dark cells
+/// where a query may see a key.
 Drawing heatmaps(const Event& event);
 
 /// Curves as lines, with ticks and, for several lines, their names.
@@ -52,8 +53,9 @@ Drawing line_plot(const Event& event);
 
 }  // namespace svg
 
-/// The pictures of a trace as one SVG document: each step of attention weights as heatmaps with tokens on
-/// both axes, all heads of a sample side by side, and each curve as a plot. Text is text, nothing is fetched
+/// The pictures of a trace as one SVG document: each step of attention weights and each mask as heatmaps with
+/// tokens on both axes, all heads of a sample side by side, and each curve as a plot. Narrow figures stand
+/// side by side. Text is text, nothing is fetched
 /// or run, and the colours follow the reader's light or dark scheme.
 class SvgRenderer : public Sink {
  public:
@@ -73,7 +75,9 @@ class SvgRenderer : public Sink {
   std::string figures_;
   std::string descriptions_;
   double width_ = 0.0;
-  double height_ = 0.0;
+  double height_ = 0.0;     ///< down to the row that is being filled
+  double row_width_ = 0.0;  ///< of the figures in that row
+  double row_height_ = 0.0;
 };
 
 }  // namespace attn
