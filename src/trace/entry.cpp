@@ -140,11 +140,17 @@ std::string number_in_full(const Worked& number) {
   return with_minus(shortest(number.value()));
 }
 
+bool is_whole(double value, double rounding) {
+  const double nearest = std::round(value);
+  return value == 0.0 || (nearest != 0.0 && std::abs(value - nearest) <= rounding * std::abs(nearest));
+}
+
 std::string worked_number(const Worked& number, int precision) {
   if (number.entry() == nullptr) return number_in_full(number);
   const int digits = std::max(precision, 2);
   const double value = number.value();
   const double magnitude = std::abs(value);
+  if (is_whole(value) && magnitude < 1e5) return with_minus(fmt::format("{:.0f}", value + 0.0));
   const bool is_fixed = magnitude == 0.0 || (magnitude >= std::pow(10.0, 1 - digits) && magnitude < 1e5);
   return with_minus(is_fixed ? fmt::format("{:.{}f}", value + 0.0, digits)
                              : fmt::format("{:.{}e}", value, digits));

@@ -50,8 +50,12 @@ class EntryNames {
 /// entry is not finite.
 std::optional<Index> entry_to_work_out(const Event& event);
 
-/// How a number is written in a worked entry: an entry with `precision` digits after the point, at least 2,
-/// or as a power of ten where that would leave nothing of it, and a constant in full. The minus is U+2212.
+/// Whether that is a whole number but for rounding, which may differ from machine to machine.
+bool is_whole(double value, double rounding = 1e-9);
+
+/// How a number is written in a worked entry: a whole one as it is, another entry with `precision` digits
+/// after the point, at least 2, or as a power of ten where that would leave nothing of it, and a constant in
+/// full. The minus is U+2212.
 std::string worked_number(const Worked& number, int precision);
 
 /// The shortest text that reads back as the same number. The minus is U+2212.

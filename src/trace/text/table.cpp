@@ -61,17 +61,22 @@ double rounding_of(Dtype dtype) {
   }
 }
 
+/// Of the finite elements of a floating-point tensor.
 double largest_magnitude(const TensorView& tensor) {
+  const auto* elements = static_cast<const double*>(tensor.data);
   double largest = 0.0;
-  const std::size_t count = element_count(tensor.shape);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double magnitude = std::abs(tensor.at(i));
-    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
-  }
+  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
+    if (std::isfinite(elements[i])) largest = std::max(largest, std::abs(elements[i]));
   return largest;
 }
 
-/// Writes all numbers of one tensor in the same notation.
+bool are_all_whole(const TensorView& tensor) {
+  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
+    if (std::isfinite(tensor.at(i)) && !is_whole(tensor.at(i), rounding_of(tensor.dtype))) return false;
+  return true;
+}
+
+/// Writes all numbers of one tensor in the same notation, whole ones without digits after the point.
 class NumberFormat {
  public:
   NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
@@ -79,6 +84,7 @@ class NumberFormat {
     const double largest = largest_magnitude(tensor);
     const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
     scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
+    if (!scientific_ && are_all_whole(tensor)) precision_ = 0;
   }
 
   std::string operator()(std::size_t offset) const {
