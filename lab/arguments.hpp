@@ -58,7 +58,7 @@ struct RunLesson {
 
 struct ListLessons {};
 
-/// The lessons in order; of the options only the sentence, the target, the seed, the generator and the
+/// The lessons in order; of the options only the sentence, the target, the seed, how numbers are drawn and the
 /// dtype are the tour's.
 struct TakeTour {
   std::size_t first = 0;  ///< index of the lesson to start with

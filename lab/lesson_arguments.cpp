@@ -211,7 +211,7 @@ const Lesson& tour() {
           "The curriculum from the first lesson to the last, each with its defaults, on a sentence of yours. "
           "Lessons on two sentences take it as the source and --target beside it. On a terminal the tour "
           "shows each lesson from its top and waits at its end: a key goes on, q leaves.",
-      .options = {"sentence", "target", "seed", "rng", "dtype"},
+      .options = {"sentence", "target", "seed", "rng", "draws", "dtype"},
       .takes_batches = false,
       .defaults = {.sentence = {"i love cats"}, .target = {"j'aime les chats"}},
       .examples = {"tour", "tour --sentence \"the cat sat on the mat\" --target \"le chat est assis\"",

@@ -40,6 +40,8 @@ RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
   }
   options.seed = tour.options.seed;
   options.rng = tour.options.rng;
+  options.draws = tour.options.draws;
+  options.typed = tour.options.typed;
   options.dtype = tour.options.dtype;
   return run;
 }

@@ -196,8 +196,9 @@ void explain_differences(attn::Trace& trace, bool entry_by_entry) {
 
 void claim_gradients(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
                      const Tensor<3>& d_output, const AttentionGradients& gradients) {
-  const auto check = check_gradients(in, attention, d_output, gradients, bench.options.temperature,
-                                     bench.trace.dtype(), bench.random);
+  const auto check =
+      check_gradients(in, attention, d_output, gradients, bench.options.temperature, bench.trace.dtype(),
+                      [&](const std::string& id) -> attn::Random& { return bench.random(id); });
   explain_differences(bench.trace, check.entry_by_entry);
   for (const auto& [name, deviation, allowed] : check.deviations) {
     const auto moved = check.entry_by_entry
@@ -299,7 +300,7 @@ const Lesson backward = {
         "softmax, and from them d_V, d_weights, d_scaled, d_scores, d_Q and d_K. Each is derived, computed "
         "and then checked by moving the numbers and watching the loss.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "temperature", "seed",
-                "rng", "dtype"},
+                "rng", "draws", "dtype"},
     .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"backward --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal"},

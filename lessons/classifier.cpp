@@ -264,8 +264,8 @@ const Lesson classifier = {
         "multi-head attention with its residual connection and layer norm, the mean over the real tokens, "
         "and a linear layer with a softmax over the classes. What padding must not do, and why the positions "
         "are needed.",
-    .options = {"sentence", "d-model", "heads", "classes", "seed", "rng", "weight-scale", "embeddings",
-                "dtype"},
+    .options = {"sentence", "d-model", "heads", "classes", "seed", "rng", "draws", "weight-scale",
+                "embeddings", "dtype"},
     .defaults = {.sentence = {"the movie was really great"}, .heads = 2, .classes = 2},
     .examples =
         {"classifier --sentence \"the movie was really great\"",

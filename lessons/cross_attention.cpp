@@ -104,7 +104,7 @@ const Lesson cross_attention = {
         "the other, and an alignment table of target × source between them. With --heads it is multi-head "
         "cross-attention, the form inside a transformer's decoder.",
     .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
-                "seed", "rng", "weight-scale", "embeddings", "dtype"},
+                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
     .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
     .examples =
         {"cross-attention --source \"i love cats\" --target \"j'aime les chats\"",

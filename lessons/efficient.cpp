@@ -206,7 +206,7 @@ const Lesson efficient = {
         "variants runs and is measured against full attention: how far its output is off, how many "
         "multiply-adds it takes and how many bytes of scores it holds.",
     .options = {"sentence", "d-k", "d-v", "heads", "kv-heads", "variant", "window", "pattern", "block",
-                "rank", "features", "causal", "seed", "rng", "dtype"},
+                "rank", "features", "causal", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
     .defaults = {.sentence = {"the cat sat on the mat"},
                  .d_k = 4,

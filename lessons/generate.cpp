@@ -408,8 +408,7 @@ void require_range(const Workbench& bench) {
   const auto d_model = bench.d_model(), wide_k = bench.heads() * bench.d_k(),
              wide_v = bench.heads() * bench.d_v();
   const auto growth = [&](std::size_t fan_in, std::size_t fan_out) {
-    return 2.0 * standard_deviation(options.weight_scale, fan_in, fan_out) *
-           std::sqrt(static_cast<double>(fan_in));
+    return lessons::growth(options.weight_scale, fan_in, fan_out);
   };
   const double by_layer = std::log10(1.0 + growth(d_model, wide_v) * growth(wide_v, d_model));
   const double token = 1.0 + by_layer * static_cast<double>(*options.layers - 1);
@@ -659,7 +658,7 @@ const Lesson generate = {
         "changes nothing in the result, and what fewer key and value heads (grouped-query, multi-query) "
         "save.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "layers", "new-tokens", "seed",
-                "rng", "weight-scale", "embeddings", "dtype"},
+                "rng", "draws", "weight-scale", "embeddings", "dtype"},
     .takes_batches = false,
     .defaults = {.sentence = {"a rose is a"}, .heads = 2, .new_tokens = 3, .layers = 1},
     .examples = {"generate --sentence \"the cat sat on the mat\" --new-tokens 2",

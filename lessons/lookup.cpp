@@ -206,7 +206,7 @@ const Lesson lookup = {
         "What a query, a key and a value are. An ordinary dictionary returns one value or nothing; attention "
         "returns a mixture of all values, and its temperature says how much of one. The lesson lowers the "
         "temperature until the mixture is the value of the single best key.",
-    .options = {"sentence", "d-k", "d-v", "seed", "rng", "dtype"},
+    .options = {"sentence", "d-k", "d-v", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
     .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
     .examples = {"lookup --sentence \"the cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},

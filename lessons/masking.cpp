@@ -449,7 +449,8 @@ const Lesson masking = {
         "How a mask hides keys: the causal mask, the padding mask and both together, −∞ beside −10⁹, a row "
         "in which everything is hidden, and masks of two, three and four axes. The lesson changes the last "
         "token and shows that under the causal mask no earlier output changes.",
-    .options = {"sentence", "d-model", "d-k", "d-v", "seed", "rng", "weight-scale", "embeddings", "dtype"},
+    .options = {"sentence", "d-model", "d-k", "d-v", "seed", "rng", "draws", "weight-scale", "embeddings",
+                "dtype"},
     .defaults = {.sentence = {"the cat sat on the mat"}},
     .examples =
         {"masking --sentence \"the cat sat on the mat\"",

@@ -338,7 +338,8 @@ const Lesson multihead = {
         "(grouped-query attention; 1 is multi-query). With --residual and --norm, the sublayer of a "
         "transformer as the first paper has it.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "causal", "window", "dropout",
-                "temperature", "residual", "norm", "seed", "rng", "weight-scale", "embeddings", "dtype"},
+                "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings",
+                "dtype"},
     .defaults = {.sentence = {"the cat sat on the mat"}, .heads = 2},
     .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},

@@ -377,8 +377,8 @@ const Lesson patterns = {
         "weights are large, the entropy, the strongest key of each token. Attention that has collapsed into "
         "an average and attention that has shrunk to a single key are recognised, with what leads there and "
         "what helps.",
-    .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "rng", "weight-scale",
-                "embeddings", "dtype"},
+    .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "rng", "draws",
+                "weight-scale", "embeddings", "dtype"},
     .defaults = {.sentence = {"the cat sat on the mat"}},
     .examples = {"patterns --sentence \"the cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},

@@ -172,7 +172,7 @@ const Lesson positional = {
         "in another order and shows that nothing else changes. Then sinusoidal and learned positions, "
         "relative ones (Shaw et al.), T5's buckets, ALiBi and RoPE, each with its table by position, how it "
         "enters the scores, and the property that makes it useful.",
-    .options = {"sentence", "d-model", "heads", "encoding", "pairing", "seed", "rng", "weight-scale",
+    .options = {"sentence", "d-model", "heads", "encoding", "pairing", "seed", "rng", "draws", "weight-scale",
                 "embeddings", "dtype"},
     .splits_heads = false,
     .defaults = {.sentence = {"the dog bites the man"}, .heads = 2},

@@ -23,12 +23,11 @@
 
 namespace lessons {
 
-Tensor<1> random_scores(attn::Random& random, std::size_t samples, std::size_t d_k) {
-  const auto queries = random.normal<2>(0.0, 1.0, {samples, d_k});
-  auto scores = Tensor<1>::from_shape({samples});
-  for (std::size_t i = 0; i < samples; ++i) {
+Tensor<1> dot_products(const Tensor<2>& queries, const Tensor<2>& keys) {
+  auto scores = Tensor<1>::from_shape({queries.shape(0)});
+  for (std::size_t i = 0; i < scores.size(); ++i) {
     double score = 0.0;
-    for (std::size_t j = 0; j < d_k; ++j) score += queries(i, j) * random.normal();
+    for (std::size_t j = 0; j < queries.shape(1); ++j) score += queries(i, j) * keys(i, j);
     scores(i) = score;
   }
   return scores;
@@ -140,24 +139,26 @@ void show_derivation(attn::Trace& trace) {
       "w = (1, 0, …, 0)  ⇒  ∂wᵢ/∂sⱼ = 0 for all i and j");
 }
 
-/// The NumPy code that draws what is drawn here, with the numbers of this run.
+/// The code that draws what is drawn here, with the numbers of this run.
 void show_recipe(attn::Trace& trace, const Options& options) {
+  const DrawCode code{options};
+  const auto shape = fmt::format("({}, d_k)", *options.samples);
   trace.note(
       "draws", "The measurement",
       fmt::format("Now the same with numbers. For each d_k, {0} queries and {0} keys are drawn, and the dot "
                   "product of each pair. To see what softmax makes of them, the scores are cut into rows of "
                   "{1}, as if each row were one query's scores for {1} keys. A rest that fills no row is "
-                  "left out. This NumPy code draws the same numbers:",
-                  *options.samples, keys_per_row),
-      fmt::format("rng = {}\n"
+                  "left out. This {2} code draws the same numbers:",
+                  *options.samples, keys_per_row, code.library()),
+      fmt::format("{}\n"
                   "for d_k in [{}]:\n"
-                  "    q = rng.normal(0, 1, ({samples}, d_k))\n"
-                  "    k = rng.normal(0, 1, ({samples}, d_k))\n"
+                  "    q = {}\n"
+                  "    k = {}\n"
                   "    s = (q * k).sum(axis=1)\n"
                   "    print(d_k, s.mean(), s.var(), s.std())\n"
                   "    rows = s[:{whole}].reshape(-1, {})",
-                  numpy_generator(options), fmt::join(options.d_k_list, ", "), keys_per_row,
-                  fmt::arg("samples", *options.samples),
+                  code.begin(), fmt::join(options.d_k_list, ", "), code.normal("f\"q d_k={d_k}\"", shape),
+                  code.normal("f\"k d_k={d_k}\"", shape), keys_per_row,
                   fmt::arg("whole", *options.samples / keys_per_row * keys_per_row)));
 }
 
@@ -384,8 +385,11 @@ void run_scaling(Workbench& bench) {
   show_recipe(trace, options);
   show_inputs(bench);
   std::vector<Tensor<1>> scores;
-  for (const auto d_k : options.d_k_list)
-    scores.push_back(random_scores(bench.random, *options.samples, d_k));
+  for (const auto d_k : options.d_k_list) {
+    const auto q = bench.normal<2>(fmt::format("q d_k={}", d_k), {*options.samples, d_k});
+    const auto k = bench.normal<2>(fmt::format("k d_k={}", d_k), {*options.samples, d_k});
+    scores.push_back(dot_products(q, k));
+  }
 
   const auto moments = show_moments(bench, scores);
   const auto gradients = show_softmax(bench, scores);
@@ -411,7 +415,7 @@ const Lesson scaling = {
         "The dot product of two random vectors has mean 0 and variance d_k: derived term by term, then "
         "measured. Without the division by √d_k, softmax gives nearly everything to a single key as vectors "
         "get longer, and no gradient gets through; with it, attention is the same for every d_k.",
-    .options = {"d-k-list", "samples", "seed", "rng", "dtype"},
+    .options = {"d-k-list", "samples", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
     .defaults = {.d_k_list = {4, 16, 64, 256}, .samples = 4096},
     .examples = {"scaling --d-k 4,64,1024", "scaling --d-k 512 --samples 8192 --seed 7"},

@@ -1,13 +1,11 @@
 #pragma once
 
-#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 
 namespace lessons {
 
-/// The dot products [sample] of `samples` random queries with as many random keys, all numbers normal(0, 1):
-/// all queries are drawn before the first key.
-attn::Tensor<1> random_scores(attn::Random& random, std::size_t samples, std::size_t d_k);
+/// The dot product [sample] of each query [sample×d_k] with its key [sample×d_k].
+attn::Tensor<1> dot_products(const attn::Tensor<2>& queries, const attn::Tensor<2>& keys);
 
 /// What softmax makes of scores [sample] that are cut into rows of `keys`, as if each row were one query's,
 /// after a division by `divisor`: [query×key]. A rest that fills no row is left out.

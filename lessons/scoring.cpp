@@ -378,7 +378,8 @@ const Lesson scoring = {
         "The dot product is not the only way to compare a query with a key. The lesson puts dot, scaled dot, "
         "general, additive (Bahdanau) and concat (Luong) side by side on the same vectors: what each learns, "
         "what it can express, what it costs, and that additive and concat are one function in two notations.",
-    .options = {"source", "target", "d-model", "d-a", "seed", "rng", "weight-scale", "embeddings", "dtype"},
+    .options = {"source", "target", "d-model", "d-a", "seed", "rng", "draws", "weight-scale", "embeddings",
+                "dtype"},
     .takes_batches = false,
     .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
     .examples = {"scoring --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",

@@ -85,7 +85,7 @@ Tensor<N> drop(Workbench& bench, const Tensor<N>& weights) {
                          .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
                          .axes = axes,
                          .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
-                        attn::dropout_mask<N>(bench.random, p, weights.shape()));
+                        attn::dropout_mask<N>(bench.random("dropout_mask"), p, weights.shape()));
   if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
     throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
                                   bench.trace.given_name("dropout_mask")));
@@ -365,7 +365,7 @@ const Lesson sdpa = {
         "The formula that all the other lessons contain, on nothing but three matrices: match queries with "
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
-                "seed", "rng", "dtype"},
+                "seed", "rng", "draws", "dtype"},
     .defaults = {.sentence = {"the small cat slept"}, .d_k = 4, .d_v = 4},
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},

@@ -202,7 +202,7 @@ const Lesson self_attention = {
         "output is a mixture of all tokens' values. Without a position, attention does not know the order of "
         "the words: the lesson reverses them and shows that nothing else changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "causal", "window", "dropout", "temperature", "seed",
-                "rng", "weight-scale", "embeddings", "dtype"},
+                "rng", "draws", "weight-scale", "embeddings", "dtype"},
     .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {"self-attention --sentence \"the cat sat on the mat\"",
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},

@@ -347,7 +347,7 @@ const Lesson seq2seq = {
         "--heads heads, 2 unless given. With --bidirectional a second encoder of the same size reads "
         "backwards, and the decoder's state is twice as wide. With --target the decoder is taught (teacher "
         "forcing); with --source alone it writes by itself (greedy decoding) in the words of the source.",
-    .options = {"source", "target", "d-model", "heads", "seed", "rng", "weight-scale", "embeddings",
+    .options = {"source", "target", "d-model", "heads", "seed", "rng", "draws", "weight-scale", "embeddings",
                 "attention", "bidirectional", "hidden", "d-a", "dtype"},
     .takes_source_alone = true,
     .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},

@@ -56,7 +56,7 @@ void explain(attn::Trace& trace) {
 
 Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
   const auto n = bench.plan.sentence.length();
-  const auto drawn = bench.random.normal<1>(0.0, 1.0, {n});
+  const auto drawn = bench.normal<1>("scores", {n}, {.axis = 0});
   auto scores = Tensor<2>::from_shape({sizes.size(), n});
   std::vector<std::string> names;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -312,7 +312,7 @@ const Lesson stability = {
         "Where exp overflows in float64, float32 and half precision, and why subtracting the largest score "
         "first cures it. The logarithm of a sum of exponentials; what −10⁹, −65504 and −∞ do as masks in "
         "half precision; and how the temperature takes attention from a single key to equal shares.",
-    .options = {"sentence", "seed", "rng", "dtype"},
+    .options = {"sentence", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
     .multiplies_inputs = false,
     .defaults = {.sentence = {"the cat sat on the mat"}},

@@ -229,22 +229,34 @@ void check(const Options& options) {
         fmt::format("--samples {} are too many; valid: 1 to {}", *options.samples, most_samples));
 }
 
-/// The NumPy code that draws what is drawn here.
+/// The code that draws what is drawn here.
 void show_recipe(attn::Trace& trace, const Options& options) {
+  const DrawCode code{options};
+  const auto d = *options.d_model, layers = *options.layers;
+  const auto square = fmt::format("({0}, {0})", d);
+  const auto binomial = code.binomial("\"dropout/mask\"", fmt::format("1 - {:g}", options.dropout),
+                                      fmt::format("({}, {})", *options.samples, dropout_keys));
+  const auto normal = [&](const std::string& name, const std::string& shape) {
+    return code.normal('"' + name + '"', shape);
+  };
   trace.note(
       "draws", "The draws",
-      "Everything below comes from one random stream. This NumPy code draws the same numbers; all "
-      "initialisations share Z and differ in the factor s only.",
-      fmt::format("rng = {}\n"
-                  "scores = rng.normal(0, 1, {})\n"
-                  "masks = rng.binomial(1, 1 - {:g}, ({}, {}))\n"
-                  "x = rng.normal(0, 1, ({}, {d}))\n"
-                  "Z = rng.normal(0, 1, ({layers}, {d}, {d}))    # W = s * Z[layer]\n"
-                  "Z_Q = rng.normal(0, 1, ({d}, {d}))\n"
-                  "Z_K = rng.normal(0, 1, ({d}, {d}))\n"
-                  "gradients = rng.normal(0, 1, ({layers}, 4))",
-                  numpy_generator(options), dropout_keys, options.dropout, *options.samples, dropout_keys,
-                  vectors, fmt::arg("d", *options.d_model), fmt::arg("layers", *options.layers)));
+      fmt::format("This {} code draws the numbers of everything below; all initialisations share Z and "
+                  "differ in the factor s only.",
+                  code.library()),
+      fmt::format("{}\n"
+                  "scores = {}\n"
+                  "masks = {}\n"
+                  "x = {}\n"
+                  "Z = {}    # W = s * Z[layer]\n"
+                  "Z_Q = {}\n"
+                  "Z_K = {}\n"
+                  "gradients = {}",
+                  code.begin(), normal("dropout/scores", fmt::format("{}", dropout_keys)), binomial,
+                  normal("initialisation/x", fmt::format("({}, {})", vectors, d)),
+                  normal("initialisation/Z", fmt::format("({}, {}, {})", layers, d, d)),
+                  normal("initialisation/Z_Q", square), normal("initialisation/Z_K", square),
+                  normal("clipping/gradients", fmt::format("({}, 4)", layers))));
 }
 
 std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
@@ -394,7 +406,8 @@ const Lesson training = {
         "the size of numbers through linear layers, He's through layers with ReLU, and a fixed 0.02 does "
         "neither. The learning rate rises during warm-up and falls after. Clipping by the norm shortens a "
         "gradient and keeps its direction.",
-    .options = {"d-model", "samples", "dropout", "layers", "warmup", "max-norm", "seed", "rng", "dtype"},
+    .options = {"d-model", "samples", "dropout", "layers", "warmup", "max-norm", "seed", "rng", "draws",
+                "dtype"},
     .takes_batches = false,
     .multiplies_inputs = false,
     .defaults =

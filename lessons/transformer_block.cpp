@@ -553,7 +553,7 @@ const Lesson transformer_block = {
         "sublayer (--norm post) or before it (--norm pre). With --memory the block is a decoder's: between "
         "the two it looks into an encoder's sentence.",
     .options = {"sentence", "memory", "d-model", "heads", "d-ff", "norm-order", "activation", "causal",
-                "seed", "rng", "weight-scale", "embeddings", "dtype"},
+                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
     .defaults = {.sentence = {"the cat sat on the mat"}, .heads = 2},
     .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},

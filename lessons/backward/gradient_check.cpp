@@ -34,8 +34,8 @@ double multiply_adds(const AttentionInputs& in) {
 }
 
 Matrices random_signs(attn::Random& random, const std::array<std::size_t, 3>& shape) {
-  Matrices signs(shape);
-  for (double& sign : signs) sign = random.normal() < 0.0 ? -1.0 : 1.0;
+  auto signs = random.normal<3>(0.0, 1.0, shape);
+  for (double& sign : signs) sign = sign < 0.0 ? -1.0 : 1.0;
   return signs;
 }
 
@@ -94,7 +94,7 @@ AttentionGradients gradient_magnitudes(const AttentionInputs& in, const Attentio
 
 GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& attention,
                               const Tensor<3>& d_output, const AttentionGradients& gradients,
-                              double temperature, attn::Dtype dtype, attn::Random& random) {
+                              double temperature, attn::Dtype dtype, const RandomOf& random_of) {
   const double divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
   const auto magnitudes = gradient_magnitudes(in, attention, d_output, temperature);
   const auto entries =
@@ -118,14 +118,17 @@ GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& att
     const double terms = result.entry_by_entry ? attn::max_abs(magnitude) : sum_of(magnitude);
     result.deviations.push_back({name, deviation, relative * terms + noise * reach});
   };
+  const auto signs_for = [&](const std::string& name, const Matrices& x) {
+    return random_signs(random_of("check/d_" + name), x.shape());
+  };
   const auto check_linear = [&](const char* name, const Matrices& x, const Matrices& gradient,
                                 const Matrices& magnitude, const Function& output_of) {
-    check(name, x, gradient, magnitude, output_of, 1.0, 0.0, random_signs(random, x.shape()));
+    check(name, x, gradient, magnitude, output_of, 1.0, 0.0, signs_for(name, x));
   };
   /// `scaled_of` is linear: it says how far the scaled scores move with x.
   const auto check_through_softmax = [&](const char* name, const Matrices& x, const Matrices& gradient,
                                          const Matrices& magnitude, const Function& scaled_of, double reach) {
-    const auto direction = random_signs(random, x.shape());
+    const auto direction = signs_for(name, x);
     if (!result.entry_by_entry) reach = attn::max_abs(scaled_of(direction));
     const auto output_of = [&](const Matrices& moved) {
       Matrices change(x.shape());

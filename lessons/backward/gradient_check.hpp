@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,17 @@ struct GradientCheck {
   std::vector<GradientDeviation> deviations{};  ///< in the order of AttentionGradients
 };
 
+/// The stream that what is called `id` is drawn from.
+using RandomOf = std::function<attn::Random&(const std::string& id)>;
+
 /// Holds the gradients of L = Σ output ∘ d_output against central differences of L in every tensor that
 /// attention is made of: entry by entry where that is done in a moment, otherwise along one direction of
-/// random signs for each tensor. Each tensor is moved where it stands in the forward pass, `attention`, whose
-/// tensors are rounded to `dtype`; the differences are taken in float64. A step moves no scaled score by more
-/// than 1e-5.
+/// random signs for each tensor, those of V drawn as "check/d_V" and so on. Each tensor is moved where it
+/// stands in the forward pass, `attention`, whose tensors are rounded to `dtype`; the differences are taken
+/// in float64. A step moves no scaled score by more than 1e-5.
 GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& attention,
                               const Tensor<3>& d_output, const AttentionGradients& gradients,
-                              double temperature, attn::Dtype dtype, attn::Random& random);
+                              double temperature, attn::Dtype dtype, const RandomOf& random_of);
 
 /// What the terms of each gradient sum up to without their signs: rounding changes an entry by no more than a
 /// few units in the last place of this one.

@@ -261,7 +261,7 @@ std::optional<std::size_t> LayerCosts::crossing(std::string_view layer, std::siz
 LayerCost LayerCosts::run(std::string_view layer, const Size& size) {
   attn::DependencyGraph graph(size.n);
   CostCounter counter(bench_.trace.dtype(), &graph);
-  Run run{size, bench_.options, bench_.trace.mute(), bench_.random, counter};
+  Run run{size, bench_.options, bench_.trace.mute(), bench_.random(std::string(layer)), counter};
   runs.at(layer)(run);
   return {counter.cost(), graph.sequential_steps(), graph.path_length(0, size.n - 1).value_or(0)};
 }

@@ -155,7 +155,7 @@ Mask<2> sparse_mask(const VariantBench& on) {
   const auto chosen = on.pattern_of_file     ? *on.pattern_of_file
                       : pattern == "strided" ? attn::strided_pattern(n, block)
                       : pattern == "fixed"   ? attn::fixed_pattern(n, block)
-                                             : attn::random_pattern(on.bench.random, n, block);
+                                             : attn::random_pattern(on.bench.random("sparse/mask"), n, block);
   return attn::both(chosen, on.visible_mask());
 }
 

@@ -79,7 +79,7 @@ ShownDropout show_dropout(Workbench& bench) {
                                    .axes = {"key"},
                                    .distribution = true},
                                   attn::softmax(scores));
-  const auto moments = dropout_moments(bench.random, weights, p, samples);
+  const auto moments = dropout_moments(bench.random("mask"), weights, p, samples);
   trace.settled_input({.id = "mask",
                        .title = fmt::format("The first of {} masks", samples),
                        .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),

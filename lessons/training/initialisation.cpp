@@ -108,8 +108,8 @@ void show_attending(Workbench& bench, const Tensor<2>& x) {
   const auto d = x.shape(1);
   auto first = Tensor<2>::from_shape({attending, d});
   std::copy_n(x.begin(), first.size(), first.begin());
-  const auto Z_Q = bench.random.normal<2>(0.0, 1.0, {d, d});
-  const auto Z_K = bench.random.normal<2>(0.0, 1.0, {d, d});
+  const auto Z_Q = bench.normal<2>("Z_Q", {d, d});
+  const auto Z_K = bench.normal<2>("Z_K", {d, d});
   const auto all = initialisations(d);
   auto score_std = Tensor<1>::from_shape({all.size()}), entropy = score_std;
   std::vector<std::string> names;
@@ -185,8 +185,8 @@ double error_of_ratios(const VarianceThroughLayers& followed, std::size_t layers
 
 VarianceThroughLayers show_initialisations(Workbench& bench) {
   const auto d = bench.d_model(), layers = *bench.options.layers;
-  const auto x = bench.random.normal<2>(0.0, 1.0, {vectors, d});
-  const auto Z = bench.random.normal<3>(0.0, 1.0, {layers, d, d});
+  const auto x = bench.normal<2>("x", {vectors, d});
+  const auto Z = bench.normal<3>("Z", {layers, d, d});
   const auto all = initialisations(d);
   const auto &xavier = all[0], &he = all[1], &fixed = all[2];
   bench.trace.label("layer", {{numbers_below(layers + 1)}});

@@ -317,7 +317,11 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
   if (file.header().lesson != lesson.name) return;
   auto kept = options.typed;
   if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
-  restore(options, lesson.options, kept, file.header().config);
+  const auto& config = file.header().config;
+  restore(options, lesson.options, kept, config);
+  const bool is_older_than_draws =
+      std::none_of(config.begin(), config.end(), [](const auto& member) { return member.first == "draws"; });
+  if (is_older_than_draws && kept.count("draws") == 0) options.draws = "stream";
 }
 
 void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {

@@ -33,8 +33,9 @@ class GivenInputs : public attn::StoredTrace {
   std::vector<std::string> identities_;
 };
 
-/// A trace of the same lesson brings its own options along, except those that were typed. Throws attn::Error
-/// for a value that an option cannot have.
+/// A trace of the same lesson brings its own options along, except those that were typed; one whose config
+/// has no `draws` was drawn before there was a choice: from one stream. Throws attn::Error for a value that
+/// an option cannot have.
 void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options);
 
 /// Fills in what follows from given tensors: the shapes of the inputs decide the dimensions, the number of

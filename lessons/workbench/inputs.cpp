@@ -100,6 +100,10 @@ bool has_batch(Draw draw) {
 
 }  // namespace
 
+bool is_text(std::string_view dimension) {
+  return dimension == "sentence" || dimension == "source" || dimension == "target" || dimension == "memory";
+}
+
 std::vector<Extent> extents_of(const Lesson& lesson, const Input& input, const Options& options) {
   std::vector<Extent> extents;
   for (const auto& axis : input.axes) {

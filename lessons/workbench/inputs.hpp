@@ -51,6 +51,9 @@ struct Extent {
   std::size_t offset = 0;
 };
 
+/// Whether a dimension stands for the tokens of a text.
+bool is_text(std::string_view dimension);
+
 /// The axes, without a batch axis, of an input under these options.
 std::vector<Extent> extents_of(const Lesson& lesson, const Input& input, const Options& options);
 

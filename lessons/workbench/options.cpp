@@ -112,11 +112,6 @@ bool set(std::vector<std::string>& field, const attn::ConfigValue& value) {
 
 }  // namespace
 
-std::string numpy_generator(const Options& options) {
-  return fmt::format("np.random.{}({})", options.rng == "pcg64" ? "default_rng" : "RandomState",
-                     options.seed);
-}
-
 std::size_t smallest_count(const OptionInfo& info) {
   return info.key == "window" ? 0 : 1;
 }

@@ -33,6 +33,7 @@ struct Options {
   bool norm = false;
   std::uint32_t seed = 42;
   std::string rng = "legacy";
+  std::string draws = "name";
   std::optional<std::string> weight_scale{};
   std::optional<std::string> embeddings{};
   std::string dtype = "float64";
@@ -107,9 +108,12 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("residual", options.residual, "", "add the input to the output");
   option("norm", options.norm, "", "normalise the result as the last step (layer norm)");
   option("seed", options.seed, "N", "of the random numbers");
-  option("rng", options.rng, "legacy|pcg64", "draw as NumPy's RandomState or as its default_rng");
-  option("weight-scale", options.weight_scale, "xavier|he|NUMBER", "standard deviation of the drawn weights",
-         "1/√fan_in");
+  option("rng", options.rng, "legacy|pcg64|torch",
+         "draw as NumPy's RandomState, as its default_rng or as PyTorch after manual_seed");
+  option("draws", options.draws, "name|stream",
+         "draw each word and each tensor from a stream of its own, or all from one in order");
+  option("weight-scale", options.weight_scale, "xavier|he|linear|uniform|NUMBER",
+         "standard deviation of the drawn weights, or draw them as torch's nn.Linear or rand", "1/√fan_in");
   option("embeddings", options.embeddings, "FILE",
          "word vectors in the text format of word2vec, GloVe or fastText");
   option("encoding", options.encoding, "all|sinusoidal|learned|relative|t5|alibi|rope",
@@ -139,9 +143,6 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("dtype", options.dtype, "float64|float32|float16|bfloat16",
          "what each tensor is rounded to; computed in float64");
 }
-
-/// "np.random.RandomState(42)": the NumPy code for the generator that a run with these options draws from.
-std::string numpy_generator(const Options& options);
 
 /// The options with these keys as they go into a trace's header, by their long names with `_` for `-`.
 std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,

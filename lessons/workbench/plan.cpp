@@ -102,6 +102,16 @@ void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts)
   for (const auto count : counts) check_range(info, std::optional(count));
 }
 
+/// PyTorch has one stream.
+void settle_draws(Options& options) {
+  if (options.rng != "torch") return;
+  if (options.draws == "name" && options.typed.count("draws") > 0)
+    throw Error(
+        "--draws name does not go with --rng torch, which draws all numbers from one stream; valid: --draws "
+        "stream or none, or --rng legacy or pcg64");
+  options.draws = "stream";
+}
+
 void check_ranges(const Options& options) {
   if (!(options.dropout >= 0.0 && options.dropout < 1.0))
     throw Error(
@@ -110,7 +120,7 @@ void check_ranges(const Options& options) {
   if (!(options.temperature >= 1.0 / largest_temperature && options.temperature <= largest_temperature))
     throw Error(fmt::format("--temperature {} cannot divide scores; valid: a number from {:g} to {:g}",
                             options.temperature, 1.0 / largest_temperature, largest_temperature));
-  if (options.weight_scale) standard_deviation(*options.weight_scale, 1, 1);
+  check_weight_scale(options);
   visit_options(options, [](const OptionInfo& info, const auto& field) { check_range(info, field); });
 }
 
@@ -244,6 +254,7 @@ Plan make_plan(const Lesson& lesson, const Options& typed) {
   fill_in_sentences(lesson, options);
   check_batches(lesson, options);
   check_ranges(options);
+  settle_draws(options);
   plan.sentence = attn::tokenize(options.sentence);
   plan.source = attn::tokenize(options.source);
   plan.target = attn::tokenize(options.target);

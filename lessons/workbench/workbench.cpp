@@ -10,8 +10,7 @@
 #include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
-#include "attn/random/generator.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/weight_scale.hpp"
@@ -22,28 +21,18 @@ namespace {
 
 constexpr std::size_t columns_of_a_page = 76;
 
-std::unique_ptr<attn::Random> random_of(const Options& options) {
-  if (options.rng == "pcg64") return std::make_unique<attn::Generator>(options.seed);
-  return std::make_unique<attn::RandomState>(options.seed);
-}
-
 }  // namespace
 
 Workbench::Workbench(const Plan& the_plan, attn::Trace& the_trace)
-    : random_(random_of(the_plan.options)),
-      plan(the_plan),
-      options(the_plan.options),
-      trace(the_trace),
-      random(*random_) {}
+    : draws_(the_plan.options), plan(the_plan), options(the_plan.options), trace(the_trace) {}
 
 Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_trace)
-    : random_(random_of(the_plan.options)),
+    : draws_(the_plan.options),
       mute_trace_(std::move(mute_trace)),
       mute_options_(the_plan.options),
       plan(the_plan),
       options(mute_options_),
-      trace(*mute_trace_),
-      random(*random_) {
+      trace(*mute_trace_) {
   mute_options_.dropout = 0.0;
 }
 
@@ -141,16 +130,42 @@ const attn::TokenBatch& Workbench::tokens_of(std::string_view text) const {
   return plan.sentence;
 }
 
+Slices Workbench::slices_of(const Input& input, std::size_t rank) const {
+  const auto extents = extents_of(*plan.lesson, input, options);
+  Slices slices{.batched = rank == extents.size() + 1};
+  for (std::size_t axis = 0; axis < extents.size() && !slices.axis; ++axis) {
+    const bool is_vocabulary = extents[axis].name == "vocabulary";
+    if (is_vocabulary) slices.entries = trace.labels(extents[axis].name).of(0);
+    if (is_vocabulary || is_text(extents[axis].dimension)) slices.axis = axis + (slices.batched ? 1 : 0);
+  }
+  return slices;
+}
+
+template <std::size_t N>
+Tensor<N> Workbench::draw_weight(const Input& input, const std::array<std::size_t, N>& shape) {
+  const bool multiplies_from_left = input.draw == Draw::left_weight;
+  const auto rows = shape.front(), columns = N == 1 ? std::size_t{1} : shape.back();
+  const auto fan_in = multiplies_from_left ? columns : rows, fan_out = multiplies_from_left ? rows : columns;
+  if (options.weight_scale == "uniform") return draws_.uniform<N>(shape);
+  if (options.weight_scale == "linear") {
+    const auto drawn = draws_.linear(fan_out, fan_in);
+    Tensor<N> weight(shape);
+    const auto right = multiplies_from_left ? drawn : attn::transpose(drawn);
+    std::copy(right.begin(), right.end(), weight.begin());
+    return weight;
+  }
+  return draws_.normal<N>(input.id, standard_deviation(options.weight_scale, fan_in, fan_out), shape,
+                          slices_of(input, N));
+}
+
 template <std::size_t N>
 Tensor<N> Workbench::draw(const Input& input, const std::array<std::size_t, N>& shape) {
-  const auto rows = shape.front(), columns = N == 1 ? std::size_t{1} : shape.back();
   switch (input.draw) {
     case Draw::normal:
-      return random.normal<N>(0.0, 1.0, shape);
+      return draws_.normal<N>(input.id, 1.0, shape, slices_of(input, N));
     case Draw::weight:
-      return random.normal<N>(0.0, weight_scale(rows, columns), shape);
     case Draw::left_weight:
-      return random.normal<N>(0.0, weight_scale(columns, rows), shape);
+      return draw_weight(input, shape);
     case Draw::ones:
       return Tensor<N>(shape, 1.0);
     case Draw::zeros:
@@ -237,16 +252,12 @@ Mask<3> Workbench::show_mask(attn::About about, const std::string& formula, cons
   return trace.input(about, mask);
 }
 
-double Workbench::weight_scale(std::size_t fan_in, std::size_t fan_out) const {
-  return standard_deviation(options.weight_scale, fan_in, fan_out);
-}
-
 void Workbench::draw_vectors(const attn::TokenBatch& tokens) {
   if (plan.vectors) return;
   for (const auto& sentence : tokens.tokens)
     for (const auto& token : sentence) {
       if (drawn_.count(token) > 0) continue;
-      const auto row = random.normal<1>(0.0, 1.0, {d_model()});
+      const auto row = draws_.normal<1>("token " + token, 1.0, {d_model()});
       drawn_.emplace(token, std::vector<double>(row.begin(), row.end()));
     }
 }

@@ -10,6 +10,7 @@
 #include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 #include "fast/visibility.hpp"
+#include "lessons/workbench/draws.hpp"
 #include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "trace/trace.hpp"
@@ -27,10 +28,10 @@ struct Named {
   Tensor<3> tensor;
 };
 
-/// Where a lesson works: the plan, the random stream and the trace. Whatever a lesson starts from is drawn
+/// Where a lesson works: the plan, the random numbers and the trace. Whatever a lesson starts from is drawn
 /// here, in the order in which the lesson asks, in float64, and rounded where it is tapped.
 class Workbench {
-  std::unique_ptr<attn::Random> random_;
+  Draws draws_;
   std::unique_ptr<attn::Trace> mute_trace_;
   Options mute_options_;
 
@@ -48,7 +49,16 @@ class Workbench {
   const Plan& plan;
   const Options& options;
   attn::Trace& trace;
-  attn::Random& random;
+
+  /// The stream that what is called `id` in this group is drawn from: see Draws.
+  attn::Random& random(const std::string& id) { return draws_.stream(trace.full_id(id)); }
+
+  /// What is called `id` in this group, normal(0, 1).
+  template <std::size_t N>
+  Tensor<N> normal(const std::string& id, const std::array<std::size_t, N>& shape,
+                   const Slices& slices = {}) {
+    return draws_.normal<N>(trace.full_id(id), 1.0, shape, slices);
+  }
 
   /// The dimensions of the plan, for a lesson that uses them.
   std::size_t d_model() const { return options.d_model.value(); }
@@ -77,7 +87,8 @@ class Workbench {
   void show_lengths(const attn::TokenBatch& tokens);
 
   /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
-  /// for each distinct token (memory before sentence, source before target); padding is a row of zeros.
+  /// for each distinct token (under --draws stream memory before sentence, source before target); padding is
+  /// a row of zeros.
   Tensor<3> embed(const attn::About& about, const attn::TokenBatch& tokens);
 
   /// The same without showing it. `<s>` is a row of zeros where given vectors have none for it.
@@ -119,7 +130,9 @@ class Workbench {
   const attn::TokenBatch& tokens_of(std::string_view text) const;
   template <std::size_t N>
   Tensor<N> draw(const Input& input, const std::array<std::size_t, N>& shape);
-  double weight_scale(std::size_t fan_in, std::size_t fan_out) const;
+  template <std::size_t N>
+  Tensor<N> draw_weight(const Input& input, const std::array<std::size_t, N>& shape);
+  Slices slices_of(const Input& input, std::size_t rank) const;
   std::vector<double> vector_of(const std::string& token);
   template <class VectorOf>
   Tensor<3> rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token);

@@ -118,6 +118,9 @@ class Trace {
   /// Names the entries along every axis called `axis` of the events to come.
   void label(const std::string& axis, AxisLabels labels);
 
+  /// These names. Throws std::out_of_range for an axis that was never labelled.
+  const AxisLabels& labels(const std::string& axis) const { return labels_.at(axis); }
+
   void note(const std::string& id, const std::string& title, const std::string& text,
             const std::string& formula = "");
 

@@ -9,7 +9,10 @@ namespace attn {
 /// of NumPy 1.24. A later NumPy may draw other numbers (NEP 19); those of RandomState stay.
 class Generator final : public Random {
  public:
-  explicit Generator(std::uint32_t seed) : bits_(seed) {}
+  explicit Generator(std::uint32_t seed) : bits_({seed}) {}
+
+  /// numpy.random.default_rng([seed, key]): a stream of its own for each key.
+  Generator(std::uint32_t seed, std::uint32_t key) : bits_({seed, key}) {}
 
   double random_sample() override;
 

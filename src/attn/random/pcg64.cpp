@@ -1,6 +1,8 @@
 #include "attn/random/pcg64.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <stdexcept>
 
 namespace attn {
 
@@ -29,10 +31,13 @@ constexpr std::uint32_t mix(std::uint32_t x, std::uint32_t y) {
   return fold(0xca01f9ddu * x - 0x4973f715u * y);
 }
 
-/// Four words, each of which depends on the whole seed.
-std::array<std::uint32_t, 4> seed_pool(std::uint32_t seed) {
+/// Four words, each of which depends on the whole entropy.
+std::array<std::uint32_t, 4> seed_pool(const Entropy& entropy) {
   Hash hash(0x43b0d7e5u, 0x931e8875u);
-  std::array<std::uint32_t, 4> pool = {seed};
+  std::array<std::uint32_t, 4> pool{};
+  if (entropy.size() > pool.size())
+    throw std::invalid_argument("[seed_state] more than four numbers are given: at most four are mixed");
+  std::copy(entropy.begin(), entropy.end(), pool.begin());
   for (auto& word : pool) word = hash(word);
   for (std::size_t from = 0; from < pool.size(); ++from)
     for (std::size_t to = 0; to < pool.size(); ++to)
@@ -42,8 +47,8 @@ std::array<std::uint32_t, 4> seed_pool(std::uint32_t seed) {
 
 }  // namespace
 
-std::array<std::uint64_t, 4> seed_state(std::uint32_t seed) {
-  const auto pool = seed_pool(seed);
+std::array<std::uint64_t, 4> seed_state(const Entropy& entropy) {
+  const auto pool = seed_pool(entropy);
   Hash hash(0x8b51f9ddu, 0x58f38dedu);
   std::array<std::uint64_t, 4> state{};
   for (std::size_t half = 0; half < 2 * state.size(); ++half)
@@ -51,8 +56,8 @@ std::array<std::uint64_t, 4> seed_state(std::uint32_t seed) {
   return state;
 }
 
-Pcg64::Pcg64(std::uint32_t seed) {
-  const auto [state_high, state_low, stream_high, stream_low] = seed_state(seed);
+Pcg64::Pcg64(const Entropy& entropy) {
+  const auto [state_high, state_low, stream_high, stream_low] = seed_state(entropy);
   increment_ = (Uint128{stream_high} << 64 | stream_low) << 1 | 1;
   state_ = increment_ + (Uint128{state_high} << 64 | state_low);
   step();

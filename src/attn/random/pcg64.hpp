@@ -2,14 +2,18 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 namespace attn {
 
-/// NumPy's bit generator `PCG64(SeedSequence(seed))`: a linear congruential generator of 128 bits, of whose
-/// state 64 are made by a permutation (O'Neill 2014, PCG XSL-RR 128/64).
+/// What a SeedSequence is made of: up to four numbers.
+using Entropy = std::vector<std::uint32_t>;
+
+/// NumPy's bit generator `PCG64(SeedSequence(entropy))`: a linear congruential generator of 128 bits, of
+/// whose state 64 are made by a permutation (O'Neill 2014, PCG XSL-RR 128/64).
 class Pcg64 {
  public:
-  explicit Pcg64(std::uint32_t seed);
+  explicit Pcg64(const Entropy& entropy);
 
   std::uint64_t next_uint64();
 
@@ -30,8 +34,9 @@ class Pcg64 {
   std::uint32_t upper_half_ = 0;
 };
 
-/// NumPy's `SeedSequence(seed).generate_state(4, np.uint64)`: 256 bits in which every bit of the seed has a
-/// share (O'Neill 2015, "Developing a seed_seq Alternative").
-std::array<std::uint64_t, 4> seed_state(std::uint32_t seed);
+/// NumPy's `SeedSequence(entropy).generate_state(4, np.uint64)`: 256 bits in which every bit of the entropy
+/// has a share (O'Neill 2015, "Developing a seed_seq Alternative"). Throws std::invalid_argument for more
+/// than four numbers.
+std::array<std::uint64_t, 4> seed_state(const Entropy& entropy);
 
 }  // namespace attn

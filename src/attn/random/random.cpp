@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -40,8 +41,16 @@ std::vector<std::int64_t> Random::permutation(std::int64_t count) {
   if (count < 0) throw Error(fmt::format("{} numbers cannot be shuffled; valid: 0 or more", count));
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (std::size_t last = order.size(); last-- > 1;) std::swap(order[last], order[masked(last)]);
+  shuffle(order);
   return order;
+}
+
+void Random::fill_with_standard_normal(double* values, std::size_t count) {
+  std::generate_n(values, count, [this] { return standard_normal(); });
+}
+
+void Random::shuffle(std::vector<std::int64_t>& numbers) {
+  for (std::size_t last = numbers.size(); last-- > 1;) std::swap(numbers[last], numbers[masked(last)]);
 }
 
 std::uint64_t Random::masked(std::uint64_t largest) {

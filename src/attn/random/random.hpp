@@ -7,12 +7,13 @@
 
 namespace attn {
 
-/// A stream of random numbers that NumPy can draw, too: see RandomState and Generator.
+/// A stream of random numbers that NumPy or PyTorch can draw, too: see RandomState, Generator and
+/// TorchRandom.
 class Random {
  public:
   virtual ~Random() = default;
 
-  /// Uniform on [0, 1) with 53 random bits.
+  /// Uniform on [0, 1), with as many random bits as the library draws.
   virtual double random_sample() = 0;
 
   /// Normal with mean 0 and variance 1.
@@ -27,7 +28,8 @@ class Random {
   Tensor<N> normal(double mean, double standard_deviation, const std::array<std::size_t, N>& shape) {
     require_countable(shape);
     Tensor<N> values(shape);
-    for (double& value : values) value = normal(mean, standard_deviation);
+    fill_with_standard_normal(values.data(), values.size());
+    for (double& value : values) value = mean + standard_deviation * value;
     return values;
   }
 
@@ -38,14 +40,21 @@ class Random {
   /// Uniform on low, …, high − 1. Throws Error unless low < high.
   std::int64_t integer(std::int64_t low, std::int64_t high);
 
-  /// 0, …, count − 1 shuffled from the end (Fisher & Yates). Throws Error for a negative count.
+  /// 0, …, count − 1 shuffled (Fisher & Yates). Throws Error for a negative count.
   std::vector<std::int64_t> permutation(std::int64_t count);
+
+ protected:
+  /// One draw for each number, unless the library draws several at once in another way.
+  virtual void fill_with_standard_normal(double* values, std::size_t count);
 
  private:
   virtual std::int64_t draw_binomial(std::int64_t trials, double probability) = 0;
 
   /// Uniform on 0, …, largest; no draw where that is 0.
   virtual std::uint64_t draw_integer(std::uint64_t largest) { return masked(largest); }
+
+  /// From the last number to the second.
+  virtual void shuffle(std::vector<std::int64_t>& numbers);
 
   virtual std::uint32_t next_uint32() = 0;
   virtual std::uint64_t next_uint64() = 0;

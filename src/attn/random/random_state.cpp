@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -12,6 +13,44 @@
 namespace attn {
 
 namespace {
+
+/// The state of MT19937 that follows from two numbers: init_by_array of Matsumoto & Nishimura (2002), as a
+/// seed sequence of C++.
+class ArraySeed {
+ public:
+  using result_type = std::uint32_t;
+
+  ArraySeed(std::uint32_t seed, std::uint32_t key) : keys_{seed, key} {}
+
+  template <class Iterator>
+  void generate(Iterator begin, Iterator end) const {
+    constexpr std::uint32_t seed_of_all = 19650218u, first_factor = 1664525u, second_factor = 1566083941u;
+    const auto size = static_cast<std::uint32_t>(end - begin);
+    std::uint32_t word = seed_of_all;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      if (i > 0) word = 1812433253u * (word ^ word >> 30) + i;
+      begin[i] = word;
+    }
+    std::uint32_t at = 1;
+    const auto mix = [&](std::uint32_t factor, std::uint32_t addend) {
+      const std::uint32_t before = begin[at - 1], now = begin[at];
+      begin[at] = (now ^ (before ^ before >> 30) * factor) + addend;
+      if (++at < size) return;
+      begin[0] = begin[size - 1];
+      at = 1;
+    };
+    for (std::uint32_t i = 0; i < size; ++i) mix(first_factor, keys_[i % 2] + i % 2);
+    for (std::uint32_t i = 1; i < size; ++i) mix(second_factor, 0u - at);
+    begin[0] = 0x80000000u;
+  }
+
+ private:
+  std::array<std::uint32_t, 2> keys_;
+};
+
+std::mt19937 seeded_with(ArraySeed seed) {
+  return std::mt19937(seed);
+}
 
 double standard_exponential(RandomState& random) {
   return -std::log(1.0 - random.random_sample());
@@ -56,6 +95,8 @@ double standard_gamma(RandomState& random, double shape) {
 }
 
 }  // namespace
+
+RandomState::RandomState(std::uint32_t seed, std::uint32_t key) : generator_(seeded_with({seed, key})) {}
 
 std::uint32_t RandomState::next_uint32() {
   return static_cast<std::uint32_t>(generator_());

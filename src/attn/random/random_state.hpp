@@ -12,7 +12,11 @@ namespace attn {
 /// were frozen (NEP 19), so that a tutorial that begins with `np.random.seed(42)` finds its numbers here.
 class RandomState final : public Random {
  public:
+  /// numpy.random.RandomState(seed).
   explicit RandomState(std::uint32_t seed) : generator_(seed) {}
+
+  /// numpy.random.RandomState([seed, key]): a stream of its own for each key.
+  RandomState(std::uint32_t seed, std::uint32_t key);
 
   double random_sample() override;
 

@@ -1,0 +1,133 @@
+#include "lessons/workbench/draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attn/random/crc32.hpp"
+#include "attn/random/generator.hpp"
+#include "attn/random/random_state.hpp"
+#include "attn/random/torch_random.hpp"
+
+namespace lessons {
+
+namespace {
+
+bool draws_by_name(const Options& options) {
+  return options.draws == "name";
+}
+
+bool draws_as_torch(const Options& options) {
+  return options.rng == "torch";
+}
+
+/// "Q 3 sample 1": what a slice is called.
+std::string slice_name(const std::string& name, const Slices& slices, std::size_t sample, std::size_t entry) {
+  auto full = name;
+  if (slices.axis) full += ' ' + (slices.entries.empty() ? fmt::format("{}", entry) : slices.entries[entry]);
+  if (sample > 0) full += fmt::format(" sample {}", sample);
+  return full;
+}
+
+template <class Stream>
+std::unique_ptr<attn::Random> seeded(std::uint32_t seed, std::optional<std::string_view> name) {
+  if (!name) return std::make_unique<Stream>(seed);
+  return std::make_unique<Stream>(seed, attn::crc32(*name));
+}
+
+}  // namespace
+
+Draws::Draws(const Options& options) : options_(options) {
+  if (!draws_by_name(options)) stream_ = new_stream(std::nullopt);
+}
+
+std::unique_ptr<attn::Random> Draws::new_stream(std::optional<std::string_view> name) const {
+  if (draws_as_torch(options_)) return std::make_unique<attn::TorchRandom>(options_.seed);
+  if (options_.rng == "pcg64") return seeded<attn::Generator>(options_.seed, name);
+  return seeded<attn::RandomState>(options_.seed, name);
+}
+
+attn::Random& Draws::stream(std::string_view name) {
+  if (draws_by_name(options_)) stream_ = new_stream(name);
+  return *stream_;
+}
+
+template <std::size_t N>
+attn::Tensor<N> Draws::normal(const std::string& name, double s, const std::array<std::size_t, N>& shape,
+                              const Slices& slices) {
+  const bool is_cut = slices.batched || slices.axis;
+  if (!draws_by_name(options_) || !is_cut) return stream(name).template normal<N>(0.0, s, shape);
+  attn::require_countable(shape);
+  const auto length_of = [&](std::size_t begin, std::size_t end) {
+    return std::accumulate(shape.begin() + begin, shape.begin() + end, std::size_t{1}, std::multiplies<>());
+  };
+  const std::size_t samples = slices.batched ? shape[0] : 1, first = slices.batched ? 1 : 0;
+  const std::size_t axis = slices.axis.value_or(N), entries = slices.axis ? shape[axis] : 1;
+  const std::size_t outer = length_of(first, axis), inner = length_of(std::min(axis + 1, N), N);
+  attn::Tensor<N> values(shape);
+  for (std::size_t sample = 0; sample < samples; ++sample)
+    for (std::size_t entry = 0; entry < entries; ++entry) {
+      const auto slice =
+          stream(slice_name(name, slices, sample, entry)).template normal<2>(0.0, s, {outer, inner});
+      for (std::size_t i = 0; i < outer; ++i)
+        std::copy_n(slice.data() + i * inner, inner,
+                    values.data() + ((sample * outer + i) * entries + entry) * inner);
+    }
+  return values;
+}
+
+attn::Tensor<2> Draws::linear(std::size_t fan_out, std::size_t fan_in) {
+  const auto high = static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in))), low = -high;
+  auto weights = uniform<2>({fan_out, fan_in});
+  for (double& weight : weights) weight = static_cast<float>(weight * (high - low) + low);
+  return weights;
+}
+
+template <std::size_t N>
+attn::Tensor<N> Draws::uniform(const std::array<std::size_t, N>& shape) {
+  attn::require_countable(shape);
+  attn::Tensor<N> values(shape);
+  for (double& value : values) value = stream_->random_sample();
+  return values;
+}
+
+std::string DrawCode::begin() const {
+  if (draws_as_torch(options)) return fmt::format("torch.manual_seed({})", options.seed);
+  const std::string_view generator =
+      options.rng == "pcg64" ? "np.random.default_rng" : "np.random.RandomState";
+  if (!draws_by_name(options)) return fmt::format("rng = {}({})", generator, options.seed);
+  return fmt::format(
+      "from zlib import crc32\n"
+      "def rng(name): return {}([{}, crc32(name.encode())])",
+      generator, options.seed);
+}
+
+std::string DrawCode::normal(std::string_view name, std::string_view shape) const {
+  if (draws_as_torch(options)) return fmt::format("torch.randn({})", shape);
+  return draws_by_name(options) ? fmt::format("rng({}).normal(0, 1, {})", name, shape)
+                                : fmt::format("rng.normal(0, 1, {})", shape);
+}
+
+std::string DrawCode::binomial(std::string_view name, std::string_view probability,
+                               std::string_view shape) const {
+  if (draws_as_torch(options)) return fmt::format("torch.rand({}) < {}", shape, probability);
+  return draws_by_name(options) ? fmt::format("rng({}).binomial(1, {}, {})", name, probability, shape)
+                                : fmt::format("rng.binomial(1, {}, {})", probability, shape);
+}
+
+std::string_view DrawCode::library() const {
+  return draws_as_torch(options) ? "PyTorch" : "NumPy";
+}
+
+#define INSTANTIATE(N)                                                                                  \
+  template attn::Tensor<N> Draws::normal(const std::string&, double, const std::array<std::size_t, N>&, \
+                                         const Slices&);                                                \
+  template attn::Tensor<N> Draws::uniform(const std::array<std::size_t, N>&);
+INSTANTIATE(1)
+INSTANTIATE(2)
+INSTANTIATE(3)
+#undef INSTANTIATE
+
+}  // namespace lessons

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace attn {
+
+/// The checksum CRC-32 of zlib, gzip and PNG, as Python's `zlib.crc32(text.encode())` gives it.
+std::uint32_t crc32(std::string_view bytes);
+
+}  // namespace attn
