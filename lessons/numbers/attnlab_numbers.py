@@ -1,9 +1,28 @@
 """Every number that a lesson of attnlab starts from, drawn with NumPy.
 
-A lesson starts from inputs: vectors for the words, weights, masks. They all
-come from one stream of random numbers in a fixed order, so NumPy can draw the
-same ones, bit for bit. These are those of self-attention, with six different
-words and d_model 8:
+A lesson starts from inputs: vectors for the words, weights, masks. Each word
+and each tensor is drawn from a stream of its own, whose seed is made of --seed
+and its name, so NumPy can draw the same numbers, bit for bit. These are those
+of self-attention with d_model 8:
+
+    from zlib import crc32
+    def rng(name):  # with --rng pcg64: np.random.default_rng
+        return np.random.RandomState([42, crc32(name.encode())])
+    words = "the cat sat on the mat".split()
+    X = np.array([rng("token " + word).normal(0, 1, 8) for word in words])
+    W_Q = rng("W_Q").normal(0, 1 / np.sqrt(8), (8, 8))
+    W_K = rng("W_K").normal(0, 1 / np.sqrt(8), (8, 8))
+    W_V = rng("W_V").normal(0, 1 / np.sqrt(8), (8, 8))
+
+So a number depends on the seed and its name only: a word has the same vector
+in every sentence and every lesson. The name of a tensor is its id in the trace
+("attention/W_Q"). What has an axis of words is drawn a word at a time, called
+"output/W chat", and what has an axis of positions a position at a time, called
+"Q 0", "Q 1" and so on. From the second sample of a batch on, " sample 1" and so
+on stands behind the name, but for words. A dropout mask is drawn whole.
+
+With --draws stream everything comes from one stream in a fixed order, as in
+the code of tutorials. With six different words:
 
     rng = np.random.RandomState(42)  # with --rng pcg64: np.random.default_rng
     X = rng.normal(0, 1, (6, 8))
@@ -18,10 +37,14 @@ The order is the same in all lessons:
 2. The weights: W_Q, W_K, W_V, W_O, and then what else there is.
 3. Dropout masks, as they are used.
 
-Every array is filled in C order, row by row. Everything is drawn in float64,
-and with --dtype float32 rounded once. What is not random (a bias, a gain, a
-mask) costs no draw. What --input or --set replaces is drawn all the same, so
-that the other inputs keep their numbers.
+With --rng torch that stream is PyTorch's, after torch.manual_seed(42): randn in
+the place of normal, and rand for what is 0 or 1. Its numbers are the lab's to
+3e-7, where PyTorch's vectorised logarithm, sine and cosine round otherwise.
+
+Every array is filled in C order, row by row. NumPy's numbers are drawn in
+float64, and with another --dtype rounded once. What is not random (a bias, a
+gain, a mask) costs no draw. What --input or --set replaces is drawn all the
+same, so that the other inputs keep their numbers.
 
 Below stands the code for every input of every lesson. Copy what you need into
 a notebook, or take the whole page, which compares the inputs in a trace with
@@ -44,17 +67,55 @@ import json
 import math
 import sys
 import unicodedata
+import zlib
 
 import numpy as np
 
-# The stream of random numbers, and what is drawn from it.
+# The streams of random numbers, and what is drawn from them.
 
 
-def generator(config):
-    """The stream of a run: --rng and --seed decide it."""
+def draws_by_name(config):
+    """A trace that does not say it is older than --draws."""
+    return config.get("draws", "stream") == "name"
+
+
+def generator(config, name=None):
+    """The stream of a run, or that of a name: --rng and --seed decide it."""
+    seed = config["seed"]
+    if name is not None:
+        seed = [seed, zlib.crc32(name.encode())]
+    if config["rng"] == "torch":
+        return Torch(seed)
     if config["rng"] == "pcg64":
-        return np.random.default_rng(config["seed"])
-    return np.random.RandomState(config["seed"])
+        return np.random.default_rng(seed)
+    return np.random.RandomState(seed)
+
+
+class Torch:
+    """PyTorch's stream, called as NumPy's are."""
+
+    def __init__(self, seed):
+        import torch
+
+        torch.manual_seed(seed)
+        self.torch = torch
+
+    def normal(self, mean, s, shape):
+        return mean + s * self.torch.randn(shape).double().numpy()
+
+    def uniform(self, *shape):
+        return self.torch.rand(shape).double().numpy()
+
+    def linear(self, fan_in, fan_out):
+        layer = self.torch.nn.Linear(fan_in, fan_out, bias=False)
+        return layer.weight.detach().double().numpy()
+
+    def binomial(self, trials, p, shape):
+        assert trials == 1
+        return (self.torch.rand(tuple(shape)) < p).long().numpy()
+
+    def permutation(self, n):
+        return self.torch.randperm(n).numpy()
 
 
 def standard_deviation(config, fan_in, fan_out):
@@ -74,9 +135,24 @@ class Inputs:
 
     def __init__(self, config):
         self.config = config
-        self.random = generator(config)
+        self.stream = generator(config) if not draws_by_name(config) else None
         self.vectors = {}
         self.arrays = {}
+
+    def random(self, name):
+        """The stream of that name, from its beginning, or the one stream."""
+        return self.stream or generator(self.config, name)
+
+    def draw(self, name, s, shape, axis=None, entries=None, sample=0):
+        """normal(0, s); entry by entry along an axis of words or positions."""
+        behind = f" sample {sample}" if sample > 0 else ""
+        if axis is None or self.stream:
+            return self.random(name + behind).normal(0, s, shape)
+        rest = shape[:axis] + shape[axis + 1:]
+        names = [f"{name} {entry}{behind}" for entry in
+                 (range(shape[axis]) if entries is None else entries)]
+        slices = [self.random(each).normal(0, s, rest) for each in names]
+        return np.stack(slices, axis)
 
     def add(self, id, array):
         """Real numbers get the dtype of the run; other arrays keep theirs."""
@@ -90,22 +166,38 @@ class Inputs:
         sentences = self.config.get("tokens") or self.config["source_tokens"]
         self.add(id, array if len(sentences) > 1 else array[0])
 
-    def normal(self, id, *shape):
-        self.add(id, self.random.normal(0, 1, shape))
+    def normal(self, id, *shape, axis=None):
+        self.add(id, self.draw(id, 1, shape, axis))
 
-    def weight(self, id, fan_in, fan_out):
+    def normal_batch(self, id, samples, n, d):
+        """A row for each position of each sample."""
+        if self.stream:
+            return self.add_batch(id, self.draw(id, 1, (samples, n, d)))
+        rows = [self.draw(id, 1, (n, d), 0, None, b) for b in range(samples)]
+        self.add_batch(id, np.stack(rows))
+
+    def weight(self, id, fan_in, fan_out, axis=None, entries=None):
         """A matrix that multiplies from the right: X W."""
+        shape = (fan_in, fan_out)
+        scale = self.config.get("weight_scale")
+        if scale == "uniform":
+            return self.add(id, self.stream.uniform(*shape))
+        if scale == "linear":
+            return self.add(id, self.stream.linear(fan_in, fan_out).T)
         s = standard_deviation(self.config, fan_in, fan_out)
-        self.add(id, self.random.normal(0, s, (fan_in, fan_out)))
+        self.add(id, self.draw(id, s, shape, axis, entries))
 
     def left_weight(self, id, fan_out, fan_in):
         """A matrix that multiplies from the left, W x, as PyTorch keeps it."""
-        s = standard_deviation(self.config, fan_in, fan_out)
-        self.add(id, self.random.normal(0, s, (fan_out, fan_in)))
+        self.weight(id, fan_in, fan_out)
+        if self.config.get("weight_scale") == "linear":
+            self.arrays[id] = self.arrays[id].T
+        else:
+            self.arrays[id] = self.arrays[id].reshape(fan_out, fan_in)
 
     def weight_vector(self, id, fan_in):
-        s = standard_deviation(self.config, fan_in, 1)
-        self.add(id, self.random.normal(0, s, fan_in))
+        self.weight(id, fan_in, 1)
+        self.arrays[id] = self.arrays[id].reshape(fan_in)
 
     def constant(self, id, length, value):
         self.add(id, np.full(length, float(value)))
@@ -149,7 +241,7 @@ def draw_vectors(inputs, *batches):
     for batch in batches:
         for word in distinct_words(batch):
             if word not in inputs.vectors:
-                vector = inputs.random.normal(0, 1, config["d_model"])
+                vector = inputs.draw("token " + word, 1, (config["d_model"],))
                 inputs.vectors[word] = vector
 
 
@@ -226,7 +318,8 @@ def dropout_mask(inputs, queries, keys):
     if p > 0:
         heads = [config["heads"]] if config.get("heads") else []
         shape = [len(keys), *heads, longest(queries), longest(keys)]
-        mask = inputs.random.binomial(1, 1 - p, shape)
+        random = inputs.random("dropout_mask")
+        mask = random.binomial(1, 1 - p, shape)
         inputs.add_batch("dropout_mask", mask)
 
 
@@ -261,6 +354,11 @@ def multihead_weights(inputs, group=""):
     inputs.weight(group + "W_O", heads * d_v, d_model)
 
 
+def word_weights(inputs, id, fan_in, words):
+    """A column for each word."""
+    inputs.weight(id, fan_in, len(words), axis=1, entries=words)
+
+
 def lstm_weights(inputs, group, d_in, hidden):
     """A block of rows for each gate, in the order i, f, g, o."""
     inputs.left_weight(group + "/W_ih", 4 * hidden, d_in)
@@ -290,8 +388,8 @@ def sinusoids(n, d):
 def lookup(inputs, config):
     n = longest(config["tokens"])
     inputs.normal("query", config["d_k"])
-    inputs.normal("keys", n, config["d_k"])
-    inputs.normal("values", n, config["d_v"])
+    inputs.normal("keys", n, config["d_k"], axis=0)
+    inputs.normal("values", n, config["d_v"], axis=0)
 
 
 def scoring(inputs, config):
@@ -319,9 +417,9 @@ def queries_keys_values(inputs, config):
     batch, n_q, n_k = len(keys), longest(queries), longest(keys)
     d_k, d_v = config["d_k"], config["d_v"]
     show_lengths(inputs, keys)
-    inputs.add_batch("Q", inputs.random.normal(0, 1, (batch, n_q, d_k)))
-    inputs.add_batch("K", inputs.random.normal(0, 1, (batch, n_k, d_k)))
-    inputs.add_batch("V", inputs.random.normal(0, 1, (batch, n_k, d_v)))
+    inputs.normal_batch("Q", batch, n_q, d_k)
+    inputs.normal_batch("K", batch, n_k, d_k)
+    inputs.normal_batch("V", batch, n_k, d_v)
     attention_mask(inputs, "mask", queries, keys)
     return queries, keys
 
@@ -371,7 +469,7 @@ def positional(inputs, config):
     tokens, d_model = sentence_vectors(inputs), config["d_model"]
     attention_mask(inputs, "mask", tokens, tokens)
     if config["encoding"] in ("all", "learned"):
-        inputs.weight("learned/table", longest(tokens), d_model)
+        inputs.weight("learned/table", longest(tokens), d_model, axis=0)
     if config["encoding"] in ("all", "relative"):
         inputs.weight("relative/keys", 9, d_model)
     if config["encoding"] in ("all", "t5"):
@@ -407,11 +505,11 @@ def seq2seq(inputs, config):
     lstm_weights(inputs, "decoder", d_in, width)
     source_attention_weights(inputs, attention, width, config["d_a"])
     if reads_context:
-        inputs.weight("output/W", 2 * width, len(vocabulary))
+        word_weights(inputs, "output/W", 2 * width, vocabulary)
         inputs.constant("output/b", len(vocabulary), 0)
     else:
         inputs.weight("attention/W_c", 2 * width, width)
-        inputs.weight("output/W", width, len(vocabulary))
+        word_weights(inputs, "output/W", width, vocabulary)
 
 
 def source_attention_weights(inputs, attention, width, d_a):
@@ -473,28 +571,29 @@ def generate(inputs, config):
     else:
         for layer in range(config["layers"]):
             multihead_weights(inputs, f"layer={layer + 1}/")
-    inputs.weight("W_vocabulary", d_model, len(vocabulary))
+    word_weights(inputs, "W_vocabulary", d_model, vocabulary)
     inputs.add("step=0/mask", np.tri(n, dtype=bool))
 
 
 def efficient(inputs, config):
     n, d_k, d_v = longest(config["tokens"]), config["d_k"], config["d_v"]
-    inputs.normal("Q", n, d_k)
-    inputs.normal("K", n, d_k)
-    inputs.normal("V", n, d_v)
+    inputs.normal("Q", n, d_k, axis=0)
+    inputs.normal("K", n, d_k, axis=0)
+    inputs.normal("V", n, d_v, axis=0)
     if config["variant"] in ("all", "sparse") and config["pattern"] == "random":
+        random = inputs.random("sparse/mask")
         for query in range(n):
-            inputs.random.permutation(n)  # its first keys are those it sees
+            random.permutation(n)  # its first keys are those it sees
     if config["variant"] in ("all", "linformer") and not config["causal"]:
-        inputs.weight("linformer/E", config["rank"], n)
-        inputs.weight("linformer/F", config["rank"], n)
+        inputs.weight("linformer/E", config["rank"], n, axis=1)
+        inputs.weight("linformer/F", config["rank"], n, axis=1)
     if config["variant"] in ("all", "performer"):
         inputs.normal("performer/omega", config["features"] or 2 * d_k, d_k)
 
 
 def stability(inputs, config):
     """The same scores in four sizes."""
-    scores = inputs.random.normal(0, 1, longest(config["tokens"]))
+    scores = inputs.draw("scores", 1, (longest(config["tokens"]),), axis=0)
     sizes = np.array([1, 10, 100, 1000])
     inputs.add("scores", sizes[:, None] * scores)
 
@@ -512,11 +611,13 @@ def training(inputs, config):
     d_model, layers = config["d_model"], config["layers"]
     p, samples = config["dropout"], config["samples"]
     inputs.normal("dropout/scores", 6)
-    masks = inputs.random.binomial(1, 1 - p, (samples, 6))
+    random = inputs.random("dropout/mask")
+    masks = random.binomial(1, 1 - p, (samples, 6))
     inputs.add("dropout/mask", masks[0])
-    inputs.random.normal(0, 1, (256, d_model))  # vectors, and then layers
-    inputs.random.normal(0, 1, (layers, d_model, d_model))
-    inputs.random.normal(0, 1, (2, d_model, d_model))  # W_Q and W_K
+    inputs.draw("initialisation/x", 1, (256, d_model))
+    inputs.draw("initialisation/Z", 1, (layers, d_model, d_model))
+    inputs.draw("initialisation/Z_Q", 1, (d_model, d_model))
+    inputs.draw("initialisation/Z_K", 1, (d_model, d_model))
     inputs.normal("clipping/gradients", layers, 4)
     quarters = (np.arange(17) * config["warmup"] + 2) // 4
     inputs.add("schedule/step", np.unique(quarters))
@@ -524,8 +625,7 @@ def training(inputs, config):
 
 def backward(inputs, config):
     queries, keys = queries_keys_values(inputs, config)
-    shape = (len(keys), longest(queries), config["d_v"])
-    inputs.add_batch("d_output", inputs.random.normal(0, 1, shape))
+    inputs.normal_batch("d_output", len(keys), longest(queries), config["d_v"])
 
 
 def complexity(inputs, config):
@@ -595,10 +695,12 @@ def inputs_of(lesson, config):
     return inputs.arrays
 
 
-def is_same(drawn, array):
-    """Bit for bit: 0 and -0 are not the same."""
+def is_same(drawn, array, config):
+    """Bit for bit: 0 and -0 are not the same. PyTorch's only nearly."""
     if drawn.dtype != array.dtype or drawn.shape != array.shape:
         return False
+    if config["rng"] == "torch" and drawn.dtype.kind == "f":
+        return np.allclose(drawn, array, rtol=1e-6, atol=1e-6)
     return drawn.tobytes() == array.tobytes()
 
 
@@ -612,7 +714,7 @@ def compare(trace):
             mine = drawn[event["id"]]
             if trace["lesson"] == "seq2seq" and event["id"] == "mask":
                 mine = np.broadcast_to(mine, array.shape)
-            same = is_same(mine, array)
+            same = is_same(mine, array, trace["config"])
             print(event["id"], "the same" if same else "DIFFERENT")
             all_same = all_same and same
     return all_same

@@ -1,8 +1,9 @@
 """tests/numbers/every_input.py PROGRAM: compares the inputs of many runs, bit for bit, with those that the page of
 `PROGRAM --help numbers` draws.
 
-Every value below runs alone with every lesson that has its option, with both generators, and then together with
-others, chosen at random by a fixed seed. Combinations that a lesson refuses are left out.
+Every value below runs alone with every lesson that has its option, with both generators of NumPy and both ways to
+draw, and then together with others, chosen at random by a fixed seed. Combinations that a lesson refuses are left out.
+Where PyTorch is installed its generator is compared, too.
 """
 
 import importlib.util
@@ -80,8 +81,10 @@ VALUES = {
 }
 
 # Options that change how a run is shown, or take inputs from elsewhere.
-DRAW_NOTHING = {"rng", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps", "explain",
-                "shapes", "precision", "full", "color", "help"}
+DRAW_NOTHING = {"rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps",
+                "explain", "shapes", "precision", "full", "color", "help"}
+
+WAYS = [["--rng", rng, "--draws", draws] for rng in ("legacy", "pcg64") for draws in ("name", "stream")]
 
 COMBINATIONS = 30  # of each lesson
 
@@ -145,17 +148,23 @@ def differences(page, trace):
         drawn["mask"] = np.broadcast_to(drawn["mask"], written.shape)
     ids = set(drawn) | set(inputs)
     return sorted(id for id in ids
-                  if id not in drawn or id not in inputs or not page.is_same(drawn[id], inputs[id]))
+                  if id not in drawn or id not in inputs or not page.is_same(drawn[id], inputs[id], trace["config"]))
 
 
-def check_example(page, program):
-    """The few lines at the top of the page."""
-    lines = re.search(r"((?:    .*\n)+)", page.__doc__).group(1)
+def check_examples(page, program):
+    """The few lines at the top of the page, for both ways to draw."""
+    examples = re.findall(r"((?:    .*\n)+)", page.__doc__)
+    check_example(page, program, examples[0], ["--draws", "name", "--sentence", "the cat sat on the mat"])
+    check_example(page, program, examples[1], ["--draws", "stream", "--sentence", "a b c d e f"])
+
+
+def check_example(page, program, lines, arguments):
     variables = {"np": np}
     exec(re.sub(r"^    ", "", lines, flags=re.MULTILINE), variables)
-    arguments = ["self-attention", "--sentence", "a b c d e f", "--format", "json"]
-    for id, array in inputs_in(json.loads(run(program, arguments).stdout)).items():
-        assert page.is_same(variables[id], array), f"the example at the top of the page draws another {id}"
+    trace = json.loads(run(program, ["self-attention", *arguments, "--format", "json"]).stdout)
+    for id, array in inputs_in(trace).items():
+        same = page.is_same(variables[id], array, trace["config"])
+        assert same, f"the example at the top of the page draws another {id}"
 
 
 def check_itself(page, program):
@@ -173,7 +182,8 @@ def check_npz(page, program, lesson):
         run(program, [lesson, "--output", str(path)])
         with np.load(path) as arrays:
             config = json.loads(arrays["config"].tobytes())
-            wrong = [id for id, drawn in page.inputs_of(lesson, config).items() if not page.is_same(drawn, arrays[id])]
+            wrong = [id for id, drawn in page.inputs_of(lesson, config).items()
+                     if not page.is_same(drawn, arrays[id], config)]
         return f"differs in npz: {wrong}" if wrong else ""
 
 
@@ -186,17 +196,40 @@ def check_replaced(page, program):
         assert differences(page, json.loads(run(program, arguments).stdout)) == ["W_K", "X"]
 
 
+def check_older(page, program):
+    """A trace from before --draws says nothing of it, and comes from one stream."""
+    trace = json.loads(run(program, ["sdpa", "--draws", "stream", "--format", "json"]).stdout)
+    del trace["config"]["draws"]
+    assert differences(page, trace) == []
+
+
+def torch_command_lines(program):
+    if importlib.util.find_spec("torch") is None:
+        print("PyTorch is not installed: its generator is not compared")
+        return
+    for lesson in lessons_of(program):
+        options = options_of(program, lesson)
+        scales = ["linear", "uniform", "0.5"] if "weight-scale" in options else []
+        more = [["--dropout", "0.3"]] if "dropout" in options else []
+        more += [["--pattern", "random"]] if "pattern" in options else []
+        for arguments in [[], *more, *(["--weight-scale", scale] for scale in scales)]:
+            yield [lesson, "--rng", "torch", *arguments]
+    for attention in VALUES["attention"]:
+        yield ["seq2seq", "--rng", "torch", "--weight-scale", "linear", "--attention", attention]
+
+
 def main():
     program = sys.argv[1]
     page = page_of(program)
     check_itself(page, program)
-    check_example(page, program)
+    check_examples(page, program)
+    check_older(page, program)
     check_replaced(page, program)
     failures, runs, refused, accepted = 0, 0, 0, set()
     for lesson in lessons_of(program):
         for arguments in command_lines(program, lesson):
-            for rng in ("legacy", "pcg64"):
-                command = [lesson, *arguments, "--rng", rng, "--format", "json"]
+            for way in WAYS:
+                command = [lesson, *arguments, *way, "--format", "json"]
                 done = run(program, command)
                 if done.returncode == 2:
                     refused += 1
@@ -211,6 +244,14 @@ def main():
         if wrong:
             failures += 1
             print(lesson, wrong)
+    for command in torch_command_lines(program):
+        done = run(program, [*command, "--format", "json"])
+        assert done.returncode != 2, done.stderr.decode()
+        runs += 1
+        wrong = differences(page, json.loads(done.stdout))
+        if wrong:
+            failures += 1
+            print("attnlab", *command, "differs in:", *wrong)
     print(f"{runs} runs compared, {refused} refused, {failures} differ")
     tried = {argument for option in VALUES for value in VALUES[option] for argument in arguments_of(option, value)}
     assert tried <= accepted, f"every lesson refused {sorted(tried - accepted)}"
