@@ -183,6 +183,24 @@ void show_mask(Workbench& bench, const TokenBatch& writes) {
                             attn::padding_mask(source.lengths(), writes.length(), source.length()));
 }
 
+/// The forget gates of all words read after word t of its direction, multiplied.
+attn::WorkedOut worked_kept(const Encoder& encoder, const std::vector<std::size_t>& lengths) {
+  const auto product = [&lengths](const attn::Known<3>& f, Direction direction) -> attn::WorkedOut {
+    return [=, &lengths](const attn::Index& at) {
+      if (at[1] >= lengths[at[0]]) return attn::Worked(0.0);
+      const bool is_forward = direction == Direction::forward;
+      std::vector<attn::Worked> gates;
+      for (std::size_t t = is_forward ? at[1] + 1 : 0; t < (is_forward ? lengths[at[0]] : at[1]); ++t)
+        gates.push_back(f({at[0], t, at[2]}));
+      return gates.empty() ? attn::Worked(1.0) : attn::Worked::product(std::move(gates));
+    };
+  };
+  const auto forward = product({"encoder/f", encoder.forward.f}, Direction::forward);
+  if (!encoder.reverse) return forward;
+  return attn::worked_join(forward, encoder.forward.f.shape(2),
+                           product({"encoder/reverse/f", encoder.reverse->f}, Direction::reverse));
+}
+
 /// Returns how much of each word is left: `bottleneck/kept`.
 Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::vector<std::size_t>& lengths,
                           std::size_t target_length) {
@@ -198,7 +216,11 @@ Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::v
               .formula = "s_0 at every step",
               .from = {"decoder/s_0"},
               .axes = {"target", "hidden"},
-              .note = "One row, whatever word is to be written. Compare it with decoder/context."},
+              .note = "One row, whatever word is to be written. Compare it with decoder/context.",
+              .worked = attn::worked_copy<2>({"decoder/s_0", encoder.s_0},
+                                             [](const attn::Index& at) {
+                                               return attn::Index{at[0], at[2]};
+                                             })},
              attn::stack_steps(std::vector(target_length, encoder.s_0)));
   auto kept = kept_to_the_end(encoder.forward.f, lengths, Direction::forward);
   if (encoder.reverse)
@@ -214,7 +236,8 @@ Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::v
        .axes = {"source", "hidden"},
        .note = "What a word writes into the memory, i ∘ g, is multiplied by the forget gate of every word "
                "read after it. The longer ago, the less is left. Attention reads each word's own state, "
-               "one step away, however long the sentence is."},
+               "one step away, however long the sentence is.",
+       .worked = worked_kept(encoder, lengths)},
       kept);
 }
 
@@ -223,6 +246,21 @@ void teach(Workbench& bench, Seq2SeqRun& run, const TokenBatch& writes) {
   explain_teacher_forcing(bench.trace, writes);
   bench.label({"target"}, writes);
   run.decoder = decode_taught(bench, run.X_target, run.encoder.initial(), run.source, run.weights.decoder);
+}
+
+/// A word that is read is one of the source; <s> and the zeros after the end stand for themselves.
+attn::WorkedOut worked_words_read(const attn::Recurrence& recurrence, const TokenBatch& source,
+                                  const Seq2SeqRun& run, const std::vector<std::string>& words) {
+  return [&, itself = recurrence.entries("X_target")](const attn::Index& at) {
+    const auto& written = run.written[at[0]];
+    if (at[1] == 0 || at[1] >= written.size()) return attn::Worked(itself(at).value());
+    const auto& word = words[written[at[1] - 1]];
+    for (std::size_t b = 0; b < source.size(); ++b)
+      for (std::size_t s = 0; s < source.tokens[b].size(); ++s)
+        if (source.tokens[b][s] == word)
+          return attn::Worked({"X_source", {b, s, at[2]}}, run.X_source(b, s, at[2]));
+    return attn::Worked(itself(at).value());
+  };
 }
 
 /// Lets the decoder write by itself: to </s>, or one word more than the source has.
@@ -243,10 +281,12 @@ void write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::st
   show_mask(bench, writes);
   explain_greedy_decoding(bench.trace, writes);
   bench.label({"target"}, after_start(reads));
+  recurrence.work_out("X_target", worked_words_read(recurrence, bench.plan.source, run, words));
   recurrence.show({"X_target"});
   run.X_target = recurrence.sequence<3>("X_target");
   bench.label({"target"}, writes);
-  run.decoder = show_decoder(bench, recurrence);
+  run.decoder =
+      show_decoder(bench, recurrence, run.X_target, run.encoder.initial(), run.source, run.weights.decoder);
 }
 
 void run_seq2seq(Workbench& bench) {

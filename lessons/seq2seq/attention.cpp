@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -241,6 +242,155 @@ SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, con
   const auto shares = trace.step(about_weights(mask ? "masked" : "scores"), attn::softmax(masked));
   const auto context = trace.step(about_context(bench), attn::matmul(shares, source.states));
   return {attn::stack_heads(std::vector{scores}), context};
+}
+
+namespace {
+
+using attn::Index;
+using attn::Known;
+using attn::Worked;
+using attn::WorkedOut;
+
+/// Σₖ xₖ W[first_row + k, column], x the row of what `rows` works out that begins with `at`.
+struct Projection {
+  WorkedOut rows;
+  Known<2> W;
+  std::size_t first_row, length;
+
+  std::vector<Worked> products(Index at, std::size_t column) const {
+    at.push_back(0);
+    std::vector<Worked> products;
+    for (; at.back() < length; ++at.back())
+      products.push_back(Worked::product({rows(at), W({first_row + at.back(), column})}));
+    return products;
+  }
+
+  Worked operator()(const Index& at, std::size_t column) const { return Worked::sum(products(at, column)); }
+};
+
+/// Σₐ v_a tanh(query W + state W).
+WorkedOut worked_additive(const Projection& query, const Projection& state, Known<1> v_a) {
+  return [=](const Index& at) {
+    std::vector<Worked> terms;
+    for (std::size_t a = 0; a < v_a.tensor.size(); ++a) {
+      auto products = query.products({at[0], at[1]}, a);
+      for (auto& product : state.products({at[0], at[2]}, a)) products.push_back(std::move(product));
+      terms.push_back(Worked::product({v_a({a}), tanh(Worked::sum(std::move(products)))}));
+    }
+    return Worked::sum(std::move(terms));
+  };
+}
+
+/// Σₖ x(k) y(k) for k from `begin` to `end`.
+template <class X, class Y>
+Worked worked_dot(std::size_t begin, std::size_t end, X x, Y y) {
+  std::vector<Worked> products;
+  for (std::size_t k = begin; k < end; ++k) products.push_back(Worked::product({x(k), y(k)}));
+  return Worked::sum(std::move(products));
+}
+
+WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const Known<3>& states,
+                        const SourceAttentionWeights& weights) {
+  const std::size_t width = states.tensor.shape(2);
+  const auto project = [width](const WorkedOut& rows, const char* id, const Tensor<2>& W,
+                               std::size_t first_row = 0) {
+    return Projection{rows, {id, W}, first_row, width};
+  };
+  if (attends_as(bench, "bahdanau"))
+    return worked_additive(project(queries, "attention/W_q", *weights.W_q),
+                           project(states, "attention/W_k", *weights.W_k), {"attention/v_a", *weights.v_a});
+  if (attends_as(bench, "luong-concat"))
+    return worked_additive(project(queries, "attention/W_a", *weights.W_a),
+                           project(states, "attention/W_a", *weights.W_a, width),
+                           {"attention/v_a", *weights.v_a});
+  if (attends_as(bench, "multihead")) {
+    const auto query = project(queries, "attention/W_Q", weights.multihead->W_Q),
+               key = project(states, "attention/W_K", weights.multihead->W_K);
+    return [=, d_k = width / bench.heads()](const Index& at) {
+      return worked_dot(
+          at[1] * d_k, (at[1] + 1) * d_k,
+          [&](std::size_t k) {
+            return query({at[0], at[2]}, k);
+          },
+          [&](std::size_t k) {
+            return key({at[0], at[3]}, k);
+          });
+    };
+  }
+  if (attends_as(bench, "luong-general"))
+    return [=, query = project(queries, "attention/W_a", *weights.W_a)](const Index& at) {
+      return worked_dot(
+          0, width,
+          [&](std::size_t k) {
+            return query({at[0], at[1]}, k);
+          },
+          [&](std::size_t k) {
+            return states({at[0], at[2], k});
+          });
+    };
+  return [=](const Index& at) {
+    return worked_dot(
+        0, width,
+        [&](std::size_t k) {
+          return queries({at[0], at[1], k});
+        },
+        [&](std::size_t k) {
+          return states({at[0], at[2], k});
+        });
+  };
+}
+
+/// [head₁; …; headₕ] W_O, headᵢ = weightsᵢ (states W_V)ᵢ.
+WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, const Known<3>& states,
+                                  const MultiHeadWeights& weights) {
+  const std::size_t width = states.tensor.shape(2), n = states.tensor.shape(1);
+  const Projection value = {states, {"attention/W_V", weights.W_V}, 0, width};
+  const Known<2> W_O = {"attention/W_O", weights.W_O};
+  return [=](const Index& at) {
+    const auto head_output = [&](std::size_t j) {
+      return worked_dot(
+          0, n,
+          [&](std::size_t s) {
+            return shares({at[0], j / (width / heads), at[1], s});
+          },
+          [&](std::size_t s) {
+            return value({at[0], s}, j);
+          });
+    };
+    return worked_dot(0, width, head_output, [&](std::size_t j) { return W_O({j, at[2]}); });
+  };
+}
+
+}  // namespace
+
+void work_out_attention(Workbench& bench, attn::Recurrence& recurrence, const Source& source,
+                        const SourceAttentionWeights& weights) {
+  const auto queries = recurrence.entries(attends_as(bench, "bahdanau") ? "queries" : "h");
+  const Known<3> states = {encoder_states_id(bench), source.states};
+  const std::size_t n = source.states.shape(1), heads = weights.multihead ? bench.heads() : 1;
+  recurrence.work_out("scores", worked_scores(bench, queries, states, weights));
+  auto last = recurrence.entries("scores");
+  if (weights.multihead) {
+    const double d_k = static_cast<double>(source.states.shape(2) / heads);
+    recurrence.work_out("scaled", [=](const Index& at) { return last(at) / sqrt(Worked(d_k)); });
+    last = recurrence.entries("scaled");
+  }
+  if (source.is_padded()) {
+    recurrence.work_out("masked", [=, &source](const Index& at) {
+      const bool is_seen = at.back() < source.lengths[at[0]];
+      return is_seen ? last(at) : Worked(-std::numeric_limits<double>::infinity());
+    });
+    last = recurrence.entries("masked");
+  }
+  recurrence.work_out("weights", attn::worked_softmax(last, n));
+  const auto shares = recurrence.entries("weights");
+  if (!weights.multihead) return recurrence.work_out("context", attn::worked_matmul(shares, states));
+  recurrence.work_out("mean_weights", [=](const Index& at) {
+    std::vector<Worked> of_heads;
+    for (std::size_t i = 0; i < heads; ++i) of_heads.push_back(shares({at[0], i, at[1], at[2]}));
+    return mean_of(std::move(of_heads));
+  });
+  recurrence.work_out("context", worked_context_of_heads(heads, shares, states, *weights.multihead));
 }
 
 }  // namespace lessons

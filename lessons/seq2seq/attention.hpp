@@ -5,6 +5,7 @@
 
 #include "lessons/multihead.hpp"
 #include "lessons/workbench/workbench.hpp"
+#include "trace/recurrence.hpp"
 
 namespace lessons {
 
@@ -44,5 +45,9 @@ struct SourceAttention {
 /// recurrence calls it with one query.
 SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, const Source& source,
                                  const SourceAttentionWeights& weights);
+
+/// Says how the entries of `scores` to `context`, as a recurrence shows them, come about.
+void work_out_attention(Workbench& bench, attn::Recurrence& recurrence, const Source& source,
+                        const SourceAttentionWeights& weights);
 
 }  // namespace lessons

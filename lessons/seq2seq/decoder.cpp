@@ -165,8 +165,50 @@ DecoderStep decoder_step(Workbench& bench, const Tensor<3>& y, const LstmState& 
   });
 }
 
-Decoder show_decoder(Workbench& bench, attn::Recurrence& recurrence) {
+namespace {
+
+/// The entry one row before: of the first row the one of `first` [batch×1×hidden], which is shown as `id`.
+attn::WorkedOut worked_after(const std::string& id, const Tensor<3>& first, const attn::WorkedOut& rows) {
+  return [=, &first](attn::Index at) {
+    if (at[1] == 0) return attn::Worked({id, {at[0], at[2]}}, first(at[0], 0, at[2]));
+    --at[1];
+    return rows(at);
+  };
+}
+
+/// Says how the entries of all steps come about.
+void work_out_decoder(Workbench& bench, attn::Recurrence& recurrence, const Tensor<3>& X_target,
+                      const LstmState& initial, const Source& source, const DecoderWeights& weights) {
+  const attn::Known words = {std::string("X_target"), X_target};
+  const attn::Known<2> W = {"output/W", weights.W};
+  const auto h = recurrence.entries("h"), context = recurrence.entries("context");
+  const auto before = worked_after("s_0", initial.h, h);
+  const std::size_t width = initial.h.shape(2);
+  const auto input =
+      weights.attends_first() ? attn::worked_join(words, X_target.shape(2), context) : attn::WorkedOut(words);
+  work_out_lstm(recurrence, weights.lstm, input, before,
+                worked_after("c_0", initial.c, recurrence.entries("c")));
+  if (weights.attends_first()) {
+    recurrence.work_out("queries", before);
+    recurrence.work_out("logits", attn::worked_linear(attn::worked_join(h, width, context), W,
+                                                      attn::Known<1>{"output/b", *weights.b}));
+  } else {
+    const auto mixed = attn::worked_linear(attn::worked_join(context, width, h),
+                                           attn::Known<2>{"attention/W_c", *weights.W_c});
+    recurrence.work_out("attentional", [=](const attn::Index& at) { return tanh(mixed(at)); });
+    recurrence.work_out("logits", attn::worked_linear(recurrence.entries("attentional"), W));
+  }
+  work_out_attention(bench, recurrence, source, weights.attention);
+  recurrence.work_out("probabilities",
+                      attn::worked_softmax(recurrence.entries("logits"), weights.W.shape(1)));
+}
+
+}  // namespace
+
+Decoder show_decoder(Workbench& bench, attn::Recurrence& recurrence, const Tensor<3>& X_target,
+                     const LstmState& initial, const Source& source, const DecoderWeights& weights) {
   return bench.trace.within("decoder", [&]() -> Decoder {
+    work_out_decoder(bench, recurrence, X_target, initial, source, weights);
     recurrence.show({"i", "f", "g", "o", "c", "h"});
     recurrence.show();
     const auto pairs = [&](const char* id) {
@@ -190,7 +232,7 @@ Decoder decode_taught(Workbench& bench, const Tensor<3>& X_target, const LstmSta
     state = recurrence.row(t, [&] {
       return decoder_step(bench, attn::steps_of(X_target, t, t + 1), state, source, weights).state;
     });
-  return show_decoder(bench, recurrence);
+  return show_decoder(bench, recurrence, X_target, initial, source, weights);
 }
 
 std::vector<std::vector<std::size_t>> decode_greedily(Workbench& bench, attn::Recurrence& recurrence,

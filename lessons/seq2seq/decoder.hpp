@@ -46,8 +46,10 @@ struct Decoder {
   Tensor<3> probabilities;
 };
 
-/// Shows the steps of a decoder, from `decoder/i` to `decoder/probabilities`.
-Decoder show_decoder(Workbench& bench, attn::Recurrence& recurrence);
+/// Shows the steps of a decoder, from `decoder/i` to `decoder/probabilities`. The other arguments are those
+/// with which they were computed; X_target is [batch×target×d_model], `initial` [batch×1×hidden].
+Decoder show_decoder(Workbench& bench, attn::Recurrence& recurrence, const Tensor<3>& X_target,
+                     const LstmState& initial, const Source& source, const DecoderWeights& weights);
 
 /// Teacher forcing: at step t the decoder reads row t of X_target [batch×target×d_model], whatever it would
 /// have written before. `initial` [batch×1×hidden].

@@ -76,7 +76,7 @@ namespace {
 
 /// What is left when the source has been read: `decoder/s_0` of `h`, `decoder/c_0` of `c`.
 Tensor<2> first_of_decoder(Workbench& bench, const char* id, const char* title, const std::string& part,
-                           const char* note, const Tensor<2>& last) {
+                           const char* note, const Tensor<2>& last, const attn::WorkedOut& worked) {
   const bool both = bench.options.bidirectional;
   std::vector<std::string> from = {"encoder/" + part};
   if (both) from.push_back("encoder/reverse/" + part);
@@ -87,8 +87,22 @@ Tensor<2> first_of_decoder(Workbench& bench, const char* id, const char* title, 
                        : fmt::format("last row of encoder/{}", part),
        .from = from,
        .axes = {"hidden"},
-       .note = note},
+       .note = note,
+       .worked = worked},
       last);
+}
+
+/// Which entry of the last rows that were read each number of the first state is.
+attn::WorkedOut worked_first(const std::string& part, const Tensor<3>& forward, const Tensor<3>* reverse,
+                             const std::vector<std::size_t>& lengths) {
+  const attn::WorkedOut last = attn::worked_copy<3>({"encoder/" + part, forward}, [&](const attn::Index& at) {
+    return attn::Index{at[0], lengths[at[0]] - 1, at[1]};
+  });
+  if (reverse == nullptr) return last;
+  const auto first = attn::worked_copy<3>({"encoder/reverse/" + part, *reverse}, [](const attn::Index& at) {
+    return attn::Index{at[0], 0, at[1]};
+  });
+  return attn::worked_join(last, forward.shape(2), first);
 }
 
 }  // namespace
@@ -114,15 +128,24 @@ Encoder encode(Workbench& bench, const Tensor<3>& X, const std::vector<std::size
          .axes = {"source", "hidden"},
          .note =
              "Each row has read the whole sentence, its own word last on both sides. Bahdanau et al. call it "
-             "an annotation. The decoder's state is as wide, so that it can start from both ends."},
+             "an annotation. The decoder's state is as wide, so that it can start from both ends.",
+         .worked = attn::worked_join(attn::Known{std::string("encoder/h"), encoder.forward.h},
+                                     encoder.forward.h.shape(2),
+                                     attn::Known{std::string("encoder/reverse/h"), encoder.reverse->h})},
         attn::join(encoder.forward.h, encoder.reverse->h));
     last_h = attn::join(last_h, encoder.reverse->last_h);
     last_c = attn::join(last_c, encoder.reverse->last_c);
   }
+  const auto worked = [&](const char* part, Tensor<3> Lstm::*rows) {
+    return worked_first(part, encoder.forward.*rows, encoder.reverse ? &((*encoder.reverse).*rows) : nullptr,
+                        lengths);
+  };
   encoder.s_0 = first_of_decoder(
       bench, "decoder/s_0", "The decoder starts where the encoder ended", "h",
-      bench.plan.source.is_padded() ? "The last real row of each sentence, not of the padding." : "", last_h);
-  encoder.c_0 = first_of_decoder(bench, "decoder/c_0", "The decoder's first memory cell", "c", "", last_c);
+      bench.plan.source.is_padded() ? "The last real row of each sentence, not of the padding." : "", last_h,
+      worked("h", &Lstm::h));
+  encoder.c_0 = first_of_decoder(bench, "decoder/c_0", "The decoder's first memory cell", "c", "", last_c,
+                                 worked("c", &Lstm::c));
   return encoder;
 }
 

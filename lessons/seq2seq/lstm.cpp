@@ -8,7 +8,6 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/steps.hpp"
-#include "trace/recurrence.hpp"
 
 namespace lessons {
 
@@ -123,6 +122,43 @@ LstmState lstm_cell(Workbench& bench, const Tensor<3>& x, const LstmState& befor
   return {std::move(h), std::move(c)};
 }
 
+void work_out_lstm(attn::Recurrence& recurrence, const attn::LstmWeights& weights, const attn::WorkedOut& x,
+                   const attn::WorkedOut& h_before, const attn::WorkedOut& c_before,
+                   const std::vector<std::size_t>& lengths) {
+  const auto gate = [&](const char* id, Gate which) {
+    const auto worked = attn::worked_gate(weights, which, x, h_before);
+    recurrence.work_out(id, [=](const attn::Index& at) {
+      const bool is_real = lengths.empty() || at[1] < lengths[at[0]];
+      return is_real ? worked(at) : attn::Worked(0.0);
+    });
+    return recurrence.entries(id);
+  };
+  const auto i = gate("i", Gate::input), f = gate("f", Gate::forget), g = gate("g", Gate::candidate),
+             o = gate("o", Gate::output), c = recurrence.entries("c");
+  recurrence.work_out("c", [=](const attn::Index& at) {
+    const auto before = c_before(at), written = attn::Worked::product({i(at), g(at)});
+    if (before.entry() == nullptr) return written;
+    return attn::Worked::sum({attn::Worked::product({f(at), before}), written});
+  });
+  recurrence.work_out("h", [=](const attn::Index& at) {
+    return attn::Worked::product({o(at), tanh(c(at))});
+  });
+}
+
+namespace {
+
+/// The entry one row before, in the order of reading; 0 where there is none.
+attn::WorkedOut worked_before(attn::WorkedOut rows, std::size_t n, Direction direction) {
+  return [=](attn::Index at) {
+    const bool is_first = at[1] == (direction == Direction::forward ? 0 : n - 1);
+    if (is_first) return attn::Worked(0.0);
+    at[1] += direction == Direction::forward ? std::size_t(-1) : 1;
+    return rows(at);
+  };
+}
+
+}  // namespace
+
 Lstm run_lstm(Workbench& bench, const Tensor<3>& X, const std::vector<std::size_t>& lengths,
               const attn::LstmWeights& weights, Direction direction, const LstmWords& words) {
   const std::size_t n = X.shape(1);
@@ -135,6 +171,9 @@ Lstm run_lstm(Workbench& bench, const Tensor<3>& X, const std::vector<std::size_
       return lstm_cell(bench, attn::steps_of(X, t, t + 1), state, weights, words, is_word(lengths, t));
     });
   }
+  work_out_lstm(recurrence, weights, attn::Known{words.inputs[0], X},
+                worked_before(recurrence.entries("h"), n, direction),
+                worked_before(recurrence.entries("c"), n, direction), lengths);
   recurrence.show();
   const auto sequence = [&](const char* id) { return recurrence.sequence<3>(id); };
   Lstm run = {sequence("i"), sequence("f"), sequence("g"), sequence("c"), sequence("h"), {}, {}};

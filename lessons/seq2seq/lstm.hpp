@@ -6,6 +6,7 @@
 
 #include "attn/ops/lstm.hpp"
 #include "lessons/workbench/workbench.hpp"
+#include "trace/recurrence.hpp"
 
 namespace lessons {
 
@@ -37,6 +38,13 @@ struct LstmWords {
 LstmState lstm_cell(Workbench& bench, const Tensor<3>& x, const LstmState& before,
                     const attn::LstmWeights& weights, const LstmWords& words,
                     const std::optional<Mask<3>>& is_real = std::nullopt);
+
+/// Says how the entries of the whole tensors of a cell come about. `x`, `h_before` and `c_before` work out
+/// the entries [batch, t, k] of what the cell reads at t and of the state and memory before; one that is no
+/// entry is 0. Where there are `lengths`, the rows after those of a sample are 0.
+void work_out_lstm(attn::Recurrence& recurrence, const attn::LstmWeights& weights, const attn::WorkedOut& x,
+                   const attn::WorkedOut& h_before, const attn::WorkedOut& c_before,
+                   const std::vector<std::size_t>& lengths = {});
 
 enum class Direction { forward, reverse };
 

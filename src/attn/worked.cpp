@@ -27,6 +27,8 @@ double value_of(const std::string& function, const std::vector<Worked>& argument
   if (function == "erf") return std::erf(x);
   if (function == "sin") return std::sin(x);
   if (function == "cos") return std::cos(x);
+  if (function == "floor") return std::floor(x);
+  if (function == "min") return fold(arguments, [](double a, double b) { return std::min(a, b); });
   return fold(arguments, [](double a, double b) { return std::max(a, b); });
 }
 
@@ -57,6 +59,21 @@ Worked Worked::call(std::string function, std::vector<Worked> arguments) {
   return result;
 }
 
+Worked Worked::less(Worked x, Worked y) {
+  const double value = x.value() < y.value() ? 1.0 : 0.0;
+  return Worked(Operation::less, {std::move(x), std::move(y)}, value);
+}
+
+Worked Worked::at_most(Worked x, Worked y) {
+  const double value = x.value() <= y.value() ? 1.0 : 0.0;
+  return Worked(Operation::at_most, {std::move(x), std::move(y)}, value);
+}
+
+Worked operator-(Worked x) {
+  const double value = -x.value();
+  return Worked(Worked::Operation::negation, {std::move(x)}, value);
+}
+
 Worked operator-(Worked x, Worked y) {
   const double value = x.value() - y.value();
   return Worked(Worked::Operation::difference, {std::move(x), std::move(y)}, value);
@@ -65,6 +82,11 @@ Worked operator-(Worked x, Worked y) {
 Worked operator/(Worked x, Worked y) {
   const double value = x.value() / y.value();
   return Worked(Worked::Operation::quotient, {std::move(x), std::move(y)}, value);
+}
+
+Worked pow(Worked x, Worked exponent) {
+  const double value = std::pow(x.value(), exponent.value());
+  return Worked(Worked::Operation::power, {std::move(x), std::move(exponent)}, value);
 }
 
 Worked exp(Worked x) {
@@ -95,8 +117,37 @@ Worked cos(Worked x) {
   return call("cos", std::move(x));
 }
 
+Worked floor(Worked x) {
+  return call("floor", std::move(x));
+}
+
 Worked max(Worked x, Worked y) {
   return Worked::call("max", {std::move(x), std::move(y)});
+}
+
+Worked min(Worked x, Worked y) {
+  return Worked::call("min", {std::move(x), std::move(y)});
+}
+
+Worked absolute(Worked x) {
+  return max(x, -x);
+}
+
+Worked square(Worked x) {
+  return pow(std::move(x), 2.0);
+}
+
+Worked sigmoid(Worked x) {
+  return Worked(1.0) / Worked::sum({1.0, exp(-std::move(x))});
+}
+
+Worked largest(std::vector<Worked> of) {
+  return of.size() == 1 ? of[0] : Worked::call("max", std::move(of));
+}
+
+Worked mean_of(std::vector<Worked> of) {
+  const auto count = static_cast<double>(of.size());
+  return Worked::sum(std::move(of)) / Worked(count);
 }
 
 bool Worked::is_finite() const {
@@ -123,39 +174,63 @@ void Worked::for_each_operand(const std::function<void(Operand&)>& change) {
 }
 
 /// Whether it needs parentheses as a part of that operation.
-bool Worked::binds_weaker_than(Operation outer, bool is_first) const {
+bool Worked::needs_parentheses_in(Operation outer, bool is_first) const {
   if (outer == Operation::call || outer == Operation::number) return false;
-  if (operation_ == Operation::number)
-    return outer == Operation::difference && !is_first && std::signbit(value_);
   if (operation_ == Operation::call) return false;
+  if (outer == Operation::negation) return true;
+  if (operation_ == Operation::number)
+    return std::signbit(value_) &&
+           (outer == Operation::power || (outer == Operation::difference && !is_first));
+  if (outer == Operation::power) return true;
+  if (operation_ == Operation::power) return false;
+  if (is_comparison()) return true;
+  if (outer == Operation::sum || outer == Operation::less || outer == Operation::at_most) return false;
   const bool is_sum = operation_ == Operation::sum || operation_ == Operation::difference;
-  if (outer == Operation::sum) return false;
   if (outer == Operation::difference) return is_sum && !is_first;
   if (is_sum) return true;
-  return !is_first && (operation_ == Operation::quotient || outer == Operation::quotient);
+  return !is_first && (operation_ != Operation::product || outer == Operation::quotient);
+}
+
+const char* Worked::separator() const {
+  switch (operation_) {
+    case Operation::sum:
+      return " + ";
+    case Operation::difference:
+      return " − ";
+    case Operation::product:
+      return " · ";
+    case Operation::quotient:
+      return " / ";
+    case Operation::power:
+      return "^";
+    case Operation::less:
+      return " < ";
+    case Operation::at_most:
+      return " ≤ ";
+    default:
+      return ", ";
+  }
 }
 
 std::string Worked::text(const std::function<std::string(const Worked&)>& number,
                          std::size_t most_terms) const {
   if (operation_ == Operation::number) return number(*this);
-  const bool is_long = operation_ == Operation::sum && parts_.size() > most_terms;
-  const std::size_t left = is_long ? most_terms / 2 : parts_.size();
-  const char* const separator = operation_ == Operation::sum          ? " + "
-                                : operation_ == Operation::difference ? " − "
-                                : operation_ == Operation::product    ? " · "
-                                : operation_ == Operation::quotient   ? " / "
-                                                                      : ", ";
+  const std::size_t most_parts =
+      operation_ == Operation::sum ? most_terms : std::max<std::size_t>(most_terms, 4);
+  const bool is_long = parts_.size() > most_parts;
+  const std::size_t left = is_long ? most_parts / 2 : parts_.size();
   std::string text;
   const auto append = [&](std::size_t i) {
     const auto part = parts_[i].text(number, most_terms);
-    if (i > 0) text += separator;
-    text += parts_[i].binds_weaker_than(operation_, i == 0) ? "(" + part + ")" : part;
+    if (i > 0) text += separator();
+    text += parts_[i].needs_parentheses_in(operation_, i == 0) ? "(" + part + ")" : part;
   };
   for (std::size_t i = 0; i < left; ++i) append(i);
   if (is_long) {
-    text += " + …";
-    for (std::size_t i = parts_.size() - most_terms / 2; i < parts_.size(); ++i) append(i);
+    text += separator() + std::string("…");
+    for (std::size_t i = parts_.size() - most_parts / 2; i < parts_.size(); ++i) append(i);
   }
+  if (operation_ == Operation::negation) return "−" + text;
   if (operation_ != Operation::call) return text;
   const bool is_root_of_number = function_ == "√" && parts_[0].operation_ == Operation::number;
   return is_root_of_number ? function_ + text : function_ + "(" + text + ")";

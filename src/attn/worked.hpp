@@ -19,6 +19,7 @@ using Index = std::vector<std::size_t>;
 struct Operand {
   std::string tensor;
   Index index;
+  bool is_whole = false;  ///< of a tensor of whole numbers or truth values
 };
 
 /// An expression. Each number in it is a constant of the formula or an entry of a tensor, and knows which.
@@ -31,8 +32,14 @@ class Worked {
   static Worked sum(std::vector<Worked> terms);
   static Worked product(std::vector<Worked> factors);
   static Worked call(std::string function, std::vector<Worked> arguments);
+  friend Worked operator-(Worked x);
   friend Worked operator-(Worked x, Worked y);
   friend Worked operator/(Worked x, Worked y);
+  friend Worked pow(Worked x, Worked exponent);
+
+  /// 1 where x < y or x ≤ y, 0 elsewhere.
+  static Worked less(Worked x, Worked y);
+  static Worked at_most(Worked x, Worked y);
 
   double value() const { return value_; }
 
@@ -48,15 +55,17 @@ class Worked {
   /// Calls `change` with each operand.
   void for_each_operand(const std::function<void(Operand&)>& change);
 
-  /// "exp(0.33) / (exp(0.12) + exp(0.33))": `+ − · /`, parentheses and functions of numbers, which `number`
-  /// writes. Of a sum of more than `most_terms` terms the middle is left out.
+  /// "exp(0.33) / (exp(0.12) + exp(0.33))": `+ − · / ^ < ≤`, parentheses and functions of numbers, which
+  /// `number` writes. Of a sum or a call of more than `most_terms` terms the middle is left out.
   std::string text(const std::function<std::string(const Worked&)>& number, std::size_t most_terms) const;
 
  private:
-  enum class Operation { number, sum, difference, product, quotient, call };
+  enum class Operation { number, negation, sum, difference, product, quotient, power, less, at_most, call };
 
   Worked(Operation operation, std::vector<Worked> parts, double value);
-  bool binds_weaker_than(Operation outer, bool is_first) const;
+  bool is_comparison() const { return operation_ == Operation::less || operation_ == Operation::at_most; }
+  bool needs_parentheses_in(Operation outer, bool is_first) const;
+  const char* separator() const;
 
   Operation operation_ = Operation::number;
   double value_ = 0.0;
@@ -65,8 +74,10 @@ class Worked {
   std::vector<Worked> parts_{};
 };
 
+Worked operator-(Worked x);
 Worked operator-(Worked x, Worked y);
 Worked operator/(Worked x, Worked y);
+Worked pow(Worked x, Worked exponent);
 
 /// e^x, √x, max(x, y): the functions that expressions call.
 Worked exp(Worked x);
@@ -76,7 +87,20 @@ Worked log(Worked x);
 Worked erf(Worked x);
 Worked sin(Worked x);
 Worked cos(Worked x);
+Worked floor(Worked x);
 Worked max(Worked x, Worked y);
+Worked min(Worked x, Worked y);
+
+/// |x| = max(x, −x), x², σ(x) = 1 / (1 + exp(−x)).
+Worked absolute(Worked x);
+Worked square(Worked x);
+Worked sigmoid(Worked x);
+
+/// The largest of several.
+Worked largest(std::vector<Worked> of);
+
+/// Σ / count of them.
+Worked mean_of(std::vector<Worked> of);
 
 /// How each entry of a tensor comes about.
 using WorkedOut = std::function<Worked(const Index& at)>;
@@ -92,6 +116,12 @@ struct Known {
 
 template <std::size_t N>
 Known(std::string, const Tensor<N>&) -> Known<N>;
+
+/// An entry of a mask, of counts or of indices, by the id of the tensor in the trace.
+template <class Element, std::size_t N>
+Worked whole_entry(const std::string& id, const Array<Element, N>& tensor, const Index& at) {
+  return Worked({id, at, true}, static_cast<double>(tensor.element(at.begin(), at.end())));
+}
 
 /// Each entry is one of another tensor: the one at `place(at)`.
 template <std::size_t N>

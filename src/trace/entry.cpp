@@ -146,7 +146,7 @@ bool is_whole(double value, double rounding) {
 }
 
 std::string worked_number(const Worked& number, int precision) {
-  if (number.entry() == nullptr) return number_in_full(number);
+  if (number.entry() == nullptr || number.entry()->is_whole) return number_in_full(number);
   const int digits = std::max(precision, 2);
   const double value = number.value();
   const double magnitude = std::abs(value);
@@ -154,6 +154,23 @@ std::string worked_number(const Worked& number, int precision) {
   const bool is_fixed = magnitude == 0.0 || (magnitude >= std::pow(10.0, 1 - digits) && magnitude < 1e5);
   return with_minus(is_fixed ? fmt::format("{:.{}f}", value + 0.0, digits)
                              : fmt::format("{:.{}e}", value, digits));
+}
+
+Operand operand_of(const Event& event, const Index& at) {
+  return {event.id, at, !is_floating(event.tensor->dtype)};
+}
+
+std::string worked_result(const Event& event, const Index& at, double value, int precision) {
+  const auto operand = operand_of(event, at);
+  return (operand.is_whole ? "= " : "≈ ") + worked_number(Worked(operand, value), precision);
+}
+
+std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number) {
+  constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 480;
+  for (std::size_t terms = most_terms;; terms /= 2) {
+    auto text = worked.text(number, terms);
+    if (terms == fewest_terms || display_width(text) <= longest) return text;
+  }
 }
 
 }  // namespace attn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -58,10 +59,17 @@ bool is_whole(double value, double rounding = 1e-9);
 /// full. The minus is U+2212.
 std::string worked_number(const Worked& number, int precision);
 
+/// The entry of an event at that place, as an operand.
+Operand operand_of(const Event& event, const Index& at);
+
+/// "≈ 0.3775", or "= 3" of whole numbers: what an entry comes to.
+std::string worked_result(const Event& event, const Index& at, double value, int precision);
+
 /// The shortest text that reads back as the same number. The minus is U+2212.
 std::string number_in_full(const Worked& number);
 
-/// Terms that a worked entry has on a page.
-inline constexpr std::size_t most_terms_on_page = 16;
+/// The expression as a page shows it: of each sum at most 16 terms, and fewer where it would fill a
+/// paragraph.
+std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number);
 
 }  // namespace attn

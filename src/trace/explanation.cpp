@@ -51,7 +51,8 @@ void Explanation::receive(const Event& event) {
 
 std::string Explanation::explain(const Event& event, const Index& at) const {
   const auto name = names_.name(event.id, at);
-  const auto value = worked_number(Worked({event.id, at}, element_at(*event.tensor, at)), precision_);
+  const double element = element_at(*event.tensor, at);
+  const auto value = worked_number(Worked(operand_of(event, at), element), precision_);
   if (!event.worked)
     return fmt::format(
         "{} = {}\n  {}\n", name, value,
@@ -63,7 +64,8 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
   };
   const auto symbols = equation(name, event.formula) + equation("", worked.text(entry_or_number, all_terms));
   if (worked.entry() != nullptr) return symbols + "  = " + value + "\n";
-  return symbols + equation("", worked.text(number, all_terms)) + "  ≈ " + value + "\n";
+  return symbols + equation("", worked.text(number, all_terms)) + "  " +
+         worked_result(event, at, element, precision_) + "\n";
 }
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {

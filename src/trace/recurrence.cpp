@@ -51,9 +51,13 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
     throw std::logic_error("[recurrence] " + id + " is no single row along " + axis_);
   const auto [place, is_new] = tensors_.try_emplace(
       id, Rows{.group = trace_.prefix_, .about = about, .axis = axis, .row_shape = row_shape, .rows = {}});
-  if (is_new) order_.push_back(id);
   auto& rows = place->second;
-  rows.about.worked = {};  // it looks at tensors of this row, which are gone when the whole is shown
+  if (is_new) {
+    order_.push_back(id);
+    rows.about.worked = {};  // it looks at tensors of this row, which are gone when the whole is shown
+    const bool drops_batch = row_shape.size() > about.axes.size() && !trace_.options_.batched;
+    trace_.ranks_[id] = row_shape.size() - (drops_batch ? 1 : 0);
+  }
   rows.rows.resize(std::max({rows.rows.size(), length_, t_ + 1}));
   auto& row = rows.rows[t_];
   row.assign(elements, elements + element_count(row_shape));
@@ -67,6 +71,21 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
   }
   trace_.round(row.data(), row.size());
   std::copy(row.begin(), row.end(), elements);
+}
+
+void Recurrence::work_out(const std::string& id, WorkedOut worked) {
+  tensors_.at(trace_.prefix_ + id).about.worked = std::move(worked);
+}
+
+WorkedOut Recurrence::entries(const std::string& id) const {
+  const auto full_id = trace_.prefix_ + id;
+  return [full_id, &rows = tensors_.at(full_id)](const Index& at) {
+    std::size_t offset = 0;
+    for (std::size_t axis = 0; axis < at.size(); ++axis)
+      offset = offset * rows.row_shape[axis] + (axis == rows.axis ? 0 : at[axis]);
+    const auto& row = rows.rows[at[rows.axis]];
+    return Worked({full_id, at}, row.empty() ? 0.0 : row[offset]);
+  };
 }
 
 void Recurrence::show(Rows& rows) {

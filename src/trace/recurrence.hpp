@@ -29,6 +29,13 @@ class Recurrence {
     return compute();
   }
 
+  /// Says how each entry of a whole tensor of the group in which the trace is comes about. It is asked while
+  /// the tensor is shown; what the rows say by themselves is not.
+  void work_out(const std::string& id, WorkedOut worked);
+
+  /// The entries of one tensor of the group in which the trace is, for as long as this lives.
+  WorkedOut entries(const std::string& id) const;
+
   /// Sends these tensors of the group in which the trace is, in this order.
   void show(const std::vector<std::string>& ids);
 

@@ -12,13 +12,20 @@ class Parser {
   explicit Parser(const std::string& text) : text_(text) {}
 
   Evaluated whole() {
-    const double value = sum();
+    const double value = comparison();
     skip_spaces();
     if (at_ != text_.size()) fail();
     return {value, numbers_};
   }
 
  private:
+  double comparison() {
+    const double x = sum();
+    if (take("<")) return x < sum() ? 1.0 : 0.0;
+    if (take("≤")) return x <= sum() ? 1.0 : 0.0;
+    return x;
+  }
+
   double sum() {
     double value = product();
     for (;;) {
@@ -32,42 +39,62 @@ class Parser {
   }
 
   double product() {
-    double value = factor();
+    double value = power();
     for (;;) {
       if (take("·"))
-        value *= factor();
+        value *= power();
       else if (take("/"))
-        value /= factor();
+        value /= power();
       else
         return value;
     }
   }
 
+  double power() {
+    const double value = factor();
+    return take("^") ? std::pow(value, factor()) : value;
+  }
+
   double factor() {
     if (take("(")) {
-      const double value = sum();
+      const double value = comparison();
       require(")");
       return value;
     }
-    for (const auto* name : {"exp", "√", "tanh", "log", "erf", "sin", "cos", "max", "min"})
+    if (is_negation()) {
+      take("−");
+      return -factor();
+    }
+    for (const auto* name : {"exp", "√", "tanh", "log", "erf", "sin", "cos", "floor", "max", "min"})
       if (take(name)) return call(name);
     return number();
+  }
+
+  /// Whether a "−" is next that no digit follows.
+  bool is_negation() {
+    skip_spaces();
+    const std::string minus = "−";
+    return next_is(minus) && at_ + minus.size() < text_.size() &&
+           std::isdigit(static_cast<unsigned char>(text_[at_ + minus.size()])) == 0;
   }
 
   double call(const std::string& name) {
     if (name == "√" && !next_is("(")) return std::sqrt(number());
     require("(");
-    const double x = sum();
-    const double y = take(",") ? sum() : x;
+    std::vector<double> x = {comparison()};
+    while (take(",")) x.push_back(comparison());
     require(")");
-    if (name == "exp") return std::exp(x);
-    if (name == "√") return std::sqrt(x);
-    if (name == "tanh") return std::tanh(x);
-    if (name == "log") return std::log(x);
-    if (name == "erf") return std::erf(x);
-    if (name == "sin") return std::sin(x);
-    if (name == "cos") return std::cos(x);
-    return name == "max" ? std::max(x, y) : std::min(x, y);
+    if (name == "max") return *std::max_element(x.begin(), x.end());
+    if (name == "min") return *std::min_element(x.begin(), x.end());
+    if (x.size() != 1) fail();
+    if (name == "exp") return std::exp(x[0]);
+    if (name == "√") return std::sqrt(x[0]);
+    if (name == "tanh") return std::tanh(x[0]);
+    if (name == "log") return std::log(x[0]);
+    if (name == "erf") return std::erf(x[0]);
+    if (name == "sin") return std::sin(x[0]);
+    if (name == "cos") return std::cos(x[0]);
+    return std::floor(x[0]);
   }
 
   double number() {

@@ -9,6 +9,6 @@ struct Evaluated {
   std::vector<double> numbers;
 };
 
-/// Evaluates numbers, + − · /, parentheses and exp √ tanh log erf sin cos max min. Throws std::runtime_error
-/// for any other text.
+/// Evaluates numbers, + − · / ^, parentheses, exp √ tanh log erf sin cos floor max min, and < ≤, which are 1
+/// where they hold and 0 elsewhere. Throws std::runtime_error for any other text.
 Evaluated evaluate(const std::string& expression);

@@ -48,11 +48,11 @@ template Tensor<4> dropout(const Tensor<4>&, const Integers<4>&, double);
 template <std::size_t N>
 WorkedOut worked_dropout(Known<N> weights, std::string mask_id, const Integers<N>& mask, double p) {
   return [=, &mask](const Index& at) {
-    const auto kept = static_cast<double>(mask.element(at.begin(), at.end()));
-    return Worked::product({weights(at), Worked({mask_id, at}, kept)}) / (Worked(1.0) - Worked(p));
+    return Worked::product({weights(at), whole_entry(mask_id, mask, at)}) / (Worked(1.0) - Worked(p));
   };
 }
 
+template WorkedOut worked_dropout(Known<1>, std::string, const Integers<1>&, double);
 template WorkedOut worked_dropout(Known<3>, std::string, const Integers<3>&, double);
 template WorkedOut worked_dropout(Known<4>, std::string, const Integers<4>&, double);
 

@@ -17,7 +17,7 @@ Integers<N> dropout_mask(Random& random, double p, const std::array<std::size_t,
 template <std::size_t N>
 Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p);
 
-/// weights · mask / (1 − p), worked out; `mask_id` is the mask's id. Ranks 3 and 4.
+/// weights · mask / (1 − p), worked out; `mask_id` is the mask's id. Ranks 1, 3 and 4.
 template <std::size_t N>
 WorkedOut worked_dropout(Known<N> weights, std::string mask_id, const Integers<N>& mask, double p);
 

@@ -46,4 +46,23 @@ Tensor<3> gate_sums(const LstmWeights& weights, Gate gate, const Tensor<3>& x, c
   return sums;
 }
 
+WorkedOut worked_gate(const LstmWeights& weights, Gate gate, WorkedOut x, WorkedOut before) {
+  return [=, &weights](const Index& at) {
+    const std::size_t row = static_cast<std::size_t>(gate) * weights.hidden() + at[2];
+    std::vector<Worked> terms;
+    const auto add_products = [&](Known<2> W, const WorkedOut& factor) {
+      for (std::size_t k = 0; k < W.tensor.shape(1); ++k) {
+        const auto read = factor({at[0], at[1], k});
+        if (read.entry() != nullptr) terms.push_back(Worked::product({W({row, k}), read}));
+      }
+    };
+    add_products({"W_ih", weights.W_ih}, x);
+    add_products({"W_hh", weights.W_hh}, before);
+    terms.push_back(Known<1>{"b_ih", weights.b_ih}({row}));
+    terms.push_back(Known<1>{"b_hh", weights.b_hh}({row}));
+    const auto sum = Worked::sum(std::move(terms));
+    return gate == Gate::candidate ? tanh(sum) : sigmoid(sum);
+  };
+}
+
 }  // namespace attn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -24,5 +25,9 @@ enum class Gate { input, forget, candidate, output };
 /// machine nor the rest of a batch changes a digit. Throws std::invalid_argument, with both shapes, where
 /// they do not match.
 Tensor<3> gate_sums(const LstmWeights& weights, Gate gate, const Tensor<3>& x, const Tensor<3>& h);
+
+/// σ or, of the candidate, tanh of the gate sum, worked out. `x` and `before` work out the entries [batch, n,
+/// k] of what the cell reads and of the states before; a state that is no entry is 0 and is left out.
+WorkedOut worked_gate(const LstmWeights& weights, Gate gate, WorkedOut x, WorkedOut before);
 
 }  // namespace attn

@@ -148,11 +148,11 @@ template Tensor<4> transpose(const Tensor<4>&);
 
 namespace {
 
-/// Σₖ x(at with k as its last place) · y(k).
-template <std::size_t N, class Factor>
-std::vector<Worked> products_along(const Known<N>& x, Index at, const Factor& y) {
+/// Σₖ x(at with k as its last place) · y(k), k < count.
+template <class Factor>
+std::vector<Worked> products_along(const WorkedOut& x, std::size_t count, Index at, const Factor& y) {
   std::vector<Worked> products;
-  for (std::size_t k = 0; k < x.tensor.shape(N - 1); ++k) {
+  for (std::size_t k = 0; k < count; ++k) {
     at.back() = k;
     products.push_back(Worked::product({x(at), y(k)}));
   }
@@ -164,7 +164,7 @@ std::vector<Worked> products_along(const Known<N>& x, Index at, const Factor& y)
 template <std::size_t N>
 WorkedOut worked_matmul(Known<N> a, Known<N> b) {
   return [=](const Index& at) {
-    return Worked::sum(products_along(a, at, [&](std::size_t k) {
+    return Worked::sum(products_along(a, a.tensor.shape(N - 1), at, [&](std::size_t k) {
       auto of_b = at;
       of_b[N - 2] = k;
       return b(of_b);
@@ -175,7 +175,7 @@ WorkedOut worked_matmul(Known<N> a, Known<N> b) {
 template <std::size_t N>
 WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) {
   return [=](const Index& at) {
-    return Worked::sum(products_along(a, at, [&](std::size_t k) {
+    return Worked::sum(products_along(a, a.tensor.shape(N - 1), at, [&](std::size_t k) {
       auto of_b = at;
       of_b[N - 2] = at[N - 1];
       of_b[N - 1] = k;
@@ -186,17 +186,29 @@ WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) {
 
 template <std::size_t N>
 WorkedOut worked_linear(Known<N> x, Known<2> weight) {
-  return [=](const Index& at) {
-    return Worked::sum(products_along(x, at, [&](std::size_t k) { return weight({k, at[N - 1]}); }));
-  };
+  return worked_linear(WorkedOut(x), weight);
 }
 
 template <std::size_t N>
 WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias) {
+  return worked_linear(WorkedOut(x), weight, bias);
+}
+
+WorkedOut worked_linear(WorkedOut x, Known<2> weight, std::optional<Known<1>> bias) {
   return [=](const Index& at) {
-    auto terms = products_along(x, at, [&](std::size_t k) { return weight({k, at[N - 1]}); });
-    terms.push_back(bias({at[N - 1]}));
+    auto terms = products_along(x, weight.tensor.shape(0), at, [&](std::size_t k) {
+      return weight({k, at.back()});
+    });
+    if (bias) terms.push_back((*bias)({at.back()}));
     return Worked::sum(std::move(terms));
+  };
+}
+
+WorkedOut worked_matmul(WorkedOut a, Known<3> b) {
+  return [=](const Index& at) {
+    return Worked::sum(products_along(a, b.tensor.shape(1), at, [&](std::size_t k) {
+      return b({at[0], k, at.back()});
+    }));
   };
 }
 
@@ -223,13 +235,16 @@ WorkedOut worked_transpose_matmul(Known<3> a, Known<3> b) {
 
 WorkedOut worked_matmul(Known<2> a, Known<1> x) {
   return [=](const Index& at) {
-    return Worked::sum(products_along(a, {at[0], 0}, [&](std::size_t k) { return x({k}); }));
+    return Worked::sum(
+        products_along(a, a.tensor.shape(1), {at[0], 0}, [&](std::size_t k) { return x({k}); }));
   };
 }
 
 WorkedOut worked_matmul(Known<1> x, Known<2> b) {
   return [=](const Index& at) {
-    return Worked::sum(products_along(x, {0}, [&](std::size_t k) { return b({k, at[0]}); }));
+    return Worked::sum(products_along(x, x.tensor.shape(0), {0}, [&](std::size_t k) {
+      return b({k, at[0]});
+    }));
   };
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "attn/tensor.hpp"
 #include "attn/worked.hpp"
 
@@ -50,6 +52,12 @@ template <std::size_t N>
 WorkedOut worked_linear(Known<N> x, Known<2> weight);
 template <std::size_t N>
 WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias);
+
+/// Σₖ xₖ Wₖⱼ along the last axis of what `x` works out, with a bias where there is one.
+WorkedOut worked_linear(WorkedOut x, Known<2> weight, std::optional<Known<1>> bias = std::nullopt);
+
+/// Σₖ aₖ bₖⱼ along the last axis of what `a` works out; b is [batch×k×n].
+WorkedOut worked_matmul(WorkedOut a, Known<3> b);
 
 /// (aᵀ b)ᵢⱼ = Σₖ aₖᵢ bₖⱼ, worked out; rank 3.
 WorkedOut worked_transpose_matmul(Known<3> a, Known<3> b);

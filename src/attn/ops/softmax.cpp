@@ -74,10 +74,9 @@ bool is_hidden(const Worked& score) {
 }
 
 /// The entries along the last axis.
-template <std::size_t N>
-std::vector<Worked> row_of(const Known<N>& x, Index at) {
+std::vector<Worked> row_of(const WorkedOut& x, std::size_t length, Index at) {
   std::vector<Worked> row;
-  for (at.back() = 0; at.back() < x.tensor.shape().back(); ++at.back()) row.push_back(x(at));
+  for (at.back() = 0; at.back() < length; ++at.back()) row.push_back(x(at));
   return row;
 }
 
@@ -85,10 +84,14 @@ std::vector<Worked> row_of(const Known<N>& x, Index at) {
 
 template <std::size_t N>
 WorkedOut worked_softmax(Known<N> scores, double divisor) {
+  return worked_softmax(WorkedOut(scores), scores.tensor.shape().back(), divisor);
+}
+
+WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
   return [=](const Index& at) {
     constexpr double largest_without_shift = 30.0;
     if (is_hidden(scores(at))) return Worked(0.0);
-    const auto row = row_of(scores, at);
+    const auto row = row_of(scores, length, at);
     const auto largest = *std::max_element(
         row.begin(), row.end(), [](const Worked& x, const Worked& y) { return x.value() < y.value(); });
     const bool is_shifted = std::abs(largest.value() / divisor) > largest_without_shift;
@@ -105,7 +108,8 @@ WorkedOut worked_softmax(Known<N> scores, double divisor) {
 
 WorkedOut worked_softmax_backward(Known<3> weights, Known<3> d_weights) {
   return [=](const Index& at) {
-    const auto w = row_of(weights, at), d = row_of(d_weights, at);
+    const std::size_t length = weights.tensor.shape(2);
+    const auto w = row_of(weights, length, at), d = row_of(d_weights, length, at);
     std::vector<Worked> products;
     for (std::size_t k = 0; k < w.size(); ++k) products.push_back(Worked::product({w[k], d[k]}));
     return Worked::product({weights(at), d_weights(at) - Worked::sum(std::move(products))});

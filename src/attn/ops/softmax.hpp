@@ -22,6 +22,9 @@ Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights)
 template <std::size_t N>
 WorkedOut worked_softmax(Known<N> scores, double divisor = 1.0);
 
+/// The same for rows of `length` scores, whatever each of them is.
+WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor = 1.0);
+
 /// wⱼ (dⱼ − Σₖ wₖ dₖ), worked out. Rank 3.
 WorkedOut worked_softmax_backward(Known<3> weights, Known<3> d_weights);
 

@@ -82,4 +82,12 @@ Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) {
 template Tensor<2> join(const Tensor<2>&, const Tensor<2>&);
 template Tensor<3> join(const Tensor<3>&, const Tensor<3>&);
 
+WorkedOut worked_join(WorkedOut a, std::size_t width, WorkedOut b) {
+  return [=](Index at) {
+    if (at.back() < width) return a(at);
+    at.back() -= width;
+    return b(at);
+  };
+}
+
 }  // namespace attn

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -24,5 +25,8 @@ Tensor<3> delay(const Tensor<2>& first, const Tensor<3>& x);
 /// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3.
 template <std::size_t N>
 Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b);
+
+/// Which entry each entry of [a; b] is, `width` the length of a.
+WorkedOut worked_join(WorkedOut a, std::size_t width, WorkedOut b);
 
 }  // namespace attn

@@ -284,8 +284,8 @@ void TextRenderer::write_worked(const Event& event) {
   if (const auto* entry = worked.entry()) {
     pieces = {"= " + printable(names_.name(entry->tensor, entry->index)), "= " + number(worked)};
   } else {
-    pieces = before_operators("= " + worked.text(number, most_terms_on_page));
-    pieces.push_back("≈ " + worked_number(Worked({event.id, *at}, worked.value()), style_.precision));
+    pieces = before_operators("= " + text_on_page(worked, number));
+    pieces.push_back(worked_result(event, *at, worked.value(), style_.precision));
   }
   const bool has_room = display_width(name) + 30 < style_.width;
   const std::size_t indent = has_room ? display_width(name) + 1 : 2;
