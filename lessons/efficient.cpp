@@ -137,12 +137,14 @@ void show_full(VariantBench& on) {
               .title = "The multiply-adds of full attention",
               .formula = fmt::format("{} pairs · (d_k + d_v)", pairs),
               .from = {"Q", "K", "V"},
-              .note = "For each pair one dot product of d_k terms, and d_v products to add up the values."},
+              .note = "For each pair one dot product of d_k terms, and d_v products to add up the values.",
+              .worked = worked_number_of(worked_pairs(on, pairs))},
              cost.multiply_adds);
   trace.step({.id = "full/score_bytes",
               .title = "The bytes of scores that full attention held at one time",
               .formula = on.bytes_of(pairs, "scores"),
-              .from = {"Q", "K", "V"}},
+              .from = {"Q", "K", "V"},
+              .worked = worked_number_of(worked_bytes(on, static_cast<double>(pairs)))},
              cost.score_bytes);
   on.shown.push_back({"full", cost, 0.0});
 }

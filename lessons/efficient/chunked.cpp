@@ -50,6 +50,17 @@ void explain_checkpointing(attn::Trace& trace, const attn::Cost& full, const att
       "and checkpointing    one chunk at a time, forward and backward");
 }
 
+/// The most pairs of a chunk.
+attn::Worked worked_largest_chunk(const KeyLists& keys, std::size_t chunk) {
+  std::vector<attn::Worked> pairs;
+  for (std::size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+    end = begin + std::min(chunk, keys.size() - begin);
+    pairs.emplace_back(
+        static_cast<double>(attn::pair_count(KeyLists(&keys[begin], &keys[begin] + (end - begin)))));
+  }
+  return attn::largest(std::move(pairs));
+}
+
 }  // namespace
 
 void show_chunked(VariantBench& on) {
@@ -63,18 +74,22 @@ void show_chunked(VariantBench& on) {
           "done. Nothing is left out and nothing is different; only less is held at a time.",
           chunk));
   auto counter = on.counter();
-  const auto output = trace.step({.id = "chunked/output",
-                                  .title = "The rows of all chunks, one below the other",
-                                  .formula = "softmax(Q[chunk] Kᵀ / √d_k) V, for each chunk",
-                                  .from = {"Q", "K", "V"},
-                                  .axes = {"query", "d_v"}},
-                                 chunked_attention(trace, on.Q, on.K, on.V, on.visible, chunk, counter));
-  show_result(
-      on, "chunked",
-      {.multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
-       .score_bytes = on.causal() ? "the scores of the last chunk"
-                                  : on.bytes_of(chunk * n, fmt::format("scores ({} × {})", chunk, n))},
-      output, counter.cost(), on.full);
+  const auto output =
+      trace.step({.id = "chunked/output",
+                  .title = "The rows of all chunks, one below the other",
+                  .formula = "softmax(Q[chunk] Kᵀ / √d_k) V, for each chunk",
+                  .from = {"Q", "K", "V"},
+                  .axes = {"query", "d_v"},
+                  .worked = worked_attention(worked_pair_scores({"Q", on.Q}, {"K", on.K}),
+                                             attn::Known{std::string("V"), on.V}, on.visible)},
+                 chunked_attention(trace, on.Q, on.K, on.V, on.visible, chunk, counter));
+  show_result(on, "chunked",
+              {.multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
+               .score_bytes = on.causal() ? "the scores of the last chunk"
+                                          : on.bytes_of(chunk * n, fmt::format("scores ({} × {})", chunk, n)),
+               .worked_multiply_adds = worked_pairs(on, pairs),
+               .worked_score_bytes = worked_bytes(on, worked_largest_chunk(on.visible, chunk))},
+              output, counter.cost(), on.full);
   explain_checkpointing(trace, on.shown.front().cost, counter.cost());
   claim_equals_masked(on, "chunked-is-exact", "chunked attention is exact", output, on.visible_mask());
 }

@@ -155,6 +155,27 @@ struct Tiles {
   std::int64_t count = 0;
 };
 
+/// The score, and −∞ where the key is hidden.
+attn::WorkedOut worked_scores_of_tiles(const VariantBench& on, const Visible& visible) {
+  return [=, scores = worked_pair_scores({"Q", on.Q}, {"K", on.K})](const attn::Index& at) {
+    const bool is_seen = visible.keys(at[0], {at[1], at[1] + 1}).size() > 0;
+    return is_seen ? scores(at) : attn::Worked(-infinity);
+  };
+}
+
+/// ⌊i / size⌋ rows of tiles come before, and ⌊j / size⌋ tiles of its own row; if causal, row r has r + 1
+/// tiles.
+attn::WorkedOut worked_tile(const std::vector<Block>& blocks, bool causal) {
+  return [size = static_cast<double>(blocks[0].size()), count = static_cast<double>(blocks.size()),
+          causal](const attn::Index& at) {
+    const attn::Worked i = static_cast<double>(at[0]), j = static_cast<double>(at[1]);
+    const auto row = floor(i / attn::Worked(size)), column = floor(j / attn::Worked(size));
+    if (!causal) return attn::Worked::sum({attn::Worked::product({row, count}), column, 1.0});
+    const auto above = attn::Worked::product({row, attn::Worked::sum({row, 1.0})}) / attn::Worked(2.0);
+    return attn::Worked::product({attn::Worked::at_most(j, i), attn::Worked::sum({above, column, 1.0})});
+  };
+}
+
 Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
   const auto n = on.n();
   const Visible visible = {n, n, on.causal()};
@@ -181,7 +202,8 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
        .formula = "Q Kᵀ / √d_k",
        .from = {"Q", "K"},
        .axes = {"query", "key"},
-       .note = "Laid out to look at. In memory there is one tile of them at a time." + hidden("−inf")},
+       .note = "Laid out to look at. In memory there is one tile of them at a time." + hidden("−inf"),
+       .worked = worked_scores_of_tiles(on, visible)},
       tiles.scores);
   tiles.number = on.bench.trace.step(
       {.id = "flash/tile",
@@ -189,7 +211,8 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
        .axes = {"query", "key"},
        .note = "A block of queries meets one block of keys after the other, then the next "
                "block of queries comes." +
-               hidden("0")},
+               hidden("0"),
+       .worked = worked_tile(blocks, on.causal())},
       tiles.number);
   return tiles;
 }
@@ -207,6 +230,42 @@ double weighted_sum(const Tensor<2>& scores, std::size_t i, const Block& keys, d
   double sum = 0.0;
   for (std::size_t j = keys.begin; j < keys.end; ++j) sum += std::exp(scores(i, j) - maximum) * x(j);
   return sum;
+}
+
+attn::Worked worked_at(const std::string& id, const Tensor<2>& x, std::size_t row, std::size_t column) {
+  return attn::Known{id, x}({row, column});
+}
+
+/// c times what was there before the block, for query i.
+attn::Worked worked_rescaled(const Tensor<2>& rescaling, std::size_t b, std::size_t i, attn::Worked before) {
+  return attn::Worked::product({worked_at("flash/rescaling", rescaling, b, i), std::move(before)});
+}
+
+/// exp(sⱼ − m′), or exp(sⱼ − m′) vⱼ, for query i and each key of a block that it sees; m′ is that after block
+/// b.
+std::vector<attn::Worked> worked_block_terms(const Tensor<2>& scores, const Tensor<2>& maximum,
+                                             const Block& keys, std::size_t b, std::size_t i,
+                                             const Tensor<2>* V = nullptr, std::size_t c = 0) {
+  std::vector<attn::Worked> terms;
+  for (std::size_t j = keys.begin; j < keys.end; ++j) {
+    const auto score = worked_at("flash/scores", scores, i, j);
+    if (score.value() == -infinity) continue;
+    terms.push_back(exp(score - worked_at("flash/maximum", maximum, b, i)));
+    if (V != nullptr) terms.back() = attn::Worked::product({terms.back(), worked_at("V", *V, j, c)});
+  }
+  return terms;
+}
+
+/// max(m, the scores of the block).
+attn::WorkedOut worked_running_maximum(attn::Known<2> scores, attn::Known<2> maximum,
+                                       const std::vector<Block>& blocks) {
+  return [=, &blocks](const attn::Index& at) {
+    std::vector<attn::Worked> choices;
+    if (at[0] > 0) choices.push_back(maximum({at[0] - 1, at[1]}));
+    for (std::size_t j = blocks[at[0]].begin; j < blocks[at[0]].end; ++j)
+      if (scores.tensor(at[1], j) != -infinity) choices.push_back(scores({at[1], j}));
+    return attn::largest(std::move(choices));
+  };
 }
 
 /// The four lines of the running softmax, each for all queries and blocks, over the scores laid out.
@@ -230,7 +289,8 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .formula = "m′ = max(m, the scores of the block)",
        .from = {"flash/scores"},
        .axes = {"block", "query"},
-       .note = "Read a column downwards: one query's maximum after each block of keys. It never falls."},
+       .note = "Read a column downwards: one query's maximum after each block of keys. It never falls.",
+       .worked = worked_running_maximum({"flash/scores", scores}, {"flash/maximum", maximum}, blocks)},
       maximum);
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -244,7 +304,11 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .axes = {"block", "query"},
        .note = "1 where the block brought no larger score, less where it did. Before the first block "
                "there is nothing to rescale: exp(−∞) = 0. To forget this factor, or to turn it upside "
-               "down, is the classic mistake; it shows only where a maximum rises late."},
+               "down, is the classic mistake; it shows only where a maximum rises late.",
+       .worked =
+           [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
+             return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
+           }},
       rescaling);
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -257,7 +321,16 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                     .title = "The running sum: the denominator of softmax so far",
                     .formula = "l′ = c l + Σⱼ exp(sⱼ − m′)",
                     .from = {"flash/scores", "flash/maximum", "flash/rescaling"},
-                    .axes = {"block", "query"}},
+                    .axes = {"block", "query"},
+                    .worked =
+                        [&](const attn::Index& at) {
+                          auto terms = worked_block_terms(scores, maximum, blocks[at[0]], at[0], at[1]);
+                          if (at[0] > 0)
+                            terms.insert(terms.begin(),
+                                         worked_rescaled(rescaling, at[0], at[1],
+                                                         worked_at("flash/sum", sum, at[0] - 1, at[1])));
+                          return attn::Worked::sum(std::move(terms));
+                        }},
                    sum);
 
   for (std::size_t i = 0; i < n; ++i) {
@@ -270,14 +343,23 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
         accumulated(b, c) = rescaling(b, i) * before + added;
       }
     if (i == n - 1)
-      accumulated =
-          trace.step({.id = "flash/accumulated",
-                      .title = "The running output of the last query, not yet divided",
-                      .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ",
-                      .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling"},
-                      .axes = {"block", "d_v"},
-                      .note = "After the last block it is divided by l, once: the last row of flash/output."},
-                     accumulated);
+      accumulated = trace.step(
+          {.id = "flash/accumulated",
+           .title = "The running output of the last query, not yet divided",
+           .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ",
+           .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling"},
+           .axes = {"block", "d_v"},
+           .note = "After the last block it is divided by l, once: the last row of flash/output.",
+           .worked =
+               [&](const attn::Index& at) {
+                 auto terms = worked_block_terms(scores, maximum, blocks[at[0]], at[0], i, &on.V, at[1]);
+                 if (at[0] > 0)
+                   terms.insert(terms.begin(), worked_rescaled(rescaling, at[0], i,
+                                                               worked_at("flash/accumulated", accumulated,
+                                                                         at[0] - 1, at[1])));
+                 return attn::Worked::sum(std::move(terms));
+               }},
+          accumulated);
     for (std::size_t c = 0; c < d_v; ++c) output(i, c) = accumulated(last, c) / sum(last, i);
   }
   output = trace.step(
@@ -285,7 +367,12 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .title = "The output of every query, divided once at the end",
        .formula = "o / l",
        .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling", "flash/sum", "flash/accumulated"},
-       .axes = {"query", "d_v"}},
+       .axes = {"query", "d_v"},
+       .worked =
+           [&](const attn::Index& at) {
+             auto terms = worked_block_terms(scores, maximum, {0, n}, last, at[0], &on.V, at[1]);
+             return attn::Worked::sum(std::move(terms)) / worked_at("flash/sum", sum, last, at[0]);
+           }},
       output);
   return running;
 }
@@ -340,6 +427,14 @@ std::int64_t growth_of_held_scores(const VariantBench& on, std::size_t block, co
   return counter.cost().score_bytes - cost.score_bytes;
 }
 
+/// pairs · (d_k + d_v), and for every rescaling one product for l and d_v for o.
+attn::Worked worked_multiply_adds(const VariantBench& on, std::size_t pairs, std::size_t rescaled) {
+  const auto width = static_cast<double>(on.V.shape(1));
+  const attn::Worked times = static_cast<double>(rescaled) / (1.0 + width);
+  return attn::Worked::sum(
+      {worked_pairs(on, pairs), attn::Worked::product({times, attn::Worked::sum({1.0, width})})});
+}
+
 }  // namespace
 
 void show_flash(VariantBench& on) {
@@ -370,7 +465,10 @@ void show_flash(VariantBench& on) {
       static_cast<std::size_t>(cost.multiply_adds) - pairs * (on.K.shape(1) + on.V.shape(1));
   show_result(on, "flash",
               {.multiply_adds = fmt::format("{} pairs · (d_k + d_v) + {} for rescaling", pairs, rescaled),
-               .score_bytes = on.bytes_of(block * block, fmt::format("scores ({} × {})", block, block))},
+               .score_bytes = on.bytes_of(block * block, fmt::format("scores ({} × {})", block, block)),
+               .worked_multiply_adds = worked_multiply_adds(on, pairs, rescaled),
+               .worked_score_bytes = worked_bytes(
+                   on, attn::Worked::product({static_cast<double>(block), static_cast<double>(block)}))},
               running.output, cost, on.full);
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
   trace.note(

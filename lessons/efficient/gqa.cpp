@@ -46,6 +46,16 @@ Tensor<3> grouped_attention(attn::Trace& trace, const AttentionWords& words, con
       std::copy(of_head.begin(), of_head.end(), &weights(b, i, 0, 0));
     }
   weights = trace.step(words.weights, weights);
+  auto about_output = words.output;
+  about_output.worked = [&, shares = attn::Known<4>{words.weights.id, weights}](const attn::Index& at) {
+    const std::size_t width = V.shape(3), i = at[2] / width;
+    std::vector<attn::Worked> products;
+    for (const auto j : keys[at[1]])
+      products.push_back(attn::Worked::product(
+          {shares({at[0], i, at[1], j}),
+           attn::Known<4>{"gqa/V_grouped", V}({at[0], i * h_kv / h, j, at[2] % width})}));
+    return products.empty() ? attn::Worked(0.0) : attn::Worked::sum(std::move(products));
+  };
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t i = 0; i < h; ++i) {
       const auto of_head =
@@ -53,7 +63,7 @@ Tensor<3> grouped_attention(attn::Trace& trace, const AttentionWords& words, con
       std::copy(of_head.begin(), of_head.end(), &output(b, i, 0, 0));
       record_operations(keys, 0, counter);
     }
-  return trace.step(words.output, attn::merge_heads(output));
+  return trace.step(about_output, attn::merge_heads(output));
 }
 
 Tensor<4> group_means(const Tensor<4>& heads, std::size_t kv_heads) {
@@ -70,6 +80,56 @@ Tensor<4> group_means(const Tensor<4>& heads, std::size_t kv_heads) {
   means /= static_cast<double>(size);
   return means;
 }
+
+namespace {
+
+/// The mean over the heads of a group, which are columns of x [n×head·d].
+attn::WorkedOut worked_group_means(attn::Known<2> x, std::size_t heads, std::size_t kv_heads) {
+  return [=, width = x.tensor.shape(1) / heads, size = heads / kv_heads](const attn::Index& at) {
+    std::vector<attn::Worked> of_group;
+    for (std::size_t i = at[1] * size; i < (at[1] + 1) * size; ++i)
+      of_group.push_back(x({at[2], i * width + at[3]}));
+    return mean_of(std::move(of_group));
+  };
+}
+
+/// q · k / √d_k for head i, whose numbers of the query are columns of Q.
+template <class Key>
+attn::Worked worked_head_score(const VariantBench& on, std::size_t heads, std::size_t i, std::size_t query,
+                               Key key) {
+  const std::size_t width = on.Q.shape(1) / heads;
+  const attn::Known Q = {std::string("Q"), on.Q};
+  std::vector<attn::Worked> products;
+  for (std::size_t k = 0; k < width; ++k)
+    products.push_back(attn::Worked::product({Q({query, i * width + k}), key(k)}));
+  return attn::Worked::sum(std::move(products)) / sqrt(attn::Worked(static_cast<double>(width)));
+}
+
+attn::WorkedOut worked_full_heads(const VariantBench& on, std::size_t heads) {
+  return [&on, heads](const attn::Index& at) {
+    const std::size_t width_k = on.K.shape(1) / heads, i = at[2] / (on.V.shape(1) / heads);
+    const attn::Known K = {std::string("K"), on.K};
+    const auto scores = [&](const attn::Index& pair) {
+      return worked_head_score(on, heads, i, pair[0], [&](std::size_t k) {
+        return K({pair[1], i * width_k + k});
+      });
+    };
+    return worked_attention(scores, attn::Known{std::string("V"), on.V}, on.visible)({at[1], at[2]});
+  };
+}
+
+attn::WorkedOut worked_grouped_weights(const VariantBench& on, const Tensor<4>& K_grouped,
+                                       std::size_t heads) {
+  const auto scores = [&on, &K_grouped, heads](const attn::Index& at) {
+    return worked_head_score(on, heads, at[1], at[2], [&](std::size_t k) {
+      return attn::Known<4>{"gqa/K_grouped",
+                            K_grouped}({at[0], at[1] * K_grouped.shape(1) / heads, at[3], k});
+    });
+  };
+  return worked_weights_of_pairs(scores, on.visible, on.n());
+}
+
+}  // namespace
 
 void show_gqa(VariantBench& on) {
   const auto n = on.n(), h = on.bench.heads(), h_kv = on.bench.kv_heads(),
@@ -94,13 +154,15 @@ void show_gqa(VariantBench& on) {
                                      .title = "The keys that each group shares",
                                      .formula = fmt::format("mean of the {} heads of K in a group", h / h_kv),
                                      .from = {"K"},
-                                     .axes = {"kv_head", "key", "d_k"}},
+                                     .axes = {"kv_head", "key", "d_k"},
+                                     .worked = worked_group_means({"K", on.K}, h, h_kv)},
                                     group_means(K, h_kv));
   const auto V_grouped = trace.step({.id = "gqa/V_grouped",
                                      .title = "The values that each group shares",
                                      .formula = fmt::format("mean of the {} heads of V in a group", h / h_kv),
                                      .from = {"V"},
-                                     .axes = {"kv_head", "key", "d_v"}},
+                                     .axes = {"kv_head", "key", "d_v"},
+                                     .worked = worked_group_means({"V", on.V}, h, h_kv)},
                                     group_means(V, h_kv));
 
   auto mute = trace.mute();
@@ -109,7 +171,8 @@ void show_gqa(VariantBench& on) {
                                 .title = "Attention with a key and value head for every query head",
                                 .formula = "the heads of softmax(Q Kᵀ / √d_k) V, side by side",
                                 .from = {"Q", "K", "V"},
-                                .axes = {"query", "head·d_v"}},
+                                .axes = {"query", "head·d_v"},
+                                .worked = worked_full_heads(on, h)},
                                grouped_attention(mute, {}, Q, K, V, on.visible, uncounted));
   const auto output = grouped_attention(trace,
                                         {.weights = {.id = "gqa/weights",
@@ -117,18 +180,24 @@ void show_gqa(VariantBench& on) {
                                                      .formula = "softmax(Q K_groupedᵀ / √d_k)",
                                                      .from = {"Q", "gqa/K_grouped"},
                                                      .axes = {"head", "query", "key"},
-                                                     .distribution = true},
+                                                     .distribution = true,
+                                                     .worked = worked_grouped_weights(on, K_grouped, h)},
                                          .output = {.id = "gqa/output",
                                                     .title = "What the heads found, side by side",
                                                     .formula = "gqa/weights V_grouped",
                                                     .from = {"gqa/weights", "gqa/V_grouped"},
                                                     .axes = {"query", "head·d_v"}}},
                                         Q, K_grouped, V_grouped, on.visible, counter);
-  show_result(on, "gqa",
-              {.multiply_adds = fmt::format("{} · {} pairs · (d_k + d_v) / {}", counted(h), pairs, h),
-               .score_bytes = on.bytes_of(h * pairs, "scores"),
-               .reference = "gqa/full"},
-              attn::sample(output, 0), counter.cost(), attn::sample(full, 0));
+  show_result(
+      on, "gqa",
+      {.multiply_adds = fmt::format("{} · {} pairs · (d_k + d_v) / {}", counted(h), pairs, h),
+       .score_bytes = on.bytes_of(h * pairs, "scores"),
+       .reference = "gqa/full",
+       .worked_multiply_adds = attn::Worked::product({static_cast<double>(h), worked_pairs(on, pairs)}) /
+                               attn::Worked(static_cast<double>(h)),
+       .worked_score_bytes =
+           worked_bytes(on, attn::Worked::product({static_cast<double>(h), static_cast<double>(pairs)}))},
+      attn::sample(output, 0), counter.cost(), attn::sample(full, 0));
 
   const auto cache = [&](const Tensor<4>& keys, const Tensor<4>& values) {
     return static_cast<std::int64_t>((keys.size() + values.size()) * attn::item_size(trace.dtype()));
@@ -137,7 +206,10 @@ void show_gqa(VariantBench& on) {
               .title = "The cache of keys and values",
               .formula = on.bytes_of(n, fmt::format("tokens · {} · (d_k + d_v) / {}", counted(h_kv), h)),
               .from = {"gqa/K_grouped", "gqa/V_grouped"},
-              .note = fmt::format("With one for every query head it would take {}.", cache(K, V))},
+              .note = fmt::format("With one for every query head it would take {}.", cache(K, V)),
+              .worked = worked_number_of(
+                  worked_bytes(on, attn::Worked::product({static_cast<double>(h_kv), worked_pairs(on, n)}) /
+                                       attn::Worked(static_cast<double>(h))))},
              cache(K_grouped, V_grouped));
 
   auto mute_bench = on.bench.mute();

@@ -47,31 +47,92 @@ Tensor<1> sum_of_rows(const Tensor<2>& x) {
   return sum;
 }
 
-KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums& sums) {
+/// Σⱼ φ(kⱼ) vⱼᵀ over the first `tokens` keys.
+attn::WorkedOut worked_S(attn::Known<2> phi_K, attn::Known<2> V, std::size_t tokens) {
+  return [=](const attn::Index& at) {
+    std::vector<attn::Worked> products;
+    for (std::size_t j = 0; j < tokens; ++j)
+      products.push_back(attn::Worked::product({phi_K({j, at[0]}), V({j, at[1]})}));
+    return attn::Worked::sum(std::move(products));
+  };
+}
+
+attn::WorkedOut worked_z(attn::Known<2> phi_K) {
+  return [=](const attn::Index& at) {
+    std::vector<attn::Worked> features;
+    for (std::size_t j = 0; j < phi_K.tensor.shape(0); ++j) features.push_back(phi_K({j, at[0]}));
+    return attn::Worked::sum(std::move(features));
+  };
+}
+
+/// φ(qᵢ)ᵀ S / φ(qᵢ)ᵀ z.
+attn::WorkedOut worked_read(attn::Known<2> phi_Q, attn::Known<2> S, attn::Known<1> z) {
+  return [above = attn::worked_matmul(phi_Q, S), phi_Q, z](const attn::Index& at) {
+    std::vector<attn::Worked> products;
+    for (std::size_t f = 0; f < z.tensor.size(); ++f)
+      products.push_back(attn::Worked::product({phi_Q({at[0], f}), z({f})}));
+    const auto sum = attn::Worked::sum(std::move(products));
+    return sum.value() == 0.0 ? attn::Worked(0.0) : above(at) / sum;
+  };
+}
+
+/// φ(qᵢ)ᵀφ(kⱼ) / Σⱼ φ(qᵢ)ᵀφ(kⱼ) over the listed keys.
+attn::WorkedOut worked_implied_weights(attn::Known<2> phi_Q, attn::Known<2> phi_K, const KeyLists& keys) {
+  return [=, &keys](const attn::Index& at) {
+    const auto similarity = attn::worked_matmul_transposed(phi_Q, phi_K);
+    const auto& of_query = keys[at[0]];
+    std::vector<attn::Worked> similarities;
+    for (const auto j : of_query) similarities.push_back(similarity({at[0], j}));
+    const bool is_seen = std::binary_search(of_query.begin(), of_query.end(), at[1]);
+    if (!is_seen || similarity(at).value() == 0.0) return attn::Worked(0.0);
+    return similarity(at) / attn::Worked::sum(std::move(similarities));
+  };
+}
+
+/// Σⱼ φ(qᵢ)ᵀφ(kⱼ) vⱼ / Σⱼ φ(qᵢ)ᵀφ(kⱼ) over the keys up to i.
+attn::WorkedOut worked_causal_read(attn::Known<2> phi_Q, attn::Known<2> phi_K, attn::Known<2> V) {
+  return [=](const attn::Index& at) {
+    const auto similarity = attn::worked_matmul_transposed(phi_Q, phi_K);
+    std::vector<attn::Worked> similarities, products;
+    for (std::size_t j = 0; j <= at[0]; ++j) {
+      similarities.push_back(similarity({at[0], j}));
+      products.push_back(attn::Worked::product({similarities.back(), V({j, at[1]})}));
+    }
+    const auto sum = attn::Worked::sum(std::move(similarities));
+    return sum.value() == 0.0 ? attn::Worked(0.0) : attn::Worked::sum(std::move(products)) / sum;
+  };
+}
+
+KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums& sums, const Tensor<2>& phi_K,
+                  const Tensor<2>& V) {
+  const attn::Known features = {variant + "/phi_K", phi_K};
   auto S = trace.step({.id = variant + "/S",
                        .title = variant + ": all keys and values, summed up",
                        .formula = "Σⱼ φ(kⱼ) vⱼᵀ = φ(K)ᵀ V",
                        .from = {variant + "/phi_K", "V"},
                        .axes = {"feature", "d_v"},
-                       .note = "Its size has nothing to do with n."},
+                       .note = "Its size has nothing to do with n.",
+                       .worked = worked_S(features, {"V", V}, V.shape(0))},
                       sums.S);
   auto z = trace.step({.id = variant + "/z",
                        .title = variant + ": the features of all keys, summed up for the denominator",
                        .formula = "Σⱼ φ(kⱼ)",
                        .from = {variant + "/phi_K"},
-                       .axes = {"feature"}},
+                       .axes = {"feature"},
+                       .worked = worked_z(features)},
                       sums.z);
   return {std::move(S), std::move(z)};
 }
 
 Tensor<2> show_output(attn::Trace& trace, const std::string& variant, const std::string& note,
-                      const Tensor<2>& output) {
+                      const attn::WorkedOut& worked, const Tensor<2>& output) {
   return trace.step({.id = variant + "/output",
                      .title = variant + ": what each query reads out of the sums",
                      .formula = "φ(qᵢ)ᵀ S / φ(qᵢ)ᵀ z",
                      .from = {variant + "/phi_Q", variant + "/S", variant + "/z"},
                      .axes = {"query", "d_v"},
-                     .note = note},
+                     .note = note,
+                     .worked = worked},
                     output);
 }
 
@@ -81,10 +142,11 @@ Tensor<2> linear_attention(attn::Trace& trace, const std::string& variant, const
                            const Tensor<2>& phi_K, const Tensor<2>& V, CostCounter& counter) {
   require_fitting_features("linear_attention", phi_Q, phi_K, V);
   const auto [S, z] =
-      show_sums(trace, variant, {counter.matmul(attn::transpose(phi_K), V), sum_of_rows(phi_K)});
+      show_sums(trace, variant, {counter.matmul(attn::transpose(phi_K), V), sum_of_rows(phi_K)}, phi_K, V);
   const auto held = counter.hold(S.size() + z.size());
-  auto output =
-      show_output(trace, variant, "", divide_rows(counter.matmul(phi_Q, S), counter.matmul(phi_Q, z)));
+  auto output = show_output(
+      trace, variant, "", worked_read({variant + "/phi_Q", phi_Q}, {variant + "/S", S}, {variant + "/z", z}),
+      divide_rows(counter.matmul(phi_Q, S), counter.matmul(phi_Q, z)));
 
   std::vector<CostCounter::Node> all_keys(phi_K.shape(0));
   std::iota(all_keys.begin(), all_keys.end(), std::size_t{0});
@@ -214,10 +276,27 @@ void claim_equals_linear_kernel(VariantBench& on, const std::string& variant, co
       [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); });
 }
 
+/// tokens · features · (2 d_v + 1), after what the features themselves took.
+attn::Worked worked_multiply_adds_of_sums(const VariantBench& on, std::size_t features,
+                                          const std::optional<attn::Worked>& for_features) {
+  const auto width = static_cast<double>(on.V.shape(1));
+  const auto for_sums =
+      attn::Worked::product({static_cast<double>(on.n()), static_cast<double>(features),
+                             attn::Worked::sum({attn::Worked::product({2.0, width}), 1.0})});
+  return for_features ? attn::Worked::sum({*for_features, for_sums}) : for_sums;
+}
+
+attn::Worked worked_bytes_of_sums(const VariantBench& on, std::size_t features) {
+  const auto width = static_cast<double>(on.V.shape(1));
+  return worked_bytes(
+      on, attn::Worked::product({static_cast<double>(features), attn::Worked::sum({width, 1.0})}));
+}
+
 /// The output by way of S and z, with the claim that it is the one of all weights that the features amount
 /// to. Returns the output.
 Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostCounter& counter,
-                               const std::string& for_features) {
+                               const std::string& for_features,
+                               const std::optional<attn::Worked>& worked_for_features = std::nullopt) {
   auto& trace = on.bench.trace;
   const auto& [variant, phi_Q, phi_K] = features;
   const auto n = on.n(), f = phi_K.shape(1), d_v = on.V.shape(1);
@@ -228,23 +307,28 @@ Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostC
                   .from = {variant + "/phi_Q", variant + "/phi_K"},
                   .axes = {"query", "key"},
                   .note = "To look at, beside full/weights. linear_attention, below, does not compute them.",
-                  .distribution = true},
+                  .distribution = true,
+                  .worked = worked_implied_weights({variant + "/phi_Q", phi_Q}, {variant + "/phi_K", phi_K},
+                                                   on.visible)},
                  implied_weights(phi_Q, phi_K, on.visible_mask()));
   Tensor<2> output;
   if (on.causal()) {
     const auto tap = [&, id = variant](std::size_t tokens, KeySums& sums) {
-      if (tokens == n) sums = show_sums(trace, id, sums);
+      if (tokens == n) sums = show_sums(trace, id, sums, phi_K, on.V);
     };
     output =
         show_output(trace, variant,
                     "With --causal each query reads the sums as they are when its own key has been added.",
+                    worked_causal_read({variant + "/phi_Q", phi_Q}, {variant + "/phi_K", phi_K}, {"V", on.V}),
                     causal_linear_attention(phi_Q, phi_K, on.V, counter, tap));
   } else {
     output = linear_attention(trace, variant, phi_Q, phi_K, on.V, counter);
   }
   show_result(on, variant,
               {.multiply_adds = fmt::format("{}{} tokens · {} features · (2 d_v + 1)", for_features, n, f),
-               .score_bytes = on.bytes_of(f * (d_v + 1), "numbers in S and z")},
+               .score_bytes = on.bytes_of(f * (d_v + 1), "numbers in S and z"),
+               .worked_multiply_adds = worked_multiply_adds_of_sums(on, f, worked_for_features),
+               .worked_score_bytes = worked_bytes_of_sums(on, f)},
               output, counter.cost(), on.full);
   claim_of_sums(on, features,
                 {.id = variant + "-equals-all-weights",
@@ -274,28 +358,34 @@ void show_recurrence(VariantBench& on, const Features& features) {
                          .title = fmt::format("Causal linear attention: the state after token {}", tokens),
                          .formula = tokens == 1 ? "φ(k₁) v₁ᵀ" : "Sᵢ₋₁ + φ(kᵢ) vᵢᵀ",
                          .from = from,
-                         .axes = {"feature", "d_v"}},
+                         .axes = {"feature", "d_v"},
+                         .worked = worked_S({"linear/phi_K", features.phi_K}, {"V", on.V}, tokens)},
                         sums.S);
     from.push_back(id);
   };
   auto counter = on.counter();
   const auto computed = causal_linear_attention(features.phi_Q, features.phi_K, on.V, counter, tap);
   from.insert(from.begin(), "linear/phi_Q");
-  const auto output = trace.step({.id = "linear/causal/output",
-                                  .title = "What each query reads out of the state after its own token",
-                                  .formula = "φ(qᵢ)ᵀ Sᵢ / φ(qᵢ)ᵀ zᵢ",
-                                  .from = from,
-                                  .axes = {"query", "d_v"}},
-                                 computed);
+  const auto output =
+      trace.step({.id = "linear/causal/output",
+                  .title = "What each query reads out of the state after its own token",
+                  .formula = "φ(qᵢ)ᵀ Sᵢ / φ(qᵢ)ᵀ zᵢ",
+                  .from = from,
+                  .axes = {"query", "d_v"},
+                  .worked = worked_causal_read({"linear/phi_Q", features.phi_Q},
+                                               {"linear/phi_K", features.phi_K}, {"V", on.V})},
+                 computed);
   trace.step({.id = "linear/causal/multiply_adds",
               .title = "The multiply-adds of causal linear attention",
               .formula = fmt::format("{} tokens · {} features · (2 d_v + 1)", n, f),
-              .from = {"Q", "K", "V"}},
+              .from = {"Q", "K", "V"},
+              .worked = worked_number_of(worked_multiply_adds_of_sums(on, f, {}))},
              counter.cost().multiply_adds);
   trace.step({.id = "linear/causal/score_bytes",
               .title = "The bytes of the state of causal linear attention",
               .formula = on.bytes_of(f * (d_v + 1), "numbers in Sᵢ and zᵢ"),
-              .from = {"Q", "K", "V"}},
+              .from = {"Q", "K", "V"},
+              .worked = worked_number_of(worked_bytes_of_sums(on, f))},
              counter.cost().score_bytes);
   const auto weights = implied_weights(features.phi_Q, features.phi_K, attn::causal_mask(n, n));
   claim_of_sums(on, features,
@@ -327,13 +417,15 @@ void show_linear(VariantBench& on) {
                            .title = "linear: the features of the queries",
                            .formula = "elu(Q) + 1",
                            .from = {"Q"},
-                           .axes = {"query", "feature"}},
+                           .axes = {"query", "feature"},
+                           .worked = attn::worked_elu_plus_one({"Q", on.Q})},
                           attn::elu_plus_one(on.Q));
   auto phi_K = trace.step({.id = "linear/phi_K",
                            .title = "linear: the features of the keys",
                            .formula = "elu(K) + 1",
                            .from = {"K"},
-                           .axes = {"key", "feature"}},
+                           .axes = {"key", "feature"},
+                           .worked = attn::worked_elu_plus_one({"K", on.K})},
                           attn::elu_plus_one(on.K));
   const Features features = {"linear", std::move(phi_Q), std::move(phi_K)};
   auto counter = on.counter();
@@ -358,20 +450,27 @@ void show_performer(VariantBench& on) {
   const auto omega = on.bench.input<2>(
       {.id = "performer/omega", .title = "The random directions", .formula = "normal(0, 1)"}, {m, d_k});
   auto counter = on.counter();
-  auto phi_Q = trace.step({.id = "performer/phi_Q",
-                           .title = "performer: the features of the queries",
-                           .formula = "exp(ωᵀy − |y|²/2) / √m,  y = q / d_k^¼",
-                           .from = {"Q", "performer/omega"},
-                           .axes = {"query", "feature"}},
-                          attn::positive_random_features(on.Q, omega, counter));
-  auto phi_K = trace.step({.id = "performer/phi_K",
-                           .title = "performer: the features of the keys",
-                           .formula = "exp(ωᵀy − |y|²/2) / √m,  y = k / d_k^¼",
-                           .from = {"K", "performer/omega"},
-                           .axes = {"key", "feature"}},
-                          attn::positive_random_features(on.K, omega, counter));
+  auto phi_Q =
+      trace.step({.id = "performer/phi_Q",
+                  .title = "performer: the features of the queries",
+                  .formula = "exp(ωᵀy − |y|²/2) / √m,  y = q / d_k^¼",
+                  .from = {"Q", "performer/omega"},
+                  .axes = {"query", "feature"},
+                  .worked = attn::worked_positive_random_features({"Q", on.Q}, {"performer/omega", omega})},
+                 attn::positive_random_features(on.Q, omega, counter));
+  auto phi_K =
+      trace.step({.id = "performer/phi_K",
+                  .title = "performer: the features of the keys",
+                  .formula = "exp(ωᵀy − |y|²/2) / √m,  y = k / d_k^¼",
+                  .from = {"K", "performer/omega"},
+                  .axes = {"key", "feature"},
+                  .worked = attn::worked_positive_random_features({"K", on.K}, {"performer/omega", omega})},
+                 attn::positive_random_features(on.K, omega, counter));
   const Features features = {"performer", std::move(phi_Q), std::move(phi_K)};
-  show_sums_and_output(on, features, counter, fmt::format("2 · {} tokens · ({} + 1) · d_k + ", n, m));
+  show_sums_and_output(
+      on, features, counter, fmt::format("2 · {} tokens · ({} + 1) · d_k + ", n, m),
+      attn::Worked::product({2.0, static_cast<double>(n), attn::Worked::sum({static_cast<double>(m), 1.0}),
+                             static_cast<double>(d_k)}));
 }
 
 }  // namespace lessons

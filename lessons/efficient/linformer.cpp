@@ -19,34 +19,44 @@ Tensor<2> linformer_attention(attn::Trace& trace, const Tensor<2>& Q, const Tens
   require_fitting("linformer_attention", Q, K, V);
   if (E.shape(0) != F.shape(0))
     throw attn::shape_mismatch("linformer_attention", "E", E, "F", F, "the numbers of rows must match");
-  const auto projected_K = trace.step({.id = "linformer/projected_K",
-                                       .title = "The mixtures of keys",
-                                       .formula = "E K",
-                                       .from = {"linformer/E", "K"},
-                                       .axes = {"feature", "d_k"}},
-                                      counter.matmul(E, K));
-  const auto projected_V = trace.step({.id = "linformer/projected_V",
-                                       .title = "The mixtures of values",
-                                       .formula = "F V",
-                                       .from = {"linformer/F", "V"},
-                                       .axes = {"feature", "d_v"}},
-                                      counter.matmul(F, V));
+  const auto projected_K =
+      trace.step({.id = "linformer/projected_K",
+                  .title = "The mixtures of keys",
+                  .formula = "E K",
+                  .from = {"linformer/E", "K"},
+                  .axes = {"feature", "d_k"},
+                  .worked = attn::worked_matmul(attn::Known<2>{"linformer/E", E}, attn::Known<2>{"K", K})},
+                 counter.matmul(E, K));
+  const auto projected_V =
+      trace.step({.id = "linformer/projected_V",
+                  .title = "The mixtures of values",
+                  .formula = "F V",
+                  .from = {"linformer/F", "V"},
+                  .axes = {"feature", "d_v"},
+                  .worked = attn::worked_matmul(attn::Known<2>{"linformer/F", F}, attn::Known<2>{"V", V})},
+                 counter.matmul(F, V));
   const auto scores = attn::divide(counter.matmul(Q, attn::transpose(projected_K)),
                                    std::sqrt(static_cast<double>(Q.shape(1))));
   const auto held = counter.hold(scores.size());
-  const auto weights = trace.step({.id = "linformer/weights",
-                                   .title = "Shares of the mixtures",
-                                   .formula = "softmax(Q (E K)ᵀ / √d_k)",
-                                   .from = {"Q", "linformer/projected_K"},
-                                   .axes = {"query", "feature"},
-                                   .distribution = true},
-                                  attn::softmax(scores));
-  auto output = trace.step({.id = "linformer/output",
-                            .title = "What each query takes from the mixtures",
-                            .formula = "linformer/weights (F V)",
-                            .from = {"linformer/weights", "linformer/projected_V"},
-                            .axes = {"query", "d_v"}},
-                           counter.matmul(weights, projected_V));
+  const auto weights =
+      trace.step({.id = "linformer/weights",
+                  .title = "Shares of the mixtures",
+                  .formula = "softmax(Q (E K)ᵀ / √d_k)",
+                  .from = {"Q", "linformer/projected_K"},
+                  .axes = {"query", "feature"},
+                  .distribution = true,
+                  .worked = attn::worked_softmax(
+                      worked_pair_scores({"Q", Q}, {"linformer/projected_K", projected_K}), E.shape(0))},
+                 attn::softmax(scores));
+  auto output =
+      trace.step({.id = "linformer/output",
+                  .title = "What each query takes from the mixtures",
+                  .formula = "linformer/weights (F V)",
+                  .from = {"linformer/weights", "linformer/projected_V"},
+                  .axes = {"query", "d_v"},
+                  .worked = attn::worked_matmul(attn::Known<2>{"linformer/weights", weights},
+                                                attn::Known<2>{"linformer/projected_V", projected_V})},
+                 counter.matmul(weights, projected_V));
 
   std::vector<CostCounter::Node> all_keys(K.shape(0));
   std::iota(all_keys.begin(), all_keys.end(), std::size_t{0});
@@ -77,7 +87,10 @@ void show_linformer(VariantBench& on) {
   const auto output = linformer_attention(trace, on.Q, on.K, on.V, E, F, counter);
   show_result(on, "linformer",
               {.multiply_adds = fmt::format("{0} · {1} · (d_k + d_v) to mix + {1} · {0} · (d_k + d_v)", r, n),
-               .score_bytes = on.bytes_of(n * r, fmt::format("scores ({} × {})", n, r))},
+               .score_bytes = on.bytes_of(n * r, fmt::format("scores ({} × {})", n, r)),
+               .worked_multiply_adds = attn::Worked::sum({worked_pairs(on, r * n), worked_pairs(on, n * r)}),
+               .worked_score_bytes =
+                   worked_bytes(on, attn::Worked::product({static_cast<double>(n), static_cast<double>(r)}))},
               output, counter.cost(), on.full);
 
   Tensor<2> identity({n, n}, 0.0);

@@ -53,8 +53,12 @@ Tensor<2> sparse_attention(attn::Trace& trace, const AttentionWords& words, cons
   require_fitting("sparse_attention", Q, K, V);
   attn::require_listed("sparse_attention", keys, Q.shape(0), K.shape(0));
   const auto held = counter.hold(attn::pair_count(keys));
-  const auto weights = trace.step(words.weights, weights_of_pairs(Q, K, keys, counter));
-  auto output = trace.step(words.output, mixtures_of_values(weights, V, keys, counter));
+  auto [about_weights, about_output] = words;
+  const attn::Known values = {std::string("V"), V};
+  about_weights.worked = worked_weights_of_pairs(worked_pair_scores({"Q", Q}, {"K", K}), keys, K.shape(0));
+  const auto weights = trace.step(about_weights, weights_of_pairs(Q, K, keys, counter));
+  about_output.worked = worked_mixtures(attn::Known{about_weights.id, weights}, values, keys);
+  auto output = trace.step(about_output, mixtures_of_values(weights, V, keys, counter));
   record_operations(keys, first_query, counter);
   return output;
 }
@@ -68,6 +72,7 @@ struct Choice {
   std::string rule;  ///< which keys query i attends to
   std::string claim_id;
   std::string claim;
+  attn::WorkedOut worked{};  ///< the rule for query i and key j
 };
 
 /// The variant goes by the lists of keys; it is judged by the mask, which says the same in its own way.
@@ -81,7 +86,8 @@ Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& ke
                        .title = choice.mask_title,
                        .formula = choice.rule,
                        .axes = {"query", "key"},
-                       .note = note},
+                       .note = note,
+                       .worked = choice.worked},
                       mask);
   auto counter = on.counter();
   const auto output = sparse_attention(
@@ -102,10 +108,44 @@ Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& ke
       on.Q, on.K, on.V, keys, counter);
   show_result(on, choice.variant,
               {.multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
-               .score_bytes = on.bytes_of(pairs, "scores")},
+               .score_bytes = on.bytes_of(pairs, "scores"),
+               .worked_multiply_adds = worked_pairs(on, pairs),
+               .worked_score_bytes = worked_bytes(on, static_cast<double>(pairs))},
               output, counter.cost(), on.full);
   claim_equals_masked(on, choice.claim_id, choice.claim, output, mask);
   return output;
+}
+
+attn::Worked worked_place(std::size_t place) {
+  return static_cast<double>(place);
+}
+
+/// |i − j| ≤ w, or 0 ≤ i − j ≤ w.
+attn::WorkedOut worked_window(std::size_t w, bool causal) {
+  return [=](const attn::Index& at) {
+    const auto distance = worked_place(at[0]) - worked_place(at[1]);
+    if (!causal) return attn::Worked::at_most(absolute(distance), worked_place(w));
+    return attn::Worked::product(
+        {attn::Worked::at_most(0.0, distance), attn::Worked::at_most(distance, worked_place(w))});
+  };
+}
+
+/// 1 where x is a multiple of `of`.
+attn::Worked worked_divides(const attn::Worked& of, const attn::Worked& x) {
+  return attn::Worked::at_most(x / of, floor(x / of));
+}
+
+/// The rules of the patterns strided and fixed; the others follow none.
+attn::WorkedOut worked_pattern(const std::string& pattern, std::size_t size, bool causal) {
+  if (pattern != "strided" && pattern != "fixed") return {};
+  return [=, is_strided = pattern == "strided"](const attn::Index& at) {
+    const auto i = worked_place(at[0]), j = worked_place(at[1]), s = worked_place(size);
+    const auto is_near = is_strided ? attn::Worked::less(absolute(i - j), s)
+                                    : attn::Worked::at_most(absolute(floor(i / s) - floor(j / s)), 0.0);
+    const auto is_far = worked_divides(s, is_strided ? absolute(i - j) : attn::Worked::sum({j, 1.0}));
+    const auto is_computed = max(is_near, is_far);
+    return causal ? attn::Worked::product({is_computed, attn::Worked::at_most(j, i)}) : is_computed;
+  };
 }
 
 /// Of a variant whose mask is a window.
@@ -208,7 +248,8 @@ void show_local(VariantBench& on) {
                    .mask_title = "Local attention: a band of pairs",
                    .rule = on.causal() ? fmt::format("0 ≤ i − j ≤ {}", w) : fmt::format("|i − j| ≤ {}", w),
                    .claim_id = "local-equals-band-mask",
-                   .claim = "local attention equals full attention under the band mask"},
+                   .claim = "local attention equals full attention under the band mask",
+                   .worked = worked_window(w, on.causal())},
                   attn::window_keys(n, w, after), mask);
   claim_equals_window_kernel(on, "local", output, {.causal = on.causal(), .window = w});
 }
@@ -240,7 +281,8 @@ void show_sliding(VariantBench& on) {
                    .mask_title = "Sliding window: a band that ends at the query",
                    .rule = fmt::format("0 ≤ i − j ≤ {}", w),
                    .claim_id = "sliding-equals-band-mask",
-                   .claim = "sliding windows equal full attention under the mask of the windows"},
+                   .claim = "sliding windows equal full attention under the mask of the windows",
+                   .worked = worked_window(w, true)},
                   attn::window_keys(n, w, 0), mask);
   claim_equals_window_kernel(on, "sliding", output, {.causal = true, .window = w});
 }
@@ -263,7 +305,8 @@ void show_sparse(VariantBench& on) {
                    .mask_title = "Sparse attention: the pattern of pairs",
                    .rule = on.causal() ? "(" + rule + ") and j ≤ i" : rule,
                    .claim_id = "sparse-equals-pattern-mask",
-                   .claim = "sparse attention equals full attention under the pattern as a mask"},
+                   .claim = "sparse attention equals full attention under the pattern as a mask",
+                   .worked = worked_pattern(*options.pattern, *options.block, on.causal())},
                   keys, mask);
   claim_equals_block_kernel(on, output, keys);
 }

@@ -45,7 +45,25 @@ struct CostWords {
   std::string multiply_adds;  ///< the sum that gives the number of multiply-adds
   std::string score_bytes;    ///< what was held
   std::string reference = "full/output";
+  std::optional<attn::Worked> worked_multiply_adds{}, worked_score_bytes{};
 };
+
+/// What takes no index: a number on its own.
+attn::WorkedOut worked_number_of(const std::optional<attn::Worked>& number);
+
+/// pairs · (d_k + d_v), and `count` numbers of the run's dtype in bytes.
+attn::Worked worked_pairs(const VariantBench& on, std::size_t pairs);
+attn::Worked worked_bytes(const VariantBench& on, attn::Worked count);
+
+/// qᵢ · kⱼ / √d_k.
+attn::WorkedOut worked_pair_scores(attn::Known<2> Q, attn::Known<2> K);
+
+/// softmax of the scores of the listed keys, and Σⱼ weightᵢⱼ vⱼ over them; 0 where there are none.
+attn::WorkedOut worked_weights_of_pairs(attn::WorkedOut scores, const KeyLists& keys, std::size_t n_k);
+attn::WorkedOut worked_mixtures(attn::WorkedOut weights, attn::WorkedOut V, const KeyLists& keys);
+
+/// The output at once: Σⱼ exp(scoreᵢⱼ) vⱼ / Σⱼ exp(scoreᵢⱼ) over the listed keys.
+attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, const KeyLists& keys);
 
 /// Shows `VARIANT/error` of the step `VARIANT/output` against `reference`, `/multiply_adds` and
 /// `/score_bytes`, and keeps them for the comparison. An error that rounding alone explains is shown as 0.

@@ -57,12 +57,13 @@ void append_operands(std::string& text, const Worked& worked) {
   text += ']';
 }
 
-/// One entry of a step, worked out in full precision.
+/// One entry of a step, worked out in full precision, unless it takes more than 4096 entries to say it.
 void append_worked(std::string& text, const Event& event) {
   const auto at = entry_to_work_out(event);
   if (!at) return;
   const auto worked = event.worked(*at);
-  if (!worked.is_finite()) return;
+  constexpr std::size_t most_entries = 4096;
+  if (!worked.is_finite() || worked.entries().size() > most_entries) return;
   append_name(text, "worked");
   text += '{';
   append_member(text, "index", *at);
