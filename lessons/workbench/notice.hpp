@@ -6,7 +6,7 @@
 
 namespace lessons {
 
-/// "cat looks most at mat: 0.4775": the largest share in a table of attention weights
+/// `Here "cat" looks most at "mat" (0.4775).`: the largest share in a table of attention weights
 /// [(batch×head×)query×key]. Of equal shares it names the first. Empty where no query sees a key.
 std::string strongest_pair(const attn::Event& weights);
 
