@@ -189,7 +189,7 @@ void explain_differences(attn::Trace& trace, bool entry_by_entry) {
   if (!entry_by_entry)
     text +=
         " Here there are too many numbers to move one by one, so those of a tensor move together, each up or "
-        "down at random.";
+        "down by the sign of a random number. Those of V are drawn normal(0, 1) as check/d_V, and so on.";
   trace.note("differences", "A check that knows no formula", text,
              "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
 }

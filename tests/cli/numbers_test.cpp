@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
 
 using nlohmann::json;
@@ -52,22 +53,93 @@ TEST_CASE("every lesson draws from either generator, and its header says from wh
     CHECK(trace_of(lesson)["config"]["rng"] == "legacy");
     CHECK(trace_of(lesson + " --rng pcg64")["config"]["rng"] == "pcg64");
   }
-  CHECK(run("sdpa --rng mt19937").err == "attnlab: --rng mt19937 is unknown; valid: legacy, pcg64\n");
+  CHECK(run("sdpa --rng mt19937").err == "attnlab: --rng mt19937 is unknown; valid: legacy, pcg64, torch\n");
 }
 
 TEST_CASE("with --rng pcg64 the numbers are those of default_rng") {
-  const auto query = data_of(trace_of("lookup --rng pcg64 --d-k 3"), "query");
+  const auto query = data_of(trace_of("lookup --rng pcg64 --draws stream --d-k 3"), "query");
   CHECK(query == json{0.30471707975443135, -1.0399841062404955, 0.7504511958064572});
-  const auto legacy = data_of(trace_of("lookup --rng legacy --d-k 3"), "query");
+  const auto legacy = data_of(trace_of("lookup --rng legacy --draws stream --d-k 3"), "query");
   CHECK(legacy == json{0.4967141530112327, -0.13826430117118466, 0.6476885381006925});
 }
 
-TEST_CASE("the NumPy code in a trace names the generator of the run") {
+TEST_CASE("the code in a trace names the generator of the run") {
+  const auto code_of = [](const std::string& arguments) {
+    const auto trace = trace_of(arguments);
+    for (const auto& event : trace["events"])
+      if (event["id"] == "draws") return event["formula"].get<std::string>();
+    return std::string();
+  };
   for (const std::string lesson : {"scaling", "training"}) {
-    CHECK(output_of(lesson + " --samples 99").find("rng = np.random.RandomState(42)") != std::string::npos);
-    CHECK(output_of(lesson + " --samples 99 --rng pcg64 --seed 7").find("rng = np.random.default_rng(7)") !=
-          std::string::npos);
+    const auto first_lines = [&](const std::string& arguments, const std::string& lines) {
+      INFO(lesson << arguments);
+      CHECK_THAT(code_of(lesson + " --samples 99" + arguments), Catch::StartsWith(lines + "\n"));
+    };
+    first_lines(
+        "",
+        "from zlib import crc32\ndef rng(name): return np.random.RandomState([42, crc32(name.encode())])");
+    first_lines(
+        " --rng pcg64 --seed 7",
+        "from zlib import crc32\ndef rng(name): return np.random.default_rng([7, crc32(name.encode())])");
+    first_lines(" --draws stream", "rng = np.random.RandomState(42)");
+    first_lines(" --draws stream --rng pcg64 --seed 7", "rng = np.random.default_rng(7)");
+    first_lines(" --rng torch --seed 7", "torch.manual_seed(7)");
   }
+  CHECK(code_of("training").find("scores = rng(\"dropout/scores\").normal(0, 1, 6)\n") != std::string::npos);
+  CHECK(code_of("training --draws stream").find("scores = rng.normal(0, 1, 6)\n") != std::string::npos);
+  CHECK(code_of("training --rng torch").find("scores = torch.randn(6)\n") != std::string::npos);
+}
+
+TEST_CASE(
+    "draws are by name unless a stream is asked for, and a trace says which, to be run again from itself") {
+  const Folder folder;
+  for (const std::string way : {"", " --draws stream", " --rng torch", " --rng pcg64 --draws name"}) {
+    INFO(way);
+    const auto path = folder.file("trace.json");
+    REQUIRE(run("self-attention --dropout 0.5" + way + " --output " + path).status == 0);
+    const auto expected =
+        way.find("stream") != std::string::npos || way.find("torch") != std::string::npos ? "stream" : "name";
+    CHECK(json::parse(content_of(path))["config"]["draws"] == expected);
+    auto trace = json::parse(content_of(path));
+    trace["events"] = json::array();  // no tensors: everything is drawn again
+    const auto options = folder.write("config.json", trace.dump());
+    CHECK(output_of("self-attention --format json --input " + options) == content_of(path));
+  }
+}
+
+TEST_CASE("a trace from before --draws came means one stream") {
+  const Folder folder;
+  auto trace = trace_of("sdpa --draws stream");
+  const auto expected = data_of(trace, "Q");
+  trace["config"].erase("draws");
+  trace["events"] = json::array();
+  const auto path = folder.write("old.json", trace.dump());
+  CHECK(data_of(trace_of("sdpa --input " + path), "Q") == expected);
+  CHECK(data_of(trace_of("sdpa --draws name --input " + path), "Q") == data_of(trace_of("sdpa"), "Q"));
+}
+
+TEST_CASE("what PyTorch alone draws is refused elsewhere") {
+  CHECK(run("sdpa --rng torch --draws name").err ==
+        "attnlab: --draws name does not go with --rng torch, which draws all numbers from one stream; valid: "
+        "--draws "
+        "stream or none, or --rng legacy or pcg64\n");
+  for (const std::string scale : {"linear", "uniform"}) {
+    CHECK(run("self-attention --weight-scale " + scale).err ==
+          "attnlab: --weight-scale " + scale +
+              " draws as PyTorch does; valid: --rng torch with it, or xavier, he or a number from 0 to "
+              "1e+06\n");
+    CHECK(run("self-attention --rng torch --weight-scale " + scale).status == 0);
+  }
+  CHECK(run("tour --rng torch --draws name").status == 2);
+  CHECK(run("sdpa --draws names").err == "attnlab: --draws names is unknown; valid: name, stream\n");
+}
+
+TEST_CASE("the self-attention that begins with torch.manual_seed(123) comes out digit for digit") {
+  const auto text =
+      output_of("self-attention --sentence 'Your journey starts with one step' --embeddings " ATTN_DATA
+                "/tutorial/journey.vectors.txt --d-k 2 --d-v 2 --rng torch --seed 123 --weight-scale uniform "
+                "--steps output");
+  CHECK_THAT(text, Catch::Contains("0.2996  0.8053"));
 }
 
 TEST_CASE("the tour draws from the generator that it is given") {

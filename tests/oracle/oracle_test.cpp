@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/stored_trace.hpp"
 #include "tests/cli/program.hpp"
+#include "trace/stored_trace.hpp"
 
 using nlohmann::json;
 
@@ -84,8 +84,9 @@ std::vector<std::string> steps_of(const json& trace) {
   return ids;
 }
 
+/// Where the references draw, they draw from one stream.
 std::string command_line(const path& folder, const std::string& name, const std::string& arguments) {
-  auto command = folder.filename().string() + " " + arguments;
+  auto command = folder.filename().string() + " --draws stream " + arguments;
   const auto inputs = folder / (name + ".inputs.npz");
   if (exists(inputs)) command += " --input " + as_argument(inputs.string());
   return command;

@@ -40,7 +40,8 @@ struct Case {
   }
   GradientCheck check(const AttentionGradients& gradients, attn::Dtype dtype = attn::Dtype::float64) const {
     attn::RandomState random(1);
-    return lessons::check_gradients(in, attention, d_output, gradients, temperature, dtype, random);
+    return lessons::check_gradients(in, attention, d_output, gradients, temperature, dtype,
+                                    [&](const std::string&) -> attn::Random& { return random; });
   }
 };
 

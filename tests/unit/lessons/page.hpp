@@ -51,10 +51,16 @@ std::vector<double> elements(const attn::Tensor<N>& tensor) {
   return {tensor.begin(), tensor.end()};
 }
 
+/// Most tests know the numbers that one stream gives; a test of --draws types it.
+inline lessons::Options with_one_stream(lessons::Options options) {
+  if (options.typed.count("draws") == 0) options.draws = "stream";
+  return options;
+}
+
 /// A lesson's page with options of a test's own: what the page's functions compute on, and what they tell.
 struct Page {
   explicit Page(std::string_view lesson, const lessons::Options& options)
-      : plan(lessons::make_plan(lesson_called(lesson), options)),
+      : plan(lessons::make_plan(lesson_called(lesson), with_one_stream(options))),
         trace(told, {.batched = plan.is_batched(), .dtype = plan.dtype()}),
         bench(plan, trace),
         mute(bench.mute()) {}
@@ -71,7 +77,7 @@ struct Page {
 inline Listener told_by(std::string_view name, const lessons::Options& options,
                         const attn::GivenTensors& given = {}, const attn::Replace& replace = {}) {
   const auto& lesson = lesson_called(name);
-  auto plan = lessons::make_plan(lesson, options);
+  auto plan = lessons::make_plan(lesson, with_one_stream(options));
   plan.given = given;
   Listener told;
   lessons::run(lesson, plan, told, replace);

@@ -12,6 +12,11 @@ using nlohmann::json;
 
 namespace {
 
+/// A stream of the seed, or of the seed and a key.
+Generator seeded(const json& seed) {
+  return seed.is_array() ? Generator(seed[0], seed[1]) : Generator(seed.get<std::uint32_t>());
+}
+
 json draw(Generator& random, const std::string& call, const json& arguments) {
   if (call == "random") return random.random_sample();
   if (call == "normal") return random.normal(arguments[0], arguments[1]);
@@ -31,7 +36,7 @@ const json& fixture() {
 TEST_CASE("every draw of default_rng has the bits that NumPy gives it") {
   REQUIRE(fixture()["streams"].size() > 5);
   for (const auto& stream : fixture()["streams"]) {
-    Generator random(stream["seed"]);
+    auto random = seeded(stream["seed"]);
     for (const auto& recorded : stream["draws"]) {
       INFO("seed " << stream["seed"] << ": " << recorded["call"] << recorded["arguments"]);
       for (int skipped = 0; skipped < recorded["skip"]; ++skipped)
@@ -64,12 +69,17 @@ TEST_CASE("the first numbers of default_rng(42) are the ones that every tutorial
 }
 
 TEST_CASE("a seed becomes the 256 bits of SeedSequence") {
-  CHECK(attn::seed_state(0) == std::array<std::uint64_t, 4>{15793235383387715774u, 12390638538380655177u,
-                                                            2361836109651742017u, 3188717715514472916u});
+  CHECK(attn::seed_state({0}) == std::array<std::uint64_t, 4>{15793235383387715774u, 12390638538380655177u,
+                                                              2361836109651742017u, 3188717715514472916u});
+}
+
+TEST_CASE("a SeedSequence is made of four numbers at most") {
+  CHECK(attn::seed_state({1, 2, 3, 4}) != attn::seed_state({1, 2, 3, 5}));
+  CHECK_THROWS_AS(attn::seed_state({1, 2, 3, 4, 5}), std::invalid_argument);
 }
 
 TEST_CASE("a draw of 32 bits leaves the other half for the next one, and 64 bits do not touch it") {
-  attn::Pcg64 bits(1), same(1);
+  attn::Pcg64 bits({1}), same({1});
   const auto both = same.next_uint64();
   CHECK(bits.next_uint32() == static_cast<std::uint32_t>(both));
   CHECK(bits.next_uint64() == same.next_uint64());
