@@ -234,7 +234,8 @@ void run_classifier(Workbench& bench) {
        .note =
            "Row p of the positions is added to token p. The same word at two places is now two different "
            "rows. The first transformer multiplies the embeddings by √d_model before, so that the positions "
-           "do not outweigh them; the tutorial does not, and neither does this lesson."},
+           "do not outweigh them; the tutorial does not, and neither does this lesson.",
+       .worked = attn::worked_add_positions({"X", X}, {"positions", positions})},
       attn::add_positions(X, positions));
   const auto shown = classify(bench, encoded, weights, sentence.lengths(), mask);
 

@@ -142,6 +142,7 @@ attn::Words projection_words(const Step& step, const std::string& x, const std::
                         kv_head, "key", "d_k")},
       {"V_heads", about("V", step.either("What they have to give", "What the new token has to give"), kv_head,
                         "key", "d_v")}};
+  for (const char* weight : {"W_Q", "W_K", "W_V"}) words[weight] = {.id = layer + weight};
   words["Q_heads"].note = step.once(0, "A query is used in its own step only, and then forgotten.");
   return words;
 }
@@ -149,6 +150,15 @@ attn::Words projection_words(const Step& step, const std::string& x, const std::
 /// `cache/K` and `cache/V`: the cache with the new tokens in it.
 void show_kept(Workbench& bench, const Step& step, const std::string& layer, const Heads& heads,
                KeyValueCache& cache) {
+  /// A row is one of the cache before, or a new one.
+  const auto worked = [&](const std::string& name, const std::string& before, const Tensor<4>& kept) {
+    return [=, &step, &kept](attn::Index at) {
+      const double value = kept(at[0], at[1], at[2], at[3]);
+      if (at[2] < step.known) return attn::Worked({before, at}, value);
+      at[2] -= step.known;
+      return attn::Worked({name, at}, value);
+    };
+  };
   const auto show = [&](const std::string& name, const std::string& width, const std::string& what,
                         const std::string& note, Tensor<4>& kept) {
     const auto id = "cache/" + name;
@@ -160,7 +170,8 @@ void show_kept(Workbench& bench, const Step& step, const std::string& layer, con
          .formula = step.is_prefill() ? name : fmt::format("{}, with {} below", before, name),
          .from = step.is_prefill() ? std::vector{name} : std::vector{before, name},
          .axes = {kv_head_axis(heads), "key", width},
-         .note = note},
+         .note = note,
+         .worked = worked(name, before, kept)},
         kept);
   };
   show("K", "d_k", "keys",
@@ -188,6 +199,7 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
       {"Q_heads", {.id = "Q"}},
       {"K_heads", {.id = "cache/K"}},
       {"V_heads", {.id = "cache/V"}},
+      {"W_O", {.id = layer + "W_O"}},
       {"scores",
        {.id = "scores",
         .title = step.either("How well does each query match each key?",
@@ -363,6 +375,14 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
                     step.known));
 }
 
+attn::WorkedOut worked_greedy_token(const attn::Known<2>& logits) {
+  return [=](const attn::Index&) {
+    std::vector<attn::Worked> of;
+    for (std::size_t word = 0; word < logits.tensor.shape(1); ++word) of.push_back(logits({0, word}));
+    return attn::argmax(of);
+  };
+}
+
 /// `probabilities` of the token to come, and `token`, which is chosen and written down.
 void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t step, const Tensor<2>& logits,
                  Decoding& decoding) {
@@ -383,7 +403,8 @@ void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t ste
        .note = step == 0 ? "Greedy decoding: the largest logit wins, the first one on a tie. Sampling would "
                            "draw from the probabilities. The token has yet to be read: the next step does "
                            "that."
-                         : ""},
+                         : "",
+       .worked = worked_greedy_token({"logits", logits})},
       static_cast<std::int64_t>(best));
   decoding.logits.push_back(logits);
   decoding.tokens.push_back(static_cast<std::size_t>(token));

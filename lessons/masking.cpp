@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,32 @@ std::string padding_note(const attn::TokenBatch& sentence) {
       actor);
 }
 
+attn::Worked worked_index(std::size_t index) {
+  return static_cast<double>(index);
+}
+
+/// j ≤ i.
+attn::WorkedOut worked_causal() {
+  return
+      [](const attn::Index& at) { return attn::Worked::at_most(worked_index(at[2]), worked_index(at[1])); };
+}
+
+/// j < lengths, which are shown where sentences differ.
+attn::WorkedOut worked_padding(const std::vector<std::size_t>& lengths, bool are_shown) {
+  return [=](const attn::Index& at) {
+    const auto length = worked_index(lengths[at[0]]);
+    return attn::Worked::less(worked_index(at[2]),
+                              are_shown ? attn::Worked({"lengths", {at[0]}, true}, length.value()) : length);
+  };
+}
+
+/// The score where it may be seen, and `fill` elsewhere.
+attn::WorkedOut worked_filled(attn::Known<3> scores, const Mask<3>& mask, double fill) {
+  return [=, seen = attn::worked_mask(scores, mask), &mask](const attn::Index& at) {
+    return mask(at[0], at[1], at[2]) ? seen(at) : attn::Worked(fill);
+  };
+}
+
 /// `causal_mask`, `padding_mask` and `combined_mask`.
 Masks masks_of(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
@@ -66,7 +93,8 @@ Masks masks_of(Workbench& bench) {
                   .formula = "j ≤ i",
                   .axes = {"query", "key"},
                   .note = "Row i marks what query i may see: itself and everything before it. A model that "
-                          "writes word by word must not learn from words that it has yet to write."},
+                          "writes word by word must not learn from words that it has yet to write.",
+                  .worked = worked_causal()},
                  attn::repeat_mask(attn::causal_mask(n, n), sentence.size()));
   masks.padding = trace.step(
       {.id = "padding_mask",
@@ -74,7 +102,8 @@ Masks masks_of(Workbench& bench) {
        .formula = sentence.is_padded() ? "j < lengths" : fmt::format("j < {}", lengths[0]),
        .from = sentence.is_padded() ? std::vector<std::string>{"lengths"} : std::vector<std::string>{},
        .axes = {"query", "key"},
-       .note = padding_note(sentence)},
+       .note = padding_note(sentence),
+       .worked = worked_padding(lengths, sentence.is_padded())},
       attn::padding_mask(lengths, n, n));
   masks.combined =
       trace.step({.id = "combined_mask",
@@ -83,7 +112,12 @@ Masks masks_of(Workbench& bench) {
                   .from = {"causal_mask", "padding_mask"},
                   .axes = {"query", "key"},
                   .note = "A key may be seen where both masks let it be seen. This is what a decoder uses on "
-                          "a batch."},
+                          "a batch.",
+                  .worked =
+                      [&](const attn::Index& at) {
+                        return attn::Worked::product({attn::whole_entry("causal_mask", masks.causal, at),
+                                                      attn::whole_entry("padding_mask", masks.padding, at)});
+                      }},
                  attn::both(masks.causal, masks.padding));
   return masks;
 }
@@ -127,19 +161,33 @@ void explain_broadcasting(attn::Trace& trace) {
       "[batch×head×query×key]  as it is");
 }
 
+/// The score where a mask of any number of axes, from the last ones, lets it be seen, and −∞ elsewhere.
+template <std::size_t N>
+attn::WorkedOut worked_broadcast(attn::Known<4> scores, const Mask<N>& mask) {
+  return [=, &mask](const attn::Index& at) {
+    bool is_seen = false;
+    if constexpr (N == 2) is_seen = mask(at[2], at[3]);
+    if constexpr (N == 3) is_seen = mask(at[0], at[2], at[3]);
+    if constexpr (N == 4) is_seen = mask(at[0], at[1], at[2], at[3]);
+    return is_seen ? scores(at) : attn::Worked(-std::numeric_limits<double>::infinity());
+  };
+}
+
 /// The weights of two heads under a mask of any number of axes.
 template <std::size_t N>
 Tensor<4> weights_of_two_heads(Workbench& bench, const std::string& axes, const std::string& mask_id,
                                const Mask<N>& mask, const Tensor<4>& scaled, const std::string& title,
                                const std::string& note) {
-  return bench.trace.step({.id = fmt::format("broadcast={}/weights", axes),
-                           .title = title,
-                           .formula = fmt::format("softmax(broadcast/scaled under {})", mask_id),
-                           .from = {"broadcast/scaled", mask_id},
-                           .axes = {"head", "query", "key"},
-                           .note = note,
-                           .distribution = true},
-                          attn::softmax(attn::apply_mask(scaled, mask)));
+  return bench.trace.step(
+      {.id = fmt::format("broadcast={}/weights", axes),
+       .title = title,
+       .formula = fmt::format("softmax(broadcast/scaled under {})", mask_id),
+       .from = {"broadcast/scaled", mask_id},
+       .axes = {"head", "query", "key"},
+       .note = note,
+       .distribution = true,
+       .worked = attn::worked_softmax(worked_broadcast({"broadcast/scaled", scaled}, mask), scaled.shape(3))},
+      attn::softmax(attn::apply_mask(scaled, mask)));
 }
 
 /// `NAME/masked`, `NAME/weights` and `NAME/output`: what the mask `NAME_mask` makes of scores and values.
@@ -184,7 +232,8 @@ void fill_with_large_negative(Workbench& bench, const Mask<3>& causal_mask, cons
                   .formula = "scaled where causal_mask, −10⁹ elsewhere",
                   .from = {"scaled", "causal_mask"},
                   .axes = {"query", "key"},
-                  .note = "Much code avoids infinities and writes a large negative number."},
+                  .note = "Much code avoids infinities and writes a large negative number.",
+                  .worked = worked_filled({"scaled", scaled}, causal_mask, large_negative)},
                  attn::apply_mask(scaled, causal_mask, large_negative));
   const auto weights_1e9 = bench.mute().trace.step({}, attn::softmax(masked_1e9));
   const bool is_same = attn::max_abs_difference(weights_1e9, weights) == 0.0;
@@ -202,7 +251,8 @@ void fill_with_large_negative(Workbench& bench, const Mask<3>& causal_mask, cons
                      "stability)."
                    : "The scores of this run are so large that −10⁹ is not far below all of them, and a "
                      "hidden key can win. −∞ is below every score.",
-       .distribution = true},
+       .distribution = true,
+       .worked = attn::worked_softmax(attn::Known<3>{"causal/masked_1e9", masked_1e9})},
       weights_1e9);
 }
 
@@ -215,13 +265,20 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
       "What if a query may see no key at all? It happens: pad the sentences of a batch at the front, attend "
       "causally, and the first query could only see itself, which is padding. Nothing is left to share, and "
       "the formula has no answer. Three are in use.");
-  const auto mask = trace.step({.id = "fully_masked/mask",
-                                .title = "The causal mask, with the first token as padding",
-                                .formula = "1 ≤ j ≤ i",
-                                .axes = {"query", "key"},
-                                .note = "The first row is empty."},
-                               attn::repeat_mask(causal_mask_without_first_key(n), batch));
+  const auto mask =
+      trace.step({.id = "fully_masked/mask",
+                  .title = "The causal mask, with the first token as padding",
+                  .formula = "1 ≤ j ≤ i",
+                  .axes = {"query", "key"},
+                  .note = "The first row is empty.",
+                  .worked =
+                      [](const attn::Index& at) {
+                        return attn::Worked::product(
+                            {attn::Worked::at_most(1.0, worked_index(at[2])), worked_causal()(at)});
+                      }},
+                 attn::repeat_mask(causal_mask_without_first_key(n), batch));
   const auto masked = attn::apply_mask(scaled, mask);
+  const attn::Known<3> known = {"scaled", scaled};
   const auto show = [&](attn::About about, const Tensor<3>& weights) {
     about.from = {"scaled", "fully_masked/mask"};
     about.axes = {"query", "key"};
@@ -233,7 +290,8 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
             .title = "Nothing to see, first answer: zeros",
             .formula = "softmax(scaled where mask, −∞ elsewhere)",
             .note = "Nothing to look at, so no attention. The output of the row is 0 and no gradient flows "
-                    "through it. This is what the lab does everywhere."},
+                    "through it. This is what the lab does everywhere.",
+            .worked = attn::worked_softmax(attn::worked_mask(known, mask), n)},
            attn::softmax(masked));
   show(
       {.id = "fully_masked/weights_1e9",
@@ -242,7 +300,8 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
        .note =
            "Now −10⁹ and −∞ differ. All scores of the row are the same −10⁹, so all keys get the same share: "
            "the query reads the average of exactly what it must not see, the future included, and nothing "
-           "looks wrong."},
+           "looks wrong.",
+       .worked = attn::worked_softmax(worked_filled(known, mask, large_negative), n)},
       attn::softmax(attn::apply_mask(scaled, mask, large_negative)));
   show(
       {.id = "fully_masked/weights_nan",
@@ -251,7 +310,12 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
        .note =
            "The largest score of the row is −∞, and −∞ − (−∞) is NaN. It spreads: every sum and product with "
            "it is NaN, even 0 · NaN, so the next layer loses every token that looks at this one, and "
-           "training loses every weight."},
+           "training loses every weight.",
+       .worked =
+           [&](const attn::Index& at) {
+             if (at[1] == 0) return attn::Worked(std::numeric_limits<double>::quiet_NaN());
+             return attn::worked_softmax(attn::worked_mask(known, mask), n)(at);
+           }},
       attn::unguarded_softmax(masked));
   return {mask, weights};
 }
@@ -276,7 +340,11 @@ BroadcastMasks broadcast_masks(Workbench& bench, const Mask<3>& causal_mask, con
                         .from = {"scaled"},
                         .axes = {"head", "query", "key"},
                         .note = "Real heads have scores of their own. Here they are the same, so that "
-                                "whatever differs below comes from the mask."},
+                                "whatever differs below comes from the mask.",
+                        .worked = attn::worked_copy<3>({"scaled", scaled},
+                                                       [](const attn::Index& at) {
+                                                         return attn::Index{at[0], at[2], at[3]};
+                                                       })},
                        attn::stack_heads<double>({scaled, scaled}));
   BroadcastMasks weights;
   weights.of_2D = weights_of_two_heads(
@@ -296,7 +364,13 @@ BroadcastMasks broadcast_masks(Workbench& bench, const Mask<3>& causal_mask, con
                         .formula = "[causal_mask, padding_mask]",
                         .from = {"causal_mask", "padding_mask"},
                         .axes = {"head", "query", "key"},
-                        .note = "Head 0 looks back only. Head 1 looks both ways, but never at padding."},
+                        .note = "Head 0 looks back only. Head 1 looks both ways, but never at padding.",
+                        .worked =
+                            [&](const attn::Index& at) {
+                              const attn::Index pair = {at[0], at[2], at[3]};
+                              return at[1] == 0 ? attn::whole_entry("causal_mask", causal_mask, pair)
+                                                : attn::whole_entry("padding_mask", padding_mask, pair);
+                            }},
                        attn::stack_heads<bool>({causal_mask, padding_mask}));
   weights.of_4D = weights_of_two_heads(
       bench, "4D", "broadcast=4D/mask", mask_4D, of_two_heads,

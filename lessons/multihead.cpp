@@ -100,6 +100,15 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                                            attn::Known<2>{"W_V", weights.W_V})},
                             attn::linear(X_key.tensor, weights.W_V));
 
+  /// Out of the projection `id`, or where that is not shown out of what it is computed from.
+  const auto worked_heads = [&](const std::string& id, const Tensor<3>& projected, const Named& X,
+                                const Tensor<2>& W, std::size_t width) {
+    const attn::WorkedOut shown = attn::Known{id, projected};
+    return attn::worked_split_heads(
+        trace.speaks_of(id) ? shown
+                            : attn::worked_linear(attn::Known{X.id, X.tensor}, attn::Known{"W_" + id, W}),
+        width);
+  };
   auto Q_heads = trace.step({.id = "Q_heads",
                              .title = "The queries, split into heads: a reshape and a transpose",
                              .formula = split_note(n_q, h, d_k),
@@ -109,21 +118,21 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                      "the transpose brings all tokens of one head together. A "
                                      "reshape alone has the same shape but hands each head a "
                                      "block of tokens: a mistake that no shape check finds.",
-                             .worked = attn::worked_split_heads(attn::Known{"Q", Q}, h)},
+                             .worked = worked_heads("Q", Q, X_query, weights.W_Q, d_k)},
                             attn::split_heads(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, split into heads",
                              .formula = split_note(n_k, h_kv, d_k),
                              .from = {"K"},
                              .axes = {kv_head, "key", "d_k"},
-                             .worked = attn::worked_split_heads(attn::Known{"K", K}, h_kv)},
+                             .worked = worked_heads("K", K, X_key, weights.W_K, d_k)},
                             attn::split_heads(K, h_kv));
   auto V_heads = trace.step({.id = "V_heads",
                              .title = "The values, split into heads",
                              .formula = split_note(n_k, h_kv, d_v),
                              .from = {"V"},
                              .axes = {kv_head, "key", "d_v"},
-                             .worked = attn::worked_split_heads(attn::Known{"V", V}, h_kv)},
+                             .worked = worked_heads("V", V, X_key, weights.W_V, d_v)},
                             attn::split_heads(V, h_kv));
   return {Q, std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
 }
@@ -158,14 +167,17 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
        .note = "The way back: each token's row holds what head 0 found for it, then head 1, and so on.",
        .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output})},
       attn::merge_heads(attention.output));
-  auto output =
-      trace.step({.id = "output",
-                  .title = "The outputs of the heads, mixed by W_O",
-                  .formula = "concat W_O",
-                  .from = {"concat", "W_O"},
-                  .axes = {"query", "d_model"},
-                  .worked = attn::worked_linear(attn::Known{"concat", concat}, attn::Known{"W_O", W_O})},
-                 attn::linear(concat, W_O));
+  auto output = trace.step(
+      {.id = "output",
+       .title = "The outputs of the heads, mixed by W_O",
+       .formula = "concat W_O",
+       .from = {"concat", "W_O"},
+       .axes = {"query", "d_model"},
+       .worked = attn::worked_linear(
+           trace.speaks_of("concat") ? attn::WorkedOut(attn::Known{"concat", concat})
+                                     : attn::worked_merge_heads(attn::Known<4>{"heads", attention.output}),
+           attn::Known<2>{"W_O", W_O})},
+      attn::linear(concat, W_O));
   return {std::move(attention), std::move(output)};
 }
 

@@ -50,11 +50,25 @@ Array<Element, N + 1> with_one_head(const Array<Element, N>& x) {
   return result;
 }
 
+/// What is worked out with heads, in a run without --heads, whose tensors have no such axis.
+attn::WorkedOut without_heads(const attn::WorkedOut& worked) {
+  if (!worked) return {};
+  return [worked](attn::Index at) {
+    at.insert(at.begin() + 1, 0);
+    auto result = worked(at);
+    result.for_each_operand([](attn::Operand& operand) { operand.index.erase(operand.index.begin() + 1); });
+    return result;
+  };
+}
+
 /// Shows a tensor [batch×head×axes…] as a step; in a run without --heads, which has one head, as
 /// [batch×axes…]. `about` names the axes after the head's. Returns the tensor to go on with.
 template <class Element, std::size_t N>
 Array<Element, N> step_of_heads(Workbench& bench, attn::About about, const Array<Element, N>& values) {
-  if (!bench.options.heads) return with_one_head(bench.trace.step(about, only_head(values)));
+  if (!bench.options.heads) {
+    about.worked = without_heads(about.worked);
+    return with_one_head(bench.trace.step(about, only_head(values)));
+  }
   about.axes.insert(about.axes.begin(), "head");
   return bench.trace.step(about, values);
 }
@@ -152,20 +166,78 @@ std::string with_equal_shares(const Tensor<2>& measures) {
                      range_of(measures));
 }
 
+/// The weights of one head as entries, and what is read off them, each for [batch, head].
+struct WorkedMeasures {
+  attn::Known<4> weights;
+  const std::vector<std::size_t>& lengths;
+
+  std::vector<attn::Worked> row(const attn::Index& at, std::size_t i, std::size_t keys) const {
+    std::vector<attn::Worked> row;
+    for (std::size_t j = 0; j < keys; ++j) row.push_back(weights({at[0], at[1], i, j}));
+    return row;
+  }
+
+  attn::Worked diagonal(const attn::Index& at) const {
+    std::vector<attn::Worked> of;
+    for (std::size_t i = 0; i < lengths[at[0]]; ++i) of.push_back(weights({at[0], at[1], i, i}));
+    return mean_of(std::move(of));
+  }
+
+  attn::Worked local(const attn::Index& at) const {
+    std::vector<attn::Worked> of;
+    for (std::size_t i = 0; i + 1 < lengths[at[0]]; ++i)
+      for (const auto& [query, key] : {std::pair(i, i + 1), std::pair(i + 1, i)})
+        of.push_back(weights({at[0], at[1], query, key}));
+    return of.empty() ? attn::Worked(0.0) : mean_of(std::move(of));
+  }
+
+  attn::Worked sparse_ratio(const attn::Index& at) const {
+    std::vector<attn::Worked> of;
+    for (std::size_t i = 0; i < lengths[at[0]]; ++i)
+      for (const auto& weight : row(at, i, lengths[at[0]])) of.push_back(attn::Worked::less(0.1, weight));
+    return mean_of(std::move(of));
+  }
+
+  attn::Worked entropy(const attn::Index& at) const {
+    std::vector<attn::Worked> of;
+    for (std::size_t i = 0; i < lengths[at[0]]; ++i)
+      of.push_back(attn::worked_entropy(row(at, i, weights.tensor.shape(3))));
+    return mean_of(std::move(of));
+  }
+
+  /// −Σⱼ wⱼ (ln(wⱼ + inside) − ln wⱼ), the mean over queries: the two entropies' difference, term by term.
+  attn::Worked entropy_bias(const attn::Index& at) const {
+    std::vector<attn::Worked> of;
+    for (std::size_t i = 0; i < lengths[at[0]]; ++i)
+      for (const auto& w : row(at, i, weights.tensor.shape(3)))
+        if (w.value() != 0.0)
+          of.push_back(attn::Worked::product({w, log(attn::Worked::sum({w, inside_logarithm})) - log(w)}));
+    if (of.empty()) return 0.0;
+    return -attn::Worked::sum(std::move(of)) / attn::Worked(static_cast<double>(lengths[at[0]]));
+  }
+
+  attn::Worked strongest(const attn::Index& at) const {
+    return attn::argmax(row(at, at[2], weights.tensor.shape(3)));
+  }
+};
+
 Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
   const auto n = bench.plan.sentence.length();
   const auto uniform = uniform_weights(visible, 1);
   const bool hides = std::find(visible.begin(), visible.end(), false) != visible.end();
   const auto lengths = bench.plan.sentence.lengths();
-  const auto step = [&](attn::About about, const auto& values) {
+  const WorkedMeasures worked = {{"weights", weights}, lengths};
+  const auto step = [&](attn::About about, attn::Worked (WorkedMeasures::*of)(const attn::Index&) const,
+                        const auto& values) {
     about.from = {"weights"};
+    about.worked = [&worked, of](const attn::Index& at) { return (worked.*of)(at); };
     return step_of_heads(bench, about, values);
   };
   step({.id = "diagonal",
         .title = "How much a token looks at itself",
         .formula = "mean of wᵢᵢ",
         .note = with_equal_shares(diagonal_share(uniform, lengths))},
-       diagonal_share(weights, lengths));
+       &WorkedMeasures::diagonal, diagonal_share(weights, lengths));
   step({.id = "local",
         .title = "How much a token looks at a neighbour",
         .formula = "mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ",
@@ -176,14 +248,14 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
                 : "The mean over both neighbours. Under a causal mask the one after gets nothing, and "
                   "the one before gets twice this on average. " +
                       with_equal_shares(neighbour_share(uniform, lengths))},
-       neighbour_share(weights, lengths));
+       &WorkedMeasures::local, neighbour_share(weights, lengths));
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
         .formula = "share of weights above 0.1",
         .note = "The name misleads: where attention is sparse, few weights are large. Nor does 0.1 mean "
                 "the same for every sentence: from 10 keys on an equal share is not above it. Hidden "
                 "keys count as small weights."},
-       sparse_ratio(weights, lengths));
+       &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
   const auto spread =
       step({.id = "entropy",
             .title = "How widely attention spreads",
@@ -193,7 +265,7 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
                 "the power of the entropy says how many keys are in use. (0 ln 0 counts as 0.)",
                 n, std::log(static_cast<double>(n)),
                 hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
-           entropy(weights, lengths));
+           &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
             .title = "Where each token looks most",
@@ -201,7 +273,7 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
             .axes = {"query"},
             .note = "The position of the key, counted from 0. Beside the weights it stands in words, but "
                     "where several keys have the largest weight."},
-           strongest_key(weights));
+           &WorkedMeasures::strongest, strongest_key(weights));
   step({.id = "entropy_bias",
         .title = "What 1e-9 inside the logarithm changes",
         .formula = "(mean over queries of −Σⱼ wⱼ ln(wⱼ + 1e-9)) − entropy",
@@ -209,7 +281,7 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
                 "for each key, and for one-hot weights negative, which no entropy is. Leave out the "
                 "weights that are 0 instead, and add nothing. (Measured in float64. In float32 the 1e-9 "
                 "is lost beside any weight above 1/32.)"},
-       entropy_bias(weights, lengths, inside_logarithm));
+       &WorkedMeasures::entropy_bias, entropy_bias(weights, lengths, inside_logarithm));
   return {spread, strongest};
 }
 
@@ -219,6 +291,16 @@ struct Ends {
   Tensor<4> one_hot;          ///< [batch×head×query×key]
   Tensor<2> one_hot_entropy;  ///< [batch×head]
 };
+
+/// 1 / keys that the query may see.
+attn::WorkedOut worked_equal_shares(const Mask<3>& mask) {
+  return [&mask](const attn::Index& at) {
+    if (!mask(at[0], at[2], at[3])) return attn::Worked(0.0);
+    const bool* row = &mask(at[0], at[2], 0);
+    const auto visible = std::count(row, row + mask.shape(2), true);
+    return attn::Worked(1.0) / attn::Worked(static_cast<double>(visible));
+  };
+}
 
 Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& strongest) {
   const auto lengths = bench.plan.sentence.lengths();
@@ -230,7 +312,8 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
                                       .title = "Equal shares",
                                       .formula = "1 / (number of keys that the query may see)",
                                       .axes = {"query", "key"},
-                                      .distribution = true},
+                                      .distribution = true,
+                                      .worked = worked_equal_shares(mask)},
                                      uniform_weights(mask, bench.heads()));
   const auto uniform_entropy = step_of_heads(
       bench,
@@ -240,22 +323,37 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
        .from = {"uniform/weights"},
        .note = bench.options.causal ? "Query i may see i + 1 keys, so this is the mean of ln(i + 1). "
                                       "Held against ln n, causal attention would always look focused."
-                                    : ""},
+                                    : "",
+       .worked =
+           [&](const attn::Index& at) {
+             return WorkedMeasures{{"uniform/weights", uniform}, lengths}.entropy(at);
+           }},
       entropy(uniform, lengths));
-  const auto one_hot = step_of_heads(bench,
-                                     {.id = "one_hot/weights",
-                                      .title = "Everything to the strongest key",
-                                      .formula = "1 where key = strongest, 0 elsewhere",
-                                      .from = {"strongest"},
-                                      .axes = {"query", "key"},
-                                      .distribution = true},
-                                     one_hot_weights(strongest, mask.shape(2)));
-  const auto one_hot_entropy = step_of_heads(bench,
-                                             {.id = "one_hot/entropy",
-                                              .title = "The entropy of a single key is the smallest possible",
-                                              .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
-                                              .from = {"one_hot/weights"}},
-                                             entropy(one_hot, lengths));
+  const auto one_hot =
+      step_of_heads(bench,
+                    {.id = "one_hot/weights",
+                     .title = "Everything to the strongest key",
+                     .formula = "1 where key = strongest, 0 elsewhere",
+                     .from = {"strongest"},
+                     .axes = {"query", "key"},
+                     .distribution = true,
+                     .worked =
+                         [&](const attn::Index& at) {
+                           return equals(static_cast<double>(at[3]),
+                                         attn::whole_entry("strongest", strongest, {at[0], at[1], at[2]}));
+                         }},
+                    one_hot_weights(strongest, mask.shape(2)));
+  const auto one_hot_entropy =
+      step_of_heads(bench,
+                    {.id = "one_hot/entropy",
+                     .title = "The entropy of a single key is the smallest possible",
+                     .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
+                     .from = {"one_hot/weights"},
+                     .worked =
+                         [&](const attn::Index& at) {
+                           return WorkedMeasures{{"one_hot/weights", one_hot}, lengths}.entropy(at);
+                         }},
+                    entropy(one_hot, lengths));
   return {uniform_entropy, one_hot, one_hot_entropy};
 }
 

@@ -84,7 +84,12 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
                             .title = "Scores of the same words in the other order",
                             .formula = "X Xᵀ / √d, the rows of X in the other order",
                             .from = {"X"},
-                            .axes = {"query", "key"}},
+                            .axes = {"query", "key"},
+                            .worked =
+                                [&, in_order = worked_scores_of_tokens({"X", in.X})](const attn::Index& at) {
+                                  const auto& order = other.order[at[0]];
+                                  return in_order({at[0], order[at[1]], order[at[2]]});
+                                }},
                            scores_of_tokens(attn::permute_rows(in.X, other.order)));
   bench.label({"query", "key"}, sentence);
   return scores;

@@ -218,7 +218,11 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
        .formula = "√variance",
        .from = {"variance"},
        .axes = {"d_k"},
-       .note = "Theory: √d_k = " + theory(dimensions, [](double d_k) { return std::sqrt(d_k); }) + "."},
+       .note = "Theory: √d_k = " + theory(dimensions, [](double d_k) { return std::sqrt(d_k); }) + ".",
+       .worked =
+           [&](const attn::Index& at) {
+             return sqrt(attn::Known<1>{"variance", variance}(at));
+           }},
       square_roots(variance));
   return {mean, variance, std};
 }

@@ -104,7 +104,17 @@ Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tenso
        .axes = {"query", "key"},
        .note = "Entry i, j is qᵢᵀ W_a kⱼ. Through W_a every number of the query meets every number of the "
                "key, so the two may differ in length and meaning. The Transformer's scores are of this kind: "
-               "(x W_Q) (y W_K)ᵀ = x (W_Q W_Kᵀ) yᵀ, with W_Q W_Kᵀ in the place of W_a."},
+               "(x W_Q) (y W_K)ᵀ = x (W_Q W_Kᵀ) yᵀ, with W_Q W_Kᵀ in the place of W_a.",
+       .worked =
+           [&](const attn::Index& at) {
+             const auto projected =
+                 attn::worked_linear(attn::Known<2>{"queries", queries}, attn::Known<2>{"W_a", W_a});
+             std::vector<attn::Worked> products;
+             for (std::size_t k = 0; k < keys.shape(1); ++k)
+               products.push_back(
+                   attn::Worked::product({projected({at[0], k}), attn::Known<2>{"keys", keys}({at[1], k})}));
+             return attn::Worked::sum(std::move(products));
+           }},
       attn::dot_scores(attn::matmul(queries, W_a), keys));
 }
 
@@ -167,6 +177,20 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
   return {std::move(projected_queries), std::move(projected_keys), std::move(scores)};
 }
 
+/// tanh(pairs W_c): a pair is given back by then, and its numbers are those of a query and a key.
+attn::WorkedOut worked_hidden(const Inputs& in, const Tensor<2>& W_c) {
+  return [&](const attn::Index& at) {
+    const std::size_t width = in.queries.shape(1);
+    std::vector<attn::Worked> products;
+    for (std::size_t k = 0; k < W_c.shape(0); ++k) {
+      const double number = k < width ? in.queries(at[0], k) : in.keys(at[1], k - width);
+      products.push_back(attn::Worked::product({attn::Worked({"concat/pairs", {at[0], at[1], k}}, number),
+                                                attn::Known<2>{"concat/W_c", W_c}({k, at[2]})}));
+    }
+    return tanh(attn::Worked::sum(std::move(products)));
+  };
+}
+
 /// The pairs, too, are given back as soon as the hidden layer has been made of them.
 Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   auto& trace = bench.trace;
@@ -177,7 +201,13 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
                   .from = {"W_q", "W_k"},
                   .axes = {"feature", "d_a"},
                   .note = "W_q on top of W_k. In Luong et al. this is one matrix from the start; here it is "
-                          "put together from the matrices of additive, so that the two can be compared."},
+                          "put together from the matrices of additive, so that the two can be compared.",
+                  .worked =
+                      [&](const attn::Index& at) {
+                        const std::size_t upper = in.W_q.shape(0);
+                        if (at[0] < upper) return attn::Known<2>{"W_q", in.W_q}(at);
+                        return attn::Known<2>{"W_k", in.W_k}({at[0] - upper, at[1]});
+                      }},
                  attn::stack_rows(in.W_q, in.W_k));
 
   const auto before_tanh = [&] {
@@ -187,7 +217,13 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
                     .formula = "[queriesᵢ; keysⱼ]",
                     .from = {"queries", "keys"},
                     .axes = {"query", "key", "feature"},
-                    .note = "Each query is copied once for every key, and each key once for every query."},
+                    .note = "Each query is copied once for every key, and each key once for every query.",
+                    .worked =
+                        [&](const attn::Index& at) {
+                          const std::size_t width = in.queries.shape(1);
+                          if (at[2] < width) return attn::Known<2>{"queries", in.queries}({at[0], at[2]});
+                          return attn::Known<2>{"keys", in.keys}({at[1], at[2] - width});
+                        }},
                    attn::pairwise_concat(in.queries, in.keys));
     return attn::linear(pairs, W_c);
   };
@@ -197,7 +233,8 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
                   .formula = "tanh(pairs W_c)",
                   .from = {"concat/pairs", "concat/W_c"},
                   .axes = {"query", "key", "d_a"},
-                  .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k."},
+                  .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
+                  .worked = worked_hidden(in, W_c)},
                  attn::tanh(before_tanh()));
 
   return trace.step({.id = "concat/scores",

@@ -134,7 +134,8 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
   const auto max = in.step({.id = "stable/max",
                             .title = "The stable form: the largest score of each row",
                             .formula = "maxⱼ scores",
-                            .from = {"scores"}},
+                            .from = {"scores"},
+                            .worked = attn::worked_row_max({"scores", scores})},
                            attn::row_max(scores));
 
   const auto shifted = in.main_step(
@@ -183,11 +184,13 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
 LogSumExp log_sum_exp(Workbench& bench, const NaiveSoftmax& naive, const StableSoftmax& stable,
                       Dtype format) {
   const StepsIn in{bench, format};
-  const auto naive_logsumexp = in.step({.id = "logsumexp/naive",
-                                        .title = "Log-sum-exp as the formula has it",
-                                        .formula = "ln naive/sum",
-                                        .from = {"naive/sum"}},
-                                       attn::log(naive.sum));
+  const auto naive_logsumexp =
+      in.step({.id = "logsumexp/naive",
+               .title = "Log-sum-exp as the formula has it",
+               .formula = "ln naive/sum",
+               .from = {"naive/sum"},
+               .worked = attn::worked_log(attn::Known{std::string("naive/sum"), naive.sum})},
+              attn::log(naive.sum));
 
   const auto log_of_sum = attn::round_to(format, attn::log(stable.sum));
   const auto stable_logsumexp =
@@ -195,21 +198,34 @@ LogSumExp log_sum_exp(Workbench& bench, const NaiveSoftmax& naive, const StableS
                .title = "Log-sum-exp with the largest score subtracted first",
                .formula = "stable/max + ln stable/sum",
                .from = {"stable/max", "stable/sum"},
-               .note = "A soft maximum: never below the largest score, and at most ln n above it."},
+               .note = "A soft maximum: never below the largest score, and at most ln n above it.",
+               .worked =
+                   [&](const attn::Index& at) {
+                     return attn::Worked::sum({attn::Known{std::string("stable/max"), stable.max}(at),
+                                               log(attn::Known{std::string("stable/sum"), stable.sum}(at))});
+                   }},
               attn::add(stable.max, log_of_sum));
 
-  const auto log_of_weights = in.step({.id = "logsumexp/log_of_weights",
-                                       .title = "The logarithm of the weights, taken from the weights",
-                                       .formula = "ln stable/weights",
-                                       .from = {"stable/weights"},
-                                       .note = "-inf where a weight was too small to be a number."},
-                                      attn::log(stable.weights));
+  const auto log_of_weights =
+      in.step({.id = "logsumexp/log_of_weights",
+               .title = "The logarithm of the weights, taken from the weights",
+               .formula = "ln stable/weights",
+               .from = {"stable/weights"},
+               .note = "-inf where a weight was too small to be a number.",
+               .worked = attn::worked_log(attn::Known{std::string("stable/weights"), stable.weights})},
+              attn::log(stable.weights));
 
-  const auto log_weights = in.step({.id = "logsumexp/log_weights",
-                                    .title = "The logarithm of the weights, taken from the scores",
-                                    .formula = "stable/shifted − ln stable/sum",
-                                    .from = {"stable/shifted", "stable/sum"}},
-                                   attn::subtract_from_rows(stable.shifted, log_of_sum));
+  const auto log_weights =
+      in.step({.id = "logsumexp/log_weights",
+               .title = "The logarithm of the weights, taken from the scores",
+               .formula = "stable/shifted − ln stable/sum",
+               .from = {"stable/shifted", "stable/sum"},
+               .worked =
+                   [&](const attn::Index& at) {
+                     return attn::Known{std::string("stable/shifted"), stable.shifted}(at)-log(
+                         attn::Known{std::string("stable/sum"), stable.sum}({at[0]}));
+                   }},
+              attn::subtract_from_rows(stable.shifted, log_of_sum));
   return {naive_logsumexp, stable_logsumexp, log_of_weights, log_weights};
 }
 

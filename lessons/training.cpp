@@ -82,7 +82,12 @@ Schedule show_schedule(Workbench& bench) {
                   .title = "The rising part of the learning rate: a straight line",
                   .formula = fmt::format("step · warmup^−1.5 = step · {}^−1.5", warmup),
                   .from = {"step"},
-                  .axes = {"step"}},
+                  .axes = {"step"},
+                  .worked =
+                      [&](const attn::Index& at) {
+                        return attn::Worked::product(
+                            {attn::whole_entry("step", steps, at), pow(static_cast<double>(warmup), -1.5)});
+                      }},
                  of_each(steps, [&](std::int64_t step) { return rising_rate(step, warmup); }));
   const auto falling = trace.step(
       {.id = "falling",
@@ -92,7 +97,8 @@ Schedule show_schedule(Workbench& bench) {
        .axes = {"step"},
        .note =
            "For step 0 it is infinite, and in Python 0 ** -0.5 is a ZeroDivisionError: the formula as it is "
-           "usually copied cannot start counting at 0. The minimum with the line, 0, is what is meant."},
+           "usually copied cannot start counting at 0. The minimum with the line, 0, is what is meant.",
+       .worked = [&](const attn::Index& at) { return pow(attn::whole_entry("step", steps, at), -0.5); }},
       of_each(steps, falling_rate));
   const auto rate = trace.step(
       {.id = "rate",
@@ -102,7 +108,12 @@ Schedule show_schedule(Workbench& bench) {
        .axes = {"step"},
        .note = fmt::format("They meet at step {}, where the rate is (d_model · warmup)^−0.5 = {:.4g}.",
                            warmup, learning_rate(warmup, d_model, warmup)),
-       .curve = true},
+       .curve = true,
+       .worked =
+           [&](const attn::Index& at) {
+             const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
+             return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), min(down(at), up(at))});
+           }},
       lower_rate(rising, falling, d_model));
   return {steps, rate};
 }
@@ -166,29 +177,55 @@ std::int64_t step_of_largest(const Integers<1>& steps, const Tensor<1>& rates) {
 Tensor<2> clip_by_norm(Workbench& bench, const Tensor<2>& gradients, double max_norm) {
   require_positive("clip_by_norm", "max_norm", max_norm);
   auto& trace = bench.trace;
-  const auto layer_norms = trace.step({.id = "layer_norms",
-                                       .title = "The length of each layer's gradient",
-                                       .formula = "√(Σ g²) of each layer",
-                                       .from = {"gradients"},
-                                       .axes = {"layer"}},
-                                      norms_of_rows(gradients));
-  const auto norm = trace.step({.id = "norm",
-                                .title = "The length of all gradients as one vector",
-                                .formula = "√(Σ layer_norms²)",
-                                .from = {"layer_norms"}},
-                               norm_of(as_row(layer_norms)));
+  const auto layer_norms =
+      trace.step({.id = "layer_norms",
+                  .title = "The length of each layer's gradient",
+                  .formula = "√(Σ g²) of each layer",
+                  .from = {"gradients"},
+                  .axes = {"layer"},
+                  .worked =
+                      [&](const attn::Index& at) {
+                        std::vector<attn::Worked> squares;
+                        for (std::size_t c = 0; c < gradients.shape(1); ++c)
+                          squares.push_back(square(attn::Known<2>{"gradients", gradients}({at[0], c})));
+                        return sqrt(attn::Worked::sum(std::move(squares)));
+                      }},
+                 norms_of_rows(gradients));
+  const auto norm =
+      trace.step({.id = "norm",
+                  .title = "The length of all gradients as one vector",
+                  .formula = "√(Σ layer_norms²)",
+                  .from = {"layer_norms"},
+                  .worked =
+                      [&](const attn::Index&) {
+                        std::vector<attn::Worked> squares;
+                        for (std::size_t l = 0; l < layer_norms.size(); ++l)
+                          squares.push_back(square(attn::Known<1>{"layer_norms", layer_norms}({l})));
+                        return sqrt(attn::Worked::sum(std::move(squares)));
+                      }},
+                 norm_of(as_row(layer_norms)));
   const auto factor = trace.step(
       {.id = "factor",
        .title = "One factor for all gradients",
        .formula = fmt::format("min(1, max_norm / (norm + 1e-6)) = min(1, {:g} / (norm + 1e-6))", max_norm),
        .from = {"norm"},
-       .note = "As torch.nn.utils.clip_grad_norm_ has it. 1 where the gradient is short enough."},
+       .note = "As torch.nn.utils.clip_grad_norm_ has it. 1 where the gradient is short enough.",
+       .worked =
+           [&](const attn::Index&) {
+             const auto beside = attn::Worked::sum({attn::Worked({"norm", {}}, norm), beside_norm});
+             return min(1.0, attn::Worked(max_norm) / beside);
+           }},
       std::min(1.0, max_norm / (norm + beside_norm)));
   return trace.step({.id = "clipped",
                      .title = "The clipped gradients: shorter, in the same direction",
                      .formula = "factor · gradients",
                      .from = {"factor", "gradients"},
-                     .axes = {"layer", "feature"}},
+                     .axes = {"layer", "feature"},
+                     .worked =
+                         [&](const attn::Index& at) {
+                           return attn::Worked::product({attn::Worked({"factor", {}}, factor),
+                                                         attn::Known<2>{"gradients", gradients}(at)});
+                         }},
                     times(factor, gradients));
 }
 
@@ -259,6 +296,15 @@ void show_recipe(attn::Trace& trace, const Options& options) {
                   normal("clipping/gradients", fmt::format("({}, 4)", layers))));
 }
 
+/// Σ x · y over all entries.
+attn::Worked worked_sum_of_products(const attn::Known<2>& x, const attn::Known<2>& y) {
+  std::vector<attn::Worked> products;
+  for (std::size_t l = 0; l < x.tensor.shape(0); ++l)
+    for (std::size_t c = 0; c < x.tensor.shape(1); ++c)
+      products.push_back(attn::Worked::product({x({l, c}), y({l, c})}));
+  return attn::Worked::sum(std::move(products));
+}
+
 std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
   const double max_norm = *bench.options.max_norm;
   auto& trace = bench.trace;
@@ -273,7 +319,12 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
                                     .title = "Clipping by value: each number cut off by itself",
                                     .formula = fmt::format("g limited to ±{:g}", max_norm),
                                     .from = {"gradients"},
-                                    .axes = {"layer", "feature"}},
+                                    .axes = {"layer", "feature"},
+                                    .worked =
+                                        [&](const attn::Index& at) {
+                                          const auto g = attn::Known<2>{"gradients", gradients}(at);
+                                          return max(-max_norm, min(max_norm, g));
+                                        }},
                                    clip_by_value(gradients, max_norm));
   if (attn::max_abs(gradients) == 0.0)
     trace.note("no-direction", "No direction to keep",
@@ -284,7 +335,14 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
                 .title = "The direction after clipping by value",
                 .formula = "cosine of the angle between gradients and by_value",
                 .from = {"gradients", "by_value"},
-                .note = "1 is the same direction, as it is where nothing was cut off."},
+                .note = "1 is the same direction, as it is where nothing was cut off.",
+                .worked =
+                    [&](const attn::Index&) {
+                      const attn::Known<2> g = {"gradients", gradients}, c = {"by_value", by_value};
+                      return worked_sum_of_products(g, c) /
+                             attn::Worked::product(
+                                 {sqrt(worked_sum_of_products(g, g)), sqrt(worked_sum_of_products(c, c))});
+                    }},
                cosine(gradients, by_value));
   return {gradients, clipped};
 }

@@ -314,7 +314,8 @@ TransformerBlock apply_block(Workbench& bench, const Named& X, const Transformer
                                  .formula = x.id,
                                  .from = {x.id},
                                  .axes = {"token", "d_model"},
-                                 .note = "A stack normalises once more after its last block."},
+                                 .note = "A stack normalises once more after its last block.",
+                                 .worked = attn::Known<3>{x.id, x.tensor}},
                                 x.tensor);
   block.output = std::move(x.tensor);
   return block;

@@ -55,7 +55,11 @@ void show_contents(Workbench& bench, std::size_t layer, const KeyValueCache& cac
                       .formula = group + name,
                       .from = {group + name},
                       .axes = {kv_head, "key", width},
-                      .note = note},
+                      .note = note,
+                      .worked =
+                          [&](const attn::Index& at) {
+                            return attn::Worked({group + name, at}, kept(at[0], at[1], at[2], at[3]));
+                          }},
                      kept);
   };
   show("K", "keys", "d_k",
@@ -75,6 +79,16 @@ std::vector<std::size_t> sharings(std::size_t heads) {
 std::size_t bytes_of_caches(const Workbench& bench, std::size_t kv_heads, std::size_t tokens) {
   return *bench.options.layers * kv_heads * tokens * (bench.d_k() + bench.d_v()) *
          attn::item_size(bench.trace.dtype());
+}
+
+attn::WorkedOut worked_bytes_of_caches(const Workbench& bench, const std::vector<std::size_t>& kv_heads,
+                                       std::size_t tokens) {
+  return [&, tokens](const attn::Index& at) {
+    const auto number = [](std::size_t count) { return attn::Worked(static_cast<double>(count)); };
+    return attn::Worked::product({number(*bench.options.layers), number(kv_heads[at[0]]), number(tokens),
+                                  attn::Worked::sum({number(bench.d_k()), number(bench.d_v())}),
+                                  number(attn::item_size(bench.trace.dtype()))});
+  };
 }
 
 std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
@@ -102,7 +116,8 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
                                            counted(*bench.options.layers, "layer"), counted(tokens, "token"),
                                            bench.d_k(), bench.d_v(), attn::item_size(bench.trace.dtype())),
                     .axes = {"kv_head"},
-                    .note = about_sharing(heads, kv_heads)},
+                    .note = about_sharing(heads, kv_heads),
+                    .worked = worked_bytes_of_caches(bench, numbers, tokens)},
                    bytes);
 
   std::size_t kept = 0;

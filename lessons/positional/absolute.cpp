@@ -60,16 +60,18 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
                       : fmt::format("In radians for each position. The first hand is back after 2π = "
                                     "6.283 positions, the last one after {:.4g}: seconds and hours.",
                                     slowest),
-       .curve = d >= shortest_curve},
+       .curve = d >= shortest_curve,
+       .worked = attn::worked_position_frequencies(d)},
       frequencies);
-  const auto angles = trace.step({.id = "angles",
-                                  .title = "The angle of each pair at each position: where its hand points",
-                                  .formula = "p · ωᵢ",
-                                  .from = {"frequencies"},
-                                  .axes = {"position", "pair"},
-                                  .note = "Positions count from 0, where all hands point up.",
-                                  .worked = attn::worked_position_angles({"frequencies", frequencies})},
-                                 attn::position_angles(n, frequencies));
+  const auto angles = trace.step(
+      {.id = "angles",
+       .title = "The angle of each pair at each position: where its hand points",
+       .formula = "p · ωᵢ",
+       .from = {"frequencies"},
+       .axes = {"position", "pair"},
+       .note = "Positions count from 0, where all hands point up.",
+       .worked = attn::worked_position_angles(attn::Known{std::string("frequencies"), frequencies})},
+      attn::position_angles(n, frequencies));
   const auto encoding = trace.step(
       {.id = "encoding",
        .title = "The encoding of each position",

@@ -36,6 +36,12 @@ double room_for_angles(std::size_t n) {
 }
 
 template <std::size_t N>
+attn::WorkedOut worked_weights(attn::Known<N> scores, const std::optional<Mask<3>>& mask) {
+  if (!mask) return attn::worked_softmax(scores);
+  return attn::worked_softmax(attn::worked_mask(scores, *mask), mask->shape(2));
+}
+
+template <std::size_t N>
 void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
                   const std::string& note) {
   const auto axes =
@@ -48,7 +54,7 @@ void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional
        .axes = axes,
        .note = note,
        .distribution = true,
-       .worked = mask ? attn::WorkedOut{} : attn::worked_softmax(attn::Known{"scores", scores})},
+       .worked = worked_weights(attn::Known{"scores", scores}, mask)},
       attn::softmax(mask ? attn::apply_mask(scores, *mask) : scores));
 }
 

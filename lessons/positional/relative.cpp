@@ -73,7 +73,8 @@ void show_growth_of_buckets(attn::Trace& trace) {
        .axes = {"position"},
        .note = "Near words are told apart exactly, far ones only roughly, and whatever is 91 words away or "
                "more is in the last bucket.",
-       .curve = true},
+       .curve = true,
+       .worked = [](const attn::Index& at) { return attn::worked_t5_bucket(-growing_distances[at[0]]); }},
       buckets);
   trace.label("position", {});
 }
@@ -97,7 +98,13 @@ Integers<2> show_distances(Workbench& bench, std::size_t n) {
        .note = n > clipping_distance + 1
                    ? "Positive to the right, negative to the left. Everything beyond 4 counts as 4."
                    : "Positive to the right, negative to the left. No distance is so large in this "
-                     "sentence, but everything beyond 4 would count as 4."},
+                     "sentence, but everything beyond 4 would count as 4.",
+       .worked =
+           [](const attn::Index& at) {
+             constexpr auto limit = static_cast<double>(clipping_distance);
+             const attn::Worked i = static_cast<double>(at[0]), j = static_cast<double>(at[1]);
+             return max(-limit, min(limit, j - i));
+           }},
       attn::clipped_distances(n, clipping_distance));
 }
 
@@ -115,7 +122,15 @@ Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2
        .note = fmt::format("xᵢ · (xⱼ + a) = xᵢ · xⱼ + xᵢ · a, so each query meets each of the {} vectors "
                            "once (Shaw et al., equation 5). Tutorials call this more efficient for long "
                            "sentences. It is not: these are {} multiply-adds on top of the {} of X Xᵀ.",
-                           keys.shape(0), batch * n * keys.shape(0) * d, batch * n * n * d)},
+                           keys.shape(0), batch * n * keys.shape(0) * d, batch * n * n * d),
+       .worked =
+           [&](const attn::Index& at) {
+             std::vector<attn::Worked> products;
+             for (std::size_t k = 0; k < d; ++k)
+               products.push_back(attn::Worked::product(
+                   {attn::Known<3>{"X", X}({at[0], at[1], k}), attn::Known<2>{"keys", keys}({at[2], k})}));
+             return attn::Worked::sum(std::move(products));
+           }},
       attn::linear(X, attn::transpose(keys)));
 
   return trace.step(
@@ -123,7 +138,16 @@ Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2
        .title = "Scores of words at their distances",
        .formula = "(xᵢ · xⱼ + by_distance[i, distances[i, j]]) / √d",
        .from = {"X", "by_distance", "distances"},
-       .axes = {"query", "key"}},
+       .axes = {"query", "key"},
+       .worked =
+           [&](const attn::Index& at) {
+             const attn::Known<3> x = {"X", X}, of_distance = {"by_distance", by_distance};
+             const auto bucket = static_cast<std::size_t>(distances(at[1], at[2]) +
+                                                          static_cast<std::int64_t>(clipping_distance));
+             const auto score = attn::worked_matmul_transposed(x, x)(at);
+             return attn::Worked::sum({score, of_distance({at[0], at[1], bucket})}) /
+                    sqrt(attn::Worked(static_cast<double>(d)));
+           }},
       attn::divide(attn::add(attn::matmul(X, attn::transpose(X)), attn::at_distances(by_distance, distances)),
                    std::sqrt(static_cast<double>(d))));
 }
@@ -137,19 +161,26 @@ Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>&
        .formula = "bucket(j − i)",
        .axes = {"query", "key"},
        .note = "Row by row: 0 on the diagonal, left of it the words before the query, right of it, from 17 "
-               "on, the words after it."},
+               "on, the words after it.",
+       .worked =
+           [](const attn::Index& at) {
+             return attn::worked_t5_bucket(static_cast<std::int64_t>(at[1]) -
+                                           static_cast<std::int64_t>(at[0]));
+           }},
       attn::t5_buckets(without.shape(1)));
   const auto bias = trace.step({.id = "bias",
                                 .title = "The bias that is added to the scores",
                                 .formula = "table[buckets, h]",
                                 .from = {"table", "buckets"},
-                                .axes = {"head", "query", "key"}},
+                                .axes = {"head", "query", "key"},
+                                .worked = attn::worked_t5_bias({"table", table}, buckets)},
                                attn::t5_bias(table, buckets));
   return trace.step({.id = "scores",
                      .title = "Scores with the bias of T5",
                      .formula = "without/scores + bias",
                      .from = {"without/scores", "bias"},
-                     .axes = {"head", "query", "key"}},
+                     .axes = {"head", "query", "key"},
+                     .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias})},
                     attn::add_bias(without, bias));
 }
 
@@ -162,7 +193,8 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                   .formula = fmt::format("2^(−8h / heads) = 2^(−8h / {}),  h = 1, …, {}", heads, heads),
                   .axes = {"head"},
                   .note = note_on_slopes(heads),
-                  .curve = heads >= heads_for_a_curve},
+                  .curve = heads >= heads_for_a_curve,
+                  .worked = attn::worked_alibi_slopes(heads)},
                  attn::alibi_slopes(heads));
   const auto bias = trace.step(
       {.id = "bias",
@@ -171,7 +203,8 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
        .from = {"slopes"},
        .axes = {"head", "query", "key"},
        .note = "The paper's models write from left to right, so they have the lower left half only. Without "
-               "a causal mask both sides look the same."},
+               "a causal mask both sides look the same.",
+       .worked = attn::worked_alibi_bias({"slopes", slopes})},
       attn::alibi_bias(slopes, without.shape(1)));
   return trace.step({.id = "scores",
                      .title = "Scores with the bias of ALiBi",
@@ -179,7 +212,8 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                      .from = {"without/scores", "bias"},
                      .axes = {"head", "query", "key"},
                      .note = "Added after the division by √d, so that the slopes mean the same for "
-                             "every d."},
+                             "every d.",
+                     .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias})},
                     attn::add_bias(without, bias));
 }
 

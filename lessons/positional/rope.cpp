@@ -47,12 +47,14 @@ struct Rotary {
 Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing) {
   const std::size_t d = X.shape(2);
   auto& trace = bench.trace;
-  const auto angles = trace.step({.id = "angles",
-                                  .title = "By how much each pair is turned",
-                                  .formula = fmt::format("p · ωᵢ,  ωᵢ = 10000^(−2i/{})", d),
-                                  .axes = {"position", "pair"},
-                                  .note = "In radians. " + pairs_in_words(pairing, d)},
-                                 attn::position_angles(X.shape(1), attn::position_frequencies(d)));
+  const auto angles =
+      trace.step({.id = "angles",
+                  .title = "By how much each pair is turned",
+                  .formula = fmt::format("p · ωᵢ,  ωᵢ = 10000^(−2i/{})", d),
+                  .axes = {"position", "pair"},
+                  .note = "In radians. " + pairs_in_words(pairing, d),
+                  .worked = attn::worked_position_angles(attn::worked_position_frequencies(d))},
+                 attn::position_angles(X.shape(1), attn::position_frequencies(d)));
   const auto Q_rotated = trace.step(
       {.id = "Q_rotated",
        .title = "Turned queries",
@@ -60,15 +62,18 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
        .from = {"X", "angles"},
        .axes = {"query", "d_model"},
        .note = "The word at position 0 stays as it is. The farther on a word stands, the farther it "
-               "is turned."},
+               "is turned.",
+       .worked = attn::worked_rotate_pairs({"X", X}, {"angles", angles}, pairing)},
       attn::rotate_pairs(X, angles, pairing));
-  const auto K_rotated = trace.step({.id = "K_rotated",
-                                     .title = "Turned keys",
-                                     .formula = "the same for each pair of K = X",
-                                     .from = {"X", "angles"},
-                                     .axes = {"key", "d_model"},
-                                     .note = "The same as the queries only because Q = K = X here."},
-                                    attn::rotate_pairs(X, angles, pairing));
+  const auto K_rotated =
+      trace.step({.id = "K_rotated",
+                  .title = "Turned keys",
+                  .formula = "the same for each pair of K = X",
+                  .from = {"X", "angles"},
+                  .axes = {"key", "d_model"},
+                  .note = "The same as the queries only because Q = K = X here.",
+                  .worked = attn::worked_rotate_pairs({"X", X}, {"angles", angles}, pairing)},
+                 attn::rotate_pairs(X, angles, pairing));
   const auto scores = trace.step(
       {.id = "scores",
        .title = "Scores of turned queries and keys",
@@ -77,7 +82,13 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
        .axes = {"query", "key"},
        .note = "On the diagonal nothing has changed: query and key have been turned alike. RoPE is often "
                "said to carry over to longer texts. Press et al. found that it does so only a little "
-               "better than sinusoidal encodings do."},
+               "better than sinusoidal encodings do.",
+       .worked =
+           [&](const attn::Index& at) {
+             const auto product = attn::worked_matmul_transposed(attn::Known<3>{"Q_rotated", Q_rotated},
+                                                                 attn::Known<3>{"K_rotated", K_rotated});
+             return product(at) / sqrt(attn::Worked(static_cast<double>(d)));
+           }},
       attn::divide(attn::matmul(Q_rotated, attn::transpose(K_rotated)), std::sqrt(static_cast<double>(d))));
   return {Q_rotated, K_rotated, scores};
 }

@@ -25,11 +25,15 @@ Tensor<2> masked(const Tensor<1>& scores, const Mask<2>& mask, Hide hide) {
 }
 
 /// Shows `group/masked` and `group/weights`, and returns the weights.
-Tensor<2> show_fill(Workbench& bench, const std::string& group, attn::About about, const Tensor<2>& filled,
-                    const std::string& weights_note) {
+Tensor<2> show_fill(Workbench& bench, const std::string& group, attn::About about, const Mask<2>& mask,
+                    const Tensor<2>& filled, const std::string& weights_note) {
   about.id = "masked";
   about.from = {"scores", "mask"};
   about.axes = {"query", "key"};
+  about.worked = [&](const attn::Index& at) {
+    const double value = filled(at[0], at[1]);
+    return mask(at[0], at[1]) ? attn::Worked({"scores", {0, at[1]}}, value) : attn::Worked(value);
+  };
   return bench.trace.within(group, [&] {
     const auto masked_scores = bench.trace.step(about, filled);
     auto mute = bench.mute();
@@ -51,30 +55,37 @@ Fills show_fills(Workbench& bench, const Tensor<1>& scores) {
   Mask<2> mask = xt::zeros<bool>({std::size_t{2}, n});
   std::fill_n(mask.begin(), n - 1, true);
   bench.trace.label("query", {{{"last hidden", "all hidden"}}});
-  mask = bench.trace.step({.id = "mask",
-                           .title = "Two queries: one may not see the last token, the other sees nothing",
-                           .formula = "all keys but the last; no key",
-                           .axes = {"query", "key"}},
-                          mask);
+  mask = bench.trace.step(
+      {.id = "mask",
+       .title = "Two queries: one may not see the last token, the other sees nothing",
+       .formula = "all keys but the last; no key",
+       .axes = {"query", "key"},
+       .worked =
+           [last = static_cast<double>(n - 1)](const attn::Index& at) {
+             return attn::Worked::product({attn::Worked::less(static_cast<double>(at[0]), 1.0),
+                                           attn::Worked::less(static_cast<double>(at[1]), last)});
+           }},
+      mask);
   Fills shown;
   shown.scores = scores;
   shown.weights_1e9 =
       show_fill(bench, "fill=-1e9",
                 {.title = "The fill −10⁹, as most tutorials have it, becomes −inf",
                  .formula = "scores where mask, −10⁹ elsewhere, rounded"},
-                masked(scores, mask, [](double) { return attn::round_to(Dtype::float16, -1e9); }),
+                mask, masked(scores, mask, [](double) { return attn::round_to(Dtype::float16, -1e9); }),
                 "Right where a key is left to see. Where none is, −inf − (−inf) is nan: the very thing "
                 "against which −10⁹ was chosen.");
   shown.weights_65504 = show_fill(
       bench, "fill=-65504",
       {.title = "The fill −65504, the lowest number of half precision",
        .formula = "scores where mask, −65504 elsewhere"},
-      masked(scores, mask, [](double) { return lowest_half; }),
+      mask, masked(scores, mask, [](double) { return lowest_half; }),
       "No nan. But a query that may see nothing now gives equal shares to all that it must not see.");
   shown.weights_added = show_fill(
       bench, "added",
       {.title = "The fill −65504, added by a causal mask and again by a padding mask",
        .formula = "scores where mask, scores − 65504 − 65504 elsewhere"},
+      mask,
       masked(scores, mask,
              [](double score) {
                const double once = attn::round_to(Dtype::float16, score + lowest_half);

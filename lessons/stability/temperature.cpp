@@ -58,13 +58,27 @@ Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
   std::vector<std::string> names;
   for (const double temperature : temperatures) names.push_back(fmt::format("{:g}", temperature));
   bench.trace.label("temperature", {{names}});
-  const auto weights = bench.trace.step({.id = "temperature/weights",
-                                         .title = "One row of scores at five temperatures",
-                                         .formula = "softmax(scores / T), scores of size 1",
-                                         .from = {"scores"},
-                                         .axes = {"temperature", "key"},
-                                         .distribution = true},
-                                        weights_at_temperatures(scores));
+  const auto weights =
+      bench.trace.step({.id = "temperature/weights",
+                        .title = "One row of scores at five temperatures",
+                        .formula = "softmax(scores / T), scores of size 1",
+                        .from = {"scores"},
+                        .axes = {"temperature", "key"},
+                        .distribution = true,
+                        .worked =
+                            [&](const attn::Index& at) {
+                              const auto first_row = [&](const attn::Index& key) {
+                                return attn::Worked({"scores", {0, key[1]}}, scores(key[1]));
+                              };
+                              return attn::worked_softmax(first_row, scores.size(), temperatures[at[0]])(at);
+                            }},
+                       weights_at_temperatures(scores));
+  const auto row_of = [&](std::size_t temperature) {
+    std::vector<attn::Worked> row;
+    for (std::size_t j = 0; j < weights.shape(1); ++j)
+      row.push_back(attn::Known<2>{"temperature/weights", weights}({temperature, j}));
+    return row;
+  };
   const auto entropy = bench.trace.step(
       {.id = "temperature/entropy",
        .title = "From one key to all of them",
@@ -72,18 +86,23 @@ Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
        .from = {"temperature/weights"},
        .axes = {"temperature"},
        .note = fmt::format("From 0, everything on one key, to ln {} = {:.4f}, equal shares.", scores.size(),
-                           std::log(static_cast<double>(scores.size())))},
+                           std::log(static_cast<double>(scores.size()))),
+       .worked = [&](const attn::Index& at) { return attn::worked_entropy(row_of(at[0])); }},
       at_each_temperature(weights, [](const Tensor<2>& row, double) { return attn::mean_entropy(row); }));
-  bench.trace.step({.id = "temperature/jacobian",
-                    .title = "How much gradient gets through to the scores",
-                    .formula = "‖diag(w) − w wᵀ‖ / T",
-                    .from = {"temperature/weights"},
-                    .axes = {"temperature"},
-                    .note = "Little at either end: at a low temperature softmax itself is flat, at a high "
-                            "one the division by T makes the gradient small."},
-                   at_each_temperature(weights, [](const Tensor<2>& row, double T) {
-                     return attn::mean_jacobian_norm(row) / T;
-                   }));
+  bench.trace.step(
+      {.id = "temperature/jacobian",
+       .title = "How much gradient gets through to the scores",
+       .formula = "‖diag(w) − w wᵀ‖ / T",
+       .from = {"temperature/weights"},
+       .axes = {"temperature"},
+       .note = "Little at either end: at a low temperature softmax itself is flat, at a high "
+               "one the division by T makes the gradient small.",
+       .worked =
+           [&](const attn::Index& at) {
+             return attn::worked_jacobian_norm(row_of(at[0])) / attn::Worked(temperatures[at[0]]);
+           }},
+      at_each_temperature(weights,
+                          [](const Tensor<2>& row, double T) { return attn::mean_jacobian_norm(row) / T; }));
   bench.trace.note(
       "temperature-verdict", "Collapsed, selective, over-sparse",
       "What the lesson patterns, with its limits, says of each row:", verdicts(entropy, scores.size()));

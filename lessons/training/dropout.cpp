@@ -77,7 +77,8 @@ ShownDropout show_dropout(Workbench& bench) {
                                    .formula = "softmax(dropout/scores)",
                                    .from = {"scores"},
                                    .axes = {"key"},
-                                   .distribution = true},
+                                   .distribution = true,
+                                   .worked = attn::worked_softmax(attn::Known<1>{"scores", scores})},
                                   attn::softmax(scores));
   const auto moments = dropout_moments(bench.random("mask"), weights, p, samples);
   trace.settled_input({.id = "mask",
@@ -85,14 +86,16 @@ ShownDropout show_dropout(Workbench& bench) {
                        .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
                        .axes = {"key"}},
                       moments.first_mask);
-  trace.step({.id = "dropped",
-              .title = "The weights after the first dropout mask",
-              .formula = fmt::format("weights · mask / (1 − p) = weights · mask / {:g}", 1.0 - p),
-              .from = {"weights", "mask"},
-              .axes = {"key"},
-              .note = p == 0.0 ? "With p = 0 nothing is dropped."
-                               : "What is left grows by 1 / (1 − p). The row need not sum to 1 any more."},
-             attn::dropout(weights, moments.first_mask, p));
+  trace.step(
+      {.id = "dropped",
+       .title = "The weights after the first dropout mask",
+       .formula = fmt::format("weights · mask / (1 − p) = weights · mask / {:g}", 1.0 - p),
+       .from = {"weights", "mask"},
+       .axes = {"key"},
+       .note = p == 0.0 ? "With p = 0 nothing is dropped."
+                        : "What is left grows by 1 / (1 − p). The row need not sum to 1 any more.",
+       .worked = attn::worked_dropout(attn::Known<1>{"weights", weights}, "mask", moments.first_mask, p)},
+      attn::dropout(weights, moments.first_mask, p));
   const auto mean =
       trace.step({.id = "mean",
                   .title = "The mean of the dropped weights over all masks: the weights again",
@@ -114,7 +117,12 @@ ShownDropout show_dropout(Workbench& bench) {
               .title = "The variance of the dropped weights in theory",
               .formula = fmt::format("weights² · p / (1 − p) = weights² · {:.3g}", p / (1.0 - p)),
               .from = {"weights"},
-              .axes = {"key"}},
+              .axes = {"key"},
+              .worked =
+                  [&](const attn::Index& at) {
+                    const auto odds = attn::Worked(p) / (attn::Worked(1.0) - attn::Worked(p));
+                    return attn::Worked::product({square(attn::Known<1>{"weights", weights}(at)), odds});
+                  }},
              variance_of_dropped(weights, p));
   return {weights, mean};
 }

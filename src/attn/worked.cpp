@@ -145,6 +145,19 @@ Worked largest(std::vector<Worked> of) {
   return of.size() == 1 ? of[0] : Worked::call("max", std::move(of));
 }
 
+Worked argmax(const std::vector<Worked>& of) {
+  const auto place = std::max_element(of.begin(), of.end(),
+                                      [](const Worked& x, const Worked& y) { return x.value() < y.value(); });
+  std::vector<Worked> factors = {static_cast<double>(place - of.begin())};
+  if (place != of.begin()) factors.push_back(Worked::less(largest({of.begin(), place}), *place));
+  if (place + 1 != of.end()) factors.push_back(Worked::at_most(largest({place + 1, of.end()}), *place));
+  return Worked::product(std::move(factors));
+}
+
+Worked equals(const Worked& x, const Worked& y) {
+  return Worked::product({Worked::at_most(x, y), Worked::at_most(y, x)});
+}
+
 Worked mean_of(std::vector<Worked> of) {
   const auto count = static_cast<double>(of.size());
   return Worked::sum(std::move(of)) / Worked(count);

@@ -99,8 +99,15 @@ Worked sigmoid(Worked x);
 /// The largest of several.
 Worked largest(std::vector<Worked> of);
 
+/// Where the largest is, the first of several: its place, times that all before it are less and none after it
+/// is more.
+Worked argmax(const std::vector<Worked>& of);
+
 /// Σ / count of them.
 Worked mean_of(std::vector<Worked> of);
+
+/// 1 where x = y, 0 elsewhere: neither is more than the other.
+Worked equals(const Worked& x, const Worked& y);
 
 /// How each entry of a tensor comes about.
 using WorkedOut = std::function<Worked(const Index& at)>;

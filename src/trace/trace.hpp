@@ -104,6 +104,9 @@ class Trace {
     return show();
   }
 
+  /// Whether the step `id` is tapped here.
+  bool speaks_of(const std::string& id) const { return words_ == nullptr || words_->count(id) > 0; }
+
   /// The id that an event called `id` has here, in the groups around it.
   std::string full_id(const std::string& id) const { return prefix_ + id; }
 

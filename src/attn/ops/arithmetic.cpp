@@ -133,4 +133,12 @@ WorkedOut worked_exp(Known<N> x) {
 template WorkedOut worked_exp(Known<1>);
 template WorkedOut worked_exp(Known<2>);
 
+template <std::size_t N>
+WorkedOut worked_log(Known<N> x) {
+  return [=](const Index& at) { return log(x(at)); };
+}
+
+template WorkedOut worked_log(Known<1>);
+template WorkedOut worked_log(Known<2>);
+
 }  // namespace attn

@@ -49,8 +49,10 @@ WorkedOut worked_divide(Known<N> x, Worked divisor);
 template <std::size_t N>
 WorkedOut worked_tanh(Known<N> x);
 
-/// e^x, worked out; ranks 1 and 2.
+/// e^x and ln x, worked out; ranks 1 and 2.
 template <std::size_t N>
 WorkedOut worked_exp(Known<N> x);
+template <std::size_t N>
+WorkedOut worked_log(Known<N> x);
 
 }  // namespace attn

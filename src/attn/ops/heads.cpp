@@ -84,6 +84,10 @@ Tensor<3> mean_over_heads(const Tensor<4>& x) {
 template Tensor<4> stack_heads(const std::vector<Tensor<3>>&);
 template Mask<4> stack_heads(const std::vector<Mask<3>>&);
 
+WorkedOut worked_split_heads(WorkedOut x, std::size_t width) {
+  return [=](const Index& at) { return x({at[0], at[2], at[1] * width + at[3]}); };
+}
+
 WorkedOut worked_split_heads(Known<3> x, std::size_t heads) {
   const std::size_t width = x.tensor.shape(2) / heads;
   return worked_copy(x, [=](const Index& at) { return Index{at[0], at[2], at[1] * width + at[3]}; });

@@ -28,8 +28,10 @@ Tensor<4> repeat_heads(const Tensor<4>& kv_heads, std::size_t heads);
 /// The mean over the head axis: [batch×head×query×key] → [batch×query×key].
 Tensor<3> mean_over_heads(const Tensor<4>& x);
 
-/// Which entry of its argument each entry of the result of split_heads, merge_heads and repeat_heads is.
+/// Which entry of its argument each entry of the result of split_heads, merge_heads and repeat_heads is. What
+/// is split may be worked out itself; its heads are `width` wide.
 WorkedOut worked_split_heads(Known<3> x, std::size_t heads);
+WorkedOut worked_split_heads(WorkedOut x, std::size_t width);
 WorkedOut worked_merge_heads(Known<4> heads);
 WorkedOut worked_repeat_heads(Known<4> kv_heads, std::size_t heads);
 

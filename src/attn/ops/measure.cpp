@@ -191,4 +191,22 @@ template double mean_entropy(const Tensor<4>&);
 template double mean_max_weight(const Tensor<4>&);
 template double mean_jacobian_norm(const Tensor<4>&);
 
+Worked worked_entropy(const std::vector<Worked>& weights) {
+  std::vector<Worked> terms;
+  for (const auto& w : weights)
+    if (w.value() != 0.0) terms.push_back(Worked::product({w, log(w)}));
+  return terms.empty() ? Worked(0.0) : -Worked::sum(std::move(terms));
+}
+
+Worked worked_jacobian_norm(const std::vector<Worked>& weights) {
+  std::vector<Worked> squares;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto& w = weights[i];
+    squares.push_back(square(Worked::product({w, Worked(1.0) - w})));
+    for (std::size_t j = 0; j < i; ++j)
+      squares.push_back(Worked::product({2.0, square(Worked::product({w, weights[j]}))}));
+  }
+  return sqrt(Worked::sum(std::move(squares)));
+}
+
 }  // namespace attn

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -54,5 +55,9 @@ double mean_max_weight(const Tensor<N>& weights);
 /// passes through.
 template <std::size_t N>
 double mean_jacobian_norm(const Tensor<N>& weights);
+
+/// The entropy −Σⱼ wⱼ ln wⱼ and the norm of softmax's Jacobian of one row of weights, worked out.
+Worked worked_entropy(const std::vector<Worked>& weights);
+Worked worked_jacobian_norm(const std::vector<Worked>& weights);
 
 }  // namespace attn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attn/tensor.hpp"
+#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -12,5 +13,8 @@ enum class Pairing { adjacent, halves };
 /// φ) (Su et al. 2021, equation 34). x is [batch×n×d], angles [position×pair] with at least n rows. Throws
 /// std::invalid_argument, with both shapes, where they do not match.
 Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pairing);
+
+/// x cos φ − y sin φ or x sin φ + y cos φ, worked out.
+WorkedOut worked_rotate_pairs(Known<3> x, Known<2> angles, Pairing pairing);
 
 }  // namespace attn

@@ -49,7 +49,15 @@ Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
   return sum;
 }
 
-WorkedOut worked_position_angles(Known<1> frequencies) {
+WorkedOut worked_position_frequencies(std::size_t d) {
+  return [=](const Index& at) {
+    const auto exponent =
+        Worked::product({-2.0, static_cast<double>(at[0])}) / Worked(static_cast<double>(d));
+    return pow(10000.0, exponent);
+  };
+}
+
+WorkedOut worked_position_angles(WorkedOut frequencies) {
   return [=](const Index& at) {
     return Worked::product({Worked(static_cast<double>(at[0])), frequencies({at[1]})});
   };

@@ -51,6 +51,14 @@ Tensor<2> divide_rows(const Tensor<2>& x, const Tensor<1>& of_row) {
   return with_number_of_row("divide_rows", x, of_row, std::divides());
 }
 
+WorkedOut worked_row_max(Known<2> x) {
+  return [=](const Index& at) {
+    std::vector<Worked> row;
+    for (std::size_t j = 0; j < x.tensor.shape(1); ++j) row.push_back(x({at[0], j}));
+    return largest(std::move(row));
+  };
+}
+
 WorkedOut worked_row_sums(Known<2> x) {
   return [=](const Index& at) {
     std::vector<Worked> row;

@@ -18,7 +18,8 @@ Tensor<1> row_sums(const Tensor<2>& x);
 Tensor<2> subtract_from_rows(const Tensor<2>& x, const Tensor<1>& of_row);
 Tensor<2> divide_rows(const Tensor<2>& x, const Tensor<1>& of_row);
 
-/// Σⱼ xᵢⱼ, xᵢⱼ − yᵢ and xᵢⱼ / yᵢ, worked out.
+/// maxⱼ xᵢⱼ, Σⱼ xᵢⱼ, xᵢⱼ − yᵢ and xᵢⱼ / yᵢ, worked out.
+WorkedOut worked_row_max(Known<2> x);
 WorkedOut worked_row_sums(Known<2> x);
 WorkedOut worked_subtract_from_rows(Known<2> x, Known<1> y);
 WorkedOut worked_divide_rows(Known<2> x, Known<1> y);
