@@ -8,6 +8,7 @@
 
 #include "attn/error.hpp"
 #include "lessons/complexity/layers.hpp"
+#include "lessons/complexity/worked.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -65,6 +66,19 @@ std::vector<std::string> names_of(const std::vector<std::size_t>& numbers) {
   return names;
 }
 
+/// A quantity of a layer for each of the lengths n.
+attn::WorkedOut worked_quantity(const Workbench& bench, const std::string& quantity,
+                                const std::string& layer) {
+  return [=, &bench](const attn::Index& at) {
+    const auto n = static_cast<double>(bench.options.lengths[at[0]]);
+    const WorkedCosts costs = {{{"n", at, true}, n},
+                               {{"d", {}, true}, static_cast<double>(bench.d_model())},
+                               bench.options,
+                               attn::item_size(bench.trace.dtype())};
+    return costs.of(quantity, layer);
+  };
+}
+
 void show_layer(Workbench& bench, LayerCosts& costs, const CountedLayer& layer) {
   const auto& lengths = bench.options.lengths;
   auto& trace = bench.trace;
@@ -79,7 +93,8 @@ void show_layer(Workbench& bench, LayerCosts& costs, const CountedLayer& layer) 
     trace.step({.id = fmt::format("{}/{}", layer.id, quantity.id),
                 .title = fmt::format("{} ({})", quantity.title, layer.id),
                 .from = {"n", "d"},
-                .axes = {"token"}},
+                .axes = {"token"},
+                .worked = worked_quantity(bench, std::string(quantity.id), std::string(layer.id))},
                values);
   }
   const auto longest = *std::max_element(lengths.begin(), lengths.end());
@@ -108,7 +123,15 @@ void show_growth_in_d(Workbench& bench, LayerCosts& costs, const std::vector<std
        .from = {"n", "d"},
        .axes = {"layer", "d_model"},
        .note = "Four times the work for twice the d: each token is multiplied by a d×d matrix, or adds to "
-               "one. Twice the work: nothing but dot products and sums of d numbers."},
+               "one. Twice the work: nothing but dot products and sums of d numbers.",
+       .worked =
+           [&](const attn::Index& at) {
+             const WorkedCosts costs_of = {{{"n", {0}, true}, static_cast<double>(n)},
+                                           static_cast<double>(dimensions[at[1]]),
+                                           bench.options,
+                                           attn::item_size(bench.trace.dtype())};
+             return costs_of.of("multiply_adds", names[at[0]]);
+           }},
       counts);
 }
 
@@ -124,13 +147,18 @@ void show_curves(Workbench& bench, LayerCosts& costs, const Quantity& quantity, 
     from.push_back(fmt::format("{}/{}", layers[k], quantity.id));
   }
   bench.trace.label("layer", {{layers}});
-  bench.trace.step({.id = std::string(quantity.id),
-                    .title = title,
-                    .from = from,
-                    .axes = {"layer", "token"},
-                    .note = note,
-                    .curve = true},
-                   curves);
+  bench.trace.step(
+      {.id = std::string(quantity.id),
+       .title = title,
+       .from = from,
+       .axes = {"layer", "token"},
+       .note = note,
+       .curve = true,
+       .worked =
+           [&](const attn::Index& at) {
+             return attn::Worked({from[at[0]], {at[1]}, true}, static_cast<double>(curves(at[0], at[1])));
+           }},
+      curves);
 }
 
 /// Where full attention crosses the other layers, in one table.

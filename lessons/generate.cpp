@@ -509,7 +509,11 @@ void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& d
        .from = from,
        .axes = {"token"},
        .note = "The model is not trained: its weights are random, and so is what it writes. Only how it "
-               "writes is to be seen here. A row holds places in the vocabulary."},
+               "writes is to be seen here. A row holds places in the vocabulary.",
+       .worked =
+           [&](const attn::Index& at) {
+             return attn::Worked({from[at[0]], {}, true}, static_cast<double>(tokens(at[0])));
+           }},
       tokens);
 }
 

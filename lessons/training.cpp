@@ -112,7 +112,8 @@ Schedule show_schedule(Workbench& bench) {
        .worked =
            [&](const attn::Index& at) {
              const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
-             return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), min(down(at), up(at))});
+             const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
+             return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
            }},
       lower_rate(rising, falling, d_model));
   return {steps, rate};

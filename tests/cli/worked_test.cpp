@@ -25,14 +25,20 @@ bool is_near(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
 }
 
-/// Evaluates the worked entries of a run. Returns the ids of the steps that have one.
-std::set<std::string> check_worked(const std::string& arguments, double tolerance) {
+/// Evaluates the worked entries of a run, whose operands may be entries of what is shown later. Returns the
+/// ids of the steps that have one; those that have none are added to `missing`.
+std::set<std::string> check_worked(const std::string& arguments, double tolerance,
+                                   std::set<std::string>* missing = nullptr) {
   std::map<std::string, Json> tensors;
   std::set<std::string> worked;
   const auto trace = Json::parse(output_of(arguments + " --format json"));
-  for (const auto& event : trace["events"]) {
+  for (const auto& event : trace["events"])
     if (event.contains("data")) tensors[event["id"]] = event;
-    if (!event.contains("worked")) continue;
+  for (const auto& event : trace["events"]) {
+    if (!event.contains("worked")) {
+      if (event["kind"] == "step" && missing != nullptr) missing->insert(event["id"]);
+      continue;
+    }
     const auto& entry = event["worked"];
     INFO("attnlab " << arguments << ": " << event["id"] << entry["index"] << " = " << entry["expression"]);
     const auto evaluated = evaluate(entry["expression"]);
@@ -69,6 +75,67 @@ TEST_CASE("each worked entry evaluates to the tensor's entry, and its operands a
   check_worked("multihead --heads 4 --kv-heads 2 --residual --norm --causal", 1e-12);
   check_worked("cross-attention --heads 2", 1e-12);
   check_worked("transformer-block --activation gelu --norm pre --memory 'a b'", 1e-12);
+  const std::string words = " --sentence 'one two three four five six seven eight nine ten'";
+  for (const std::string options :
+       {"--causal --heads 4 --d-k 8 --d-v 8 --kv-heads 2 --block 3", "--pattern fixed",
+        "--pattern fixed --causal", "--pattern random --features 3 --rank 3"})
+    check_worked("efficient " + options + words, 1e-12);
+  check_worked("positional --pairing halves" + words, 1e-12);
+  check_worked("generate --layers 2 --heads 4 --kv-heads 2", 1e-12);
+  check_worked("patterns --heads 2 --causal --sentence 'I love cats' --sentence Sleep", 1e-12);
+  for (const std::string lengths : {"1,2,3", "5,7,9", "10,11,13"})
+    check_worked("complexity --window 3 --block 3 --d-model 6 --lengths " + lengths, 1e-12);
+}
+
+TEST_CASE("every step of a recurrence is worked out, with every attention and in both directions") {
+  for (const std::string attention : {"bahdanau", "luong-dot", "luong-general", "luong-concat", "multihead"})
+    for (const std::string options :
+         {"", " --source Word",
+          " --bidirectional --source 'a b c' --source 'd e' --target x --target 'y z w'"}) {
+      std::set<std::string> missing;
+      check_worked("seq2seq --attention " + attention + options, 1e-12, &missing);
+      CHECK(missing.empty());
+    }
+  const auto first_and_second = output_of("seq2seq --explain 'encoder/c[0,1]' --explain 'encoder/c[1,1]'");
+  CHECK_THAT(first_and_second, Contains("= encoder/i[i, 1] · encoder/g[i, 1]\n"));
+  CHECK_THAT(first_and_second, Contains("encoder/f[love, 1] · encoder/c[i, 1]"));
+}
+
+/// Steps whose entries follow from numbers that are not shown, from chance or from a search, and those that
+/// are rounded to a format that is not the run's.
+TEST_CASE("no step but these is without a worked entry") {
+  const std::map<std::string, std::set<std::string>> without = {
+      {"scaling",
+       {"mean", "variance", "entropy_raw", "entropy_scaled", "max_weight_raw", "max_weight_scaled",
+        "jacobian_raw", "jacobian_scaled"}},
+      {"efficient --variant sparse --pattern random", {"sparse/mask"}},
+      {"stability",
+       {"float32/scores", "float32/naive/exp", "float32/naive/sum", "float32/naive/weights",
+        "float32/stable/shifted", "float32/stable/weights", "float16/scores", "float16/naive/exp",
+        "float16/naive/sum", "float16/naive/weights", "float16/stable/shifted", "float16/stable/weights",
+        "float16/fill=-1e9/masked", "float16/fill=-1e9/weights", "float16/fill=-65504/weights",
+        "float16/added/masked", "float16/added/weights"}},
+      {"training",
+       {"dropout/mean", "dropout/variance", "initialisation/xavier/variance",
+        "initialisation/xavier/standard_error", "initialisation/he/variance", "initialisation/0.02/variance",
+        "initialisation/relu/xavier/variance", "initialisation/relu/he/variance", "initialisation/score_std",
+        "initialisation/entropy"}},
+      {"complexity",
+       {"recurrence/crossing", "convolution/crossing", "local/crossing", "sliding/crossing",
+        "sparse/crossing", "linear/crossing", "linear/causal/crossing", "linformer/crossing",
+        "performer/crossing"}},
+  };
+  auto runs = lessons();
+  for (const std::string run : {"efficient --variant sparse --pattern random", "cross-attention --heads 2",
+                                "multihead --residual --norm --dropout 0.2 --kv-heads 1",
+                                "transformer-block --norm pre --memory 'a b'", "patterns --heads 2"})
+    runs.push_back(run);
+  for (const auto& run : runs) {
+    std::set<std::string> missing;
+    check_worked(run, 1e-12, &missing);
+    INFO("attnlab " << run);
+    CHECK(missing == (without.count(run) > 0 ? without.at(run) : std::set<std::string>{}));
+  }
 }
 
 TEST_CASE("attention is worked out from the projections to the output") {
@@ -84,7 +151,7 @@ TEST_CASE("attention is worked out from the projections to the output") {
   has("self-attention", {"Q", "K", "V", "scores", "scaled", "weights", "output"});
   has("multihead --residual --norm", {"Q_heads", "K_heads", "weights", "mean_weights", "heads", "concat",
                                       "output", "residual", "normalized"});
-  has("masking", {"causal/masked", "causal/weights", "padding/output"});
+  has("masking", {"causal_mask", "causal/masked", "causal/weights", "padding/output"});
   has("scoring", {"dot/scores", "additive/hidden", "additive/scores", "concat/weights", "general/context"});
   has("transformer-block",
       {"attention/scores", "residual_1", "norm_1", "ffn/hidden", "ffn/output", "output"});
