@@ -18,6 +18,7 @@
 #include "lessons/backward/gradient_check.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/worked.hpp"
 
 namespace lessons {
 
@@ -39,16 +40,16 @@ void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_out
        .from = {"output", "d_output"},
        .note = "The simplest one: each number of the output counts as much as d_output says. For "
                "any other loss with the same d_output all that follows is the same.",
-       .worked =
-           [&](const attn::Index&) {
-             const attn::Known<3> o = {"output", output}, d = {"d_output", d_output};
-             std::vector<attn::Worked> products;
-             for (std::size_t b = 0; b < output.shape(0); ++b)
-               for (std::size_t i = 0; i < output.shape(1); ++i)
-                 for (std::size_t c = 0; c < output.shape(2); ++c)
-                   products.push_back(attn::Worked::product({o({b, i, c}), d({b, i, c})}));
-             return attn::Worked::sum(std::move(products));
-           }},
+       .worked = worked_of(2 * output.size(),
+                           [&](const attn::Index&) {
+                             const attn::Known<3> o = {"output", output}, d = {"d_output", d_output};
+                             std::vector<attn::Worked> products;
+                             for (std::size_t b = 0; b < output.shape(0); ++b)
+                               for (std::size_t i = 0; i < output.shape(1); ++i)
+                                 for (std::size_t c = 0; c < output.shape(2); ++c)
+                                   products.push_back(attn::Worked::product({o({b, i, c}), d({b, i, c})}));
+                             return attn::Worked::sum(std::move(products));
+                           })},
       attn::sum_of_products(output, d_output));
 }
 

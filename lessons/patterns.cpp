@@ -22,6 +22,7 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/worked.hpp"
 
 namespace lessons {
 
@@ -230,7 +231,7 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
   const auto step = [&](attn::About about, attn::Worked (WorkedMeasures::*of)(const attn::Index&) const,
                         const auto& values) {
     about.from = {"weights"};
-    about.worked = [&worked, of](const attn::Index& at) { return (worked.*of)(at); };
+    about.worked = worked_of(2 * n * n, [&worked, of](const attn::Index& at) { return (worked.*of)(at); });
     return step_of_heads(bench, about, values);
   };
   step({.id = "diagonal",
@@ -324,10 +325,10 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
        .note = bench.options.causal ? "Query i may see i + 1 keys, so this is the mean of ln(i + 1). "
                                       "Held against ln n, causal attention would always look focused."
                                     : "",
-       .worked =
-           [&](const attn::Index& at) {
-             return WorkedMeasures{{"uniform/weights", uniform}, lengths}.entropy(at);
-           }},
+       .worked = worked_of(2 * mask.shape(1) * mask.shape(2),
+                           [&](const attn::Index& at) {
+                             return WorkedMeasures{{"uniform/weights", uniform}, lengths}.entropy(at);
+                           })},
       entropy(uniform, lengths));
   const auto one_hot =
       step_of_heads(bench,
@@ -343,17 +344,17 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
                                          attn::whole_entry("strongest", strongest, {at[0], at[1], at[2]}));
                          }},
                     one_hot_weights(strongest, mask.shape(2)));
-  const auto one_hot_entropy =
-      step_of_heads(bench,
-                    {.id = "one_hot/entropy",
-                     .title = "The entropy of a single key is the smallest possible",
-                     .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
-                     .from = {"one_hot/weights"},
-                     .worked =
-                         [&](const attn::Index& at) {
-                           return WorkedMeasures{{"one_hot/weights", one_hot}, lengths}.entropy(at);
-                         }},
-                    entropy(one_hot, lengths));
+  const auto one_hot_entropy = step_of_heads(
+      bench,
+      {.id = "one_hot/entropy",
+       .title = "The entropy of a single key is the smallest possible",
+       .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
+       .from = {"one_hot/weights"},
+       .worked = worked_of(2 * mask.shape(1) * mask.shape(2),
+                           [&](const attn::Index& at) {
+                             return WorkedMeasures{{"one_hot/weights", one_hot}, lengths}.entropy(at);
+                           })},
+      entropy(one_hot, lengths));
   return {uniform_entropy, one_hot, one_hot_entropy};
 }
 

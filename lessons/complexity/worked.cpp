@@ -41,10 +41,8 @@ Worked WorkedCosts::pairs_of_band(std::size_t before, std::size_t after) const {
     const auto reach = min(number_of(side), n - Worked(1.0));
     return Worked::product({n, reach}) - Worked::product({reach, Worked::sum({reach, 1.0})}) / Worked(2.0);
   };
-  std::vector<Worked> terms = {n};
-  for (const auto side : {before, after})
-    if (side > 0) terms.push_back(beyond(side));
-  return Worked::sum(std::move(terms));
+  if (before == after) return Worked::sum({n, Worked::product({2.0, beyond(after)})});
+  return Worked::sum({n, beyond(before)});
 }
 
 /// The neighbours nearer than a stride, and two keys for each multiple of it.

@@ -81,7 +81,7 @@ void show_chunked(VariantBench& on) {
                   .from = {"Q", "K", "V"},
                   .axes = {"query", "d_v"},
                   .worked = worked_attention(worked_pair_scores({"Q", on.Q}, {"K", on.K}),
-                                             attn::Known{std::string("V"), on.V}, on.visible)},
+                                             attn::Known{std::string("V"), on.V}, on.visible, on.K.shape(1))},
                  chunked_attention(trace, on.Q, on.K, on.V, on.visible, chunk, counter));
   show_result(on, "chunked",
               {.multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),

@@ -16,6 +16,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/worked.hpp"
 
 namespace lessons {
 
@@ -106,7 +107,7 @@ attn::Worked worked_head_score(const VariantBench& on, std::size_t heads, std::s
 }
 
 attn::WorkedOut worked_full_heads(const VariantBench& on, std::size_t heads) {
-  return [&on, heads](const attn::Index& at) {
+  return worked_of(4 * on.n() * on.K.shape(1), [&on, heads](const attn::Index& at) {
     const std::size_t width_k = on.K.shape(1) / heads, i = at[2] / (on.V.shape(1) / heads);
     const attn::Known K = {std::string("K"), on.K};
     const auto scores = [&](const attn::Index& pair) {
@@ -114,8 +115,8 @@ attn::WorkedOut worked_full_heads(const VariantBench& on, std::size_t heads) {
         return K({pair[1], i * width_k + k});
       });
     };
-    return worked_attention(scores, attn::Known{std::string("V"), on.V}, on.visible)({at[1], at[2]});
-  };
+    return worked_attention(scores, attn::Known{std::string("V"), on.V}, on.visible, width_k)({at[1], at[2]});
+  });
 }
 
 attn::WorkedOut worked_grouped_weights(const VariantBench& on, const Tensor<4>& K_grouped,
@@ -126,7 +127,7 @@ attn::WorkedOut worked_grouped_weights(const VariantBench& on, const Tensor<4>& 
                             K_grouped}({at[0], at[1] * K_grouped.shape(1) / heads, at[3], k});
     });
   };
-  return worked_weights_of_pairs(scores, on.visible, on.n());
+  return worked_weights_of_pairs(scores, on.visible, on.n(), K_grouped.shape(3));
 }
 
 }  // namespace

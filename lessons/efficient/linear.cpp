@@ -19,6 +19,7 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/efficient/variants.hpp"
+#include "lessons/worked.hpp"
 
 namespace lessons {
 
@@ -78,7 +79,7 @@ attn::WorkedOut worked_read(attn::Known<2> phi_Q, attn::Known<2> S, attn::Known<
 
 /// φ(qᵢ)ᵀφ(kⱼ) / Σⱼ φ(qᵢ)ᵀφ(kⱼ) over the listed keys.
 attn::WorkedOut worked_implied_weights(attn::Known<2> phi_Q, attn::Known<2> phi_K, const KeyLists& keys) {
-  return [=, &keys](const attn::Index& at) {
+  return worked_of(2 * phi_K.tensor.size(), [=, &keys](const attn::Index& at) {
     const auto similarity = attn::worked_matmul_transposed(phi_Q, phi_K);
     const auto& of_query = keys[at[0]];
     std::vector<attn::Worked> similarities;
@@ -86,12 +87,12 @@ attn::WorkedOut worked_implied_weights(attn::Known<2> phi_Q, attn::Known<2> phi_
     const bool is_seen = std::binary_search(of_query.begin(), of_query.end(), at[1]);
     if (!is_seen || similarity(at).value() == 0.0) return attn::Worked(0.0);
     return similarity(at) / attn::Worked::sum(std::move(similarities));
-  };
+  });
 }
 
 /// Σⱼ φ(qᵢ)ᵀφ(kⱼ) vⱼ / Σⱼ φ(qᵢ)ᵀφ(kⱼ) over the keys up to i.
 attn::WorkedOut worked_causal_read(attn::Known<2> phi_Q, attn::Known<2> phi_K, attn::Known<2> V) {
-  return [=](const attn::Index& at) {
+  return worked_of(4 * phi_K.tensor.size(), [=](const attn::Index& at) {
     const auto similarity = attn::worked_matmul_transposed(phi_Q, phi_K);
     std::vector<attn::Worked> similarities, products;
     for (std::size_t j = 0; j <= at[0]; ++j) {
@@ -100,7 +101,7 @@ attn::WorkedOut worked_causal_read(attn::Known<2> phi_Q, attn::Known<2> phi_K, a
     }
     const auto sum = attn::Worked::sum(std::move(similarities));
     return sum.value() == 0.0 ? attn::Worked(0.0) : attn::Worked::sum(std::move(products)) / sum;
-  };
+  });
 }
 
 KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums& sums, const Tensor<2>& phi_K,

@@ -55,7 +55,8 @@ Tensor<2> sparse_attention(attn::Trace& trace, const AttentionWords& words, cons
   const auto held = counter.hold(attn::pair_count(keys));
   auto [about_weights, about_output] = words;
   const attn::Known values = {std::string("V"), V};
-  about_weights.worked = worked_weights_of_pairs(worked_pair_scores({"Q", Q}, {"K", K}), keys, K.shape(0));
+  about_weights.worked =
+      worked_weights_of_pairs(worked_pair_scores({"Q", Q}, {"K", K}), keys, K.shape(0), K.shape(1));
   const auto weights = trace.step(about_weights, weights_of_pairs(Q, K, keys, counter));
   about_output.worked = worked_mixtures(attn::Known{about_weights.id, weights}, values, keys);
   auto output = trace.step(about_output, mixtures_of_values(weights, V, keys, counter));

@@ -14,6 +14,7 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/worked.hpp"
 
 namespace lessons {
 
@@ -44,13 +45,14 @@ attn::WorkedOut worked_pair_scores(attn::Known<2> Q, attn::Known<2> K) {
   };
 }
 
-attn::WorkedOut worked_weights_of_pairs(attn::WorkedOut scores, const KeyLists& keys, std::size_t n_k) {
+attn::WorkedOut worked_weights_of_pairs(attn::WorkedOut scores, const KeyLists& keys, std::size_t n_k,
+                                        std::size_t d_k) {
   const auto listed = [=, &keys](const attn::Index& at) {
     const auto& of_query = keys[at[at.size() - 2]];
     const bool is_listed = std::binary_search(of_query.begin(), of_query.end(), at.back());
     return is_listed ? scores(at) : attn::Worked(-std::numeric_limits<double>::infinity());
   };
-  return attn::worked_softmax(listed, n_k);
+  return worked_of(2 * n_k * d_k, attn::worked_softmax(listed, n_k));
 }
 
 attn::WorkedOut worked_mixtures(attn::WorkedOut weights, attn::WorkedOut V, const KeyLists& keys) {
@@ -62,8 +64,9 @@ attn::WorkedOut worked_mixtures(attn::WorkedOut weights, attn::WorkedOut V, cons
   };
 }
 
-attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, const KeyLists& keys) {
-  return [=, &keys](const attn::Index& at) {
+attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, const KeyLists& keys,
+                                 std::size_t d_k) {
+  return worked_of(4 * keys.size() * d_k, [=, &keys](const attn::Index& at) {
     std::vector<attn::Worked> shares, products;
     double largest = 0.0;
     for (const auto j : keys[at[0]]) {
@@ -79,21 +82,21 @@ attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, cons
       products.push_back(attn::Worked::product({shares[k], V({keys[at[0]][k], at[1]})}));
     }
     return attn::Worked::sum(std::move(products)) / attn::Worked::sum(std::move(shares));
-  };
+  });
 }
 
 namespace {
 
 /// max |output − reference|; where rounding alone explains it, that it does, which makes 0.
 attn::WorkedOut worked_error(attn::Known<2> output, attn::Known<2> reference, double negligible) {
-  return [=](const attn::Index&) {
+  return worked_of(2 * output.tensor.size(), [=](const attn::Index&) {
     std::vector<attn::Worked> differences;
     for (std::size_t i = 0; i < output.tensor.shape(0); ++i)
       for (std::size_t c = 0; c < output.tensor.shape(1); ++c)
         differences.push_back(absolute(output({i, c}) - reference({i, c})));
     const auto error = attn::largest(std::move(differences));
     return error.value() <= negligible ? attn::Worked::less(negligible, error) : error;
-  };
+  });
 }
 
 }  // namespace

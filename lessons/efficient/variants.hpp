@@ -58,12 +58,15 @@ attn::Worked worked_bytes(const VariantBench& on, attn::Worked count);
 /// qᵢ · kⱼ / √d_k.
 attn::WorkedOut worked_pair_scores(attn::Known<2> Q, attn::Known<2> K);
 
-/// softmax of the scores of the listed keys, and Σⱼ weightᵢⱼ vⱼ over them; 0 where there are none.
-attn::WorkedOut worked_weights_of_pairs(attn::WorkedOut scores, const KeyLists& keys, std::size_t n_k);
+/// softmax of the scores, products of d_k numbers, of the listed keys, and Σⱼ weightᵢⱼ vⱼ over them; 0 where
+/// there are none.
+attn::WorkedOut worked_weights_of_pairs(attn::WorkedOut scores, const KeyLists& keys, std::size_t n_k,
+                                        std::size_t d_k);
 attn::WorkedOut worked_mixtures(attn::WorkedOut weights, attn::WorkedOut V, const KeyLists& keys);
 
 /// The output at once: Σⱼ exp(scoreᵢⱼ) vⱼ / Σⱼ exp(scoreᵢⱼ) over the listed keys.
-attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, const KeyLists& keys);
+attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, const KeyLists& keys,
+                                 std::size_t d_k);
 
 /// Shows `VARIANT/error` of the step `VARIANT/output` against `reference`, `/multiply_adds` and
 /// `/score_bytes`, and keeps them for the comparison. An error that rounding alone explains is shown as 0.

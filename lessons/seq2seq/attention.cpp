@@ -14,6 +14,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/seq2seq/encoder.hpp"
+#include "lessons/worked.hpp"
 
 namespace lessons {
 
@@ -270,7 +271,7 @@ struct Projection {
 
 /// Σₐ v_a tanh(query W + state W).
 WorkedOut worked_additive(const Projection& query, const Projection& state, Known<1> v_a) {
-  return [=](const Index& at) {
+  return worked_of(4 * v_a.tensor.size() * query.length, [=](const Index& at) {
     std::vector<Worked> terms;
     for (std::size_t a = 0; a < v_a.tensor.size(); ++a) {
       auto products = query.products({at[0], at[1]}, a);
@@ -278,7 +279,7 @@ WorkedOut worked_additive(const Projection& query, const Projection& state, Know
       terms.push_back(Worked::product({v_a({a}), tanh(Worked::sum(std::move(products)))}));
     }
     return Worked::sum(std::move(terms));
-  };
+  });
 }
 
 /// Σₖ x(k) y(k) for k from `begin` to `end`.
@@ -306,7 +307,7 @@ WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const 
   if (attends_as(bench, "multihead")) {
     const auto query = project(queries, "attention/W_Q", weights.multihead->W_Q),
                key = project(states, "attention/W_K", weights.multihead->W_K);
-    return [=, d_k = width / bench.heads()](const Index& at) {
+    return worked_of(4 * width * (width / bench.heads()), [=, d_k = width / bench.heads()](const Index& at) {
       return worked_dot(
           at[1] * d_k, (at[1] + 1) * d_k,
           [&](std::size_t k) {
@@ -315,19 +316,20 @@ WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const 
           [&](std::size_t k) {
             return key({at[0], at[3]}, k);
           });
-    };
+    });
   }
   if (attends_as(bench, "luong-general"))
-    return [=, query = project(queries, "attention/W_a", *weights.W_a)](const Index& at) {
-      return worked_dot(
-          0, width,
-          [&](std::size_t k) {
-            return query({at[0], at[1]}, k);
-          },
-          [&](std::size_t k) {
-            return states({at[0], at[2], k});
-          });
-    };
+    return worked_of(2 * width * width,
+                     [=, query = project(queries, "attention/W_a", *weights.W_a)](const Index& at) {
+                       return worked_dot(
+                           0, width,
+                           [&](std::size_t k) {
+                             return query({at[0], at[1]}, k);
+                           },
+                           [&](std::size_t k) {
+                             return states({at[0], at[2], k});
+                           });
+                     });
   return [=](const Index& at) {
     return worked_dot(
         0, width,
@@ -346,7 +348,7 @@ WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, co
   const std::size_t width = states.tensor.shape(2), n = states.tensor.shape(1);
   const Projection value = {states, {"attention/W_V", weights.W_V}, 0, width};
   const Known<2> W_O = {"attention/W_O", weights.W_O};
-  return [=](const Index& at) {
+  return worked_of(2 * width * n * width, [=](const Index& at) {
     const auto head_output = [&](std::size_t j) {
       return worked_dot(
           0, n,
@@ -358,7 +360,7 @@ WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, co
           });
     };
     return worked_dot(0, width, head_output, [&](std::size_t j) { return W_O({j, at[2]}); });
-  };
+  });
 }
 
 }  // namespace

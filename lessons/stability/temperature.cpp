@@ -14,6 +14,7 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/patterns.hpp"
 #include "lessons/stability.hpp"
+#include "lessons/worked.hpp"
 
 namespace lessons {
 
@@ -89,20 +90,21 @@ Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
                            std::log(static_cast<double>(scores.size()))),
        .worked = [&](const attn::Index& at) { return attn::worked_entropy(row_of(at[0])); }},
       at_each_temperature(weights, [](const Tensor<2>& row, double) { return attn::mean_entropy(row); }));
-  bench.trace.step(
-      {.id = "temperature/jacobian",
-       .title = "How much gradient gets through to the scores",
-       .formula = "‖diag(w) − w wᵀ‖ / T",
-       .from = {"temperature/weights"},
-       .axes = {"temperature"},
-       .note = "Little at either end: at a low temperature softmax itself is flat, at a high "
-               "one the division by T makes the gradient small.",
-       .worked =
-           [&](const attn::Index& at) {
-             return attn::worked_jacobian_norm(row_of(at[0])) / attn::Worked(temperatures[at[0]]);
-           }},
-      at_each_temperature(weights,
-                          [](const Tensor<2>& row, double T) { return attn::mean_jacobian_norm(row) / T; }));
+  bench.trace.step({.id = "temperature/jacobian",
+                    .title = "How much gradient gets through to the scores",
+                    .formula = "‖diag(w) − w wᵀ‖ / T",
+                    .from = {"temperature/weights"},
+                    .axes = {"temperature"},
+                    .note = "Little at either end: at a low temperature softmax itself is flat, at a high "
+                            "one the division by T makes the gradient small.",
+                    .worked = worked_of(2 * scores.size() * scores.size(),
+                                        [&](const attn::Index& at) {
+                                          return attn::worked_jacobian_norm(row_of(at[0])) /
+                                                 attn::Worked(temperatures[at[0]]);
+                                        })},
+                   at_each_temperature(weights, [](const Tensor<2>& row, double T) {
+                     return attn::mean_jacobian_norm(row) / T;
+                   }));
   bench.trace.note(
       "temperature-verdict", "Collapsed, selective, over-sparse",
       "What the lesson patterns, with its limits, says of each row:", verdicts(entropy, scores.size()));
