@@ -231,7 +231,9 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
   const auto step = [&](attn::About about, attn::Worked (WorkedMeasures::*of)(const attn::Index&) const,
                         const auto& values) {
     about.from = {"weights"};
-    about.worked = worked_of(2 * n * n, [&worked, of](const attn::Index& at) { return (worked.*of)(at); });
+    const bool is_of_row = !about.axes.empty();
+    about.worked = worked_of(is_of_row ? n : 2 * n * n,
+                             [&worked, of](const attn::Index& at) { return (worked.*of)(at); });
     return step_of_heads(bench, about, values);
   };
   step({.id = "diagonal",
