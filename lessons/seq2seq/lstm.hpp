@@ -25,7 +25,7 @@ struct LstmWords {
   std::string input;                ///< "xₜ"
   std::string before;               ///< the state before, "hₜ₋₁"
   std::string memory_before;        ///< "cₜ₋₁"
-  std::vector<std::string> inputs;  ///< ids
+  std::vector<std::string> inputs;  ///< ids, first that of the words
   struct {
     std::string i{}, f{}, g{}, o{}, c{}, h{};
   } notes{};  ///< what to notice in each tensor

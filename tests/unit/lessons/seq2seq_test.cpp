@@ -90,7 +90,7 @@ attn::LstmWeights random_lstm(std::size_t d_in, std::size_t width, unsigned seed
 }
 
 lessons::LstmWords words() {
-  return {.axis = "source", .input = "x", .before = "h", .memory_before = "c", .inputs = {}};
+  return {.axis = "source", .input = "x", .before = "h", .memory_before = "c", .inputs = {"X"}};
 }
 
 LstmState step(const Tensor<3>& x, const LstmState& before, const attn::LstmWeights& weights) {
