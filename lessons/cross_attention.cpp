@@ -1,13 +1,22 @@
 /// Cross-attention: the queries come from one sentence, the keys and values from another.
 /// Sources: Bahdanau et al. 2014 (the idea, for translation); Vaswani et al. 2017, section 3.2.3 (this form).
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/self_attention.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -23,7 +32,7 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
   const auto mask_of_first = mask ? std::optional(attn::first_rows(*mask, 1)) : std::nullopt;
   const auto alone = scaled_dot_product_attention(mute, attn::first_rows(Q, 1), K, V, mask_of_first);
   bench.trace.claim({.id = "queries-are-independent",
-                     .claim = "the first query alone gets the same answer: n_q is free",
+                     .claim = "the first target word alone gets the same output",
                      .formula = "max |attention(Q[:1], K, V) − output[:1]|",
                      .value = attn::max_abs_difference(alone.output, attn::first_rows(output, 1)),
                      .limit = limit});
@@ -32,19 +41,88 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
   const auto doubled =
       scaled_dot_product_attention(mute, Q, attn::rows_twice(K), attn::rows_twice(V), doubled_mask);
   bench.trace.claim({.id = "key-count-is-free",
-                     .claim = "with every key and value listed twice the answers stay the same: n_k is free",
+                     .claim = "with every source word listed twice the output stays the same",
                      .formula = "max |attention(Q, [K; K], [V; V]) − output|",
                      .value = attn::max_abs_difference(doubled.output, output),
                      .limit = limit});
 }
 
+/// "┌ W_Q → " before Q and so on, to the left of the way through attention.
+std::vector<std::string> cross_attention_flow(const Workbench& bench, bool is_masked) {
+  const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length();
+  const auto target = fmt::format("X_target [{}×{}] ", n_q, bench.d_model());
+  const auto source = fmt::format("X_source [{}×{}] ", n_k, bench.d_model());
+  const auto left = std::max(attn::display_width(target), attn::display_width(source));
+  auto lines = attention_flow(bench, n_q, n_k, is_masked);
+  lines[0] = attn::pad_right(target, left) + "─ W_Q → " + lines[0];
+  lines[1] = std::string(left + 8, ' ') + lines[1];
+  lines[2] = attn::pad_right(source, left) + "┬ W_K → " + lines[2];
+  lines[3] = std::string(left, ' ') + "└ W_V → " + lines[3];
+  return lines;
+}
+
+std::vector<std::string> cross_attention_flow_of_heads(const Workbench& bench) {
+  const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length();
+  const auto d = bench.d_model(), h = bench.heads(), kv = bench.kv_heads();
+  const auto target = fmt::format("X_target [{}×{}] ", n_q, d),
+             source = fmt::format("X_source [{}×{}] ", n_k, d);
+  const auto left = std::max(attn::display_width(target), attn::display_width(source));
+  const auto of_head = [](const char* name, std::size_t heads, std::size_t rows, std::size_t columns) {
+    return fmt::format("{} [{}×{}×{}] ", name, heads, rows, columns);
+  };
+  const auto Q = of_head("Q_heads", h, n_q, bench.d_k()), K = of_head("K_heads", kv, n_k, bench.d_k()),
+             V = of_head("V_heads", kv, n_k, bench.d_v());
+  const auto width = std::max({attn::display_width(Q), attn::display_width(K), attn::display_width(V)});
+  const auto weights = of_head("weights", h, n_q, n_k);
+  std::string line;
+  for (std::size_t i = 0; i < attn::display_width(weights) + 1; ++i) line += "─";
+  return {attn::pad_right(target, left) + "→ " + attn::pad_right(Q, width) + "┐",
+          attn::pad_right(source, left) + "→ " + attn::pad_right(K, width) + "┴ " + weights + "┐",
+          std::string(left, ' ') + "↘ " + attn::pad_right(V, width) + "─" + line + "┴ " +
+              of_head("heads", h, n_q, bench.d_v()),
+          fmt::format("heads → concat [{}×{}] → W_O → output [{}×{}]", n_q, h * bench.d_v(), n_q, d)};
+}
+
+/// Multi-head cross-attention in NumPy, as these options have it.
+std::vector<std::string> cross_attention_code_of_heads(const Workbench& bench,
+                                                       const std::optional<Mask<3>>& mask) {
+  const auto h = bench.heads(), kv = bench.kv_heads();
+  auto lines = softmax_code();
+  const auto add = [&](std::vector<std::string> more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+  };
+  const auto repeated = [&](const std::string& name) {
+    return kv == h ? name : fmt::format("{}.repeat({}, axis=0)", name, h / kv);
+  };
+  add({"def split(x, heads):", "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)", "",
+       projection_code("X_target", "X_source"),
+       fmt::format("Q_heads, K_heads, V_heads = split(Q, {0}), split(K, {1}), split(V, {1})", h, kv)});
+  add({fmt::format("scores = Q_heads @ {}.swapaxes(1, 2)", repeated("K_heads")),
+       bench.options.temperature == 1.0
+           ? "scaled = scores / np.sqrt(Q_heads.shape[2])"
+           : fmt::format("scaled = scores / (np.sqrt(Q_heads.shape[2]) * {})", bench.options.temperature)});
+  if (mask) add({"masked = np.where(mask, scaled, -np.inf)"});
+  const bool drops = bench.options.dropout > 0.0;
+  add({mask && attn::has_empty_row(*mask) ? "weights = np.nan_to_num(softmax(masked))"
+       : mask                             ? "weights = softmax(masked)"
+                                          : "weights = softmax(scaled)"});
+  if (drops) add({fmt::format("dropped = weights * dropout_mask / {}", 1.0 - bench.options.dropout)});
+  const auto used = drops ? "dropped" : "weights";
+  add({fmt::format("mean_weights = {}.mean(axis=0)", used),
+       fmt::format("heads = {} @ {}", used, repeated("V_heads")),
+       "concat = heads.swapaxes(0, 1).reshape(len(Q), -1)", "output = concat @ W_O"});
+  return lines;
+}
+
 void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& X_source) {
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
+  bench.code(attention_code(bench, mask, {projection_code("X_target", "X_source")}));
+  bench.flow(cross_attention_flow(bench, mask.has_value()));
   const auto projected = project(bench, X_target, X_source, weights,
-                                 {.Q = "What each target token asks of the source",
-                                  .K = "What each source token can be found by",
-                                  .V = "What each source token has to give"});
+                                 {.Q = "What each target word asks",
+                                  .K = "What each source word can be found by",
+                                  .V = "What each source word has to give"});
   const auto& [Q, K, V] = projected;
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
@@ -54,9 +132,68 @@ void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& 
 void attend_with_heads(Workbench& bench, const Named& X_target, const Named& X_source) {
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
+  bench.code(cross_attention_code_of_heads(bench, mask));
+  bench.flow(cross_attention_flow_of_heads(bench));
   explain_parameters(bench);
   const auto attention = multihead_attention(bench, X_target, X_source, weights, mask);
   claim_multihead(bench, X_target, X_source, weights, attention, mask);
+}
+
+/// The source word that all target words together look at most; nothing of several heads, or where two are
+/// the same but for rounding.
+std::string most_looked_at(const attn::Event& weights) {
+  const auto& shape = weights.tensor->shape;
+  const std::size_t rank = shape.size(), n_q = shape[rank - 2], n_k = shape.back();
+  const auto strongest = strongest_pair(weights);
+  if (weights.axes.front() == "head" || n_k < 2) return strongest;
+  std::vector<double> totals(n_k, 0.0);
+  for (std::size_t i = 0; i < n_q * n_k; ++i) totals[i % n_k] += weights.tensor->at(i);
+  auto sorted = totals;
+  std::sort(sorted.rbegin(), sorted.rend());
+  if (!(sorted[0] - sorted[1] > 1e-3)) return strongest;
+  const auto most = static_cast<std::size_t>(std::max_element(totals.begin(), totals.end()) - totals.begin());
+  return fmt::format(
+      "{} A row sums to 1, a column need not: the column of \"{}\" sums to {:.2f}, more than any other, so "
+      "it "
+      "counts most in the output as a whole.",
+      strongest, name_along(weights, rank - 1, most), totals[most]);
+}
+
+std::string what_a_word_more_would_do(const attn::Event& output) {
+  const auto rows = output.tensor->shape[output.tensor->shape.size() - 2];
+  return fmt::format(
+      "{} target word{}, {} row{}, however long the source is. Another target word adds a row and leaves the "
+      "others as they are; another source word adds a column to the weights and changes every row.",
+      rows, rows == 1 ? "" : "s", rows, rows == 1 ? "" : "s");
+}
+
+std::vector<attn::OnPage> page_of_one_head() {
+  return {
+      {"Q"},
+      attn::in_one_line("K"),
+      attn::in_one_line("V"),
+      attn::in_one_line("mask"),
+      {"scores", [](const auto&) { return "A row for each target word, a column for each source word."; }},
+      attn::in_one_line("scaled"),
+      attn::in_one_line("masked"),
+      {"weights", most_looked_at},
+      {"dropped"},
+      {"dropout-at-inference"},
+      {"output", what_a_word_more_would_do}};
+}
+
+std::vector<attn::OnPage> page_of_heads() {
+  std::vector<attn::OnPage> page;
+  for (const auto* id :
+       {"Q", "K", "V", "Q_heads", "K_heads", "V_heads", "mask", "scores", "scaled", "masked"})
+    page.push_back(attn::in_one_line(id));
+  page.insert(page.end(), {{"weights", most_looked_at},
+                           {"dropped"},
+                           {"dropout-at-inference"},
+                           attn::in_one_line("heads"),
+                           attn::in_one_line("concat"),
+                           {"output", what_a_word_more_would_do}});
+  return page;
 }
 
 void run_cross_attention(Workbench& bench) {
@@ -65,11 +202,14 @@ void run_cross_attention(Workbench& bench) {
   bench.label({"source", "key"}, source);
   bench.label({"target", "query"}, target);
 
-  bench.trace.note(
-      "idea", "The idea",
-      "A decoder that writes the target sentence must look into the source sentence. The queries come from "
-      "the target, the keys and values from the source. The weights are a table of target × source: an "
-      "alignment of the two sentences, which need not be equally long.",
+  bench.trace.page(
+      bench.options.heads ? page_of_heads() : page_of_one_head(),
+      {"rows-sum-to-1", "queries-are-independent", "key-count-is-free", "equals-separate-heads"});
+  bench.idea(
+      "A decoder that writes a translation must look into the sentence that it translates. Here the target "
+      "sentence asks and the source sentence answers: the queries come from the target, the keys and values "
+      "from the source. All else is as in self-attention. The weights are a table of target × source, which "
+      "trained models use as an alignment: chat looks at cat. Here they are drawn at random.",
       "Attention(X_target W_Q, X_source W_K, X_source W_V)");
 
   bench.show_lengths(source);
@@ -83,6 +223,9 @@ void run_cross_attention(Workbench& bench) {
     attend_with_heads(bench, {"X_target", X_target}, {"X_source", X_source});
   else
     attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source});
+  bench.try_next({{"cross-attention --source \"the cat slept\"", "which tables get smaller, which do not?"},
+                  {"cross-attention --heads 2", "two tables of target × source"},
+                  {"masking", "hide words from each other"}});
 }
 
 std::vector<Input> cross_attention_inputs(const Options& options) {
@@ -105,7 +248,7 @@ const Lesson cross_attention = {
         "cross-attention, the form inside a transformer's decoder.",
     .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
                 "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
+    .defaults = {.source = {"the small cat slept"}, .target = {"le petit chat a dormi"}, .d_model = 4},
     .examples =
         {"cross-attention --source \"i love cats\" --target \"j'aime les chats\"",
          "cross-attention --source \"the cat sat on the mat\" --target \"le chat s'est assis\" --heads 2"},

@@ -7,15 +7,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
+#include "trace/python/python.hpp"
 
 namespace lessons {
 
@@ -28,46 +38,27 @@ struct Temperature {
 };
 
 const std::array<Temperature, 3> temperatures = {{
-    {1.0, "A soft lookup, T = 1: every key gets a share",
+    {1.0, "Every key gets a share",
      "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): each share is between 0 and 1 and together they are 1. A key that "
      "scores 1 more than another gets e ≈ 2.7 times its share.",
-     "The answer at T = 1: a mixture of all values",
-     "Each value counts as much as its key's share. A mixture need not be near any single value."},
-    {0.1, "A colder lookup, T = 0.1: the better keys get more",
+     "A mixture of all values",
+     "Each value counts as much as its key's share: a mixture, maybe like none of them."},
+    {0.1, "At T = 0.1 the better keys get more",
      "Dividing by 0.1 makes every difference between two scores ten times as large. A key that scores 1 more "
      "than another now gets e¹⁰ ≈ 22026 times its share.",
      "The answer at T = 0.1: the same values in other shares",
      "Scores and values are as before. Only the temperature has changed."},
-    {0.01, "A colder lookup still, T = 0.01: nearly hard",
+    {0.01, "At T = 0.01 the lookup is nearly hard",
      "Now a lead of 0.1 is enough for a factor of e¹⁰. Only keys that score almost the same still share.",
      "The answer at T = 0.01: nearly that of a hard lookup",
      "Compare this with the rows of values: which one is it?"},
 }};
 
-/// What "hard" means, and which key the hard lookup takes here, unless rounding could decide it.
-void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const attn::HardLookup& hard) {
-  const auto& tokens = bench.plan.sentence.tokens[0];
-  const auto best = hard.keys[0];
-  const bool has_winner =
-      hard.keys.size() == 1 && hard.gap > rounding(bench.trace, attn::max_abs(scores)).bound;
-  std::string taken =
-      "Here the best keys score the same but for rounding, and none of them is the clear winner.";
-  if (tokens.size() == 1) taken = "Here there is only one key, so a soft lookup takes the same.";
-  if (tokens.size() > 1 && has_winner)
-    taken =
-        fmt::format("Here that is the value of “{}”, key {} of {}.", tokens[best], best + 1, tokens.size());
-  bench.trace.note(
-      "hard-and-soft", "Hard and soft",
-      "A hard lookup, like a dictionary's, takes a single value: that of the key with the best score. " +
-          taken +
-          " Hard means all or nothing: change the query a little and the answer either stays exactly the "
-          "same or jumps to another value. Training needs to know which small change makes the answer a "
-          "little better, and here there is none. A soft lookup gives every key a share that grows with its "
-          "score. Its answer moves smoothly with the query, the keys and the values, so all three can be "
-          "trained. The temperature T says how soft it is: as T grows the shares become equal, as T goes to "
-          "0 the lookup becomes hard.",
-      "weights = softmax(scores / T)");
-}
+/// What comes of the scores at one temperature.
+struct SoftLookup {
+  Tensor<1> weights;  ///< [key]
+  Tensor<1> output;   ///< [d_v]
+};
 
 /// The share that these keys have together.
 double share_of(const std::vector<std::size_t>& keys, const Tensor<1>& weights) {
@@ -76,11 +67,77 @@ double share_of(const std::vector<std::size_t>& keys, const Tensor<1>& weights) 
   return share;
 }
 
-/// `shares` are the weights at each temperature, from warm to cold.
-void claim_shares(Workbench& bench, const std::vector<Tensor<1>>& shares, const Tensor<1>& scores,
+/// Whether one key is best by more than rounding could decide.
+bool has_winner(const Workbench& bench, const Tensor<1>& scores, const attn::HardLookup& hard) {
+  return hard.keys.size() == 1 && hard.gap > rounding(bench.trace, attn::max_abs(scores)).bound;
+}
+
+/// A row a key with its score and its shares, then a row for each number of the answer; a column a
+/// temperature, and one for the hard lookup where it has a clear winner.
+std::string temperature_table(Workbench& bench, const Tensor<1>& scores, const Tensor<2>& values,
+                              const std::vector<SoftLookup>& lookups, const attn::HardLookup& hard) {
+  constexpr std::size_t most_keys = 12, most_numbers = 6;
+  const auto& tokens = bench.plan.sentence.tokens[0];
+  const bool shows_hard = has_winner(bench, scores, hard);
+  const auto number = [](double x) { return fmt::format("{:.4f}", x == 0.0 ? 0.0 : x); };
+
+  std::vector<std::vector<std::string>> rows = {{"key", "score"}};
+  for (const auto& temperature : temperatures) rows[0].push_back(fmt::format("T = {:g}", temperature.value));
+  if (shows_hard) rows[0].emplace_back("hard");
+  const auto add_row = [&](const std::vector<std::string>& start, auto number_of,
+                           const std::string& of_hard) {
+    rows.push_back(start);
+    for (const auto& lookup : lookups) rows.back().push_back(number(number_of(lookup)));
+    if (shows_hard) rows.back().push_back(of_hard);
+  };
+  for (const auto& key : places_shown(tokens.size(), most_keys)) {
+    if (!key) {
+      rows.push_back({"…"});
+      continue;
+    }
+    add_row(
+        {as_row_name(tokens[*key]), number(scores(*key))},
+        [&](const SoftLookup& lookup) { return static_cast<double>(lookup.weights(*key)); },
+        *key == hard.keys[0] ? "1" : "0");
+  }
+  for (const auto& place : places_shown(values.shape(1), most_numbers)) {
+    if (!place) {
+      rows.push_back({"…"});
+      continue;
+    }
+    add_row(
+        {fmt::format("output {}", *place), ""},
+        [&](const SoftLookup& lookup) { return static_cast<double>(lookup.output(*place)); },
+        number(hard.output(*place)));
+  }
+  return in_columns(rows);
+}
+
+/// What the temperature does, and which key the hard lookup takes here, unless rounding could decide it.
+void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const Tensor<2>& values,
+                         const std::vector<SoftLookup>& lookups, const attn::HardLookup& hard) {
+  const auto& tokens = bench.plan.sentence.tokens[0];
+  std::string taken = "Here the best keys score the same but for rounding, so none of them wins.";
+  if (tokens.size() == 1) taken = "Here there is only one key, so every T gives its value.";
+  if (tokens.size() > 1 && has_winner(bench, scores, hard))
+    taken = fmt::format("Here that is the value of \"{}\", key {} of {}.", tokens[hard.keys[0]],
+                        hard.keys[0] + 1, tokens.size());
+  bench.trace.note(
+      "hard-and-soft", "The temperature T: from soft to hard",
+      "Dividing the scores by a small T makes every lead larger, so the best key gets more. As T goes to 0 "
+      "the lookup becomes hard: like a dictionary it returns a single value. " +
+          taken +
+          " A little change of the query moves a soft answer a little; a hard one stays or jumps. That is "
+          "why "
+          "only the soft one can be trained.",
+      temperature_table(bench, scores, values, lookups, hard));
+}
+
+/// `lookups` go from warm to cold.
+void claim_shares(Workbench& bench, const std::vector<SoftLookup>& lookups, const Tensor<1>& scores,
                   const attn::HardLookup& hard) {
   double sum_deviation = 0.0, loss = 0.0, share_before = 0.0;
-  for (const auto& weights : shares) {
+  for (const auto& [weights, output] : lookups) {
     const double share = share_of(hard.keys, weights);
     sum_deviation = attn::maximum({sum_deviation, attn::row_sum_deviation(weights)});
     loss = attn::maximum({loss, share_before - share});
@@ -93,7 +150,7 @@ void claim_shares(Workbench& bench, const std::vector<Tensor<1>>& shares, const 
                      .limit = rounding(bench.trace)});
   bench.trace.claim(
       {.id = "colder-is-harder",
-       .claim = "a colder lookup never gives the best key a smaller share",
+       .claim = "a smaller T never gives the best key a smaller share",
        .formula = "max(0, share at T=1 − share at T=0.1, share at T=0.1 − share at T=0.01)",
        .value = loss,
        .limit = rounding(bench.trace, attn::max_abs(scores)),
@@ -110,7 +167,7 @@ void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>
   const auto weights = attn::softmax(attn::divide(attn::shift(scores, -hard.best_score), temperature));
   bench.trace.claim(
       {.id = "hard-limit",
-       .claim = "as T → 0 the soft lookup becomes the dictionary's hard lookup",
+       .claim = "as T goes to 0 the lookup becomes hard",
        .formula = hard.keys.size() == 1
                       ? "max |softmax(scores / T) · values − value of the best key|"
                       : "max |softmax(scores / T) · values − mean of the best keys' values|",
@@ -122,27 +179,103 @@ void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>
                    : "No key scores less than another, so every T gives this answer. Measured at T = 1."});
 }
 
+/// Which key matches best, and how its share compares with that of the next one; nothing where two may be the
+/// same but for rounding.
+std::string best_shares(const attn::Event& weights) {
+  const auto& tensor = *weights.tensor;
+  const auto keys = tensor.shape[0];
+  if (keys < 2) return "The only key gets everything.";
+  std::vector<std::size_t> order(keys);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::partial_sort(order.begin(), order.begin() + 2, order.end(),
+                    [&](std::size_t a, std::size_t b) { return tensor.at(a) > tensor.at(b); });
+  const auto best = order[0], next = order[1];
+  const double ratio = tensor.at(best) / tensor.at(next);
+  const auto rule = std::string("A lead of 1 in the score is a factor of e ≈ 2.7 in the share");
+  if (!(ratio > 1.05) || !std::isfinite(ratio)) return rule + ".";
+  return fmt::format("{}. \"{}\" scores {:.2f} more than \"{}\" and gets e^{:.2f} ≈ {:.3g} times its share.",
+                     rule, name_along(weights, 0, best), std::log(ratio), name_along(weights, 0, next),
+                     std::log(ratio), ratio);
+}
+
+std::vector<std::string> lookup_flow(Workbench& bench) {
+  const auto n = bench.plan.sentence.length();
+  const auto query = fmt::format("query [{}]", bench.d_k()),
+             keys = fmt::format("keys [{}×{}]", n, bench.d_k()),
+             values = fmt::format("values [{}×{}]", n, bench.d_v());
+  const auto left = std::max({query.size(), attn::display_width(keys), attn::display_width(values)}) + 1;
+  const auto middle = fmt::format("┴ scores [{0}] → / T → softmax → weights [{0}] ", n);
+  std::string line;
+  for (auto i = attn::display_width(values) + 1; i < left + attn::display_width(middle); ++i) line += "─";
+  return {attn::pad_right(query, left) + "┐", attn::pad_right(keys, left) + middle + "┐",
+          fmt::format("{} {}┴ output [{}]", values, line, bench.d_v())};
+}
+
+std::vector<std::string> lookup_code() {
+  auto lines = softmax_code();
+  lines.insert(lines.end(), {"", "scores = keys @ query", "temperature_1_weights = softmax(scores)",
+                             "temperature_1_output  = temperature_1_weights @ values"});
+  return lines;
+}
+
+std::vector<std::string> colder_code(double temperature) {
+  const auto group = attn::python_name(fmt::format("temperature={:g}", temperature));
+  return {fmt::format("{}_weights = softmax(scores / {:g})", group, temperature),
+          fmt::format("{0}_output  = {0}_weights @ values", group)};
+}
+
+SoftLookup look_up(attn::Trace& trace, const Temperature& temperature, const Tensor<1>& scores,
+                   const Tensor<2>& values) {
+  const auto weights_id = fmt::format("temperature={:g}/weights", temperature.value);
+  auto weights = trace.step(
+      {.id = weights_id,
+       .title = temperature.weights_title,
+       .formula = temperature.value == 1.0 ? "softmax(scores)"
+                                           : fmt::format("softmax(scores / {:g})", temperature.value),
+       .from = {"scores"},
+       .axes = {"key"},
+       .note = temperature.weights_note,
+       .distribution = true,
+       .worked = attn::worked_softmax(attn::Known{"scores", scores}, temperature.value)},
+      attn::softmax(attn::divide(scores, temperature.value)));
+  auto output = trace.step(
+      {.id = fmt::format("temperature={:g}/output", temperature.value),
+       .title = temperature.output_title,
+       .formula = "weights · values",
+       .from = {weights_id, "values"},
+       .axes = {"d_v"},
+       .note = temperature.output_note,
+       .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"values", values})},
+      attn::matmul(weights, values));
+  return {std::move(weights), std::move(output)};
+}
+
 void run_lookup(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"key"}, bench.plan.sentence);
+  trace.page({{"query"},
+              {"keys"},
+              {"values"},
+              {"scores"},
+              {"temperature=1/weights", best_shares},
+              {"temperature=1/output"},
+              {"hard-and-soft"}});
+  bench.idea(
+      "An ordinary dictionary holds keys and their values. Ask for a key that it has and you get its value; "
+      "ask "
+      "for any other and you get nothing. Attention is a dictionary that always answers. It compares what "
+      "you ask for, the query, with every key, and returns a mixture of all values: the better a key "
+      "matches, the more its value counts. The numbers are drawn at random and the words only name the "
+      "entries, so watch how it works, not what is found.",
+      "output = Σⱼ weightⱼ · valueⱼ,   weights = softmax(keys · query / T)");
+  bench.flow(lookup_flow(bench));
+  bench.code(lookup_code());
 
-  trace.note(
-      "idea", "The idea",
-      "A dictionary holds keys and their values. Ask it with a query: if a key equals the query, you get "
-      "that key's value, and otherwise you get nothing. Attention is a dictionary that always has an answer. "
-      "It compares the query with every key and returns a mixture of all the values, in which a value counts "
-      "for more the better its key matches. Query, keys and values are drawn at random here and the tokens "
-      "only name the keys, so watch the mechanism, not which word is found.",
-      "output = Σⱼ weightⱼ · valueⱼ");
-
-  const auto query = bench.input<1>({.id = "query",
-                                     .title = "What we ask for",
-                                     .note = "A query is as long as a key, so that they can be compared."});
+  const auto query = bench.input<1>({.id = "query", .title = "What we ask for, as long as a key"});
   const auto keys =
       bench.input<2>({.id = "keys",
                       .title = "What each entry can be found by",
-                      .note = "One row a key. An ordinary dictionary would answer only if one of "
-                              "them were equal to the query in every number."});
+                      .note = "An ordinary dictionary answers only if one of these rows equals the query."});
   const auto values =
       bench.input<2>({.id = "values",
                       .title = "What each entry holds",
@@ -154,42 +287,25 @@ void run_lookup(Workbench& bench) {
                   .formula = "keys · query",
                   .from = {"keys", "query"},
                   .axes = {"key"},
-                  .note = "One dot product a key: large where the two vectors are long and point the same "
-                          "way. The scores are not divided by √d_k as in the lesson sdpa; that division is "
-                          "nothing else than the temperature T = √d_k.",
+                  .note = "A dot product is large where two long vectors point the same way.",
                   .worked = attn::worked_matmul(attn::Known{"keys", keys}, attn::Known{"query", query})},
                  attn::matmul(keys, query));
 
-  const auto hard = attn::hard_lookup(scores, values);
-  explain_hard_lookup(bench, scores, hard);
-
-  std::vector<Tensor<1>> shares;
+  std::vector<SoftLookup> lookups;
   for (const auto& temperature : temperatures) {
-    const auto group = fmt::format("temperature={:g}", temperature.value);
-    const auto weights =
-        trace.step({.id = group + "/weights",
-                    .title = temperature.weights_title,
-                    .formula = fmt::format("softmax(scores / {:g})", temperature.value),
-                    .from = {"scores"},
-                    .axes = {"key"},
-                    .note = temperature.weights_note,
-                    .distribution = true,
-                    .worked = attn::worked_softmax(attn::Known{"scores", scores}, temperature.value)},
-                   attn::softmax(attn::divide(scores, temperature.value)));
-    trace.step({.id = group + "/output",
-                .title = temperature.output_title,
-                .formula = "weights · values",
-                .from = {group + "/weights", "values"},
-                .axes = {"d_v"},
-                .note = temperature.output_note,
-                .worked = attn::worked_matmul(attn::Known{group + "/weights", weights},
-                                              attn::Known{"values", values})},
-               attn::matmul(weights, values));
-    shares.push_back(weights);
+    lookups.push_back(look_up(trace, temperature, scores, values));
+    if (temperature.value != 1.0)
+      trace.within(fmt::format("temperature={:g}", temperature.value),
+                   [&] { bench.code(colder_code(temperature.value)); });
   }
+  const auto hard = attn::hard_lookup(scores, values);
+  explain_hard_lookup(bench, scores, values, lookups, hard);
 
-  claim_shares(bench, shares, scores, hard);
+  claim_shares(bench, lookups, scores, hard);
   claim_hard_limit(bench, scores, values, hard);
+  bench.try_next({{"lookup --seed 2", "another query: does a key win as clearly?"},
+                  {"lookup --explain 'temperature=0.1/weights[cat]'", "a share at T = 0.1, worked out"},
+                  {"scoring", "other ways to score how well a query matches a key"}});
 }
 
 std::vector<Input> lookup_inputs(const Options&) {
@@ -208,7 +324,7 @@ const Lesson lookup = {
         "temperature until the mixture is the value of the single best key.",
     .options = {"sentence", "d-k", "d-v", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
+    .defaults = {.sentence = {"the small cat slept"}, .d_k = 4, .d_v = 4},
     .examples = {"lookup --sentence \"the cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
     .inputs = lookup_inputs,
     .run = run_lookup,

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/ops/heads.hpp"
@@ -15,9 +19,12 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/unguarded_softmax.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/self_attention.hpp"
+#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -40,17 +47,17 @@ std::vector<std::size_t> visible_lengths(const attn::TokenBatch& sentence) {
 std::string padding_note(const attn::TokenBatch& sentence) {
   if (sentence.is_padded())
     return "A sentence that is shorter than the longest one is filled up with <pad>. The filling is no part "
-           "of it, so its columns are hidden from every query. Its rows are not: a row that nobody reads "
-           "does no harm.";
+           "of it, so no query may look at it. What the filling itself looks at does no harm: nobody reads "
+           "its row.";
   if (sentence.length() == 1)
     return "Nothing is padded here, and a sentence of one word has none to spare to play the padding. So "
            "nothing is hidden. With a longer sentence the last token plays it.";
   const auto actor = sentence.size() == 1
-                         ? fmt::format("the last token, “{}”, plays the padding", sentence.tokens[0].back())
-                         : std::string("the last token of each sentence plays the padding");
+                         ? fmt::format("the last word, \"{}\", plays the padding", sentence.tokens[0].back())
+                         : std::string("the last word of each sentence plays the padding");
   return fmt::format(
-      "Nothing is padded here, so {}: its column is hidden from every query. Its row is not: a row that "
-      "nobody reads does no harm. With sentences of different length the real padding is hidden.",
+      "Nothing is padded here, so {}: no query may look at it. With sentences of different length the real "
+      "padding is hidden.",
       actor);
 }
 
@@ -89,7 +96,7 @@ Masks masks_of(Workbench& bench) {
   Masks masks;
   masks.causal =
       trace.step({.id = "causal_mask",
-                  .title = "The causal mask hides the future",
+                  .title = "Hide the future",
                   .formula = "j ≤ i",
                   .axes = {"query", "key"},
                   .note = "Row i marks what query i may see: itself and everything before it. A model that "
@@ -98,7 +105,7 @@ Masks masks_of(Workbench& bench) {
                  attn::repeat_mask(attn::causal_mask(n, n), sentence.size()));
   masks.padding = trace.step(
       {.id = "padding_mask",
-       .title = "The padding mask hides what is no word",
+       .title = "Hide what is no word",
        .formula = sentence.is_padded() ? "j < lengths" : fmt::format("j < {}", lengths[0]),
        .from = sentence.is_padded() ? std::vector<std::string>{"lengths"} : std::vector<std::string>{},
        .axes = {"query", "key"},
@@ -107,7 +114,7 @@ Masks masks_of(Workbench& bench) {
       attn::padding_mask(lengths, n, n));
   masks.combined =
       trace.step({.id = "combined_mask",
-                  .title = "The causal and the padding mask at once",
+                  .title = "Hide both",
                   .formula = "causal_mask ∧ padding_mask",
                   .from = {"causal_mask", "padding_mask"},
                   .axes = {"query", "key"},
@@ -120,6 +127,45 @@ Masks masks_of(Workbench& bench) {
                       }},
                  attn::both(masks.causal, masks.padding));
   return masks;
+}
+
+/// The masks of one sentence side by side, a row a query and a column a key: that of the shortest sentence,
+/// in which there is most padding.
+std::string picture_of(const Masks& masks, const attn::TokenBatch& sentence) {
+  constexpr std::size_t most = 9;
+  const auto lengths = sentence.lengths();
+  const auto b = static_cast<std::size_t>(std::min_element(lengths.begin(), lengths.end()) - lengths.begin());
+  const auto places = places_shown(sentence.length(), most);
+  const auto row_of = [&](const Mask<3>& mask, std::size_t i) {
+    std::string cells;
+    for (const auto& j : places) cells += !j ? "… " : mask(b, i, *j) ? "■ " : "· ";
+    return cells;
+  };
+  std::vector<std::vector<std::string>> rows = {{"", "", "", ""}};
+  const auto width = 2 * places.size();
+  for (std::size_t column = 0; column < 3; ++column)
+    rows[0][column + 1] =
+        attn::pad_right(std::array{"causal", "padding", "combined"}[column], std::max<std::size_t>(width, 8));
+  for (const auto& i : places) {
+    const auto name =
+        i ? *i < sentence.tokens[b].size() ? as_row_name(sentence.tokens[b][*i]) : "<pad>" : "…";
+    rows.push_back({name});
+    for (const auto* mask : {&masks.causal, &masks.padding, &masks.combined})
+      rows.back().push_back(i ? attn::pad_right(row_of(*mask, *i), std::max<std::size_t>(width, 8)) : "");
+  }
+  return in_columns(rows);
+}
+
+void show_pictures(Workbench& bench, const Masks& masks) {
+  const auto& sentence = bench.plan.sentence;
+  bench.trace.note(
+      "masks", "The masks",
+      "A row is a query, a column a key, in the order of the sentence; ■ may be seen, · is hidden. The "
+      "causal "
+      "mask hides every later word: a model that writes word by word must not learn from words that it has "
+      "yet to write. The padding mask hides what only fills a sentence up. " +
+          padding_note(sentence) + " A decoder uses both on a batch.",
+      picture_of(masks, sentence));
 }
 
 /// Attention from the mask on.
@@ -150,15 +196,12 @@ Mask<2> causal_mask_without_first_key(std::size_t n) {
 }
 
 void explain_broadcasting(attn::Trace& trace) {
-  trace.note(
-      "broadcast", "One mask for many scores",
-      "With several heads the scores are [batch×head×query×key]. A mask rarely needs all these axes: the "
-      "ones that it lacks are repeated (broadcast). Which one an axis is must be clear, though. NumPy and "
-      "PyTorch line up shapes from the right and would take the batch of a mask [batch×query×key] for the "
-      "heads.",
-      "[query×key]             as it is\n"
-      "[batch×query×key]       mask[:, None, :, :]\n"
-      "[batch×head×query×key]  as it is");
+  trace.note("broadcast", "One mask for many scores",
+             "With heads the scores are [batch×head×query×key]. The axes that a mask lacks are repeated "
+             "(broadcast). "
+             "NumPy and PyTorch line up shapes from the right, so they would take the batch of a mask "
+             "[batch×query×key] for the heads: give it an axis for them.",
+             "[query×key]  as it is;  [batch×query×key]  mask[:, None, :, :]");
 }
 
 /// The score where a mask of any number of axes, from the last ones, lets it be seen, and −∞ elsewhere.
@@ -196,14 +239,14 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
   auto& trace = bench.trace;
   const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
   const auto masked = trace.step({.id = masked_id,
-                                  .title = "Scores under the " + name + " mask",
+                                  .title = "What may not be seen gets −∞",
                                   .formula = fmt::format("scaled where {}, −∞ elsewhere", mask_id),
                                   .from = {"scaled", mask_id},
                                   .axes = {"query", "key"},
                                   .worked = attn::worked_mask(attn::Known{"scaled", scaled}, mask)},
                                  attn::apply_mask(scaled, mask));
   const auto weights = trace.step({.id = weights_id,
-                                   .title = "Shares under the " + name + " mask",
+                                   .title = "The rest is shared out",
                                    .formula = fmt::format("softmax({})", masked_id),
                                    .from = {masked_id},
                                    .axes = {"query", "key"},
@@ -213,13 +256,23 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                                   attn::softmax(masked));
   const auto output =
       trace.step({.id = name + "/output",
-                  .title = "Mixtures of values under the " + name + " mask",
+                  .title = "Mixtures of what may be seen",
                   .formula = fmt::format("{} V", weights_id),
                   .from = {weights_id, "V"},
                   .axes = {"query", "d_v"},
                   .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"V", V})},
                  attn::matmul(weights, V));
   return {weights, output};
+}
+
+std::string about_large_negative(bool is_same) {
+  if (is_same)
+    return "Much code writes −10⁹ in place of −∞. The weights are the same here, bit for bit: exp(−10⁹) is "
+           "exactly 0 too. They differ where scores are as large as 10⁹ and in a row with nothing to see, "
+           "which comes next. In half precision −10⁹ itself becomes −∞ (see the lesson stability).";
+  return "Much code writes −10⁹ in place of −∞. The scores of this run are so large that −10⁹ is not far "
+         "below "
+         "all of them, and a hidden key can get a weight. −∞ is below every score.";
 }
 
 /// `causal/masked_1e9` and `causal/weights_1e9`: −10⁹ in place of −∞, beside the `weights` that −∞ gives.
@@ -237,23 +290,19 @@ void fill_with_large_negative(Workbench& bench, const Mask<3>& causal_mask, cons
                  attn::apply_mask(scaled, causal_mask, large_negative));
   const auto weights_1e9 = bench.mute().trace.step({}, attn::softmax(masked_1e9));
   const bool is_same = attn::max_abs_difference(weights_1e9, weights) == 0.0;
-  trace.step(
-      {.id = "causal/weights_1e9",
-       .title = is_same ? "−10⁹ gives the same weights as −∞" : "−10⁹ gives other weights than −∞",
-       .formula = "softmax(causal/masked_1e9)",
-       .from = {"causal/masked_1e9"},
-       .axes = {"query", "key"},
-       .note = is_same
-                   ? "Bit for bit those of causal/weights: exp(−10⁹) is far below the smallest number that "
-                     "floating point has, so it is exactly 0 too. The two differ where scores are as large "
-                     "as 10⁹ themselves, and in a row in which everything is hidden, which comes below. Half "
-                     "precision has no −10⁹: its numbers end at −65504, and −10⁹ becomes −∞ (see the lesson "
-                     "stability)."
-                   : "The scores of this run are so large that −10⁹ is not far below all of them, and a "
-                     "hidden key can win. −∞ is below every score.",
-       .distribution = true,
-       .worked = attn::worked_softmax(attn::Known<3>{"causal/masked_1e9", masked_1e9})},
-      weights_1e9);
+  trace.step({.id = "causal/weights_1e9",
+              .title = is_same ? "−10⁹ gives the same weights as −∞" : "−10⁹ gives other weights than −∞",
+              .formula = "softmax(causal/masked_1e9)",
+              .from = {"causal/masked_1e9"},
+              .axes = {"query", "key"},
+              .note = about_large_negative(is_same),
+              .distribution = true},
+             weights_1e9);
+  trace.note("large-negative", "−10⁹ in place of −∞", about_large_negative(is_same));
+}
+
+std::string about_equal_shares(std::size_t n) {
+  return n == 1 ? "the one key that must not be seen" : "the average of what must not be seen, unnoticed";
 }
 
 /// `fully_masked/…`: the three answers to a query that may see nothing.
@@ -287,15 +336,15 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   };
   const auto weights =
       show({.id = "fully_masked/weights",
-            .title = "Nothing to see, first answer: zeros",
+            .title = "Nothing to see, −∞ guarded: zeros",
             .formula = "softmax(scaled where mask, −∞ elsewhere)",
             .note = "Nothing to look at, so no attention. The output of the row is 0 and no gradient flows "
                     "through it. This is what the lab does everywhere.",
             .worked = attn::worked_softmax(attn::worked_mask(known, mask), n)},
            attn::softmax(masked));
-  show(
+  const auto weights_1e9 = show(
       {.id = "fully_masked/weights_1e9",
-       .title = "Nothing to see, second answer: equal shares",
+       .title = "Nothing to see, −10⁹: equal shares",
        .formula = "softmax(scaled where mask, −10⁹ elsewhere)",
        .note =
            "Now −10⁹ and −∞ differ. All scores of the row are the same −10⁹, so all keys get the same share: "
@@ -303,9 +352,9 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
            "looks wrong.",
        .worked = attn::worked_softmax(worked_filled(known, mask, large_negative), n)},
       attn::softmax(attn::apply_mask(scaled, mask, large_negative)));
-  show(
+  const auto weights_nan = show(
       {.id = "fully_masked/weights_nan",
-       .title = "Nothing to see, third answer: not a number",
+       .title = "Nothing to see, −∞ unguarded: not a number",
        .formula = "exp(x − max x) / Σ exp(x − max x)\nx = scaled where mask, −∞ elsewhere",
        .note =
            "The largest score of the row is −∞, and −∞ − (−∞) is NaN. It spreads: every sum and product with "
@@ -317,6 +366,17 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
              return attn::worked_softmax(attn::worked_mask(known, mask), n)(at);
            }},
       attn::unguarded_softmax(masked));
+  trace.note(
+      "nothing-to-see", "A row with nothing to see",
+      "Pad at the front, attend causally, and the first query may see nothing at all. Softmax then has "
+      "no answer. What comes out depends on the code; each weight of such a row:",
+      in_columns(
+          {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
+            "no attention, output 0: what this lab does"},
+           {"−10⁹", fmt::format("{:.4f}", double{weights_1e9(0, 0, 0)}), about_equal_shares(n)},
+           {"−∞, unguarded",
+            std::isnan(weights_nan(0, 0, 0)) ? "nan" : fmt::format("{:.4f}", double{weights_nan(0, 0, 0)}),
+            "(−∞) − (−∞); it spreads to all that reads the row"}}));
   return {mask, weights};
 }
 
@@ -386,7 +446,7 @@ void claim_rows_sum_to_1(Workbench& bench, const Masks& masks, const MaskedAtten
                          const FullyMasked& fully_masked) {
   bench.trace.claim(
       {.id = "rows-sum-to-1",
-       .claim = "under every mask, each row of weights that may see a key sums to 1",
+       .claim = "each row that may see a key sums to 1",
        .formula = "max |Σⱼ weights − 1|",
        .value = attn::maximum({attn::row_sum_deviation(causal.weights, masks.causal),
                                attn::row_sum_deviation(padding.weights, masks.padding),
@@ -398,13 +458,13 @@ void claim_rows_sum_to_1(Workbench& bench, const Masks& masks, const MaskedAtten
 void claim_hidden(attn::Trace& trace, const Masks& masks, const MaskedAttention& causal,
                   const MaskedAttention& padding, const MaskedAttention& combined) {
   trace.claim({.id = "future-weights-are-0",
-               .claim = "no weight falls on a later token: exactly 0",
+               .claim = "no weight falls on a later word",
                .formula = "max weight where causal_mask is false, causal and combined",
                .value = attn::maximum({attn::largest_hidden_weight(causal.weights, masks.causal),
                                        attn::largest_hidden_weight(combined.weights, masks.causal)}),
                .limit = attn::exactly(0.0)});
   trace.claim({.id = "padding-weights-are-0",
-               .claim = "no weight falls on padding: exactly 0",
+               .claim = "no weight falls on padding",
                .formula = "max weight where padding_mask is false, padding and combined",
                .value = attn::maximum({attn::largest_hidden_weight(padding.weights, masks.padding),
                                        attn::largest_hidden_weight(combined.weights, masks.padding)}),
@@ -434,7 +494,7 @@ void claim_causality(Workbench& bench, const Tensor<3>& X, const ProjectionWeigh
   const auto unmasked = distance(output(changed, std::nullopt), output(X, std::nullopt));
   bench.trace.claim(
       {.id = "future-does-not-leak",
-       .claim = "changing the last token leaves the outputs of all earlier ones as they are, bit for bit",
+       .claim = "changing the last word changes no earlier output",
        .formula = "max |causal/output(X with 1 added to its last row) − causal/output|, earlier rows",
        .value = distance(output(changed, causal_mask), causal_output),
        .limit = attn::exactly(0.0),
@@ -466,31 +526,111 @@ void claim_broadcast(attn::Trace& trace, const BroadcastMasks& broadcast, const 
                .limit = attn::exactly(0.0)});
 }
 
+/// One row of weights with the mask beside the same row without it: how much a key gains that the others
+/// leave.
+std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& scaled) {
+  const auto n = weights.tensor->shape.back();
+  const auto all = attn::softmax(attn::sample(scaled, 0));
+  for (std::size_t i = 1; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      const double with_mask = weights.tensor->at(i * n + j), without = all(i, j);
+      if (!(with_mask > without + 1e-3) || with_mask > 1.0 - 1e-3) continue;
+      return fmt::format(
+          "Hidden keys get exactly 0, and the others share what they leave: {} gives {} {:.4f}, and would "
+          "give "
+          "it {:.4f} if all could be seen. Setting weights to 0 after softmax would not do: the row would no "
+          "longer sum to 1.",
+          name_along(weights, weights.axes.size() - 2, i), name_along(weights, weights.axes.size() - 1, j),
+          with_mask, without);
+    }
+  }
+  return "Hidden keys get exactly 0, and the others share what they leave.";
+}
+
+std::vector<std::string> code_of_mask(const std::string& name) {
+  return {fmt::format("{0}_masked  = np.where({0}_mask, scaled, -np.inf)", name),
+          fmt::format("{0}_weights = softmax({0}_masked)", name),
+          fmt::format("{0}_output  = {0}_weights @ V", name)};
+}
+
+/// The three masks and attention under the one that the page goes into, then under the others.
+void show_masking_code(Workbench& bench) {
+  const auto& sentence = bench.plan.sentence;
+  const auto length =
+      sentence.is_padded() ? std::string("lengths") : fmt::format("{}", visible_lengths(sentence)[0]);
+  auto lines = softmax_code();
+  lines.insert(lines.end(),
+               {"", projection_code("X", "X"), "scores = Q @ K.T", "scaled = scores / np.sqrt(Q.shape[1])",
+                "n = len(X)", "causal_mask   = np.tril(np.ones((n, n), bool))",
+                fmt::format("padding_mask  = np.tile(np.arange(n) < {}, (n, 1))", length),
+                "combined_mask = causal_mask & padding_mask"});
+  for (const auto& line : code_of_mask(bench.options.mask)) lines.push_back(line);
+  bench.code(lines);
+  for (const std::string name : {"causal", "padding", "combined"})
+    if (name != bench.options.mask) bench.trace.within(name, [&] { bench.code(code_of_mask(name)); });
+}
+
+std::vector<std::string> masking_flow(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length();
+  const auto start = fmt::format("X [{0}×{1}] → scaled [{0}×{0}] ┐", n, bench.d_model());
+  const auto mask = fmt::format("{}_mask [{}×{}] ", bench.options.mask, n, n);
+  const auto width = std::max(attn::display_width(start), attn::display_width(mask) + 1);
+  return {attn::pad_left(start, width),
+          attn::pad_left(mask, width - 1) + fmt::format("┴ −∞ where hidden → softmax → weights [{0}×{0}]", n),
+          fmt::format("weights V → output [{}×{}]", n, bench.d_v())};
+}
+
+/// The page goes into one mask; the others are a --mask away. `scaled` is known when the weights are.
+void page_of_masking(attn::Trace& trace, const std::string& mask, const Tensor<3>& scaled) {
+  trace.page({{"idea"},
+              {"masks"},
+              {"flow"},
+              {"code"},
+              attn::in_one_line("Q"),
+              attn::in_one_line("K"),
+              attn::in_one_line("V"),
+              attn::in_one_line("scores"),
+              {"scaled",
+               [](const auto&) { return "All scores, before any mask, as in the lesson self-attention."; }},
+              attn::in_one_line(mask + "_mask"),
+              {mask + "/masked"},
+              {mask + "/weights",
+               [&scaled](const attn::Event& weights) { return share_with_and_without(weights, scaled); }},
+              {mask + "/output"},
+              {"large-negative"},
+              {"nothing-to-see"},
+              {"broadcast"}},
+             {"rows-sum-to-1", "future-weights-are-0", "padding-weights-are-0", "future-does-not-leak",
+              "nothing-to-see-is-0"});
+}
+
 void run_masking(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   auto& trace = bench.trace;
   bench.label({"token", "query", "key"}, sentence);
-
-  trace.note(
-      "idea", "The idea",
-      "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax, and since "
-      "exp(−∞) = 0 the key gets no weight: the others share as if it were not there. Setting weights to 0 "
-      "after softmax would not do, for the row would no longer sum to 1. In this lab true (1) means may be "
-      "seen. Not everyone agrees: in PyTorch it does for scaled_dot_product_attention, but for "
-      "MultiheadAttention true means hidden.",
+  Tensor<3> scaled;
+  page_of_masking(trace, bench.options.mask, scaled);
+  bench.idea(
+      "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax. As exp(−∞) = "
+      "0, the key gets no weight, and the others share as if it were not there. In this lab a mask is true "
+      "(1) where a key may be seen, as in PyTorch's scaled_dot_product_attention; in its MultiheadAttention "
+      "true means hidden.",
       "weights = softmax(scaled where mask, −∞ elsewhere)");
+  bench.flow(masking_flow(bench));
+  show_masking_code(bench);
 
   bench.show_lengths(sentence);
   const auto X = bench.input<3>({.id = "X", .title = "The sentence as vectors"});
   const auto weights = draw_projection_weights(bench);
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
-  const auto scaled = scaled_scores(bench, Q, K).second;
+  scaled = scaled_scores(bench, Q, K).second;
   const auto masks = masks_of(bench);
+  show_pictures(bench, masks);
 
   const auto causal = attend_under(
       bench, "causal", masks.causal, scaled, V,
-      "Above the diagonal all is 0. The first token has nobody but itself, so it keeps its whole attention; "
-      "every later row shares among one key more.");
+      "Above the diagonal all is 0. The first word sees only itself and keeps its whole attention; every "
+      "later row shares among one key more.");
   fill_with_large_negative(bench, masks.causal, scaled, causal.weights);
   const auto padding = attend_under(
       bench, "padding", masks.padding, scaled, V,
@@ -507,6 +647,9 @@ void run_masking(Workbench& bench) {
   claim_causality(bench, X, weights, masks.causal, causal.output);
   claim_nothing_to_see(trace, fully_masked, V);
   claim_broadcast(trace, broadcast, causal, padding);
+  bench.try_next({{"masking --mask padding", "the same with another mask"},
+                  {"masking --sentence \"the cat slept\" --sentence \"cats slept\"", "real padding"},
+                  {"multihead", "several attentions side by side"}});
 }
 
 std::vector<Input> masking_inputs(const Options&) {
@@ -523,11 +666,11 @@ const Lesson masking = {
         "How a mask hides keys: the causal mask, the padding mask and both together, −∞ beside −10⁹, a row "
         "in which everything is hidden, and masks of two, three and four axes. The lesson changes the last "
         "token and shows that under the causal mask no earlier output changes.",
-    .options = {"sentence", "d-model", "d-k", "d-v", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "dtype"},
-    .defaults = {.sentence = {"the cat sat on the mat"}},
+    .options = {"sentence", "d-model", "d-k", "d-v", "mask", "seed", "rng", "draws", "weight-scale",
+                "embeddings", "dtype"},
+    .defaults = {.sentence = {"the small cat slept"}, .d_model = 4},
     .examples =
-        {"masking --sentence \"the cat sat on the mat\"",
+        {"masking --sentence \"the cat sat on the mat\" --mask combined",
          "masking --sentence \"i love cats\" --sentence \"cats sleep\" --steps combined_mask,combined/"},
     .inputs = masking_inputs,
     .run = run_masking,

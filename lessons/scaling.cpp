@@ -10,6 +10,7 @@
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
@@ -19,7 +20,10 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/statistics.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/workbench/columns.hpp"
 
 namespace lessons {
 
@@ -92,15 +96,14 @@ std::string theory(const std::vector<std::size_t>& dimensions, Function function
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-/// Why the variance of a score is d_k, and what that has to do with attention.
+/// Why the variance of a score is d_k, and what that has to do with attention: in short, then step by step.
 void show_derivation(attn::Trace& trace) {
-  trace.note(
-      "idea", "The idea",
-      "A score is the dot product of a query and a key: d_k products added up. The longer the vectors, the "
-      "more there is to add. So how large do scores get, and what does their size do to attention? Suppose "
-      "that every number of q and k is drawn independently, with mean 0 and variance 1.",
-      "s = qᵀk = q₁k₁ + q₂k₂ + … + q_d k_d\n"
-      "E[qᵢ] = E[kᵢ] = 0,   E[qᵢ²] = E[kᵢ²] = 1");
+  trace.note("derivation", "Why scores grow with √d_k",
+             "The terms qᵢkᵢ are independent of each other, so their variances add up.",
+             "E[qᵢkᵢ]   = E[qᵢ] E[kᵢ] = 0 · 0 = 0\n"
+             "Var(qᵢkᵢ) = E[qᵢ²] E[kᵢ²] − 0² = 1 · 1 = 1\n"
+             "Var(qᵀk)  = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k\n"
+             "std(qᵀk)  = √d_k,   Var(qᵀk / √d_k) = d_k / d_k = 1");
   trace.note(
       "term-mean", "One term: its mean",
       "qᵢ and kᵢ are independent, and the mean of a product of independent numbers is the product of their "
@@ -131,10 +134,10 @@ void show_derivation(attn::Trace& trace) {
       "Var(qᵀk / √d_k) = Var(qᵀk) / d_k = d_k / d_k = 1");
   trace.note(
       "why", "Why the size matters",
-      "Softmax turns differences between scores into ratios between weights: a lead of x is a factor of eˣ. "
-      "Among large scores the leads are large, so one key gets nearly everything and w is nearly one-hot. "
-      "The derivative of softmax is then nearly 0 everywhere, and training, which must pass its gradient "
-      "through it, cannot tell the query or the keys how to change.",
+      "Softmax turns a lead of x between two scores into a factor of eˣ between their weights. Among large "
+      "scores the leads are large: one key gets nearly everything, and w is nearly one-hot. The derivative "
+      "of softmax is then nearly 0: a small change of the scores changes no weight, so training cannot tell "
+      "the query or the keys how to change.",
       "∂w/∂s = diag(w) − w wᵀ,  that is  ∂wᵢ/∂sⱼ = wᵢ (δᵢⱼ − wⱼ)\n"
       "w = (1, 0, …, 0)  ⇒  ∂wᵢ/∂sⱼ = 0 for all i and j");
 }
@@ -227,12 +230,66 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
   return {mean, variance, std};
 }
 
-/// How much gradient gets through softmax, each [d_k].
-struct Gradients {
+/// What softmax makes of the first scores of each d_k, with and without the scale.
+void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
+  constexpr std::size_t shown = 6;
+  const auto& dimensions = bench.options.d_k_list;
+  auto& trace = bench.trace;
+  auto scores = Tensor<2>::from_shape({dimensions.size(), shown});
+  for (std::size_t i = 0; i < dimensions.size(); ++i)
+    std::copy_n(all_scores[i].begin(), shown, &scores(i, 0));
+  scores = trace.step({.id = "example/scores",
+                       .title = "Six scores for each d_k",
+                       .formula = "qᵀk",
+                       .from = {"d_k", "samples"},
+                       .axes = {"d_k", "key"},
+                       .note = "The first of those that were drawn: each is a dot product of two vectors of "
+                               "d_k random numbers. Down the rows they grow with √d_k."},
+                      std::move(scores));
+  const auto weights_raw =
+      trace.step({.id = "example/weights_raw",
+                  .title = "Shares without the scale",
+                  .formula = "softmax(example/scores)",
+                  .from = {"example/scores"},
+                  .axes = {"d_k", "key"},
+                  .note = "The larger the scores, the nearer a row is to one key that gets everything.",
+                  .distribution = true,
+                  .worked = attn::worked_softmax(attn::Known{"example/scores", scores})},
+                 attn::softmax(scores));
+
+  auto quotients = scores;
+  for (std::size_t i = 0; i < dimensions.size(); ++i)
+    for (std::size_t j = 0; j < shown; ++j) quotients(i, j) /= std::sqrt(static_cast<double>(dimensions[i]));
+  const auto scaled = trace.step({.id = "example/scaled",
+                                  .title = "The same scores, scaled",
+                                  .formula = "example/scores / √d_k",
+                                  .from = {"example/scores", "d_k"},
+                                  .axes = {"d_k", "key"},
+                                  .worked =
+                                      [&](const attn::Index& at) {
+                                        return attn::Known{"example/scores", scores}(at) /
+                                               sqrt(attn::Worked(static_cast<double>(dimensions[at[0]])));
+                                      }},
+                                 std::move(quotients));
+  trace.step({.id = "example/weights_scaled",
+              .title = "Shares with the scale",
+              .formula = "softmax(example/scaled)",
+              .from = {"example/scaled"},
+              .axes = {"d_k", "key"},
+              .note = "The keys keep their order, and no row is one-hot because its d_k is large.",
+              .distribution = true,
+              .worked = attn::worked_softmax(attn::Known{"example/scaled", scaled})},
+             attn::softmax(scaled));
+}
+
+/// What softmax lets through, each [d_k].
+struct Softened {
+  Tensor<1> entropy_raw, entropy_scaled;
+  Tensor<1> max_weight_raw, max_weight_scaled;
   Tensor<1> jacobian_raw, jacobian_scaled;
 };
 
-Gradients show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
+Softened show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
   const auto& dimensions = bench.options.d_k_list;
   std::vector<Tensor<2>> raw, scaled;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -246,30 +303,34 @@ Gradients show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
     about.axes = {"d_k"};
     return bench.trace.step(about, values);
   };
-  step({.id = "entropy_raw",
-        .title = "How widely attention spreads without the scale",
-        .formula = "mean of −Σⱼ wⱼ ln wⱼ,  w = softmax(s)",
-        .note = fmt::format(
-            "The entropy of a row of weights. It is ln {} = {:.4f} where all keys share equally and 0 where "
-            "one key gets everything.",
-            keys_per_row, std::log(keys))},
-       for_each_d_k(raw, attn::mean_entropy<2>));
-  step({.id = "entropy_scaled",
-        .title = "How widely attention spreads with the scale",
-        .formula = "mean of −Σⱼ wⱼ ln wⱼ,  w = softmax(s / √d_k)",
-        .note = "These scores have variance 1 for every d_k, so d_k hardly matters any more."},
-       for_each_d_k(scaled, attn::mean_entropy<2>));
-  step({.id = "max_weight_raw",
-        .title = "What the best key gets without the scale",
-        .formula = "mean of maxⱼ wⱼ,  w = softmax(s)",
-        .note = fmt::format("The share of the best of {} keys: 1 is one-hot, {:.4f} is an equal share.",
-                            keys_per_row, 1.0 / keys)},
-       for_each_d_k(raw, attn::mean_max_weight<2>));
-  step({.id = "max_weight_scaled",
-        .title = "What the best key gets with the scale",
-        .formula = "mean of maxⱼ wⱼ,  w = softmax(s / √d_k)"},
-       for_each_d_k(scaled, attn::mean_max_weight<2>));
-  const auto jacobian_raw =
+  Softened measured;
+  measured.entropy_raw = step(
+      {.id = "entropy_raw",
+       .title = "How widely attention spreads without the scale",
+       .formula = "mean of −Σⱼ wⱼ ln wⱼ,  w = softmax(s)",
+       .note = fmt::format(
+           "The entropy of a row of weights. It is ln {} = {:.4f} where all keys share equally and 0 where "
+           "one key gets everything.",
+           keys_per_row, std::log(keys))},
+      for_each_d_k(raw, attn::mean_entropy<2>));
+  measured.entropy_scaled =
+      step({.id = "entropy_scaled",
+            .title = "How widely attention spreads with the scale",
+            .formula = "mean of −Σⱼ wⱼ ln wⱼ,  w = softmax(s / √d_k)",
+            .note = "These scores have variance 1 for every d_k, so d_k hardly matters any more."},
+           for_each_d_k(scaled, attn::mean_entropy<2>));
+  measured.max_weight_raw =
+      step({.id = "max_weight_raw",
+            .title = "What the best key gets without the scale",
+            .formula = "mean of maxⱼ wⱼ,  w = softmax(s)",
+            .note = fmt::format("The share of the best of {} keys: 1 is one-hot, {:.4f} is an equal share.",
+                                keys_per_row, 1.0 / keys)},
+           for_each_d_k(raw, attn::mean_max_weight<2>));
+  measured.max_weight_scaled = step({.id = "max_weight_scaled",
+                                     .title = "What the best key gets with the scale",
+                                     .formula = "mean of maxⱼ wⱼ,  w = softmax(s / √d_k)"},
+                                    for_each_d_k(scaled, attn::mean_max_weight<2>));
+  measured.jacobian_raw =
       step({.id = "jacobian_raw",
             .title = "How much gradient gets through without the scale",
             .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s)",
@@ -279,24 +340,40 @@ Gradients show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
                 "it may rise before it falls.",
                 std::sqrt(keys - 1.0) / keys)},
            for_each_d_k(raw, attn::mean_jacobian_norm<2>));
-  const auto jacobian_scaled = step({.id = "jacobian_scaled",
-                                     .title = "How much gradient gets through with the scale",
-                                     .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)"},
-                                    for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
-  return {jacobian_raw, jacobian_scaled};
+  measured.jacobian_scaled = step({.id = "jacobian_scaled",
+                                   .title = "How much gradient gets through with the scale",
+                                   .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)"},
+                                  for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
+  return measured;
 }
 
-std::string comparison_table(const std::vector<std::size_t>& dimensions, const Moments& moments,
+/// The moments beside theory, a row for each d_k.
+std::string table_of_moments(const std::vector<std::size_t>& dimensions, const Moments& moments,
                              double samples) {
-  auto table = fmt::format("{:>7} {:>10} {:>9} {:>11} {:>9} {:>10} {:>9}", "d_k", "mean", "± error",
-                           "variance", "± error", "std", "√d_k");
+  std::vector<std::vector<std::string>> rows = {
+      {"d_k", "mean", "± error", "variance", "± error", "std", "√d_k"}};
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     const auto d_k = static_cast<double>(dimensions[i]);
-    table += fmt::format("\n{:>7} {:>10.4f} {:>9.4f} {:>11.5g} {:>9.4g} {:>10.5g} {:>9.5g}", d_k,
-                         moments.mean(i), standard_error_of_mean(d_k, samples), moments.variance(i),
-                         standard_error_of_variance(d_k, samples), moments.std(i), std::sqrt(d_k));
+    rows.push_back({fmt::format("{}", dimensions[i]), fmt::format("{:.4f}", moments.mean(i)),
+                    fmt::format("{:.4f}", standard_error_of_mean(d_k, samples)),
+                    fmt::format("{:.5g}", moments.variance(i)),
+                    fmt::format("{:.4g}", standard_error_of_variance(d_k, samples)),
+                    fmt::format("{:.5g}", moments.std(i)), fmt::format("{:.5g}", std::sqrt(d_k))});
   }
-  return table;
+  return in_columns(rows);
+}
+
+/// What softmax makes of them, without the scale (raw) and with it, a row for each d_k.
+std::string table_of_softmax(const std::vector<std::size_t>& dimensions, const Softened& measured) {
+  std::vector<std::vector<std::string>> rows = {
+      {"d_k", "best share raw", "scaled", "entropy raw", "scaled", "gradient raw", "scaled"}};
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    rows.push_back({fmt::format("{}", dimensions[i])});
+    for (const auto* values : {&measured.max_weight_raw, &measured.max_weight_scaled, &measured.entropy_raw,
+                               &measured.entropy_scaled, &measured.jacobian_raw, &measured.jacobian_scaled})
+      rows.back().push_back(fmt::format("{:.4f}", double{(*values)(i)}));
+  }
+  return in_columns(rows);
 }
 
 void claim_moments(Workbench& bench, const Moments& moments, double samples) {
@@ -315,28 +392,28 @@ void claim_moments(Workbench& bench, const Moments& moments, double samples) {
         {of_variance, distance(moments.variance(i), d_k) / standard_error_of_variance(d_k, samples)});
   }
   trace.claim({.id = "mean-as-derived",
-               .claim = "the mean of the scores is 0, within 4 standard errors for every d_k",
+               .claim = "the mean of the scores is within 4 standard errors of 0",
                .formula = "max |mean| / √(d_k / samples)",
                .value = of_mean,
                .limit = attn::at_most(4.0)});
   trace.claim({.id = "variance-as-derived",
-               .claim = "the variance of the scores is d_k, within 4 standard errors for every d_k",
+               .claim = "the variance of the scores is within 4 standard errors of d_k",
                .formula = "max |variance − d_k| / √((2 d_k² + 6 d_k) / samples)",
                .value = of_variance,
                .limit = attn::at_most(4.0)});
 }
 
 void claim_gradient(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
-                    const Gradients& gradients) {
+                    const Softened& gradients) {
   const auto longest =
       static_cast<std::size_t>(std::max_element(dimensions.begin(), dimensions.end()) - dimensions.begin());
-  trace.claim({.id = "gradient-vanishes",
-               .claim = fmt::format(
-                   "at d_k = {}, less than half as much gradient gets through softmax without the scale",
-                   dimensions[longest]),
-               .formula = "jacobian_raw / jacobian_scaled",
-               .value = gradients.jacobian_raw(longest) / gradients.jacobian_scaled(longest),
-               .limit = attn::at_most(0.5)});
+  trace.claim(
+      {.id = "gradient-vanishes",
+       .claim = fmt::format("at d_k = {} the gradient without the scale is less than half of that with it",
+                            dimensions[longest]),
+       .formula = "jacobian_raw / jacobian_scaled",
+       .value = gradients.jacobian_raw(longest) / gradients.jacobian_scaled(longest),
+       .limit = attn::at_most(0.5)});
 }
 
 /// Whether there are enough samples for the claims.
@@ -358,12 +435,11 @@ std::string chance_of_heavy_tails(const std::vector<std::size_t>& dimensions, do
 }
 
 void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
-                         const Moments& moments, double samples) {
+                         const Moments& moments, const Softened& softened, double samples) {
   const auto largest_d_k = static_cast<double>(*std::max_element(dimensions.begin(), dimensions.end()));
   auto text = fmt::format(
-      "Theory says 0 for the mean, d_k for the variance and √d_k for the standard deviation. The columns ± "
-      "error hold one standard error: how far chance throws a mean or a variance of {} scores. Two out of "
-      "three land within one of them, and about one in 15000 beyond four{}.",
+      "{} scores for each d_k. Theory says 0 for the mean and d_k for the variance. ± error is one standard "
+      "error: two measurements in three are off by less, and about one in 15000 by four times as much{}.",
       samples, can_claim_moments(samples) ? chance_of_heavy_tails(dimensions, samples) : "");
   if (!can_claim_moments(samples))
     text +=
@@ -376,7 +452,51 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
         " What happens to the gradient stands out from chance, and is claimed, from d_k = {} and {} "
         "samples on.",
         d_k_for_gradients, samples_for_gradients);
-  trace.note("comparison", "Measured beside theory", text, comparison_table(dimensions, moments, samples));
+  trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
+  const auto keys = static_cast<double>(keys_per_row);
+  trace.note(
+      "softened", "What softmax makes of these scores",
+      fmt::format("In rows of {0} keys, averaged. The best key's share is {1:.4f} where all share "
+                  "equally and 1 where one gets everything. The entropy says how widely a row "
+                  "spreads: ln {0} = {2:.4f} for equal shares, 0 for one key. The gradient is the size "
+                  "of ∂w/∂s: as it goes to 0, nothing can be learned.",
+                  keys_per_row, 1.0 / keys, std::log(keys)),
+      table_of_softmax(dimensions, softened));
+}
+
+std::vector<std::string> scaling_flow(const Options& options) {
+  const auto samples = *options.samples;
+  const auto start = fmt::format("q, k [{0}×d_k] → s = qᵀk [{0}] → rows [{1}×{2}] ", samples,
+                                 samples / keys_per_row, keys_per_row);
+  return {start + "┬ softmax(s) → raw",
+          std::string(attn::display_width(start), ' ') + "└ softmax(s / √d_k) → scaled"};
+}
+
+/// What the page shows, then what only its tables show.
+void show_scaling_code(Workbench& bench) {
+  auto lines = softmax_code();
+  lines.insert(lines.end(),
+               {"", fmt::format("rng, scores = {}, []", numpy_generator(bench.options)), "for d in d_k:",
+                "    q, k = rng.normal(0, 1, (2, samples, d))", "    scores.append((q * k).sum(axis=1))",
+                "mean, variance = np.mean(scores, axis=1), np.var(scores, axis=1)", "std = np.sqrt(variance)",
+                "example_scores = np.array(scores)[:, :6]", "example_weights_raw = softmax(example_scores)",
+                "example_scaled = example_scores / np.sqrt(d_k)[:, None]",
+                "example_weights_scaled = softmax(example_scaled)"});
+  bench.code(lines);
+  bench.trace.within("softened", [&] {
+    bench.code({fmt::format("whole = np.array(scores)[:, :samples // {0} * {0}]", keys_per_row),
+                fmt::format("rows = whole.reshape(len(d_k), -1, {})", keys_per_row),
+                "raw, scaled = softmax(rows), softmax(rows / np.sqrt(d_k)[:, None, None])", "def entropy(w):",
+                "    return -(w * np.log(np.maximum(w, 1e-300))).sum(axis=-1).mean(axis=-1)",
+                "def gradient(w):  # of one d_k",
+                fmt::format("    jacobian = w[:, :, None] * (np.eye({}) - w[:, None, :])", keys_per_row),
+                "    return np.linalg.norm(jacobian, axis=(1, 2)).mean()",
+                "max_weight_raw = raw.max(axis=-1).mean(axis=-1)",
+                "max_weight_scaled = scaled.max(axis=-1).mean(axis=-1)",
+                "entropy_raw, entropy_scaled = entropy(raw), entropy(scaled)",
+                "jacobian_raw = np.array([gradient(w) for w in raw])",
+                "jacobian_scaled = np.array([gradient(w) for w in scaled])"});
+  });
 }
 
 void run_scaling(Workbench& bench) {
@@ -384,6 +504,24 @@ void run_scaling(Workbench& bench) {
   require_something_to_measure(options);
   const auto samples = static_cast<double>(*options.samples);
   auto& trace = bench.trace;
+  trace.page({{"idea"},
+              {"flow"},
+              {"code"},
+              {"derivation"},
+              {"comparison"},
+              {"why"},
+              {"example/scores"},
+              {"example/weights_raw"},
+              attn::in_one_line("example/scaled"),
+              {"example/weights_scaled"},
+              {"softened"}});
+  bench.idea(
+      "A score is the dot product of a query and a key: d_k products added up. The longer the vectors, the "
+      "more there is to add. How large do scores get, and what does their size do to attention? Suppose "
+      "that every number of q and k is drawn independently, with mean 0 and variance 1.",
+      "s = qᵀk = q₁k₁ + q₂k₂ + … + q_d k_d,   E[qᵢ] = E[kᵢ] = 0,   E[qᵢ²] = E[kᵢ²] = 1");
+  bench.flow(scaling_flow(options));
+  show_scaling_code(bench);
 
   show_derivation(trace);
   show_recipe(trace, options);
@@ -396,13 +534,17 @@ void run_scaling(Workbench& bench) {
   }
 
   const auto moments = show_moments(bench, scores);
-  const auto gradients = show_softmax(bench, scores);
-  compare_with_theory(trace, options.d_k_list, moments, samples);
+  show_example(bench, scores);
+  const auto softened = show_softmax(bench, scores);
+  compare_with_theory(trace, options.d_k_list, moments, softened, samples);
 
   if (can_claim_moments(samples)) claim_moments(bench, moments, samples);
   const auto longest = *std::max_element(options.d_k_list.begin(), options.d_k_list.end());
   if (can_claim_gradient(samples, static_cast<double>(longest)))
-    claim_gradient(trace, options.d_k_list, gradients);
+    claim_gradient(trace, options.d_k_list, softened);
+  bench.try_next({{"scaling --d-k 1,1024", "what does softmax make of scores that are 32 times as large?"},
+                  {"scaling --seed 7", "which columns change, and by how many standard errors?"},
+                  {"sdpa", "attention with this scale"}});
 }
 
 std::vector<Input> scaling_inputs(const Options&) {

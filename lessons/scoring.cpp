@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,8 +20,12 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -35,34 +41,28 @@ struct Inputs {
 
 Inputs draw_inputs(Workbench& bench) {
   Inputs in;
-  in.queries = attn::sample(
-      bench.input<3>({.id = "queries", .title = "The target's tokens ask", .note = "One row a token."}), 0);
-  in.keys = attn::sample(
-      bench.input<3>({.id = "keys",
-                      .title = "The source's tokens are looked through",
-                      .note = "One row a token. A word that is in both sentences has the same row in both."}),
-      0);
+  in.queries = attn::sample(bench.input<3>({.id = "queries", .title = "The target's words ask"}), 0);
+  in.keys = attn::sample(bench.input<3>({.id = "keys", .title = "The source's words are looked through"}), 0);
   in.W_a =
       bench.input<2>({.id = "W_a",
-                      .title = "For general: how the query's numbers meet the key's",
+                      .title = "General: how queries meet keys",
                       .note = "A row for each number of the query, a column for each number of the key."});
   in.W_q = bench.input<2>(
       {.id = "W_q",
-       .title = "For additive and concat: how the hidden layer reads a query",
+       .title = "How the hidden layer reads a query",
        .note = "Bahdanau et al. call it W_a and multiply from the left, W_a s. Here vectors are "
                "rows and weights multiply from the right, so W_q is the transpose of theirs."});
   in.W_k = bench.input<2>({.id = "W_k",
-                           .title = "For additive and concat: how the hidden layer reads a key",
+                           .title = "How the hidden layer reads a key",
                            .note = "The transpose of U_a in Bahdanau et al."});
-  in.v_a =
-      bench.input<1>({.id = "v_a", .title = "For additive and concat: what each hidden unit counts for"});
+  in.v_a = bench.input<1>({.id = "v_a", .title = "What each hidden unit counts for"});
   return in;
 }
 
 Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
   return bench.trace.step(
       {.id = "dot/scores",
-       .title = "Dot: are the two vectors long, and do they point the same way?",
+       .title = "How large is each dot product?",
        .formula = "queries keysᵀ",
        .from = {"queries", "keys"},
        .axes = {"query", "key"},
@@ -78,9 +78,8 @@ Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Te
   const double root = std::sqrt(static_cast<double>(d));
   return bench.trace.step(
       {.id = "scaled_dot/scores",
-       .title = "Scaled dot: the same, of a size that does not depend on d_model",
-       .formula =
-           fmt::format("queries keysᵀ / √d_model = queries keysᵀ / √{} = queries keysᵀ / {:.4g}", d, root),
+       .title = "Dot products divided by √d_model",
+       .formula = fmt::format("queries keysᵀ / √{} = queries keysᵀ / {:.4g}", d, root),
        .from = {"queries", "keys"},
        .axes = {"query", "key"},
        .note = "The order of the keys in a row stays, but every lead is √d_model times smaller. The larger "
@@ -98,7 +97,7 @@ Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tenso
                          const Tensor<2>& keys) {
   return bench.trace.step(
       {.id = "general/scores",
-       .title = "General: a dot product that is learned",
+       .title = "A dot product with a learned matrix in it",
        .formula = "queries W_a keysᵀ",
        .from = {"queries", "W_a", "keys"},
        .axes = {"query", "key"},
@@ -118,6 +117,13 @@ Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tenso
       attn::dot_scores(attn::matmul(queries, W_a), keys));
 }
 
+/// Σ |v_a|: what a score of the hidden layer cannot exceed.
+double largest_score(const Tensor<1>& v_a) {
+  double sum = 0.0;
+  for (const double element : v_a) sum += std::abs(element);
+  return sum;
+}
+
 /// What additive scoring is made of, but for its hidden layer.
 struct AdditiveScores {
   Tensor<2> projected_queries, projected_keys;  ///< [query×d_a], [key×d_a]
@@ -130,50 +136,51 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   auto projected_queries = trace.step(
       {.id = "additive/projected_queries",
-       .title = "Additive: what the query gives to the hidden layer",
+       .title = "What the query gives to the hidden layer",
        .formula = "queries W_q",
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
-       .note = "Additive scoring is a small neural network with one hidden layer of d_a units. It reads the "
-               "query through W_q and the key through W_k, so these may differ in length and meaning.",
+       .note = "Additive scoring is a small neural network. Its hidden layer reads the query through W_q and "
+               "the key through W_k, so the two may differ in length and meaning.",
        .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q})},
       attn::linear(in.queries, in.W_q));
 
   auto projected_keys = trace.step(
       {.id = "additive/projected_keys",
-       .title = "Additive: what the key gives to the hidden layer",
+       .title = "What the key gives to the hidden layer",
        .formula = "keys W_k",
        .from = {"keys", "W_k"},
        .axes = {"key", "d_a"},
-       .note = "No query is needed for this: a translation model computes it once for the whole source.",
+       .note = "No query is needed for this: it is computed once for the whole source.",
        .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k})},
       attn::linear(in.keys, in.W_k));
 
   const auto hidden =
       trace.step({.id = "additive/hidden",
-                  .title = "Additive: the hidden layer, for every query with every key",
-                  .formula = "tanh(projected_queriesᵢ + projected_keysⱼ)",
+                  .title = "The hidden layer of each pair",
+                  .formula = "tanh(queriesᵢ W_q + keysⱼ W_k)",
                   .from = {"additive/projected_queries", "additive/projected_keys"},
                   .axes = {"query", "key", "d_a"},
-                  .note = "d_a numbers for each pair. The tanh cannot be left out: without it a score "
-                          "would be a number of the query plus a number of the key, softmax would "
-                          "cancel the query's number, and every query would get the same weights.",
+                  .note = "Without the tanh a score would be a number of the query plus a number of the "
+                          "key. Softmax cancels what all scores of a row share, so every query would "
+                          "get the same weights.",
                   .worked = attn::worked_tanh_of_pairwise_sum(
                       attn::Known<2>{"additive/projected_queries", projected_queries},
                       attn::Known<2>{"additive/projected_keys", projected_keys})},
                  attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)));
 
-  auto scores =
-      trace.step({.id = "additive/scores",
-                  .title = "Additive: v_a makes one score of the d_a numbers",
-                  .formula = "hidden v_a = tanh(queriesᵢ W_q + keysⱼ W_k) · v_a",
-                  .from = {"additive/hidden", "v_a"},
-                  .axes = {"query", "key"},
-                  .note = "tanh stays between −1 and 1, so no score is beyond ±Σ |v_a|, however large "
-                          "the vectors are. A dot product has no such limit.",
-                  .worked = attn::worked_dot_last_axis(attn::Known{"additive/hidden", hidden},
-                                                       attn::Known<1>{"v_a", in.v_a})},
-                 attn::dot_last_axis(hidden, in.v_a));
+  auto scores = trace.step(
+      {.id = "additive/scores",
+       .title = "The d_a numbers of a pair become one score",
+       .formula = "additive/hidden · v_a",
+       .from = {"additive/hidden", "v_a"},
+       .axes = {"query", "key"},
+       .note = fmt::format("tanh stays between −1 and 1, so no score can leave ±Σ |v_a| = ±{:.4f}, "
+                           "however large the vectors are. A dot product has no such limit.",
+                           largest_score(in.v_a)),
+       .worked =
+           attn::worked_dot_last_axis(attn::Known{"additive/hidden", hidden}, attn::Known<1>{"v_a", in.v_a})},
+      attn::dot_last_axis(hidden, in.v_a));
   return {std::move(projected_queries), std::move(projected_keys), std::move(scores)};
 }
 
@@ -196,7 +203,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   auto& trace = bench.trace;
   const auto W_c =
       trace.step({.id = "concat/W_c",
-                  .title = "Concat: both matrices as one",
+                  .title = "Both matrices as one",
                   .formula = "[W_q; W_k]",
                   .from = {"W_q", "W_k"},
                   .axes = {"feature", "d_a"},
@@ -213,7 +220,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   const auto before_tanh = [&] {
     const auto pairs =
         trace.step({.id = "concat/pairs",
-                    .title = "Concat: every query and every key, end to end",
+                    .title = "Every query and every key, end to end",
                     .formula = "[queriesᵢ; keysⱼ]",
                     .from = {"queries", "keys"},
                     .axes = {"query", "key", "feature"},
@@ -229,23 +236,24 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   };
   const auto hidden =
       trace.step({.id = "concat/hidden",
-                  .title = "Concat: the hidden layer, from the pairs",
-                  .formula = "tanh(pairs W_c)",
+                  .title = "The hidden layer of each pair",
+                  .formula = "tanh(concat/pairs concat/W_c)",
                   .from = {"concat/pairs", "concat/W_c"},
                   .axes = {"query", "key", "d_a"},
                   .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
                   .worked = worked_hidden(in, W_c)},
                  attn::tanh(before_tanh()));
 
-  return trace.step({.id = "concat/scores",
-                     .title = "Concat: v_a makes one score of the d_a numbers",
-                     .formula = "hidden v_a = tanh([queriesᵢ; keysⱼ] W_c) · v_a",
-                     .from = {"concat/hidden", "v_a"},
-                     .axes = {"query", "key"},
-                     .note = "The same scores as additive/scores, at a higher cost.",
-                     .worked = attn::worked_dot_last_axis(attn::Known{"concat/hidden", hidden},
-                                                          attn::Known<1>{"v_a", in.v_a})},
-                    attn::dot_last_axis(hidden, in.v_a));
+  return trace.step(
+      {.id = "concat/scores",
+       .title = "The d_a numbers of a pair become one score",
+       .formula = "concat/hidden · v_a",
+       .from = {"concat/hidden", "v_a"},
+       .axes = {"query", "key"},
+       .note = "The same scores as additive/scores, at a higher cost: every pair goes through all of W_c.",
+       .worked =
+           attn::worked_dot_last_axis(attn::Known{"concat/hidden", hidden}, attn::Known<1>{"v_a", in.v_a})},
+      attn::dot_last_axis(hidden, in.v_a));
 }
 
 /// What follows from the scores, whatever function they come from: `FUNCTION/weights`, which it returns, and
@@ -254,7 +262,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                     const Tensor<2>& keys, const std::string& weights_note, const std::string& context_note) {
   const auto weights =
       bench.trace.step({.id = function + "/weights",
-                        .title = function + ": each row becomes shares of attention",
+                        .title = "Each row becomes shares",
                         .formula = fmt::format("softmax({}/scores)", function),
                         .from = {function + "/scores"},
                         .axes = {"query", "key"},
@@ -264,7 +272,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                        attn::softmax(scores));
   bench.trace.step(
       {.id = function + "/context",
-       .title = function + ": for every query a mixture of the keys",
+       .title = "A mixture of the keys for each query",
        .formula = fmt::format("{}/weights · keys", function),
        .from = {function + "/weights", "keys"},
        .axes = {"query", "d_model"},
@@ -277,38 +285,66 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
 void explain_which_state_asks(attn::Trace& trace) {
   trace.note("which-state", "Which state asks?",
              "In a translation model made of recurrent networks the keys are the states of the encoder, and "
-             "the decoder's state asks. Tutorials often write score(hₜ, h̄ₛ) for all of them, but the papers "
-             "differ: Bahdanau et al. ask with the decoder's previous state sₜ₋₁, before step t, and Luong "
-             "et al. with its current state hₜ, after the recurrent network has made step t. The scoring "
-             "function does not care, and here a query is simply the row of a target token. But when "
-             "programs or results are compared, it matters which state asked.",
+             "a state of the decoder asks. Bahdanau et al. ask with its previous state sₜ₋₁, before step t; "
+             "Luong et al. with its current state hₜ, after the recurrent network has made step t. The "
+             "scoring function is the same for both, and here a query is simply the row of a target word. "
+             "But when programs or results are compared, it matters which state asked.",
              "Bahdanau: a(sₜ₋₁, hⱼ)   Luong: score(hₜ, h̄ₛ)");
 }
 
-/// "general: qᵀ W_a k; 64 parameters, 640 multiply-adds" for the sizes of this run.
-void compare(Workbench& bench) {
-  const auto n_q = static_cast<double>(bench.plan.target.length());
-  const auto n_k = static_cast<double>(bench.plan.source.length());
-  const auto d = static_cast<double>(bench.d_model()), d_a = static_cast<double>(*bench.options.d_a);
-  const auto pairs = n_q * n_k;
-  const auto line = [](const char* function, const char* formula, double parameters, double multiply_adds) {
-    return fmt::format("\n{}: {}; {:.0f} parameters, {:.0f} multiply-adds", function, formula, parameters,
-                       multiply_adds);
+/// A scoring function with what it learns, what scoring all pairs costs, and the weights that it gives.
+struct Scored {
+  std::string name, formula;
+  double parameters = 0.0, multiply_adds = 0.0;
+  Tensor<2> weights;  ///< [query×key]
+};
+
+/// A row a function: its formula, what it learns and costs, and the weights that it gives one query's keys,
+/// or the strongest of them where there is no room for all.
+std::string comparison_table(const std::vector<Scored>& functions, std::size_t query,
+                             const std::vector<std::string>& keys) {
+  constexpr std::size_t room = 70;
+  const auto table = [&](const std::vector<std::string>& names, auto cells_of) {
+    std::vector<std::vector<std::string>> rows = {{"", "parameters", "multiply-adds"}};
+    rows[0].insert(rows[0].end(), names.begin(), names.end());
+    for (const auto& function : functions) {
+      rows.push_back({fmt::format("{:<12}{}", function.name, function.formula),
+                      fmt::format("{:.0f}", function.parameters),
+                      fmt::format("{:.0f}", function.multiply_adds)});
+      for (const auto& cell : cells_of(function.weights)) rows.back().push_back(cell);
+    }
+    return in_columns(rows);
   };
+
+  std::vector<std::string> names;
+  for (const auto& key : keys) names.push_back(as_row_name(key));
+  auto all = table(names, [&](const Tensor<2>& weights) {
+    std::vector<std::string> cells;
+    for (std::size_t j = 0; j < keys.size(); ++j)
+      cells.push_back(fmt::format("{:.2f}", double{weights(query, j)}));
+    return cells;
+  });
+  if (attn::display_width(all.substr(0, all.find('\n'))) <= room) return all;
+  return table({"looks most at"}, [&](const Tensor<2>& weights) {
+    std::size_t best = 0;
+    for (std::size_t j = 1; j < keys.size(); ++j)
+      if (weights(query, j) > weights(query, best) + 1e-5) best = j;
+    return std::vector<std::string>{
+        fmt::format("{} {:.2f}", as_row_name(keys[best]), double{weights(query, best)})};
+  });
+}
+
+void compare(Workbench& bench, const std::vector<Scored>& functions) {
+  const auto& queries = bench.plan.target.tokens[0];
+  const auto query = std::min<std::size_t>(2, queries.size() - 1);
   bench.trace.note(
-      "comparison", "Which one?",
-      "What each function learns, and what scoring all pairs of this run costs:" +
-          line("dot and scaled_dot", "q · k", 0, pairs * d) +
-          line("general", "qᵀ W_a k", d * d, n_q * d * d + pairs * d) +
-          line("additive", "v_aᵀ tanh(W_qᵀ q + W_kᵀ k)", 2 * d * d_a + d_a,
-               (n_q + n_k) * d * d_a + pairs * d_a) +
-          line("concat", "v_aᵀ tanh(W_cᵀ [q; k])", 2 * d * d_a + d_a, pairs * 2 * d * d_a + pairs * d_a) +
-          "\n"
-          "Dot and general are straight: twice the key, twice the score. Additive and concat bend: a unit "
-          "that is near ±1 hardly changes with more of the same. The bend costs a tanh for every unit of "
-          "every pair and memory to hold them, while dot is one matrix product, which computers are very "
-          "good at. For that speed Vaswani et al. chose the dot product. They add that for large d additive "
-          "scoring does better than a dot product without a scale, and so they divide by √d.");
+      "comparison", "Five functions side by side",
+      fmt::format("What each function learns, what it costs for all pairs of this run, and how \"{}\" then "
+                  "shares its attention. The first three are linear: twice the key, twice the score. The "
+                  "other two, one function in two notations, bend: tanh is computed for each of d_a units "
+                  "of each pair. Dot is a single matrix product, which computers are very good at.",
+                  as_row_name(queries[query])),
+      comparison_table(functions, query, bench.plan.source.tokens[0]));
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -333,67 +369,148 @@ void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor
        .limit = rounding(bench.trace, d * attn::max_abs(queries) * attn::max_abs(keys))});
 }
 
-void claim_rows_sum_to_1(Workbench& bench, const std::vector<Tensor<2>>& weights) {
+void claim_rows_sum_to_1(Workbench& bench, const std::vector<Scored>& functions) {
   double deviation = 0.0;
-  for (const auto& of_one_function : weights)
-    deviation = attn::maximum({deviation, attn::row_sum_deviation(of_one_function)});
+  for (const auto& function : functions)
+    deviation = attn::maximum({deviation, attn::row_sum_deviation(function.weights)});
   bench.trace.claim({.id = "rows-sum-to-1",
-                     .claim = "each row of the weights of all five functions sums to 1",
+                     .claim = "all rows of weights sum to 1",
                      .formula = "max |Σⱼ weights − 1|",
                      .value = deviation,
                      .limit = rounding(bench.trace)});
+}
+
+/// How each function is computed, from `queries` and `keys` to `NAME/scores`.
+std::vector<std::string> code_of_scores(std::string_view function) {
+  if (function == "dot") return {"dot_scores = queries @ keys.T"};
+  if (function == "scaled_dot") return {"scaled_dot_scores = queries @ keys.T / np.sqrt(queries.shape[1])"};
+  if (function == "general") return {"general_scores = queries @ W_a @ keys.T"};
+  if (function == "additive")
+    return {"additive_projected_queries = queries @ W_q", "additive_projected_keys    = keys @ W_k",
+            "pairs = additive_projected_queries[:, None] + additive_projected_keys",
+            "additive_hidden = np.tanh(pairs)  # [query×key×d_a]", "additive_scores = additive_hidden @ v_a"};
+  return {"concat_W_c    = np.vstack([W_q, W_k])",
+          "pairs         = np.broadcast_arrays(queries[:, None], keys)",
+          "concat_pairs  = np.concatenate(pairs, axis=2)  # [query×key×2·d_model]",
+          "concat_hidden = np.tanh(concat_pairs @ concat_W_c)", "concat_scores = concat_hidden @ v_a"};
+}
+
+std::vector<std::string> scoring_code(std::string_view function) {
+  auto lines = code_of_scores(function);
+  lines.push_back(fmt::format("{0}_weights = softmax({0}_scores)", function));
+  lines.push_back(fmt::format("{0}_context = {0}_weights @ keys", function));
+  return lines;
+}
+
+/// The code of the function that the page goes into, then that of the others.
+void show_scoring_code(Workbench& bench) {
+  auto lines = softmax_code();
+  lines.emplace_back();
+  for (const auto& line : scoring_code(bench.options.scoring)) lines.push_back(line);
+  bench.code(lines);
+  for (const auto* function : {"dot", "scaled_dot", "general", "additive", "concat"})
+    if (function != bench.options.scoring)
+      bench.trace.within(function, [&] { bench.code(scoring_code(function)); });
+}
+
+std::vector<std::string> scoring_flow(const Workbench& bench) {
+  const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length(), d = bench.d_model();
+  const auto queries = fmt::format("queries [{}×{}]", n_q, d), keys = fmt::format("keys [{}×{}]", n_k, d);
+  const auto left = std::max(attn::display_width(queries), attn::display_width(keys)) + 1;
+  const auto middle = fmt::format("├ {} → softmax → weights [{}×{}] ", bench.options.scoring, n_q, n_k);
+  std::string line;
+  for (std::size_t i = 1; i < attn::display_width(middle); ++i) line += "─";
+  return {attn::pad_right(queries, left) + "┐", attn::pad_right("", left) + middle + "┐",
+          fmt::format("{}┴{}┴ context [{}×{}]", attn::pad_right(keys, left), line, n_q, d)};
+}
+
+/// The page goes into one function; the others are a --scoring away.
+void page_of_scoring(attn::Trace& trace, const std::string& function) {
+  const auto looks_most_at = [](const attn::Event& weights) { return strongest_pair(weights); };
+  std::vector<attn::OnPage> page = {{"idea"}, {"comparison"}, {"flow"}, {"code"}, {"queries"}, {"keys"}};
+  const auto add = [&](std::vector<attn::OnPage> events) {
+    page.insert(page.end(), events.begin(), events.end());
+  };
+  if (function == "general") add({{"W_a"}});
+  if (function == "additive")
+    add({{"additive/projected_queries"},
+         attn::in_one_line("additive/projected_keys"),
+         attn::in_one_line("v_a"),
+         {"additive/hidden"}});
+  if (function == "concat")
+    add({attn::in_one_line("concat/W_c"),
+         attn::in_one_line("concat/pairs"),
+         attn::in_one_line("v_a"),
+         {"concat/hidden"}});
+  add({{function + "/scores"},
+       {function + "/weights", looks_most_at},
+       attn::in_one_line(function + "/context")});
+  trace.page(std::move(page));
 }
 
 void run_scoring(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"query"}, bench.plan.target);
   bench.label({"key"}, bench.plan.source);
-
-  trace.note("idea", "The idea",
-             "Attention compares a query with every key. How it compares them is a choice: any function that "
-             "makes one number of two vectors will do, as long as it can be trained. This lesson scores the "
-             "same queries and keys with five functions. What follows the scores is the same for all: "
-             "softmax makes shares of them, and the shares mix the values, which here are the keys "
-             "themselves. The weights are drawn at random, so compare the functions, not the translations.",
-             "context = softmax(score(query, key)) · keys");
+  page_of_scoring(trace, bench.options.scoring);
+  bench.idea(
+      "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
+      "as long as it can be trained. This lesson scores the same vectors with five of them. What follows "
+      "is always the same: softmax makes shares of the scores, and the shares mix the values, here the keys "
+      "themselves. The numbers are drawn at random: compare the functions, not the translations.",
+      "context = softmax(score(query, key)) · keys");
+  bench.flow(scoring_flow(bench));
+  show_scoring_code(bench);
 
   const auto in = draw_inputs(bench);
   const auto& [queries, keys, W_a, W_q, W_k, v_a] = in;
   explain_which_state_asks(trace);
 
-  std::vector<Tensor<2>> weights;
+  const auto n_q = static_cast<double>(bench.plan.target.length());
+  const auto n_k = static_cast<double>(bench.plan.source.length());
+  const auto d = static_cast<double>(bench.d_model()), d_a = static_cast<double>(*bench.options.d_a);
+  const auto pairs = n_q * n_k, of_hidden_layer = 2 * d * d_a + d_a;
+  std::vector<Scored> functions;
+
   const auto dot = dot_scores(bench, queries, keys);
-  weights.push_back(take_home(bench, "dot", dot, keys,
-                              "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a "
-                              "row sums to 1. The scores of all five functions go in as they are.",
-                              "Row i is the average of the keys, weighted with row i of the weights."));
+  functions.push_back({"dot", "q · k", 0, pairs * d,
+                       take_home(bench, "dot", dot, keys,
+                                 "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a "
+                                 "row sums to 1. The scores of all five functions go in as they are.",
+                                 "Row i is the average of the keys, weighted with row i of the weights.")});
 
   const auto scaled_dot = scaled_dot_scores(bench, queries, keys);
-  weights.push_back(take_home(
-      bench, "scaled_dot", scaled_dot, keys, "The same preferences as in dot/weights, but milder.",
-      "The keys are those of dot/context. Only the shares are others, here and in all that follow."));
+  functions.push_back(
+      {"scaled_dot", "q · k / √d_model", 0, pairs * d,
+       take_home(bench, "scaled_dot", scaled_dot, keys, "The same preferences as in dot/weights, but milder.",
+                 "Row i is the average of the keys, weighted with row i of the weights.")});
 
   const auto general = general_scores(bench, queries, W_a, keys);
-  weights.push_back(take_home(bench, "general", general, keys,
-                              "Another matrix, other preferences: a query may look at other keys than "
-                              "with dot. Training would choose W_a such that the right ones win.",
-                              "A query that now looks at another key takes home another vector."));
+  functions.push_back({"general", "q W_a · k", d * d, n_q * d * d + pairs * d,
+                       take_home(bench, "general", general, keys,
+                                 "Another matrix, other preferences: a query may look at other keys than "
+                                 "with dot. Training would choose W_a such that the right ones win.",
+                                 "A query that now looks at another key takes home another vector.")});
 
   const auto additive = additive_scores(bench, in);
-  weights.push_back(
-      take_home(bench, "additive", additive.scores, keys,
-                "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) "
-                "times the weight of another.",
-                "The smaller Σ |v_a|, the nearer every row is to the plain average of all keys."));
+  functions.push_back(
+      {"additive", "v_a · tanh(q W_q + k W_k)", of_hidden_layer, (n_q + n_k) * d * d_a + pairs * d_a,
+       take_home(bench, "additive", additive.scores, keys,
+                 "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) "
+                 "times the weight of another.",
+                 "The smaller Σ |v_a|, the nearer every row is to the plain average of all keys.")});
 
   const auto concat = concat_scores(bench, in);
-  weights.push_back(take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
-                              "And so the rows of additive/context."));
-
-  compare(bench);
+  functions.push_back({"concat", "v_a · tanh([q; k] W_c)", of_hidden_layer, pairs * 2 * d * d_a + pairs * d_a,
+                       take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
+                                 "And so the rows of additive/context.")});
+  compare(bench, functions);
 
   claim_equivalences(bench, queries, keys, v_a, dot, additive, concat);
-  claim_rows_sum_to_1(bench, weights);
+  claim_rows_sum_to_1(bench, functions);
+  bench.try_next({{"scoring --scoring general", "a dot product that can be trained"},
+                  {"scoring --weight-scale 5", "whose weights stay mild?"},
+                  {"scaling", "why scaled_dot divides by √d_model"}});
 }
 
 std::vector<Input> scoring_inputs(const Options&) {
@@ -415,11 +532,11 @@ const Lesson scoring = {
         "The dot product is not the only way to compare a query with a key. The lesson puts dot, scaled dot, "
         "general, additive (Bahdanau) and concat (Luong) side by side on the same vectors: what each learns, "
         "what it can express, what it costs, and that additive and concat are one function in two notations.",
-    .options = {"source", "target", "d-model", "d-a", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "dtype"},
+    .options = {"source", "target", "d-model", "d-a", "scoring", "seed", "rng", "draws", "weight-scale",
+                "embeddings", "dtype"},
     .takes_batches = false,
-    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
-    .examples = {"scoring --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
+    .defaults = {.source = {"the small cat"}, .target = {"chat"}, .d_model = 4, .d_a = 3},
+    .examples = {"scoring --source \"i love cats\" --target \"j'aime les chats\" --scoring general",
                  "scoring --source \"the cat sat\" --target \"the cat\" --weight-scale xavier"},
     .inputs = scoring_inputs,
     .run = run_scoring,

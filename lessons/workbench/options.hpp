@@ -37,6 +37,8 @@ struct Options {
   std::optional<std::string> weight_scale{};
   std::optional<std::string> embeddings{};
   std::string dtype = "float64";
+  std::string scoring = "additive";
+  std::string mask = "causal";
   std::string encoding = "all";
   std::string pairing = "adjacent";
   std::string attention = "bahdanau";
@@ -116,6 +118,9 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
          "standard deviation of the drawn weights, or draw them as torch's nn.Linear or rand", "1/√fan_in");
   option("embeddings", options.embeddings, "FILE",
          "word vectors in the text format of word2vec, GloVe or fastText");
+  option("scoring", options.scoring, "dot|scaled_dot|general|additive|concat",
+         "the scoring function that the page goes into");
+  option("mask", options.mask, "causal|padding|combined", "the mask that the page goes into");
   option("encoding", options.encoding, "all|sinusoidal|learned|relative|t5|alibi|rope",
          "the encoding to show");
   option("pairing", options.pairing, "adjacent|halves", "the pairs of numbers that RoPE rotates");
