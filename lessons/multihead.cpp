@@ -5,17 +5,26 @@
 #include "lessons/multihead.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "attn/ops/heads.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/transformer_block.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -30,10 +39,9 @@ Heads heads_of(const Workbench& bench) {
   return {bench.heads(), bench.kv_heads()};
 }
 
-/// "[n×h·d] → [n×h×d] → [h×n×d]" with the sizes of this run.
-std::string split_note(std::size_t n, std::size_t heads, std::size_t d) {
-  return fmt::format("reshape [{0}×{3}] → [{0}×{1}×{2}], then transpose → [{1}×{0}×{2}]", n, heads, d,
-                     heads * d);
+/// "Q: [n×h·d] → [n×h×d] → [h×n×d]" with the sizes of this run.
+std::string split_note(const std::string& id, std::size_t n, std::size_t heads, std::size_t d) {
+  return fmt::format("{}: [{}×{}] → [{}×{}×{}] → [{}×{}×{}]", id, n, heads * d, n, heads, d, heads, n, d);
 }
 
 }  // namespace
@@ -110,8 +118,8 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
         width);
   };
   auto Q_heads = trace.step({.id = "Q_heads",
-                             .title = "The queries, split into heads: a reshape and a transpose",
-                             .formula = split_note(n_q, h, d_k),
+                             .title = "Each row is cut into heads: reshape, transpose",
+                             .formula = split_note("Q", n_q, h, d_k),
                              .from = {"Q"},
                              .axes = {"head", "query", "d_k"},
                              .note = "No number changes. The reshape cuts each token's row into heads; "
@@ -121,15 +129,15 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                              .worked = worked_heads("Q", Q, X_query, weights.W_Q, d_k)},
                             attn::split_heads(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
-                             .title = "The keys, split into heads",
-                             .formula = split_note(n_k, h_kv, d_k),
+                             .title = "The keys, cut into heads in the same way",
+                             .formula = split_note("K", n_k, h_kv, d_k),
                              .from = {"K"},
                              .axes = {kv_head, "key", "d_k"},
                              .worked = worked_heads("K", K, X_key, weights.W_K, d_k)},
                             attn::split_heads(K, h_kv));
   auto V_heads = trace.step({.id = "V_heads",
-                             .title = "The values, split into heads",
-                             .formula = split_note(n_k, h_kv, d_v),
+                             .title = "The values, cut into heads in the same way",
+                             .formula = split_note("V", n_k, h_kv, d_v),
                              .from = {"V"},
                              .axes = {kv_head, "key", "d_v"},
                              .worked = worked_heads("V", V, X_key, weights.W_V, d_v)},
@@ -159,9 +167,8 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
 
   const auto concat = trace.step(
       {.id = "concat",
-       .title = "Concatenate the heads: a transpose and a reshape",
-       .formula = fmt::format("transpose [{1}×{0}×{2}] → [{0}×{1}×{2}], then reshape → [{0}×{3}]", n_q, h,
-                              d_v, h * d_v),
+       .title = "The heads, side by side again: transpose, reshape",
+       .formula = fmt::format("heads: [{1}×{0}×{2}] → [{0}×{1}×{2}] → [{0}×{3}]", n_q, h, d_v, h * d_v),
        .from = {"heads"},
        .axes = {"query", "head·d_v"},
        .note = "The way back: each token's row holds what head 0 found for it, then head 1, and so on.",
@@ -274,7 +281,7 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                .value = attn::max_abs_difference(attn::merge_heads(attn::split_heads(shown.Q, h)), shown.Q),
                .limit = attn::exactly(0.0)});
   trace.claim({.id = "equals-separate-heads",
-               .claim = "each head is a single attention with its own columns of the weights",
+               .claim = "each head is a single attention with its own columns of W_Q, W_K and W_V",
                .formula = "max |headᵢ − Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)|",
                .value = deviation_from_separate_heads(mute, X_query, X_key, weights, heads, mask),
                .limit = rounding(bench.trace, magnitude)});
@@ -300,17 +307,184 @@ std::vector<Input> multihead_input_list() {
 
 namespace {
 
+std::string shape_of(std::initializer_list<std::size_t> extents) {
+  return fmt::format("[{}]", fmt::join(extents, "×"));
+}
+
+std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) {
+  const auto n = bench.plan.sentence.length(), h = bench.heads();
+  struct Split {
+    std::string whole, cut, heads;
+  };
+  const auto split = [n](std::size_t heads, std::size_t d) {
+    return Split{shape_of({n, heads * d}), shape_of({n, heads, d}), shape_of({heads, n, d})};
+  };
+  const std::array splits = {split(h, bench.d_k()), split(bench.kv_heads(), bench.d_k()),
+                             split(bench.kv_heads(), bench.d_v())};
+  const auto widest = [&](std::string Split::*shape) {
+    std::size_t width = 0;
+    for (const auto& one : splits) width = std::max(width, attn::display_width(one.*shape));
+    return width;
+  };
+  const auto whole = widest(&Split::whole), cut = widest(&Split::cut), heads = widest(&Split::heads);
+  const std::array starts = {"├ W_Q → Q ", "├ W_K → K ", "└ W_V → V "};
+  const std::array ends = {std::string("┐"),
+                           fmt::format("┼ {}weights {}", is_masked ? "mask, " : "", shape_of({h, n, n})),
+                           fmt::format("┴ heads {}", shape_of({h, n, bench.d_v()}))};
+
+  auto lines = std::vector{attn::pad_right("X " + shape_of({n, bench.d_model()}), whole + 13) +
+                           attn::pad_right("reshape", cut + 3) + "transpose"};
+  for (std::size_t i = 0; i < splits.size(); ++i)
+    lines.push_back(fmt::format("{}{} → {} → {} {}", starts[i], attn::pad_right(splits[i].whole, whole),
+                                attn::pad_right(splits[i].cut, cut), attn::pad_right(splits[i].heads, heads),
+                                ends[i]));
+  lines.push_back(fmt::format("heads → transpose {} → reshape {} → W_O → output {}",
+                              shape_of({n, h, bench.d_v()}), shape_of({n, h * bench.d_v()}),
+                              shape_of({n, bench.d_model()})));
+  return lines;
+}
+
+std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask) {
+  const auto& options = bench.options;
+  const auto n = bench.plan.sentence.length(), h = bench.heads(), h_kv = bench.kv_heads();
+  const auto split = [n](const char* name, std::size_t heads, std::size_t d) {
+    return fmt::format("{0}_heads = {0}.reshape({1}, {2}, {3}).swapaxes(0, 1)", name, n, heads, d);
+  };
+  const auto shared = h == h_kv ? "" : fmt::format(".repeat({}, axis=0)", h / h_kv);
+  const auto temperature = options.temperature == 1.0 ? "" : fmt::format(" / {}", options.temperature);
+  const bool sees_nothing = mask && attn::has_empty_row(*mask);
+
+  std::vector<std::string> lines = {
+      projection_code("X", "X"),
+      split("Q", h, bench.d_k()),
+      split("K", h_kv, bench.d_k()),
+      split("V", h_kv, bench.d_v()),
+      fmt::format("scores  = Q_heads @ K_heads{}.swapaxes(1, 2)", shared),
+      fmt::format("scaled  = scores / np.sqrt({}){}", bench.d_k(), temperature)};
+  if (mask) lines.push_back("masked  = np.where(mask, scaled, -np.inf)");
+  const std::string seen = mask ? "masked" : "scaled";
+  lines.push_back(fmt::format("shares  = np.exp({0} - {0}.max(axis=2, keepdims=True))", seen));
+  lines.push_back(sees_nothing ? "weights = np.nan_to_num(shares / shares.sum(axis=2, keepdims=True))"
+                               : "weights = shares / shares.sum(axis=2, keepdims=True)");
+  const bool drops = options.dropout > 0.0;
+  if (drops) lines.push_back(fmt::format("dropped = weights * dropout_mask / {}", 1.0 - options.dropout));
+  lines.push_back(fmt::format("heads   = {} @ V_heads{}", drops ? "dropped" : "weights", shared));
+  lines.push_back(fmt::format("concat  = heads.swapaxes(0, 1).reshape({}, {})", n, h * bench.d_v()));
+  lines.push_back("output  = concat @ W_O");
+  if (options.residual) lines.push_back("residual = X + output");
+  if (options.norm) {
+    const std::string x = options.residual ? "residual" : "output";
+    lines.push_back(fmt::format("centred = {0} - {0}.mean(axis=1, keepdims=True)", x));
+    lines.push_back("spread  = np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)");
+    lines.push_back("normalized = centred / spread * norm_gain + norm_bias");
+  }
+  return lines;
+}
+
+/// The rows of head 0 where Q [batch×query×head·d_k] becomes [head×query×d_k] by a reshape alone: row r is
+/// part r mod heads of the token ⌊r / heads⌋. Of the first sample, as far as there is room.
+void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
+  constexpr std::size_t most_rows = 5, most_numbers = 4;
+  const auto n = Q.shape(1), h = bench.heads(), d_k = bench.d_k();
+  if (h == 1 || n == 1) return;
+  const auto tokens = bench.plan.sentence.labels().of(0);
+  std::vector<std::string> rows;
+  for (std::size_t row = 0; row < std::min(n, most_rows); ++row) {
+    const auto token = row / h, first = row % h * d_k;
+    std::string numbers;
+    for (std::size_t j = first; j < first + std::min(d_k, most_numbers); ++j)
+      numbers += fmt::format("{:9.4f}", Q(0, token, j));
+    if (d_k > most_numbers) numbers += " …";
+    rows.push_back(fmt::format("row {}{}   is Q[{}, {}…{}]",
+                               attn::pad_right(attn::shorten(tokens[row], 8), 8), numbers,
+                               attn::shorten(tokens[token], 8), first, first + d_k - 1));
+  }
+  if (n > most_rows) rows.push_back("…");
+  bench.trace.note(
+      "reshape-alone", "What a reshape without the transpose would give head 0",
+      fmt::format("{} → {} in one step has the right shape but the wrong rows: head 0 gets only the first {} "
+                  "of the {} tokens, each cut into {} rows.",
+                  shape_of({n, h * d_k}), shape_of({h, n, d_k}), (n + h - 1) / h, n, h),
+      fmt::format("{}", fmt::join(rows, "\n")));
+}
+
+/// The key with the largest share of query `query` in head `head` of the first sample, the first of several.
+std::size_t strongest_in_head(const attn::Event& weights, std::size_t head, std::size_t query) {
+  const auto& shape = weights.tensor->shape;
+  const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+  const std::size_t row = (head * queries + query) * keys;
+  std::size_t strongest = 0;
+  for (std::size_t j = 1; j < keys; ++j)
+    if (weights.tensor->at(row + j) > weights.tensor->at(row + strongest)) strongest = j;
+  return strongest;
+}
+
+/// A query that looks at one word in head 0 and at another in head 1; of one head the largest share.
+std::string what_heads_disagree_on(const attn::Event& weights) {
+  const auto& shape = weights.tensor->shape;
+  const auto axis = shape.size() - 1;
+  const std::size_t keys = shape[axis], queries = shape[axis - 1], heads = shape[axis - 2];
+  const auto share = [&](std::size_t head, std::size_t query, std::size_t key) {
+    return weights.tensor->at((head * queries + query) * keys + key);
+  };
+  for (std::size_t query = 0; heads > 1 && query < queries; ++query) {
+    const auto first = strongest_in_head(weights, 0, query), second = strongest_in_head(weights, 1, query);
+    const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
+    if (first_name == second_name) continue;
+    return fmt::format(
+        "Each head has its own view: in head 0 {} looks most at {} ({:.4f}), in head 1 at {} ({:.4f}).",
+        name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
+        share(1, query, second));
+  }
+  return strongest_pair(weights);
+}
+
+/// Which columns of Q head 0 and the last head hold.
+std::string columns_of_heads(const attn::Event& Q_heads) {
+  const auto& shape = Q_heads.tensor->shape;
+  const std::size_t d_k = shape.back(), heads = shape[shape.size() - 3];
+  if (heads == 1) return "There is one head: it holds all columns of Q.";
+  return fmt::format("Head 0 holds columns 0 to {} of Q, head {} columns {} to {}. No number changes.",
+                     d_k - 1, heads - 1, (heads - 1) * d_k, heads * d_k - 1);
+}
+
+void lay_out_multihead(Workbench& bench) {
+  using attn::in_one_line;
+  const auto every_row = [h = bench.heads()](const auto&) {
+    return h == 1 ? std::string()
+                  : fmt::format("Each row holds what head 0 found for the token, then head 1{}.",
+                                h > 2 ? ", and so on" : "");
+  };
+  std::vector<std::string> claims = {"rows-sum-to-1", "merge-undoes-split", "equals-separate-heads"};
+  if (bench.kv_heads() != bench.heads()) claims.push_back("kv-heads");
+  bench.trace.page({{"Q_heads", columns_of_heads},
+                    {"reshape-alone"},
+                    {"sharing"},
+                    in_one_line("mask"),
+                    in_one_line("scores"),
+                    in_one_line("scaled"),
+                    in_one_line("masked"),
+                    {"weights", what_heads_disagree_on},
+                    {"dropped"},
+                    {"dropout-at-inference"},
+                    in_one_line("heads"),
+                    {"concat", every_row},
+                    {"output"},
+                    {"residual"},
+                    {"normalized"}},
+                   std::move(claims));
+}
+
 void run_multihead(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
-
-  bench.trace.note("idea", "The idea",
-                   "One attention gives each token one mixture of the others. Several heads give it several: "
-                   "each head projects the tokens into a small space of its own, attends there, and the "
-                   "results are laid side by side and mixed by W_O. Because each head is small, all of them "
-                   "together take as many multiply-adds as one large attention. But each head has a table of "
-                   "scores of its own: h heads hold h times as many bytes of scores.",
-                   "MultiHead(X) = Concat(head₁, …, headₕ) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
+  lay_out_multihead(bench);
+  bench.idea(
+      "One attention gives each word one mixture of the others; several heads give it several. Each head "
+      "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. All heads "
+      "together take as many multiply-adds as one attention that is as wide. But h heads hold h tables of "
+      "scores, and so h times as many bytes.",
+      "MultiHead(X) = Concat(head₁, …, headₕ) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
   const auto X =
@@ -320,13 +494,19 @@ void run_multihead(Workbench& bench) {
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
+  bench.flow(multihead_flow(bench, mask.has_value()));
+  bench.code(multihead_code(bench, mask));
   explain_parameters(bench);
   const auto attention = multihead_attention(bench, {"X", X}, {"X", X}, weights, mask);
+  show_reshape_alone(bench, attention.Q);
   claim_multihead(bench, {"X", X}, {"X", X}, weights, attention, mask);
 
   Named last = {"output", attention.output};
   if (bench.options.residual) last = attention_residual(bench, {"X", X}, last);
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
+  bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
+                  {"multihead --kv-heads 1", "both heads read the same keys and values"},
+                  {"positional", "tell attention where the words stand"}});
 }
 
 std::vector<Input> multihead_inputs(const Options&) {
@@ -350,9 +530,8 @@ const Lesson multihead = {
         "(grouped-query attention; 1 is multi-query). With --residual and --norm, the sublayer of a "
         "transformer as the first paper has it.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "causal", "window", "dropout",
-                "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "dtype"},
-    .defaults = {.sentence = {"the cat sat on the mat"}, .heads = 2},
+                "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+    .defaults = {.sentence = {"the cat saw the dog"}, .heads = 2},
     .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .inputs = multihead_inputs,

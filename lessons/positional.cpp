@@ -6,11 +6,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "attn/error.hpp"
 #include "attn/ops/permute.hpp"
 #include "attn/ops/positional_bias.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional/claims.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -40,20 +50,22 @@ attn::TokenBatch in_order(const attn::TokenBatch& batch, const attn::RowOrder& o
   return reordered;
 }
 
-PositionalInputs show_without_positions(Workbench& bench) {
+void show_without_positions(Workbench& bench, PositionalInputs& in) {
   const auto& sentence = bench.plan.sentence;
   bench.show_lengths(sentence);
-  PositionalInputs in;
   in.X = bench.input<3>({.id = "X",
                          .title = "The sentence as vectors",
                          .note = "One row a token; the same word has the same row wherever it stands."});
   in.mask = bench.padding_mask(sentence);
   bench.trace.within("without", [&] {
     in.scores = scores_without_positions(bench, in.X);
-    show_weights(bench, in.scores, in.mask,
-                 "A word that is there twice has the same row twice, and each time the same share.");
+    show_weights(
+        bench, in.scores, in.mask,
+        "A word that is there twice has the same row twice, and each time the same share. It is often "
+        "said that attention loses the order because it works on all positions in parallel. So does "
+        "a convolution, and it knows its neighbours. Attention loses the order because it adds up, "
+        "and a sum has none.");
   });
-  return in;
 }
 
 /// Returns the scores in the other order.
@@ -64,25 +76,23 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
     trace.note(
         "order", "The same words in another order",
         sentence.length() == 1
-            ? "One word has no other order. Take a sentence with more of them to see what attention makes of "
-              "it."
-            : "There is no other order of these words: they are all the same. Take a sentence with different "
-              "words to see what attention makes of their order.");
+            ? "One word has no other order: take a sentence with more of them."
+            : "These words are all the same: take a sentence with different ones to see what attention "
+              "makes of their order.");
     return in.scores;
   }
   const auto reordered = in_order(sentence, other.order);
-  trace.note(
-      "order", "The same words in another order",
-      fmt::format(
-          "Two words {}change places: “{}” becomes “{}”. Look up any two words in the scores above and in "
-          "those below: they have the same number. The numbers have moved along with the words, and none "
-          "has changed. The outputs do the same. To attention without positions, the two orders are one.",
-          sentence.size() > 1 ? "of each sentence " : "", fmt::join(sentence.tokens[other.example], " "),
-          fmt::join(reordered.tokens[other.example], " ")));
+  trace.note("order", "The same words in another order",
+             fmt::format("Two words {}change places: “{}” becomes “{}”. In the table below, rows and columns "
+                         "have moved with the words, and no number is new. To attention without positions "
+                         "the two orders are the same.",
+                         sentence.size() > 1 ? "of each sentence " : "",
+                         fmt::join(sentence.tokens[other.example], " "),
+                         fmt::join(reordered.tokens[other.example], " ")));
   bench.label({"query", "key"}, reordered);
   auto scores = trace.step({.id = "without/reordered",
-                            .title = "Scores of the same words in the other order",
-                            .formula = "X Xᵀ / √d, the rows of X in the other order",
+                            .title = "Scores of the words in the other order",
+                            .formula = "X Xᵀ / √d, X in the other order",
                             .from = {"X"},
                             .axes = {"query", "key"},
                             .worked =
@@ -111,7 +121,7 @@ std::vector<Encoding> show_encodings(Workbench& bench, const PositionalInputs& i
 
 Encoding without_positions(Workbench& bench, const Tensor<3>& scores) {
   return {.name = "without",
-          .enters = "nowhere",
+          .acts = "nothing",
           .scores = of_one_head(scores),
           .scores_of =
               [&bench](const Tensor<3>& X) {
@@ -121,28 +131,142 @@ Encoding without_positions(Workbench& bench, const Tensor<3>& scores) {
           .claim_property = [] {}};
 }
 
+/// "cat with dog: −0.3123": the second word and the last of the n words of the first sample, in its first
+/// head.
+std::string score_of_pair(const attn::Event& scores, std::size_t n) {
+  const auto axis = scores.axes.size() - 1;
+  const std::size_t keys = scores.tensor->shape[axis], query = std::min<std::size_t>(1, n - 1);
+  return fmt::format("{} with {}: {:.4f}", name_along(scores, axis - 1, query),
+                     name_along(scores, axis, n - 1), scores.tensor->at(query * keys + n - 1));
+}
+
+/// The same beside what it was without positions.
+std::string changed_score(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
+  const bool has_heads = std::find(scores.axes.begin(), scores.axes.end(), "head") != scores.axes.end();
+  return fmt::format("{}{}, where it was {:.4f} without positions.", has_heads ? "In head 0, " : "",
+                     score_of_pair(scores, n), without(0, std::min<std::size_t>(1, n - 1), n - 1));
+}
+
+/// What has become of the rows of a word that is twice among the n words of the first sample.
+std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
+  constexpr double rounding_of_weights = 1e-3;
+  const auto axis = weights.axes.size() - 2;
+  const std::size_t columns = weights.tensor->shape[axis + 1];
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = i + 1; j < n; ++j) {
+      if (name_along(weights, axis, i) != name_along(weights, axis, j)) continue;
+      double change = 0.0;
+      for (std::size_t k = 0; k < columns; ++k)
+        change = std::max(
+            change, std::abs(weights.tensor->at(i * columns + k) - weights.tensor->at(j * columns + k)));
+      if (change > rounding_of_weights)
+        return fmt::format("The two rows of \"{}\" differ now. Without positions they are the same.",
+                           name_along(weights, axis, i));
+    }
+  return "";
+}
+
+/// The steps of one encoding that the page shows, from its idea to its weights.
+std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const PositionalInputs& in,
+                                        std::size_t n) {
+  using attn::in_one_line;
+  std::map<std::string, std::vector<attn::OnPage>> own = {
+      {"sinusoidal",
+       {in_one_line("frequencies"),
+        {"angles"},
+        {"encoding",
+         [](const auto&) {
+           return "A pair of columns is the sine and cosine of one hand. No two rows are equal.";
+         }},
+        {"encoded", [](const auto&) { return "The same word has another row in another place."; }}}},
+      {"learned", {{"table"}, {"encoded"}}},
+      {"relative", {{"distances"}, {"by_distance"}}},
+      {"t5", {{"buckets"}, {"bias"}}},
+      {"alibi", {{"slopes"}, {"bias"}}},
+      {"rope", {{"angles"}, {"Q_rotated"}, in_one_line("K_rotated")}}};
+  std::vector<attn::OnPage> steps = {{"idea"}, {"code"}};
+  for (auto& step : own.at(encoding)) steps.push_back(std::move(step));
+  steps.push_back({"scores", [&in, n](const auto& scores) { return changed_score(scores, in.scores, n); }});
+  steps.push_back({"weights", [n](const auto& weights) { return rows_of_equal_words(weights, n); }});
+  for (auto& step : steps) step.id = encoding + '/' + step.id;
+  return steps;
+}
+
+/// `in` is read when the scores are shown.
+void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
+  const auto encoding = encoding_on_page(bench.options);
+  const auto n = bench.plan.sentence.lengths().front();
+  std::vector<attn::OnPage> events = {
+      {"comparison"},
+      {"without/scores",
+       [n](const auto& scores) { return score_of_pair(scores, n) + ", wherever the two words stand."; }},
+      {"order"},
+      {"without/reordered"}};
+  for (auto& step : steps_on_page(encoding, in, n)) events.push_back(std::move(step));
+  std::vector<std::string> claims = {"without/order-is-lost"};
+  for (const auto* property :
+       {"rotation", "lookup", "mirror", "lengths-kept", "distance-only", "order-is-seen"})
+    claims.push_back(encoding + '/' + property);
+  bench.trace.page(std::move(events), std::move(claims));
+}
+
+/// Where on the way from X to the scores each encoding acts.
+std::vector<std::string> positional_flow(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), d = bench.d_model();
+  const auto X = fmt::format("X [{}×{}] → ", n, d), Q = std::string("+ → Q, K → "),
+             scores = fmt::format("turn → Q Kᵀ / √{} → ", d);
+  const auto words = attn::display_width(X), turns = words + attn::display_width(Q),
+             biases = turns + attn::display_width(scores);
+  return {fmt::format("{}{}{}+ → scores [{}×{}] → softmax", X, Q, scores, n, n),
+          attn::pad_right(attn::pad_right(std::string(words, ' ') + "sinusoidal", turns) + "rope", biases) +
+              "relative",
+          attn::pad_right(std::string(words, ' ') + "learned", biases) + "t5, alibi"};
+}
+
+/// Softmax, the scores without positions, and those of the words in the other order.
+std::vector<std::string> code_without_positions(const Workbench& bench, const OtherOrder& other) {
+  constexpr std::size_t columns_of_code = 72;
+  auto lines = softmax_code();
+  lines.push_back("");
+  lines.push_back(fmt::format("without_scores    = X @ X.T / np.sqrt({})", bench.d_model()));
+  if (other.most_words == 0) return lines;
+  std::vector<std::string> orders;
+  for (const auto& order : other.order) orders.push_back(fmt::format("[{}]", fmt::join(order, ", ")));
+  const auto order =
+      bench.plan.is_batched() ? fmt::format("[{}][sample]", fmt::join(orders, ", ")) : orders.front();
+  for (auto& line : attn::wrap("order = " + order, columns_of_code)) lines.push_back(std::move(line));
+  lines.push_back(fmt::format("without_reordered = X[order] @ X[order].T / np.sqrt({})", bench.d_model()));
+  return lines;
+}
+
 void run_positional(Workbench& bench) {
   if (shows(bench.options, "sinusoidal") || shows(bench.options, "rope"))
     require_pairs(bench.options, "sinusoidal and rope", "--encoding learned, relative, t5 or alibi");
   bench.label({"token", "query", "key"}, bench.plan.sentence);
-  bench.trace.note(
-      "idea", "The idea",
-      "Attention compares words with words and adds up what they have to give. A sum has no order: whoever "
-      "bites, the dog or the man, the same words go in and the same numbers come out. Tutorials often blame "
-      "this on attention working on all positions in parallel. So does a convolution, and it knows its "
-      "neighbours. It is the sum. The position therefore has to be put into the numbers, and the lesson "
-      "shows where: in the vectors (sinusoidal, learned), in the scores (relative, T5, ALiBi) or by turning "
-      "queries and keys (RoPE). There are no weight matrices here, so that nothing but the positions is in "
-      "the way: Q = K = V = X.",
+  PositionalInputs in;
+  lay_out_positional(bench, in);
+  bench.idea(
+      "A score compares two words; where they stand does not come into it. “the cat saw the dog” and “the "
+      "dog "
+      "saw the cat” have the same scores, only in other places. So positions have to be put into the "
+      "numbers: added to the words (sinusoidal, learned), added to the scores (relative, T5, ALiBi), or by "
+      "turning queries and keys (RoPE). To see them alone, there are no W_Q, W_K and W_V here: Q = K = V = "
+      "X.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
+  bench.flow(positional_flow(bench));
 
-  const auto in = show_without_positions(bench);
+  show_without_positions(bench, in);
   auto other = other_order(in.X, bench.plan.sentence.lengths());
+  bench.code(code_without_positions(bench, other));
   other.scores = show_other_order(bench, in, other);
   auto encodings = show_encodings(bench, in);
   encodings.insert(encodings.begin(), without_positions(bench, in.scores));
 
   compare_encodings(bench, in, other, encodings);
+  bench.try_next({{"positional --encoding rope", "queries and keys are turned instead"},
+                  {"positional --encoding alibi", "nothing is learned: distance costs"},
+                  {"positional --sentence \"the dog saw the cat\"", "which scores change?"},
+                  {"seq2seq", "attention as it began: a translator that looks back"}});
 }
 
 std::vector<Input> positional_inputs(const Options&) {
@@ -154,6 +278,10 @@ std::vector<Input> positional_inputs(const Options&) {
 }
 
 }  // namespace
+
+std::string encoding_on_page(const Options& options) {
+  return options.encoding == "all" ? "sinusoidal" : options.encoding;
+}
 
 void require_pairs(const Options& options, const std::string& needed_by, const std::string& otherwise) {
   const auto d = options.d_model.value();
@@ -180,7 +308,7 @@ const Lesson positional = {
     .options = {"sentence", "d-model", "heads", "encoding", "pairing", "seed", "rng", "draws", "weight-scale",
                 "embeddings", "dtype"},
     .splits_heads = false,
-    .defaults = {.sentence = {"the dog bites the man"}, .heads = 2},
+    .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4, .heads = 2},
     .examples = {"positional --encoding rope --d-model 4",
                  "positional --encoding t5 --sentence \"one two three four five six seven eight nine ten\""},
     .inputs = positional_inputs,

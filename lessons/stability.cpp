@@ -14,6 +14,7 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/rows.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -23,6 +24,10 @@ namespace {
 using attn::Dtype;
 
 constexpr std::array sizes = {1.0, 10.0, 100.0, 1000.0};
+
+std::string name_of_size(std::size_t row) {
+  return fmt::format("size {:g}", sizes[row]);
+}
 
 /// The formats of the lesson that hold no number which the run's format does not hold.
 std::vector<Dtype> narrower_formats(Dtype dtype) {
@@ -37,21 +42,58 @@ std::vector<Dtype> formats_to_compare(Dtype dtype) {
   return {Dtype::float64, Dtype::float32, Dtype::float16};
 }
 
-void explain(attn::Trace& trace) {
-  trace.note("idea", "The idea",
-             "Softmax takes e to the power of each score, and every 2.3 that a score gains make that ten "
-             "times as large. But the numbers of a computer end. Beyond the largest stands inf; inf / inf is "
-             "nan, not a number; and nan spreads through every sum and product until the whole model is nan. "
-             "It does not take much: a forgotten √d_k, weights that have grown, half precision.",
-             "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)");
+void explain(Workbench& bench) {
+  bench.idea(
+      "Softmax takes e to the power of each score, and every 2.3 that a score gains makes that ten times as "
+      "large. But the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
+      "number; and every sum or product with a nan is nan, until the whole model is. A forgotten √d_k is "
+      "enough, or parameters that have grown, or half precision. The cure: subtract the largest score first. "
+      "The shares stay the same.",
+      "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ) = exp(xⱼ − m) / Σₖ exp(xₖ − m),  m = max x");
+  const auto dtype = bench.trace.dtype();
   auto table =
       fmt::format("{:<9}{:>15}{:>18}{:>16}", "", "largest number", "exp is inf above", "exp is 0 below");
-  for (const auto format : formats_to_compare(trace.dtype()))
+  for (const auto format : formats_to_compare(dtype))
     table +=
         fmt::format("\n{:<9}{:>15.5g}{:>18.2f}{:>16.2f}", attn::name_of(format), attn::largest_number(format),
                     attn::exp_overflows_above(format), attn::exp_vanishes_below(format));
-  trace.note("limits", "Where exp ends", "In half precision (float16) a score of 12 is already too much.",
-             table);
+  bench.trace.note(
+      "limits", "Where exp ends",
+      fmt::format("This page computes in {}. In half precision (float16) a score of 12 is already "
+                  "too large.",
+                  attn::name_of(dtype)),
+      table);
+}
+
+std::vector<std::string> stability_flow(const Workbench& bench) {
+  const auto scores = fmt::format("scores [{}×{}] ", sizes.size(), bench.plan.sentence.length());
+  return {scores + "┬ naive:          exp → sum → exp / sum   inf / inf = nan",
+          std::string(attn::display_width(scores), ' ') +
+              "└ stable: − max → exp → sum → exp / sum   exp ≤ 1, sum ≥ 1"};
+}
+
+/// NumPy has no bfloat16; float32 has its range.
+std::vector<std::string> stability_code(attn::Dtype dtype) {
+  std::vector<std::string> lines;
+  if (dtype != Dtype::float64)
+    lines.push_back(
+        fmt::format("scores = scores.astype(np.{})", dtype == Dtype::float16 ? "float16" : "float32"));
+  const std::vector<std::string> both_forms = {
+      "naive_exp     = np.exp(scores)",
+      "naive_sum     = naive_exp.sum(axis=1)",
+      "naive_weights = naive_exp / naive_sum[:, None]",
+      "",
+      "stable_max     = scores.max(axis=1)",
+      "stable_shifted = scores - stable_max[:, None]",
+      "stable_exp     = np.exp(stable_shifted)",
+      "stable_sum     = stable_exp.sum(axis=1)",
+      "stable_weights = stable_exp / stable_sum[:, None]",
+      "",
+      "T      = np.array([[0.01], [0.1], [1], [10], [100]])",
+      "shares = np.exp((scores[0] - scores[0].max()) / T)",
+      "temperature_weights = shares / shares.sum(axis=1, keepdims=True)"};
+  lines.insert(lines.end(), both_forms.begin(), both_forms.end());
+  return lines;
 }
 
 Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
@@ -60,7 +102,7 @@ Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
   auto scores = Tensor<2>::from_shape({sizes.size(), n});
   std::vector<std::string> names;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    names.push_back(fmt::format("size {:g}", sizes[i]));
+    names.push_back(name_of_size(i));
     for (std::size_t j = 0; j < n; ++j) scores(i, j) = sizes[i] * drawn(j);
   }
   bench.label({"key"}, bench.plan.sentence);
@@ -99,7 +141,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
   const StepsIn in{bench, format};
   const auto exp =
       in.main_step({.id = "naive/exp",
-                    .title = "The naive form: e to the power of each score",
+                    .title = "Naive: e to the power of each score",
                     .formula = "exp(scores)",
                     .from = {"scores"},
                     .note = fmt::format("inf above {:.2f}, 0 below {:.2f}.",
@@ -108,7 +150,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
                    attn::exp(scores));
 
   const auto sum = in.main_step({.id = "naive/sum",
-                                 .title = "The naive form: the sum of the exponentials",
+                                 .title = "Naive: the sum of the exponentials",
                                  .formula = "Σⱼ naive/exp",
                                  .from = {"naive/exp"},
                                  .worked = attn::worked_row_sums({"naive/exp", exp})},
@@ -116,7 +158,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
 
   const auto weights = in.main_step(
       {.id = "naive/weights",
-       .title = "The naive form: each exponential divided by the sum",
+       .title = "Naive: each exponential over the sum",
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
        .note =
@@ -132,7 +174,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
 StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype format) {
   const StepsIn in{bench, format};
   const auto max = in.step({.id = "stable/max",
-                            .title = "The stable form: the largest score of each row",
+                            .title = "Stable: the largest score of each row",
                             .formula = "maxⱼ scores",
                             .from = {"scores"},
                             .worked = attn::worked_row_max({"scores", scores})},
@@ -140,18 +182,20 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
 
   const auto shifted = in.main_step(
       {.id = "stable/shifted",
-       .title = "The stable form: the largest score subtracted, so that nothing is above 0",
+       .title = "Stable: the largest score subtracted",
        .formula = "scores − maxⱼ scores",
        .from = in.is_of_run() ? std::vector<std::string>{"scores", "stable/max"}
                               : std::vector<std::string>{"scores"},
-       .note = in.is_of_run()
-                   ? "That divides numerator and denominator by the same exp(max): the shares stay."
-                   : "",
+       .note =
+           in.is_of_run()
+               ? "Now no score is above 0. It divides numerator and denominator by the same exp(max): the "
+                 "shares stay."
+               : "",
        .worked = attn::worked_subtract_from_rows({"scores", scores}, {"stable/max", max})},
       attn::subtract_from_rows(scores, max));
 
   const auto exp = in.step({.id = "stable/exp",
-                            .title = "The stable form: no exponential is above 1",
+                            .title = "Stable: no exponential is above 1",
                             .formula = "exp(stable/shifted)",
                             .from = {"stable/shifted"},
                             .note = "Small ones still become 0, as they should: beside 1 they do not count.",
@@ -159,7 +203,7 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                            attn::exp(shifted));
 
   const auto sum = in.step({.id = "stable/sum",
-                            .title = "The stable form: the sum lies between 1 and the number of keys",
+                            .title = "Stable: a sum from 1 to the number of keys",
                             .formula = "Σⱼ stable/exp",
                             .from = {"stable/exp"},
                             .note = "Never 0, for the largest score gives 1.",
@@ -168,7 +212,7 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
 
   const auto weights = in.main_step(
       {.id = "stable/weights",
-       .title = "The stable form: the shares, finite in every row",
+       .title = "Stable: the shares, finite in every row",
        .formula = in.is_of_run() ? "stable/exp / stable/sum" : "exp(stable/shifted) / Σⱼ exp(stable/shifted)",
        .from = in.is_of_run() ? std::vector<std::string>{"stable/exp", "stable/sum"}
                               : std::vector<std::string>{"stable/shifted"},
@@ -269,12 +313,13 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 
 /// Only a run whose format holds all halves can show them.
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
-  bench.trace.note(
-      "fills", "Hiding a key in half precision",
-      "A masked score should be −∞. Much code writes −10⁹, so that a row in which everything is "
-      "hidden does not become nan. Half precision ends at ±65504, and −10⁹ rounds to -inf (PyTorch "
-      "refuses it with an error).");
+  const std::string text =
+      "A masked score should be −∞. Much code writes −10⁹ instead, so that a row in which everything is "
+      "hidden "
+      "does not become nan. But half precision ends at ±65504, and −10⁹ rounds to -inf (PyTorch refuses it "
+      "with an error).";
   if (narrowest.format != Dtype::float16) {
+    bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note(
         "no-halves", "Not in this run",
         "The steps of this run are rounded to bfloat16, which has the range of float32 but fewer "
@@ -282,25 +327,79 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
         "with --dtype float64.");
     return std::nullopt;
   }
-  return bench.trace.within("float16", [&] { return show_fills(bench, attn::row(narrowest.scores, 0)); });
+  auto fills =
+      bench.trace.within("float16", [&] { return show_fills(bench, attn::row(narrowest.scores, 0)); });
+  bench.trace.note("fills", "Hiding a key in half precision", text, weights_under(fills));
+  return fills;
+}
+
+/// What the naive and the stable form make of the largest score of each row.
+void show_both_forms(Workbench& bench, const BothForms& of_run) {
+  constexpr const char* columns = "{:<11}{:>10}{:>12}{:>14}{:>12}{:>15}";
+  const auto& [format, scores, naive, stable, logsumexp] = of_run;
+  auto table = fmt::format(fmt::runtime(columns), "", "score x", "exp(x)", "naive weight", "exp(x − m)",
+                           "stable weight");
+  for (std::size_t i = 0; i < scores.shape(0); ++i) {
+    const auto* row = &scores(i, 0);
+    const auto j = static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row);
+    table += '\n' + fmt::format(
+                        fmt::runtime(columns), name_of_size(i), fmt::format("{:.4f}", scores(i, j)),
+                        fmt::format("{:.4g}", naive.exp(i, j)), fmt::format("{:.4f}", naive.weights(i, j)),
+                        fmt::format("{:.4f}", stable.exp(i, j)), fmt::format("{:.4f}", stable.weights(i, j)));
+  }
+  bench.trace.note("both-forms", "The largest score of each row, both ways",
+                   "Mathematically the two weights of a row are equal.", table);
 }
 
 void advise(attn::Trace& trace) {
   trace.note(
       "advice", "What to do",
       "Always subtract the maximum. Scale by 1/√d_k. Keep softmax, its sums and layer norm in float32 even "
-      "where the rest is half. Never compile softmax with -ffast-math, which assumes that inf and nan do not "
-      "exist. And beware of one line that goes round as numerically stable attention in NumPy: "
-      "K.transpose(-2, -1) is PyTorch's way of swapping two axes. NumPy reads it as the new order of all "
-      "axes: for a matrix K that is the old order, so nothing is transposed, and for a batch it is an error.",
-      "scores = Q @ np.swapaxes(K, -2, -1) / (np.sqrt(d_k) * temperature)");
+      "where the rest is half. Never compile softmax with -ffast-math, which assumes that inf and nan do "
+      "not exist.");
+}
+
+void lay_out_stability(Workbench& bench) {
+  using attn::in_one_line;
+  bench.trace.page(
+      {{"limits"},
+       {"flow"},
+       {"code"},
+       {"both-forms"},
+       {"scores"},
+       {"naive/exp"},
+       in_one_line("naive/sum"),
+       {"naive/weights"},
+       in_one_line("stable/max"),
+       in_one_line("stable/shifted"),
+       in_one_line("stable/exp"),
+       in_one_line("stable/sum"),
+       {"stable/weights"},
+       {"temperature/weights",
+        [](const auto&) {
+          return "A low T sends everything to the largest score, a high T shares equally. Without "
+                 "the shift, a T below 1 is one more way to overflow.";
+        }},
+       {"temperature-verdict"},
+       {"fills"},
+       {"no-halves"},
+       {"scores-beyond-format"},
+       {"forms-not-compared"},
+       {"fills-not-claimed"},
+       {"advice"}},
+      {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
+       "entropy-rises-with-temperature"});
 }
 
 void run_stability(Workbench& bench) {
   auto& trace = bench.trace;
-  explain(trace);
+  lay_out_stability(bench);
+  explain(bench);
+  bench.flow(stability_flow(bench));
+  bench.code(stability_code(trace.dtype()));
   const auto scores = show_scores_of_all_sizes(bench);
   std::vector<BothForms> formats = {show_own_format(bench, scores)};
+  show_both_forms(bench, formats.front());
   for (const auto format : narrower_formats(trace.dtype()))
     formats.push_back(show_narrower_format(bench, scores, format));
   const auto fills = show_fills_in_halves(bench, formats.back());
@@ -312,6 +411,9 @@ void run_stability(Workbench& bench) {
   advise(trace);
 
   claim_stability(bench, formats, fills, entropy);
+  bench.try_next({{"stability --dtype float16", "which rows overflow now?"},
+                  {"stability --explain 'stable/shifted[size 1000, cat]'", "what is subtracted"},
+                  {"patterns", "attention that decides too little or too much"}});
 }
 
 std::vector<Input> stability_inputs(const Options&) {
@@ -331,7 +433,7 @@ const Lesson stability = {
     .options = {"sentence", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
     .multiplies_inputs = false,
-    .defaults = {.sentence = {"the cat sat on the mat"}},
+    .defaults = {.sentence = {"the small cat slept"}},
     .examples = {"stability --sentence \"the cat sat on the mat\"",
                  "stability --dtype float32 --steps float16/"},
     .inputs = stability_inputs,

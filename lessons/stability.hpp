@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attn/ops/precision.hpp"
@@ -63,6 +64,9 @@ struct Fills {
 
 /// The group `float16/`: what becomes of −10⁹ and −65504 as masks for the scores [key] of one query.
 Fills show_fills(Workbench& bench, const Tensor<1>& scores);
+
+/// A line for each fill: the weight of the hidden key, and what the row has in which all keys are hidden.
+std::string weights_under(const Fills& fills);
 
 /// The steps `temperature/…`: softmax(scores / T) for temperatures from 0.01 to 100 and what it does to
 /// entropy and gradient. Returns the entropies, the one of the lowest temperature first.

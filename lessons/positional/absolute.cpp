@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <numbers>
+#include <string>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -29,7 +31,7 @@ struct Added {
 
 Tensor<3> show_scores(Workbench& bench, const Tensor<3>& encoded, const std::string& note) {
   return bench.trace.step({.id = "scores",
-                           .title = "Scores of words in their places",
+                           .title = "Scores of words with positions",
                            .formula = fmt::format("encoded encodedᵀ / √{}", encoded.shape(2)),
                            .from = {"encoded"},
                            .axes = {"query", "key"},
@@ -52,7 +54,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
   const double slowest = 2.0 * std::numbers::pi / frequencies(d / 2 - 1);
   frequencies = trace.step(
       {.id = "frequencies",
-       .title = "The frequency of each pair: how fast its hand turns",
+       .title = "How fast the hand of each pair turns",
        .formula = fmt::format("10000^(−2i/d) = 10000^(−2i/{})", d),
        .axes = {"pair"},
        .note = d == 2 ? std::string("In radians for each position. The one hand is back after 2π = "
@@ -65,34 +67,34 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
       frequencies);
   const auto angles = trace.step(
       {.id = "angles",
-       .title = "The angle of each pair at each position: where its hand points",
+       .title = "Where the hand of each pair points",
        .formula = "p · ωᵢ",
        .from = {"frequencies"},
        .axes = {"position", "pair"},
-       .note = "Positions count from 0, where all hands point up.",
+       .note = fmt::format("In radians, at position 1 the frequency itself. The first hand is "
+                           "back after 2π = 6.283 words, the last one after {:.4g}.",
+                           slowest),
        .worked = attn::worked_position_angles(attn::Known{std::string("frequencies"), frequencies})},
       attn::position_angles(n, frequencies));
   const auto encoding = trace.step(
       {.id = "encoding",
        .title = "The encoding of each position",
-       .formula = "sin(angles), cos(angles), sin(angles), …",
+       .formula = "sin(angles), cos(angles), …",
        .from = {"angles"},
        .axes = {"position", "d_model"},
        .note =
            "A column of sines, then the column of the cosines of the same pair. No two rows are the same, "
-           "and all have the same length, √(d/2). Some programs put all sines first and then all "
-           "cosines: a convention, as good as this one as long as nobody mixes the two.",
+           "and all have the same length, √(d/2). Some programs put all sines first and then all cosines: "
+           "a convention, as good as this one if it is used throughout.",
        .worked = attn::worked_sines_and_cosines({"angles", angles})},
       attn::sines_and_cosines(angles));
   const auto similarity = trace.step(
       {.id = "similarity",
-       .title = "How alike two positions are",
+       .title = "The dot product of any two encodings",
        .formula = "encoding encodingᵀ",
        .from = {"encoding"},
        .axes = {"query", "key"},
-       .note =
-           "Every diagonal holds one number only, Σᵢ cos((p − q) ωᵢ): it is the distance that counts, not "
-           "the place. One step further on is the same turn everywhere.",
+       .note = "Every diagonal holds one number only, Σᵢ cos((p − q) ωᵢ): only the distance counts.",
        .worked = attn::worked_matmul_transposed(attn::Known{"encoding", encoding},
                                                 attn::Known{"encoding", encoding})},
       attn::matmul(encoding, attn::transpose(encoding)));
@@ -103,15 +105,15 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .from = {"X", "encoding"},
        .axes = {"token", "d_model"},
        .note =
-           "The same word now has another row in another place. The Transformer multiplies X by √d first, so "
+           "The same word has another row in another place. The Transformer multiplies X by √d first, so "
            "that the positions do not outweigh the words (Vaswani et al. 2017, section 3.4). The words here "
            "are large enough.",
        .worked = attn::worked_add_positions({"X", X}, {"encoding", encoding})},
       attn::add_positions(X, encoding));
   const auto scores = show_scores(
       bench, encoded,
-      "(x + p) · (y + q) = x · y + x · q + p · y + p · q: the words as before, each word with the other "
-      "position, and how alike the positions are.");
+      "(x + p) · (y + q) = x · y + x · q + p · y + p · q: the score of the words as before, each word with "
+      "the position of the other, and the two positions.");
   return {encoding, similarity, {encoded, scores}};
 }
 
@@ -129,6 +131,16 @@ Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2
   return {encoded, scores};
 }
 
+std::vector<std::string> sinusoidal_code(std::size_t d) {
+  return {fmt::format("sinusoidal_frequencies = 10000.0 ** (-np.arange(0, {0}, 2) / {0})", d),
+          "sinusoidal_angles = np.outer(np.arange(len(X)), sinusoidal_frequencies)",
+          "sinusoidal_encoding = np.empty(X.shape)",
+          "sinusoidal_encoding[:, 0::2] = np.sin(sinusoidal_angles)",
+          "sinusoidal_encoding[:, 1::2] = np.cos(sinusoidal_angles)",
+          "sinusoidal_encoded = X + sinusoidal_encoding",
+          fmt::format("sinusoidal_scores  = sinusoidal_encoded @ sinusoidal_encoded.T / np.sqrt({})", d)};
+}
+
 /// The matrix as the scores of one head in a batch of one sample.
 Tensor<4> as_scores(const Tensor<2>& similarity) {
   return of_one_head(attn::as_batch(similarity));
@@ -140,14 +152,14 @@ void claim_rotation(Workbench& bench, const Tensor<3>& X, const Sinusoidal& show
   const auto longer = add_sinusoidal_positions(mute, attn::rows_twice(X));
   auto& trace = bench.trace;
   trace.claim({.id = "rotation",
-               .claim = "PE(p + k) is PE(p) with each pair turned by k · ωᵢ: the same rotation for every p",
+               .claim = "k words further on, each pair has turned by k · ωᵢ, wherever it started",
                .formula = fmt::format("max |R_k PE(p) − PE(p + k)|, k = {}",
                                       n == 1 ? "1" : fmt::format("1 and {}", n)),
                .value = attn::maximum({deviation_from_rotation(shown.encoding, longer.encoding, 1),
                                        deviation_from_rotation(shown.encoding, longer.encoding, n)}),
                .limit = rounding(trace, room_for_angles(n))});
   trace.claim({.id = "similarity-by-distance",
-               .claim = "how alike two positions are depends on their distance alone",
+               .claim = "the dot product of two encodings depends on their distance alone",
                .formula = fmt::format("max |PE(p + {0}) · PE(q + {0}) − PE(p) · PE(q)|", n),
                .value = change_by_moving(as_scores(shown.similarity), as_scores(longer.similarity)),
                .limit = rounding(trace, static_cast<double>(d) * room_for_angles(n))});
@@ -178,19 +190,18 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
   return trace.within("sinusoidal", [&] {
     trace.note(
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
-        "Each pair of numbers is a hand that turns at a speed of its own. Where all the hands point says "
-        "which position it is. A step of k positions turns each hand by k · ωᵢ, wherever it was. d has to "
-        "be even, or a sine is left without its cosine. Nothing is learned, and there is an encoding for "
-        "every position. That much is often called extrapolation, but being able to compute an encoding is "
-        "not being able to use it: models that have been trained on short texts get worse soon after that "
-        "length (Press et al. 2022).",
+        "Each pair of numbers is the hand of a clock, and each hand turns at its own speed, from seconds to "
+        "hours. All hands together say which position it is. k words further on, each hand has turned by "
+        "k · ωᵢ, wherever it started. Nothing is learned, and every position has an encoding; but a model "
+        "trained on short texts gets worse soon after that length (Press et al. 2022).",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
+    show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);
     show_weights(bench, shown.added.scores, in.mask,
                  "A word that is there twice may now look at different words.");
 
     return Encoding{.name = "sinusoidal",
-                    .enters = "added to the tokens",
+                    .acts = "adds to the words",
                     .scores = of_one_head(shown.added.scores),
                     .scores_of =
                         [&bench](const Tensor<3>& X) {
@@ -209,9 +220,9 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
   return trace.within("learned", [&] {
     trace.note(
         "idea", "Learned: a vocabulary of positions",
-        "A table with a row for each position, added in the same way. The rows are drawn at random and "
-        "trained like those of the words. Nothing in the table says that position 1 comes between 0 and 2: "
-        "whatever order there is, training has to find it.",
+        "A table with a row for each position, added to the words. The rows are drawn at random and trained "
+        "like those of the words. Nothing in the table says that position 1 comes between 0 and 2: training "
+        "has to find whatever order there is.",
         "encoded = X + table");
     const auto table = bench.input<2>(
         {.id = "table",
@@ -220,12 +231,15 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
              "BERT has 512 rows and GPT-2 has 1024. Here there are as many as the sentence needs: {}. For "
              "the word after that there is no row, so a longer sentence cannot be read at all.",
              n)});
+    show_code(bench, "Learned", in.mask,
+              {"learned_encoded = X + learned_table",
+               fmt::format("learned_scores  = learned_encoded @ learned_encoded.T / np.sqrt({})", d)});
     const auto shown = add_learned_positions(bench, in.X, table);
     show_weights(bench, shown.scores, in.mask, "");
 
     return Encoding{
         .name = "learned",
-        .enters = "added to the tokens",
+        .acts = "adds to the words",
         .parameters = static_cast<double>(n * d),
         .scores = of_one_head(shown.scores),
         .scores_of =

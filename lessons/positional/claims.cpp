@@ -22,8 +22,8 @@ bool is_same_word(const Tensor<3>& X, std::size_t b, std::size_t i, std::size_t 
   return std::equal(&X(b, i, 0), &X(b, i, 0) + X.shape(2), &X(b, j, 0));
 }
 
-/// Two different words of a sentence of n words to exchange: the second and the last, as in "the dog bites
-/// the man", or the first two that differ; nothing where there is one word only, however often.
+/// Two different words of a sentence of n words to exchange: the second and the last, as in "the cat saw
+/// the dog", or the first two that differ; nothing where there is one word only, however often.
 std::optional<std::pair<std::size_t, std::size_t>> words_to_exchange(const Tensor<3>& X, std::size_t b,
                                                                      std::size_t n) {
   if (n > 2 && !is_same_word(X, b, 1, n - 1)) return std::pair(std::size_t{1}, n - 1);
@@ -67,16 +67,28 @@ std::string change(double value, const attn::Limit& limit) {
   return value < 1000.0 ? fmt::format("{:.4f}", value) : fmt::format("{:.4g}", value);
 }
 
+std::string kind_of(const Encoding& encoding) {
+  if (encoding.name == "without") return "–";
+  return encoding.is_relative ? "relative" : "absolute";
+}
+
 std::string comparison_row(const Encoding& encoding, const Measured& measured, bool has_other_order) {
-  return fmt::format("\n{:<12}{:<30}{:>8}{:>13}{:>13}", encoding.name, encoding.enters, encoding.parameters,
+  return fmt::format("\n{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", encoding.name, encoding.acts, kind_of(encoding),
+                     encoding.parameters,
                      has_other_order ? change(measured.by_order, measured.order_limit) : "–",
                      measured.by_moving ? change(*measured.by_moving, measured.moving_limit) : "no row");
 }
 
-std::string explanation(const std::vector<Measured>& measured, const OtherOrder& other) {
-  const std::string text =
-      "How many numbers each learns, and how much the score of some pair of words changes: when two words "
-      "change places, and when the whole sentence begins later, because it is said twice.";
+std::string explanation(const Options& options, const std::vector<Measured>& measured,
+                        const OtherOrder& other) {
+  const auto text = fmt::format(
+      "Learned: how many numbers are trained. Swap: how much some score changes when two words change "
+      "places. "
+      "Later: how much when the whole sentence begins later; with relative positions nothing changes, for "
+      "they tell the distance of two words only. {}",
+      options.encoding == "all"
+          ? fmt::format("The page goes on with {}; --encoding picks another.", encoding_on_page(options))
+          : "All encodings stand here without --encoding.");
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
     return text +
@@ -90,13 +102,13 @@ std::string explanation(const std::vector<Measured>& measured, const OtherOrder&
                           "possible, nothing is claimed.";
 }
 
-void show_comparison(attn::Trace& trace, const std::vector<Encoding>& encodings,
+void show_comparison(Workbench& bench, const std::vector<Encoding>& encodings,
                      const std::vector<Measured>& measured, const OtherOrder& other) {
-  auto table = fmt::format("{:<12}{:<30}{:>8}{:>13}{:>13}", "", "positions are", "learned", "other order",
-                           "further on");
+  auto table = fmt::format("{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", "", "what it does", "kind", "learned", "swap",
+                           "later");
   for (std::size_t i = 0; i < encodings.size(); ++i)
     table += comparison_row(encodings[i], measured[i], other.most_words > 0);
-  trace.note("comparison", "Side by side", explanation(measured, other), table);
+  bench.trace.note("comparison", "Side by side", explanation(bench.options, measured, other), table);
 }
 
 void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
@@ -107,8 +119,7 @@ void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const Oth
 
   bench.trace.claim(
       {.id = "without/order-is-lost",
-       .claim =
-           "without positions, words in another order have the same scores and the same outputs as before",
+       .claim = "without positions, swapping two words only moves the rows of scores and outputs",
        .formula = "max |scores(X reordered) − scores|, and of outputs",
        .value =
            attn::maximum({change_by_order(of_one_head(in.scores), of_one_head(other.scores), other.order),
@@ -120,14 +131,14 @@ void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured
   encoding.claim_property();
   if (encoding.is_relative)
     trace.claim({.id = "distance-only",
-                 .claim = encoding.name + ": where the sentence begins does not matter, scores depend on the "
-                                          "distance of words only",
+                 .claim = encoding.name + ": scores depend on the distance of two words, not on where "
+                                          "they stand",
                  .formula = "max |scores of X said twice, second time − scores|",
                  .value = *measured.by_moving,
                  .limit = measured.moving_limit});
   if (measured.order_is_certain)
     trace.claim({.id = "order-is-seen",
-                 .claim = encoding.name + ": words in another order have other scores, by more than rounding",
+                 .claim = encoding.name + ": swapping two words changes some score",
                  .formula = "max |scores(X reordered) − scores|, of the same pairs of words",
                  .value = measured.by_order,
                  .limit = attn::at_least(measured.order_limit.bound)});
@@ -153,7 +164,7 @@ void compare_encodings(Workbench& bench, const PositionalInputs& in, const Other
                        const std::vector<Encoding>& encodings) {
   std::vector<Measured> measured;
   for (const auto& encoding : encodings) measured.push_back(measure(bench.trace, encoding, in.X, other));
-  show_comparison(bench.trace, encodings, measured, other);
+  show_comparison(bench, encodings, measured, other);
 
   claim_order_is_lost(bench, in, other);
   for (std::size_t i = 1; i < encodings.size(); ++i)

@@ -15,7 +15,7 @@ struct OtherOrder {
   Tensor<3> scores;            ///< X Xᵀ / √d of the words in that order
 };
 
-/// Exchanges two different words of each sentence: the second and the last, as in "the dog bites the man", or
+/// Exchanges two different words of each sentence: the second and the last, as in "the cat saw the dog", or
 /// the first two that differ. Leaves out the scores. X is [batch×n×d_model], of which the first `lengths[b]`
 /// rows are real.
 OtherOrder other_order(const Tensor<3>& X, const std::vector<std::size_t>& lengths);

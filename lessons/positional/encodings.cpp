@@ -1,9 +1,11 @@
 #include "lessons/positional/encodings.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"
@@ -33,6 +35,18 @@ std::string scaling_formula(const std::string& product, std::size_t d) {
 
 double room_for_angles(std::size_t n) {
   return std::max(1.0, static_cast<double>(n) / 1000.0);
+}
+
+std::string weights_code(const std::string& group, const std::optional<Mask<3>>& mask) {
+  return mask ? fmt::format("{0}_weights = softmax(np.where(mask, {0}_scores, -np.inf))", group)
+              : fmt::format("{0}_weights = softmax({0}_scores)", group);
+}
+
+void show_code(Workbench& bench, const std::string& name, const std::optional<Mask<3>>& mask,
+               std::vector<std::string> lines) {
+  const auto code = bench.trace.full_id("code");
+  lines.push_back(weights_code(code.substr(0, code.find('/')), mask));
+  bench.trace.note("code", name + " in NumPy", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 template <std::size_t N>

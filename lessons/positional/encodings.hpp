@@ -3,10 +3,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
+
+/// The encoding that the page of text goes into: that of `--encoding`, of `all` the first.
+std::string encoding_on_page(const Options& options);
 
 /// What every encoding of the lesson positional starts from.
 struct PositionalInputs {
@@ -17,8 +21,8 @@ struct PositionalInputs {
 
 /// An encoding that was shown, as the comparison and the claims see it.
 struct Encoding {
-  std::string name;    ///< which is also its group of ids
-  std::string enters;  ///< where the positions come in
+  std::string name;  ///< which is also its group of ids
+  std::string acts;  ///< what it does, and to what
   double parameters = 0.0;
 
   /// Scores [batch×head×n×n] of the sentence, as they were shown.
@@ -58,6 +62,14 @@ double room_for_angles(std::size_t n);
 template <std::size_t N>
 void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
                   const std::string& note);
+
+/// The note `code` of the current group: `lines`, which compute `GROUP_scores` from X and the scores
+/// `without_scores` without positions, and `GROUP_weights`.
+void show_code(Workbench& bench, const std::string& name, const std::optional<Mask<3>>& mask,
+               std::vector<std::string> lines);
+
+/// "without_weights = softmax(without_scores)" for the group `without`, with the mask where there is one.
+std::string weights_code(const std::string& group, const std::optional<Mask<3>>& mask);
 
 /// The encodings. Each shows itself from its idea to its weights, in a group of its own.
 

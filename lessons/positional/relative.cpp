@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -89,10 +91,29 @@ std::string note_on_slopes(std::size_t heads) {
          "those of the powers next to it instead.";
 }
 
+std::vector<std::string> relative_code(std::size_t d) {
+  return {"i, j = np.indices((len(X), len(X)))",
+          fmt::format("relative_distances   = np.clip(j - i, -{0}, {0})", clipping_distance),
+          "relative_by_distance = X @ relative_keys.T",
+          fmt::format("from_distance        = relative_by_distance[i, relative_distances + {}]",
+                      clipping_distance),
+          fmt::format("relative_scores      = (X @ X.T + from_distance) / np.sqrt({})", d)};
+}
+
+std::vector<std::string> t5_code() {
+  return {"i, j = np.indices(without_scores.shape)",
+          "distance   = np.abs(j - i)",
+          "growth     = np.log2(np.maximum(distance, 8) / 8) / np.log2(128 / 8)",
+          "far        = np.minimum(8 + (8 * growth).astype(int), 15)",
+          "t5_buckets = np.where(distance < 8, distance, far) + 16 * (j > i)",
+          "t5_bias    = t5_table[t5_buckets].transpose(2, 0, 1)",
+          "t5_scores  = without_scores + t5_bias"};
+}
+
 Integers<2> show_distances(Workbench& bench, std::size_t n) {
   return bench.trace.step(
       {.id = "distances",
-       .title = "How far the key stands after the query",
+       .title = "How far behind the query the key stands",
        .formula = "clip(j − i, −4, 4)",
        .axes = {"query", "key"},
        .note = n > clipping_distance + 1
@@ -115,7 +136,7 @@ Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2
   auto& trace = bench.trace;
   const auto by_distance = trace.step(
       {.id = "by_distance",
-       .title = "The score of each word with the vector of each distance",
+       .title = "Each word with the vector of each distance",
        .formula = "X keysᵀ",
        .from = {"X", "keys"},
        .axes = {"query", "bucket"},
@@ -169,7 +190,7 @@ Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>&
            }},
       attn::t5_buckets(without.shape(1)));
   const auto bias = trace.step({.id = "bias",
-                                .title = "The bias that is added to the scores",
+                                .title = "What is added to the scores",
                                 .formula = "table[buckets, h]",
                                 .from = {"table", "buckets"},
                                 .axes = {"head", "query", "key"},
@@ -189,7 +210,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
   auto& trace = bench.trace;
   const auto slopes =
       trace.step({.id = "slopes",
-                  .title = "The slope of each head: what each step away costs",
+                  .title = "What one step away costs each head",
                   .formula = fmt::format("2^(−8h / heads) = 2^(−8h / {}),  h = 1, …, {}", heads, heads),
                   .axes = {"head"},
                   .note = note_on_slopes(heads),
@@ -198,7 +219,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                  attn::alibi_slopes(heads));
   const auto bias = trace.step(
       {.id = "bias",
-       .title = "The bias that is subtracted from the scores",
+       .title = "What distance costs",
        .formula = "−slopeₕ · |i − j|",
        .from = {"slopes"},
        .axes = {"head", "query", "key"},
@@ -221,9 +242,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
 void claim_mirror(attn::Trace& trace, const Tensor<4>& scores, const Tensor<4>& backwards,
                   const attn::RowOrder& order) {
   trace.claim({.id = "mirror",
-               .claim =
-                   "a sentence read backwards has the same scores: ALiBi alone knows how far, but not which "
-                   "way; the causal mask that it was made for knows that",
+               .claim = "a sentence read backwards has the same scores: ALiBi knows how far, not which way",
                .formula = "max |scores(X backwards) − scores|, of the same pairs of words",
                .value = change_by_order(scores, backwards, order),
                .limit = rounding(trace, attn::max_abs(scores))});
@@ -239,9 +258,8 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
     trace.note(
         "idea", "Relative: a vector for each distance",
         "What matters is rarely where two words stand but how far apart. So each distance has a learned "
-        "vector, which is added to the key when a query looks that far. Beyond 4 words, distances are not "
-        "told apart. Shaw et al. add a second table to the values (their equation 3), which is left out "
-        "here.",
+        "vector, which is added to the key when a query looks that far. Beyond 4 words, all distances share "
+        "one. Shaw et al. add a second table to the values (their equation 3), which is left out here.",
         "scores(i, j) = xᵢ · (xⱼ + keys[clip(j − i, −4, 4)]) / √d");
     const auto distances = show_distances(bench, n);
     trace.label("bucket", distance_labels());
@@ -251,12 +269,13 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
                         .note = "Learned; drawn at random here. All that stand in the same distance "
                                 "share one, so a sentence may have any length."},
                        {rows, d});
+    show_code(bench, "Relative", in.mask, relative_code(d));
     const auto scores = relative_scores(bench, in.X, distances, keys);
     show_weights(bench, scores, in.mask, "");
 
     return Encoding{
         .name = "relative",
-        .enters = "added to the keys, by distance",
+        .acts = "adds to the keys",
         .parameters = static_cast<double>(rows * d),
         .scores = of_one_head(scores),
         .scores_of =
@@ -277,11 +296,10 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
 
   return trace.within("t5", [&] {
     trace.note("idea", "T5: a number for each distance",
-               "Shorter still: one learned number is added to the score, and it depends on the distance and "
-               "the head only. It does not depend on the words. Distances share 32 buckets, 16 in each "
-               "direction. Real heads have scores of their own; here all of them start from without/scores, "
-               "so that whatever differs is the bias. T5 does not divide by √d, but draws W_Q that much "
-               "smaller instead.",
+               "One learned number for each distance and head is added to the score. It does not depend on "
+               "the words. Distances share 32 buckets, 16 in each direction. Real heads have scores of their "
+               "own; here all start from without/scores, so that they differ by the bias alone. T5 does not "
+               "divide by √d, but draws W_Q that much smaller instead.",
                "scores(h, i, j) = xᵢ · xⱼ / √d + table[bucket(j − i), h]");
     trace.label("bucket", bucket_labels());
     const auto table =
@@ -294,11 +312,12 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
     trace.label("bucket", {});
 
     show_growth_of_buckets(trace);
+    show_code(bench, "T5", in.mask, t5_code());
     const auto scores = t5_scores(bench, in.scores, table);
     show_weights(bench, scores, in.mask, "");
 
     return Encoding{.name = "t5",
-                    .enters = "added to the scores",
+                    .acts = "adds to the scores",
                     .parameters = static_cast<double>(table.size()),
                     .scores = scores,
                     .scores_of =
@@ -320,11 +339,16 @@ Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
   return trace.within("alibi", [&] {
     trace.note(
         "idea", "ALiBi: the farther, the less",
-        "Attention with linear biases: every step from the query to the key costs the same amount. Nothing "
-        "is learned. The heads differ in the slope: the steeper it is, the nearer a head looks. A model that "
-        "was trained so on short texts goes on working on longer ones, which is what Press et al. made it "
-        "for: a distance that it has never seen is just a little farther.",
+        "Attention with linear biases: every step from the query to the key lowers the score by the same "
+        "amount. Nothing is learned. The heads differ in that amount, their slope: the steeper it is, the "
+        "nearer a head looks. Press et al. made it for texts longer than those trained on: a distance that "
+        "the model has never seen only costs a little more.",
         "scores(h, i, j) = xᵢ · xⱼ / √d − slopeₕ · |i − j|");
+    show_code(bench, "ALiBi", in.mask,
+              {"i, j = np.indices(without_scores.shape)",
+               fmt::format("alibi_slopes = 2.0 ** (-8 * np.arange(1, {0} + 1) / {0})", heads),
+               "alibi_bias   = -alibi_slopes[:, None, None] * np.abs(i - j)",
+               "alibi_scores = without_scores + alibi_bias"});
     const auto scores = alibi_scores(bench, in.scores, heads);
     show_weights(bench, scores, in.mask, "");
 
@@ -333,7 +357,7 @@ Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
       return alibi_scores(mute, scores_without_positions(mute, tokens), heads);
     };
     return Encoding{.name = "alibi",
-                    .enters = "taken from the scores",
+                    .acts = "subtracts from the scores",
                     .scores = scores,
                     .scores_of = scores_of,
                     .is_relative = true,

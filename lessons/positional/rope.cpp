@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -39,6 +41,26 @@ std::string pairs_in_words(attn::Pairing pairing, std::size_t d) {
          consequence;
 }
 
+std::vector<std::string> rope_code(std::size_t d, attn::Pairing pairing) {
+  const auto slices =
+      pairing == attn::Pairing::adjacent
+          ? "x, y = np.s_[:, 0::2], np.s_[:, 1::2]  # the two columns of each pair"
+          : fmt::format("x, y = np.s_[:, :{0}], np.s_[:, {0}:]  # the two columns of each pair", d / 2);
+  return {fmt::format("frequencies = 10000.0 ** (-np.arange(0, {0}, 2) / {0})", d),
+          "rope_angles = np.outer(np.arange(len(X)), frequencies)",
+          "cos, sin = np.cos(rope_angles), np.sin(rope_angles)",
+          slices,
+          "",
+          "def turn(rows):",
+          "    turned = np.empty(rows.shape)",
+          "    turned[x] = rows[x] * cos - rows[y] * sin",
+          "    turned[y] = rows[x] * sin + rows[y] * cos",
+          "    return turned",
+          "",
+          "rope_Q_rotated, rope_K_rotated = turn(X), turn(X)",
+          fmt::format("rope_scores  = rope_Q_rotated @ rope_K_rotated.T / np.sqrt({})", d)};
+}
+
 struct Rotary {
   Tensor<3> Q_rotated, K_rotated;  ///< [batch×token×d_model]
   Tensor<3> scores;                ///< Q_rotated K_rotatedᵀ / √d, [batch×query×key]
@@ -57,8 +79,8 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
                  attn::position_angles(X.shape(1), attn::position_frequencies(d)));
   const auto Q_rotated = trace.step(
       {.id = "Q_rotated",
-       .title = "Turned queries",
-       .formula = "(x cos φ − y sin φ, x sin φ + y cos φ)  for each pair (x, y) of Q = X",
+       .title = "Each pair (x, y) of Q = X, turned by its angle φ",
+       .formula = "(x cos φ − y sin φ, x sin φ + y cos φ)",
        .from = {"X", "angles"},
        .axes = {"query", "d_model"},
        .note = "The word at position 0 stays as it is. The farther on a word stands, the farther it "
@@ -67,8 +89,8 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
       attn::rotate_pairs(X, angles, pairing));
   const auto K_rotated =
       trace.step({.id = "K_rotated",
-                  .title = "Turned keys",
-                  .formula = "the same for each pair of K = X",
+                  .title = "Each pair of K = X, turned in the same way",
+                  .formula = "(x cos φ − y sin φ, x sin φ + y cos φ)",
                   .from = {"X", "angles"},
                   .axes = {"key", "d_model"},
                   .note = "The same as the queries only because Q = K = X here.",
@@ -96,7 +118,7 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
 void claim_lengths(attn::Trace& trace, const Tensor<3>& X, const Rotary& rotary) {
   trace.claim(
       {.id = "lengths-kept",
-       .claim = "a turned vector is as long as before: positions change directions, not strengths",
+       .claim = "a turned vector is as long as before: positions change its direction only",
        .formula = "max ||row of Q_rotated| − |row of X||, and of K_rotated",
        .value = attn::maximum({change_of_length(rotary.Q_rotated, X), change_of_length(rotary.K_rotated, X)}),
        .limit = rounding(trace, attn::max_abs(X) * static_cast<double>(X.shape(2)))});
@@ -111,17 +133,18 @@ Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
   return trace.within("rope", [&] {
     trace.note(
         "idea", "RoPE: turn queries and keys",
-        "The clock of the sinusoidal encoding once more, but instead of adding the hands, every pair of "
-        "numbers of a query or key is itself turned by the angle of its position. A dot product sees how "
-        "long two vectors are and the angle between them. If both are turned further by the same amount, it "
-        "does not change: what is left is the difference of the positions. Tutorials speak of rotated "
-        "embeddings. It is the queries and keys, in every layer anew; values are not turned.",
+        "The clock of the sinusoidal encoding, but nothing is added: each pair of numbers of a query or key "
+        "is turned by the angle of its position. A dot product does not change when both vectors are turned "
+        "by the same angle, so only the difference of the two positions counts. Tutorials say that "
+        "embeddings "
+        "are turned: it is queries and keys, anew in every layer. Values are not turned.",
         "scores(m, n) = (R_m q) · (R_n k) / √d = q · R_(n−m) k / √d");
+    show_code(bench, "RoPE", in.mask, rope_code(in.X.shape(2), pairing));
     const auto rotary = rotary_scores(bench, in.X, pairing);
     show_weights(bench, rotary.scores, in.mask, "");
 
     return Encoding{.name = "rope",
-                    .enters = "turns queries and keys",
+                    .acts = "turns queries and keys",
                     .scores = of_one_head(rotary.scores),
                     .scores_of =
                         [&bench, pairing](const Tensor<3>& X) {

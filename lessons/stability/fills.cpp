@@ -96,4 +96,16 @@ Fills show_fills(Workbench& bench, const Tensor<1>& scores) {
   return shown;
 }
 
+std::string weights_under(const Fills& fills) {
+  constexpr const char* columns = "{:<24}{:>20}{:>24}";
+  const auto line = [](const std::string& fill, const Tensor<2>& weights) {
+    return '\n' + fmt::format(fmt::runtime(columns), fill,
+                              fmt::format("{:.4f}", weights(0, weights.shape(1) - 1)),
+                              fmt::format("{:.4f}", weights(1, 0)));
+  };
+  return fmt::format(fmt::runtime(columns), "fill", "a hidden key gets", "if all are hidden") +
+         line("−10⁹", fills.weights_1e9) + line("−65504", fills.weights_65504) +
+         line("−65504 added twice", fills.weights_added);
+}
+
 }  // namespace lessons

@@ -43,13 +43,13 @@ Tensor<1> at_each_temperature(const Tensor<2>& weights, Measure measure) {
   return values;
 }
 
-/// "T = 0.01  over-sparse": what the limits of the lesson patterns make of each temperature.
+/// For each temperature the entropy, the keys in use, and what the limits of the lesson patterns make of it.
 std::string verdicts(const Tensor<1>& entropy, std::size_t keys) {
   const double largest = std::log(static_cast<double>(keys));
-  std::string lines;
+  auto lines = fmt::format("{:<10}{:>9}{:>14}", "", "entropy", "keys in use");
   for (std::size_t i = 0; i < temperatures.size(); ++i)
-    lines += fmt::format("{}T = {:<7g}{}", i == 0 ? "" : "\n", temperatures[i],
-                         name_of(spread_of(entropy(i), largest)));
+    lines += fmt::format("\n{:<10}{:>9.4f}{:>14.2f}   {}", fmt::format("T = {:g}", temperatures[i]),
+                         entropy(i), std::exp(entropy(i)), name_of(spread_of(entropy(i), largest)));
   return lines;
 }
 
@@ -61,8 +61,8 @@ Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
   bench.trace.label("temperature", {{names}});
   const auto weights =
       bench.trace.step({.id = "temperature/weights",
-                        .title = "One row of scores at five temperatures",
-                        .formula = "softmax(scores / T), scores of size 1",
+                        .title = "The first row of scores at five temperatures",
+                        .formula = "softmax(scores[0] / T)",
                         .from = {"scores"},
                         .axes = {"temperature", "key"},
                         .distribution = true,
@@ -106,8 +106,12 @@ Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
                      return attn::mean_jacobian_norm(row) / T;
                    }));
   bench.trace.note(
-      "temperature-verdict", "Collapsed, selective, over-sparse",
-      "What the lesson patterns, with its limits, says of each row:", verdicts(entropy, scores.size()));
+      "temperature-verdict", "From one key to all of them",
+      fmt::format(
+          "The entropy runs from 0, everything on one key, to ln {} = {:.4f}, equal shares. The lesson "
+          "patterns explains the words on the right.",
+          scores.size(), std::log(static_cast<double>(scores.size()))),
+      verdicts(entropy, scores.size()));
   return entropy;
 }
 
