@@ -20,8 +20,10 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
 
 namespace lessons {
@@ -248,16 +250,14 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
             n == 1
                 ? std::string(
                       "A single token has no neighbour, so this is 0. Code that divides by 2 (n − 1) fails.")
-                : "The mean over both neighbours. Under a causal mask the one after gets nothing, and "
-                  "the one before gets twice this on average. " +
-                      with_equal_shares(neighbour_share(uniform, lengths))},
+                : with_equal_shares(neighbour_share(uniform, lengths)) +
+                      " (Under a causal mask the neighbour behind gets nothing.)"},
        &WorkedMeasures::local, neighbour_share(weights, lengths));
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
         .formula = "share of weights above 0.1",
-        .note = "The name misleads: where attention is sparse, few weights are large. Nor does 0.1 mean "
-                "the same for every sentence: from 10 keys on an equal share is not above it. Hidden "
-                "keys count as small weights."},
+        .note = "The name misleads: where attention is sparse, few weights are large. From 10 keys on, equal "
+                "shares are not above 0.1. Hidden keys count as small weights."},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
   const auto spread =
       step({.id = "entropy",
@@ -307,9 +307,10 @@ attn::WorkedOut worked_equal_shares(const Mask<3>& mask) {
 
 Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& strongest) {
   const auto lengths = bench.plan.sentence.lengths();
-  bench.trace.note("extremes", "The two ends",
-                   "All that attention can do lies between two ends: equal shares, which only average, and a "
-                   "single key for each query, which only copies. The same measures, applied to both:");
+  bench.trace.note(
+      "extremes", "The two ends",
+      "All attention lies between two ends: equal shares, which only average, and a single key for "
+      "each query, which only copies. The same measures, applied to both:");
   const auto uniform = step_of_heads(bench,
                                      {.id = "uniform/weights",
                                       .title = "Equal shares",
@@ -385,24 +386,23 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
           "Collapsed means here: the entropy is less than {:g} below the largest possible, so over 95 % of "
           "the keys are in use and it hardly matters what a query asks. Over-sparse: it is below {:g}, about "
           "1.2 keys are in use, and hardly any gradient gets through softmax. Selective lies between. "
-          "Undecided: no query {}has a choice. The two limits are this lab's; there are no agreed ones.",
+          "Undecided: no query {}has a choice. There are no agreed limits; these are the lab's.",
           collapsed_within, over_sparse_below, has_little_choice ? "or hardly one " : ""),
       verdicts(bench, entropy, largest));
   bench.trace.note(
       "collapse", "Collapsed: where it comes from and what helps",
-      "The scores are nearly equal: weights drawn too small, tokens that have become alike, too high a "
-      "temperature. What helps: an initialisation that gives scores of size 1 and a learning rate that warms "
-      "up (lesson training), residuals and layer norm, which keep tokens apart. Dropout, which is named as "
-      "well, is no cure: it takes weights away by chance and leaves the rest as equal as they were. To see "
-      "collapsed attention, cause it: --temperature 100 or --weight-scale 0.02.");
+      "The scores are nearly equal: parameters drawn too small, tokens that have become alike, too high a "
+      "temperature. What helps: an initialisation that gives scores of size 1, a learning rate that warms up "
+      "(lesson training), residuals and layer norm, which keep tokens apart. Dropout does not: it drops "
+      "weights by chance and leaves the rest as equal as before. To cause it: --temperature 100.");
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
-      "The scores are far apart: no division by √d_k, weights that have grown, too low a temperature. What "
-      "helps: the scale, a higher temperature, normalised queries and keys, weight decay, a penalty on low "
-      "entropy. Mind the words: entropy collapse (Zhai et al. 2023) is this end and not the other. And sharp "
-      "need not be ill: a head that always looks at the token before is as sparse as can be, and useful. Ill "
-      "is a head that is sharp before it has learnt anything. To see over-sparse attention, cause it: "
-      "--temperature 0.02 or --weight-scale 3.");
+      "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "
+      "What "
+      "helps: the scale, normalised queries and keys, weight decay, a penalty on low entropy. Zhai et al. "
+      "(2023) call this end, not the other, entropy collapse. A head may be sharp and useful, such as one "
+      "that always looks at the token before; it is a failure where a head is sharp before it has learned "
+      "anything. To cause it: --temperature 0.02.");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
@@ -432,7 +432,7 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
        .value = -attn::max_abs(entropy_bias(ends.one_hot, bench.plan.sentence.lengths(), inside_logarithm)),
        .limit = attn::at_most(its_bias)});
   trace.claim({.id = "ends-recognised",
-               .claim = "the first of the two ends is recognised as collapsed, the second as over-sparse",
+               .claim = "equal shares are judged collapsed, a single key over-sparse",
                .formula = "number of heads judged to be anything else",
                .value = static_cast<double>(
                    count_misjudged(ends.uniform_entropy, largest_entropy, Spread::collapsed) +
@@ -440,23 +440,107 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
                .limit = attn::exactly(0.0)});
 }
 
+/// A line for what is called `name`: the measures of one head of one sample.
+std::string line_of_measures(const std::string& name, const Tensor<4>& weights,
+                             const std::vector<std::size_t>& lengths, std::size_t i) {
+  const double spread = entropy(weights, lengths).data()[i];
+  return fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>14.4f}{:>9.4f}{:>13.2f}", name,
+                     diagonal_share(weights, lengths).data()[i], neighbour_share(weights, lengths).data()[i],
+                     sparse_ratio(weights, lengths).data()[i], spread, std::exp(spread));
+}
+
+/// The measures of every head beside those of the two ends, as far as there is room.
+void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<4>& uniform,
+                       const Tensor<4>& one_hot) {
+  constexpr std::size_t most_heads = 6;
+  const auto lengths = bench.plan.sentence.lengths();
+  const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
+  auto table = fmt::format("{:<19}{:>9}{:>9}{:>14}{:>9}{:>13}", "", "diagonal", "local", "sparse_ratio",
+                           "entropy", "keys in use");
+  const auto shown = std::min(all_heads, most_heads);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto sample = bench.plan.is_batched() ? fmt::format("sample {}  ", i / heads) : "";
+    const auto head = bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights");
+    table += line_of_measures(sample + head, weights, lengths, i);
+    const bool ends_sample = (i + 1) % heads == 0 || i + 1 == shown;
+    if (!ends_sample) continue;
+    table += line_of_measures("equal shares", uniform, lengths, i);
+    table += line_of_measures("one key each", one_hot, lengths, i);
+  }
+  if (all_heads > shown) table += fmt::format("\n… and {} more heads", all_heads - shown);
+  const bool hides = std::find(uniform.begin(), uniform.end(), 0.0) != uniform.end();
+  bench.trace.note(
+      "comparison", "Between two ends",
+      fmt::format("All attention lies between equal shares of the keys that a query may see{} and a "
+                  "single key for each query, here the strongest.",
+                  hides ? ", under the same mask," : ""),
+      table);
+}
+
+std::vector<std::string> patterns_flow(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length();
+  const auto heads = bench.options.heads ? fmt::format("{}×", bench.heads()) : "";
+  const auto weights = fmt::format("weights [{}{}×{}] ", heads, n, n);
+  const std::string margin(attn::display_width(weights), ' ');
+  return {weights + "┬ diagonal      how much a token looks at itself",
+          margin + "├ local         how much at its neighbours",
+          margin + "├ sparse_ratio  how many weights are large",
+          margin + "├ entropy       how widely they spread",
+          margin + fmt::format("└ strongest     at which key each token looks most [{}{}]", heads, n)};
+}
+
+std::vector<std::string> patterns_code(const Workbench& bench) {
+  const auto& sentence = bench.plan.sentence;
+  return {sentence.is_padded() ? std::string("n = int(lengths)") : fmt::format("n = {}", sentence.length()),
+          "i = np.arange(n)",
+          "diagonal = weights[..., i, i].mean(axis=-1)",
+          "behind, before = weights[..., i[:-1], i[1:]], weights[..., i[1:], i[:-1]]",
+          "local = (behind + before).sum(axis=-1) / max(2 * (n - 1), 1)",
+          "sparse_ratio = (weights[..., :n, :n] > 0.1).mean(axis=(-2, -1))",
+          "logarithms = np.log(np.where(weights > 0, weights, 1))",
+          "entropy = -(weights * logarithms).sum(axis=-1)[..., :n].mean(axis=-1)",
+          "strongest = weights.argmax(axis=-1)"};
+}
+
+void lay_out_patterns(Workbench& bench) {
+  bench.trace.page({{"comparison"},
+                    attn::in_one_line("mask"),
+                    {"weights", strongest_pair},
+                    {"diagonal"},
+                    {"local"},
+                    {"sparse_ratio"},
+                    {"entropy"},
+                    attn::in_one_line("strongest"),
+                    {"verdict"},
+                    {"collapse"},
+                    {"over-sparse"}},
+                   {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
+}
+
 void run_patterns(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   const auto n = sentence.length();
   bench.label({"token", "query", "key"}, sentence);
-  bench.trace.note(
-      "idea", "The idea",
+  lay_out_patterns(bench);
+  bench.idea(
       "A table of weights is soon too large to look at. A few numbers say what kind of attention it is: does "
-      "a token look at itself, at its neighbours, at few or at many? And two of them warn: of attention that "
-      "looks at everything alike, and of attention that looks at one key only.");
+      "a token look at itself, at its neighbours, at few words or at many? And they warn of two failures: "
+      "attention that looks at everything alike, and attention that looks at one key only.");
+  bench.flow(patterns_flow(bench));
+  bench.code(patterns_code(bench));
   bench.show_lengths(sentence);
   const auto [weights, mask] = weights_and_mask(bench);
   const auto visible = mask ? *mask : Mask<3>({sentence.size(), n, n}, true);
   const auto [spread, strongest] = measure(bench, weights, visible);
   const auto ends = show_extremes(bench, visible, strongest);
+  compare_with_ends(bench, weights, uniform_weights(visible, bench.heads()), ends.one_hot);
   const auto largest = largest_entropy(visible, sentence.lengths(), bench.heads());
   judge(bench, spread, largest);
   claim_patterns(bench, weights, ends, largest);
+  bench.try_next({{"patterns --causal", "what do equal shares give under the mask?"},
+                  {"patterns --temperature 0.02", "which failure is that?"},
+                  {"patterns --temperature 100", "and which is that?"},
+                  {"training", "how attention starts, and what keeps it learning"}});
 }
 
 std::vector<Input> patterns_inputs(const Options&) {
@@ -480,7 +564,7 @@ const Lesson patterns = {
         "what helps.",
     .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "rng", "draws",
                 "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"the cat sat on the mat"}},
+    .defaults = {.sentence = {"the cat saw the dog"}},
     .examples = {"patterns --sentence \"the cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
     .inputs = patterns_inputs,

@@ -5,9 +5,11 @@
 #include "lessons/stability.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -46,10 +48,9 @@ void explain(Workbench& bench) {
   bench.idea(
       "Softmax takes e to the power of each score, and every 2.3 that a score gains makes that ten times as "
       "large. But the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
-      "number; and every sum or product with a nan is nan, until the whole model is. A forgotten √d_k is "
-      "enough, or parameters that have grown, or half precision. The cure: subtract the largest score first. "
-      "The shares stay the same.",
-      "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ) = exp(xⱼ − m) / Σₖ exp(xₖ − m),  m = max x");
+      "number; and every sum or product with a nan is nan. A forgotten √d_k is enough, or half precision. "
+      "The cure: subtract the largest score first. The shares stay the same.",
+      "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n           = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
       fmt::format("{:<9}{:>15}{:>18}{:>16}", "", "largest number", "exp is inf above", "exp is 0 below");
@@ -335,20 +336,19 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
 
 /// What the naive and the stable form make of the largest score of each row.
 void show_both_forms(Workbench& bench, const BothForms& of_run) {
-  constexpr const char* columns = "{:<11}{:>10}{:>12}{:>14}{:>12}{:>15}";
+  static constexpr char columns[] = "{:<11}{:>10}{:>12}{:>14}{:>12}{:>15}";
+  const auto number = [](double x) { return std::isnan(x) ? "nan" : fmt::format("{:.4f}", x); };
   const auto& [format, scores, naive, stable, logsumexp] = of_run;
-  auto table = fmt::format(fmt::runtime(columns), "", "score x", "exp(x)", "naive weight", "exp(x − m)",
-                           "stable weight");
+  auto table = fmt::format(columns, "", "score x", "exp(x)", "naive weight", "exp(x − m)", "stable weight");
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const auto* row = &scores(i, 0);
     const auto j = static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row);
-    table += '\n' + fmt::format(
-                        fmt::runtime(columns), name_of_size(i), fmt::format("{:.4f}", scores(i, j)),
-                        fmt::format("{:.4g}", naive.exp(i, j)), fmt::format("{:.4f}", naive.weights(i, j)),
-                        fmt::format("{:.4f}", stable.exp(i, j)), fmt::format("{:.4f}", stable.weights(i, j)));
+    table += '\n' + fmt::format(columns, name_of_size(i), number(scores(i, j)),
+                                fmt::format("{:.4g}", naive.exp(i, j)), number(naive.weights(i, j)),
+                                number(stable.exp(i, j)), number(stable.weights(i, j)));
   }
   bench.trace.note("both-forms", "The largest score of each row, both ways",
-                   "Mathematically the two weights of a row are equal.", table);
+                   "In exact numbers the two weights of a row would be equal.", table);
 }
 
 void advise(attn::Trace& trace) {
@@ -359,36 +359,49 @@ void advise(attn::Trace& trace) {
       "not exist.");
 }
 
+/// "1.00, 1.00, 3.35": for each row of weights [temperature×key].
+std::string keys_in_use(const attn::Event& weights) {
+  const std::size_t keys = weights.tensor->shape[1];
+  std::vector<std::string> numbers;
+  for (std::size_t i = 0; i < weights.tensor->shape[0]; ++i) {
+    double entropy = 0.0;
+    for (std::size_t j = 0; j < keys; ++j)
+      if (const double weight = weights.tensor->at(i * keys + j); weight > 0.0)
+        entropy -= weight * std::log(weight);
+    numbers.push_back(fmt::format("{:.2f}", std::exp(entropy)));
+  }
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
 void lay_out_stability(Workbench& bench) {
   using attn::in_one_line;
-  bench.trace.page(
-      {{"limits"},
-       {"flow"},
-       {"code"},
-       {"both-forms"},
-       {"scores"},
-       {"naive/exp"},
-       in_one_line("naive/sum"),
-       {"naive/weights"},
-       in_one_line("stable/max"),
-       in_one_line("stable/shifted"),
-       in_one_line("stable/exp"),
-       in_one_line("stable/sum"),
-       {"stable/weights"},
-       {"temperature/weights",
-        [](const auto&) {
-          return "A low T sends everything to the largest score, a high T shares equally. Without "
-                 "the shift, a T below 1 is one more way to overflow.";
-        }},
-       {"temperature-verdict"},
-       {"fills"},
-       {"no-halves"},
-       {"scores-beyond-format"},
-       {"forms-not-compared"},
-       {"fills-not-claimed"},
-       {"advice"}},
-      {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
-       "entropy-rises-with-temperature"});
+  bench.trace.page({{"limits"},
+                    {"flow"},
+                    {"code"},
+                    {"both-forms"},
+                    {"scores"},
+                    {"naive/exp"},
+                    in_one_line("naive/sum"),
+                    {"naive/weights"},
+                    in_one_line("stable/max"),
+                    in_one_line("stable/shifted"),
+                    in_one_line("stable/exp"),
+                    in_one_line("stable/sum"),
+                    {"stable/weights"},
+                    {"temperature/weights",
+                     [](const auto& weights) {
+                       return "Keys in use, e to the power of the entropy: " + keys_in_use(weights) +
+                              ". Without the shift, a T below 1 is one more way to overflow.";
+                     }},
+
+                    {"fills"},
+                    {"no-halves"},
+                    {"scores-beyond-format"},
+                    {"forms-not-compared"},
+                    {"fills-not-claimed"},
+                    {"advice"}},
+                   {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
+                    "entropy-rises-with-temperature"});
 }
 
 void run_stability(Workbench& bench) {
@@ -412,7 +425,7 @@ void run_stability(Workbench& bench) {
 
   claim_stability(bench, formats, fills, entropy);
   bench.try_next({{"stability --dtype float16", "which rows overflow now?"},
-                  {"stability --explain 'stable/shifted[size 1000, cat]'", "what is subtracted"},
+                  {"stability --explain 'stable/exp[size 1000, cat]'", "why is it 0?"},
                   {"patterns", "attention that decides too little or too much"}});
 }
 

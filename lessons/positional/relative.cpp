@@ -141,8 +141,7 @@ Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2
        .from = {"X", "keys"},
        .axes = {"query", "bucket"},
        .note = fmt::format("xᵢ · (xⱼ + a) = xᵢ · xⱼ + xᵢ · a, so each query meets each of the {} vectors "
-                           "once (Shaw et al., equation 5). Tutorials call this more efficient for long "
-                           "sentences. It is not: these are {} multiply-adds on top of the {} of X Xᵀ.",
+                           "once (Shaw et al., equation 5): {} multiply-adds on top of the {} of X Xᵀ.",
                            keys.shape(0), batch * n * keys.shape(0) * d, batch * n * n * d),
        .worked =
            [&](const attn::Index& at) {

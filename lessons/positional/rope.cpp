@@ -135,9 +135,8 @@ Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
         "idea", "RoPE: turn queries and keys",
         "The clock of the sinusoidal encoding, but nothing is added: each pair of numbers of a query or key "
         "is turned by the angle of its position. A dot product does not change when both vectors are turned "
-        "by the same angle, so only the difference of the two positions counts. Tutorials say that "
-        "embeddings "
-        "are turned: it is queries and keys, anew in every layer. Values are not turned.",
+        "by the same angle, so only the difference of the two positions counts. Queries and keys are "
+        "turned, anew in every layer; embeddings and values are not.",
         "scores(m, n) = (R_m q) · (R_n k) / √d = q · R_(n−m) k / √d");
     show_code(bench, "RoPE", in.mask, rope_code(in.X.shape(2), pairing));
     const auto rotary = rotary_scores(bench, in.X, pairing);

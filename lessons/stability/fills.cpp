@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "lessons/stability.hpp"
@@ -97,13 +98,12 @@ Fills show_fills(Workbench& bench, const Tensor<1>& scores) {
 }
 
 std::string weights_under(const Fills& fills) {
-  constexpr const char* columns = "{:<24}{:>20}{:>24}";
-  const auto line = [](const std::string& fill, const Tensor<2>& weights) {
-    return '\n' + fmt::format(fmt::runtime(columns), fill,
-                              fmt::format("{:.4f}", weights(0, weights.shape(1) - 1)),
-                              fmt::format("{:.4f}", weights(1, 0)));
+  static constexpr char columns[] = "{:<24}{:>20}{:>24}";
+  const auto number = [](double x) { return std::isnan(x) ? "nan" : fmt::format("{:.4f}", x); };
+  const auto line = [&](const std::string& fill, const Tensor<2>& weights) {
+    return '\n' + fmt::format(columns, fill, number(weights(0, weights.shape(1) - 1)), number(weights(1, 0)));
   };
-  return fmt::format(fmt::runtime(columns), "fill", "a hidden key gets", "if all are hidden") +
+  return fmt::format(columns, "fill", "a hidden key gets", "and if all are hidden") +
          line("−10⁹", fills.weights_1e9) + line("−65504", fills.weights_65504) +
          line("−65504 added twice", fills.weights_added);
 }
