@@ -171,12 +171,12 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
        .formula = fmt::format("heads: [{1}×{0}×{2}] → [{0}×{1}×{2}] → [{0}×{3}]", n_q, h, d_v, h * d_v),
        .from = {"heads"},
        .axes = {"query", "head·d_v"},
-       .note = "The way back: each token's row holds what head 0 found for it, then head 1, and so on.",
+       .note = "Each row holds what head 0 found for the token, then head 1, and so on.",
        .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output})},
       attn::merge_heads(attention.output));
   auto output = trace.step(
       {.id = "output",
-       .title = "The outputs of the heads, mixed by W_O",
+       .title = "W_O mixes the heads",
        .formula = "concat W_O",
        .from = {"concat", "W_O"},
        .axes = {"query", "d_model"},
@@ -450,12 +450,13 @@ std::string columns_of_heads(const attn::Event& Q_heads) {
 
 void lay_out_multihead(Workbench& bench) {
   using attn::in_one_line;
-  const auto every_row = [h = bench.heads()](const auto&) {
-    return h == 1 ? std::string()
-                  : fmt::format("Each row holds what head 0 found for the token, then head 1{}.",
-                                h > 2 ? ", and so on" : "");
+  const auto with_another_word = [n = bench.plan.sentence.length()](const auto&) {
+    return fmt::format(
+        "One more word would add a row here, and a row and a column to the weights of each head: "
+        "[{0}×{0}]. The parameters would stay.",
+        n + 1);
   };
-  std::vector<std::string> claims = {"rows-sum-to-1", "merge-undoes-split", "equals-separate-heads"};
+  std::vector<std::string> claims = {"merge-undoes-split", "equals-separate-heads"};
   if (bench.kv_heads() != bench.heads()) claims.push_back("kv-heads");
   bench.trace.page({{"Q_heads", columns_of_heads},
                     {"reshape-alone"},
@@ -468,8 +469,8 @@ void lay_out_multihead(Workbench& bench) {
                     {"dropped"},
                     {"dropout-at-inference"},
                     in_one_line("heads"),
-                    {"concat", every_row},
-                    {"output"},
+                    {"concat"},
+                    {"output", with_another_word},
                     {"residual"},
                     {"normalized"}},
                    std::move(claims));
@@ -482,8 +483,8 @@ void run_multihead(Workbench& bench) {
   bench.idea(
       "One attention gives each word one mixture of the others; several heads give it several. Each head "
       "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. All heads "
-      "together take as many multiply-adds as one attention that is as wide. But h heads hold h tables of "
-      "scores, and so h times as many bytes.",
+      "together take as many multiply-adds as one attention that is as wide, but h heads hold h tables of "
+      "scores: h times the bytes.",
       "MultiHead(X) = Concat(head₁, …, headₕ) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
@@ -530,7 +531,8 @@ const Lesson multihead = {
         "(grouped-query attention; 1 is multi-query). With --residual and --norm, the sublayer of a "
         "transformer as the first paper has it.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "causal", "window", "dropout",
-                "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+                "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings",
+                "dtype"},
     .defaults = {.sentence = {"the cat saw the dog"}, .heads = 2},
     .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},

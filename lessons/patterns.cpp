@@ -251,7 +251,7 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
                 ? std::string(
                       "A single token has no neighbour, so this is 0. Code that divides by 2 (n − 1) fails.")
                 : with_equal_shares(neighbour_share(uniform, lengths)) +
-                      " (Under a causal mask the neighbour behind gets nothing.)"},
+                      (bench.options.causal ? " The mask hides the next word." : "")},
        &WorkedMeasures::local, neighbour_share(weights, lengths));
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
@@ -259,16 +259,16 @@ Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visi
         .note = "The name misleads: where attention is sparse, few weights are large. From 10 keys on, equal "
                 "shares are not above 0.1. Hidden keys count as small weights."},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
-  const auto spread =
-      step({.id = "entropy",
-            .title = "How widely attention spreads",
-            .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
-            .note = fmt::format(
-                "0 where one key gets everything, ln {0} = {1:.4f} where {0} keys share equally.{2} e to "
-                "the power of the entropy says how many keys are in use. (0 ln 0 counts as 0.)",
-                n, std::log(static_cast<double>(n)),
-                hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
-           &WorkedMeasures::entropy, entropy(weights, lengths));
+  const auto spread = step(
+      {.id = "entropy",
+       .title = "How widely attention spreads",
+       .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
+       .note = fmt::format(
+           "0 where one key gets everything, ln {0} = {1:.4f} where {0} keys share equally.{2} exp(entropy) "
+           "says how many keys are in use. (0 ln 0 counts as 0.)",
+           n, std::log(static_cast<double>(n)),
+           hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
+      &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
             .title = "Where each token looks most",
@@ -471,9 +471,9 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
   const bool hides = std::find(uniform.begin(), uniform.end(), 0.0) != uniform.end();
   bench.trace.note(
       "comparison", "Between two ends",
-      fmt::format("All attention lies between equal shares of the keys that a query may see{} and a "
-                  "single key for each query, here the strongest.",
-                  hides ? ", under the same mask," : ""),
+      fmt::format("All attention lies between two ends: equal shares of all keys{}, and a single "
+                  "key for each query, here the strongest.",
+                  hides ? " that the mask lets a query see" : ""),
       table);
 }
 
@@ -503,18 +503,19 @@ std::vector<std::string> patterns_code(const Workbench& bench) {
 }
 
 void lay_out_patterns(Workbench& bench) {
-  bench.trace.page({{"comparison"},
-                    attn::in_one_line("mask"),
-                    {"weights", strongest_pair},
-                    {"diagonal"},
-                    {"local"},
-                    {"sparse_ratio"},
-                    {"entropy"},
-                    attn::in_one_line("strongest"),
-                    {"verdict"},
-                    {"collapse"},
-                    {"over-sparse"}},
-                   {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
+  bench.trace.page(
+      {{"comparison"},
+       attn::in_one_line("mask"),
+       {"weights", [](const auto&) { return "Each row is how one query shares out its attention."; }},
+       {"diagonal"},
+       {"local"},
+       {"sparse_ratio"},
+       {"entropy"},
+       attn::in_one_line("strongest"),
+       {"verdict"},
+       {"collapse"},
+       {"over-sparse"}},
+      {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
 }
 
 void run_patterns(Workbench& bench) {

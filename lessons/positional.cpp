@@ -59,12 +59,8 @@ void show_without_positions(Workbench& bench, PositionalInputs& in) {
   in.mask = bench.padding_mask(sentence);
   bench.trace.within("without", [&] {
     in.scores = scores_without_positions(bench, in.X);
-    show_weights(
-        bench, in.scores, in.mask,
-        "A word that is there twice has the same row twice, and each time the same share. It is often "
-        "said that attention loses the order because it works on all positions in parallel. So does "
-        "a convolution, and it knows its neighbours. Attention loses the order because it adds up, "
-        "and a sum has none.");
+    show_weights(bench, in.scores, in.mask,
+                 "A word that is there twice has the same row twice, and each time the same share.");
   });
 }
 
@@ -176,7 +172,8 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
         {"angles"},
         {"encoding",
          [](const auto&) {
-           return "A pair of columns is the sine and cosine of one hand. No two rows are equal.";
+           return "A pair of columns is the sine and cosine of one hand. No two rows are equal, and "
+                  "one more word adds a row.";
          }},
         {"encoded", [](const auto&) { return "The same word has another row in another place."; }}}},
       {"learned", {{"table"}, {"encoded"}}},

@@ -50,7 +50,7 @@ void explain(Workbench& bench) {
       "large. But the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
       "number; and every sum or product with a nan is nan. A forgotten √d_k is enough, or half precision. "
       "The cure: subtract the largest score first. The shares stay the same.",
-      "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n           = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
+      "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
       fmt::format("{:<9}{:>15}{:>18}{:>16}", "", "largest number", "exp is inf above", "exp is 0 below");
@@ -390,7 +390,7 @@ void lay_out_stability(Workbench& bench) {
                     {"stable/weights"},
                     {"temperature/weights",
                      [](const auto& weights) {
-                       return "Keys in use, e to the power of the entropy: " + keys_in_use(weights) +
+                       return "Keys in use, exp(entropy): " + keys_in_use(weights) +
                               ". Without the shift, a T below 1 is one more way to overflow.";
                      }},
 
