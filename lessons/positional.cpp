@@ -172,8 +172,7 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
         {"angles"},
         {"encoding",
          [](const auto&) {
-           return "A pair of columns is the sine and cosine of one hand. No two rows are equal, and "
-                  "one more word adds a row.";
+           return "A pair of columns is the sine and cosine of one hand. No two rows are equal.";
          }},
         {"encoded", [](const auto&) { return "The same word has another row in another place."; }}}},
       {"learned", {{"table"}, {"encoded"}}},

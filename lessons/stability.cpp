@@ -46,8 +46,8 @@ std::vector<Dtype> formats_to_compare(Dtype dtype) {
 
 void explain(Workbench& bench) {
   bench.idea(
-      "Softmax takes e to the power of each score, and every 2.3 that a score gains makes that ten times as "
-      "large. But the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
+      "Softmax takes e to the power of each score: a score that is 2.3 higher counts ten times as much. But "
+      "the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
       "number; and every sum or product with a nan is nan. A forgotten √d_k is enough, or half precision. "
       "The cure: subtract the largest score first. The shares stay the same.",
       "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");

@@ -85,7 +85,9 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .note =
            "A column of sines, then the column of the cosines of the same pair. No two rows are the same, "
            "and all have the same length, √(d/2). Some programs put all sines first and then all cosines: "
-           "a convention, as good as this one if it is used throughout.",
+           "a convention, as good as this one if it is used throughout. Every position has an encoding, but "
+           "a "
+           "model trained on short texts gets worse soon after that length (Press et al. 2022).",
        .worked = attn::worked_sines_and_cosines({"angles", angles})},
       attn::sines_and_cosines(angles));
   const auto similarity = trace.step(
@@ -192,8 +194,7 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
         "Each pair of numbers is the hand of a clock, and each hand turns at its own speed, from seconds to "
         "hours. All hands together say which position it is. k words further on, each hand has turned by "
-        "k · ωᵢ, wherever it started. Nothing is learned, and every position has an encoding; but a model "
-        "trained on short texts gets worse soon after that length (Press et al. 2022).",
+        "k · ωᵢ, wherever it started. Nothing is learned.",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);

@@ -84,8 +84,8 @@ std::string explanation(const Options& options, const std::vector<Measured>& mea
   const auto text = fmt::format(
       "Learned: how many numbers are trained. Swap: how much some score changes when two words change "
       "places. "
-      "Later: how much when the whole sentence begins later; with relative positions nothing changes, for "
-      "they tell the distance of two words only. {}",
+      "Later: how much when the sentence begins later; relative positions change nothing then. "
+      "{}",
       options.encoding == "all"
           ? fmt::format("The page goes on with {}; --encoding picks another.", encoding_on_page(options))
           : "All encodings stand here without --encoding.");
