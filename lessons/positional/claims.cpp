@@ -83,9 +83,7 @@ std::string explanation(const Options& options, const std::vector<Measured>& mea
                         const OtherOrder& other) {
   const auto text = fmt::format(
       "Learned: how many numbers are trained. Swap: how much some score changes when two words change "
-      "places. "
-      "Later: how much when the sentence begins later; relative positions change nothing then. "
-      "{}",
+      "places. Later: how much when the sentence begins later, which is nothing for relative positions. {}",
       options.encoding == "all"
           ? fmt::format("The page goes on with {}; --encoding picks another.", encoding_on_page(options))
           : "All encodings stand here without --encoding.");
