@@ -280,13 +280,13 @@ void show_recipe(attn::Trace& trace, const Options& options) {
   trace.note(
       "draws", "The draws",
       fmt::format("This {} code draws the numbers of everything below; all initialisations share Z and "
-                  "differ in the factor s only.",
+                  "differ in the factor s only: W = s · Z[layer].",
                   code.library()),
       fmt::format("{}\n"
                   "scores = {}\n"
                   "masks = {}\n"
                   "x = {}\n"
-                  "Z = {}    # W = s * Z[layer]\n"
+                  "Z = {}\n"
                   "Z_Q = {}\n"
                   "Z_K = {}\n"
                   "gradients = {}",

@@ -17,11 +17,10 @@ constexpr double largest = 1e6;
 double number(const std::string& text) {
   const auto value = attn::parse_number(text);
   if (!value || *value < 0.0 || *value > largest)
-    throw attn::Error(
-        fmt::format("--weight-scale {} is no standard deviation; valid: xavier, he, a number from 0 to {:g}, "
-                    "or with --rng torch "
-                    "linear or uniform",
-                    text, largest));
+    throw attn::Error(fmt::format(
+        "--weight-scale {} is no standard deviation; valid: xavier, he or a number from 0 to {:g}, "
+        "and with --rng torch linear or uniform",
+        text, largest));
   return *value;
 }
 

@@ -259,6 +259,7 @@ TEST_CASE("every option of a lesson does something") {
       {"--temperature", "2"},
       {"--seed", "7"},
       {"--rng", "pcg64"},
+      {"--draws", "stream"},
       {"--weight-scale", "he"},
       {"--embeddings", "data/tutorial/cat_sat.vectors.txt"},
       {"--dtype", "float32"},
@@ -377,7 +378,7 @@ TEST_CASE("a value may follow an equals sign") {
 TEST_CASE("the self-attention tutorial comes out digit for digit") {
   const auto text = output_of(
       "self-attention --sentence 'the cat sat' --embeddings data/tutorial/cat_sat.vectors.txt "
-      "--weight-scale 0.1 --precision 3 --steps weights,output");
+      "--weight-scale 0.1 --draws stream --precision 3 --steps weights,output");
   CHECK(has_row(text, "the 0.332 0.333 0.334 → sat 0.334"));
   CHECK(has_row(text, "cat 0.333 0.333 0.334 → sat 0.334"));
   CHECK(has_row(text, "sat 0.333 0.333 0.334 → sat 0.334"));
@@ -388,7 +389,7 @@ TEST_CASE("the self-attention tutorial comes out digit for digit") {
 TEST_CASE("the translation tutorial comes out digit for digit") {
   const auto text = output_of(
       "cross-attention --source 'I love cats' --target \"J'aime les chats\" --d-model 6 --heads 2 "
-      "--weight-scale he --dropout 0.1 --precision 3 --steps mean_weights");
+      "--weight-scale he --dropout 0.1 --draws stream --precision 3 --steps mean_weights");
   CHECK(has_row(text, "J'aime 0.637 0.243 0.204 → I 0.637"));
   CHECK(has_row(text, "les 0.347 0.075 0.360 → cats 0.360"));
   CHECK(has_row(text, "chats 0.255 0.103 0.197 → I 0.255"));

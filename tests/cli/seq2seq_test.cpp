@@ -40,9 +40,12 @@ TEST_CASE("with a target the decoder reads <s> and the target, and writes the ta
   CHECK(event_of(trace, "decoder/probabilities")["labels"][1] == json({"J'aime", "les", "chats", "</s>"}));
 }
 
-TEST_CASE("the vector of <s> is drawn between those of the source and those of the target") {
-  const auto rows = event_of(trace_of("--source 'a b' --target 'a c' --d-model 1"), "X_target")["data"];
-  const auto as_target = event_of(trace_of("--source 'a b x' --target 'c' --d-model 1"), "X_source")["data"];
+TEST_CASE("from one stream the vector of <s> is drawn between those of the source and those of the target") {
+  const auto vectors = [](const std::string& texts, const std::string& id) {
+    return event_of(trace_of(texts + " --d-model 1 --draws stream"), id)["data"];
+  };
+  const auto rows = vectors("--source 'a b' --target 'a c'", "X_target");
+  const auto as_target = vectors("--source 'a b x' --target 'c'", "X_source");
   CHECK(rows[0] == as_target[2]);
   CHECK(rows[1] == as_target[0]);
 }
