@@ -57,13 +57,13 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
   if (is_padded) from.push_back("lengths");
   const auto pooled = trace.step(
       {.id = "pooled",
-       .title = "One vector for the whole sentence",
+       .title = "One vector for the sentence",
        .formula = is_padded ? "Σ normalized over the real tokens / lengths"
                             : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
        .from = from,
        .axes = {"d_model"},
-       .note = "Every sentence, long or short, becomes a vector of the same size. The mean does not know the "
-               "order of what it averages; whatever order there is to know must be in the rows.",
+       .note = "Every sentence, long or short, becomes a vector of the same size. The mean does not know in "
+               "which order the rows stand: what is to be known of the order must be in the rows.",
        .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
       attn::mean_pool(normalized, lengths));
 
@@ -73,9 +73,8 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .formula = "pooled W_class",
        .from = {"pooled", "W_class"},
        .axes = {"class"},
-       .note = "A linear layer has a bias as well; before training it is 0, and it is left out here. Code "
-               "that trains with PyTorch's cross_entropy hands it these scores: it takes the softmax itself, "
-               "and a second one before it is a common mistake.",
+       .note = "Each column of W_class is the direction of one class. A bias would be 0 before training, and "
+               "is left out. PyTorch's cross_entropy wants these scores: it takes the softmax itself.",
        .worked =
            attn::worked_linear(attn::Known{"pooled", pooled}, attn::Known<2>{"W_class", weights.W_class})},
       attn::linear(pooled, weights.W_class));
@@ -87,8 +86,8 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .from = {"logits"},
        .axes = {"class"},
        .note =
-           "Nothing has been trained here: the weights are random, and so is the verdict. Training compares "
-           "the probability of the right class with 1 and moves every weight on this page a little.",
+           "Nothing has been trained: the parameters are drawn at random, and the verdict means nothing. "
+           "Training compares the probability of the right class with 1 and moves each parameter a little.",
        .worked = attn::worked_softmax(attn::Known{"logits", logits})},
       attn::softmax(logits));
   return {residual, pooled, logits, probabilities};
@@ -199,16 +198,58 @@ ClassifierWeights draw_weights(Workbench& bench) {
   return {std::move(attention), std::move(norm), std::move(W_class)};
 }
 
+void choose_classifier_page(Workbench& bench) {
+  std::vector<attn::OnPage> page = {
+      attn::in_one_line("lengths"), attn::in_one_line("X"), attn::in_one_line("positions"), {"encoded"}};
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads", "output", "residual"})
+    page.push_back(attn::in_one_line(std::string("attention/") + id));
+  for (const auto* id : {"attention/normalized", "pooled", "logits", "probabilities", "word-order"})
+    page.push_back({id});
+  bench.trace.page(page, {"attention/rows-sum-to-1", "probabilities-sum-to-1", "padding-changes-nothing",
+                          "no-order-without-positions"});
+}
+
+std::vector<std::string> classifier_flow(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), d = bench.d_model(), classes = *bench.options.classes;
+  return {fmt::format("X [{0}×{1}] + positions [{0}×{1}] → attention + residual → LN [{0}×{1}]", n, d),
+          fmt::format("   → mean over the tokens → pooled [{}]", d),
+          fmt::format("   → W_class → logits [{0}] → softmax → probabilities [{0}]", classes)};
+}
+
+void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
+  bench.trace.within("attention", [&] { bench.code(multihead_code(bench, mask)); });
+  std::vector<std::string> lines = {"# multihead(): see the lesson multihead; --all shows it here, too"};
+  const auto LN = layer_norm_code();
+  lines.insert(lines.end(), LN.begin(), LN.end());
+  const std::vector<std::string> more = {
+      "",
+      "encoded = X + positions",
+      "attention_output = multihead(encoded, encoded, attention_W_Q,",
+      fmt::format("    attention_W_K, attention_W_V, attention_W_O{})", mask ? ", attention_mask" : ""),
+      "attention_residual = encoded + attention_output",
+      "attention_normalized = LN(attention_residual, attention_norm_gain,",
+      "                          attention_norm_bias)",
+      fmt::format("pooled = attention_normalized{}.mean(axis=0)",
+                  bench.plan.sentence.is_padded() ? "[:lengths]" : ""),
+      "logits = pooled @ W_class",
+      "probabilities = softmax(logits)"};
+  lines.insert(lines.end(), more.begin(), more.end());
+  bench.code(lines);
+}
+
 void run_classifier(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
   auto& trace = bench.trace;
-  trace.note("idea", "The idea",
-             "A sentence goes in, a verdict comes out: is this review kind or not? Attention rewrites every "
-             "word in the light of the others, the mean over the words makes one vector of them, and a "
-             "linear layer gives each class a score.",
-             "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
+  choose_classifier_page(bench);
+  bench.idea(
+      "A sentence goes in, a verdict comes out: is this a complaint or not? Positions are added to the "
+      "words' "
+      "vectors, attention rewrites every word in the light of the others, the mean over the words makes one "
+      "vector of them, and a linear layer gives each class a score.",
+      "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
+  bench.flow(classifier_flow(bench));
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
       {.id = "X",
@@ -224,17 +265,18 @@ void run_classifier(Workbench& bench) {
                   attn::sinusoidal_encoding(sentence.length(), bench.d_model()));
   const auto weights = draw_weights(bench);
   const auto mask = trace.within("attention", [&] { return bench.padding_mask(sentence); });
+  show_classifier_code(bench, mask);
 
   const auto encoded = trace.step(
       {.id = "encoded",
-       .title = "Each token, and where it stands",
+       .title = "Each token and its place",
        .formula = "X + positions",
        .from = {"X", "positions"},
        .axes = {"token", "d_model"},
        .note =
-           "Row p of the positions is added to token p. The same word at two places is now two different "
+           "Row p of the positions is added to token p, so the same word at two places has two different "
            "rows. The first transformer multiplies the embeddings by √d_model before, so that the positions "
-           "do not outweigh them; the tutorial does not, and neither does this lesson.",
+           "do not outweigh them; this lesson does not.",
        .worked = attn::worked_add_positions({"X", X}, {"positions", positions})},
       attn::add_positions(X, positions));
   const auto shown = classify(bench, encoded, weights, sentence.lengths(), mask);
@@ -242,6 +284,10 @@ void run_classifier(Workbench& bench) {
   explain_tutorial(bench, encoded, shown.pooled, weights);
   explain_order(bench, X, positions, shown.probabilities, weights);
   claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
+  bench.try_next({{"classifier --sentence \"rotten was the apple\"", "the same words in another order"},
+                  {"classifier --sentence \"the apple was rotten\" --sentence \"i love the small apple\"",
+                   "two sentences of different length: what does <pad> get?"},
+                  {"generate", "a model that writes: its classes are words"}});
 }
 
 std::vector<Input> classifier_inputs(const Options&) {
@@ -267,7 +313,7 @@ const Lesson classifier = {
         "are needed.",
     .options = {"sentence", "d-model", "heads", "classes", "seed", "rng", "draws", "weight-scale",
                 "embeddings", "dtype"},
-    .defaults = {.sentence = {"the movie was really great"}, .heads = 2, .classes = 2},
+    .defaults = {.sentence = {"the apple was rotten"}, .d_model = 4, .heads = 2, .classes = 2},
     .examples =
         {"classifier --sentence \"the movie was really great\"",
          "classifier --sentence \"a great movie\" --sentence \"not a great movie at all\" --classes 3"},

@@ -6,6 +6,7 @@
 #include "lessons/generate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,11 +23,13 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/generate/cache.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -94,6 +97,11 @@ std::string layer_group(const Options& options, std::size_t layer) {
 }
 
 namespace {
+
+/// "[0, 1, 2, 0]": the tokens of a text by their numbers.
+std::string prompt_code(const Decoding& decoding) {
+  return fmt::format("[{}]", fmt::join(decoding.tokens, ", "));
+}
 
 /// Which step of decoding it is: what is said depends on it, and nothing that is computed.
 struct Step {
@@ -202,8 +210,7 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
       {"W_O", {.id = layer + "W_O"}},
       {"scores",
        {.id = "scores",
-        .title = step.either("How well does each query match each key?",
-                             "How well does the new query match each key in the cache?"),
+        .title = step.either("How well does each query match each key?", "The new query meets every key"),
         .formula = "Q (cache/K)ᵀ",
         .from = {"Q", "cache/K"},
         .axes = axes,
@@ -239,7 +246,7 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
         .axes = {"head", "query", "d_v"}}},
       {"output",
        {.id = "output",
-        .title = "The outputs of the heads, side by side, mixed by W_O",
+        .title = "The heads' outputs, mixed by W_O",
         .formula = "concat(heads) W_O",
         .from = {"heads", layer + "W_O"},
         .axes = {"query", "d_model"}}}};
@@ -281,24 +288,24 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
 
   label(bench, decoder, decoding.tokens, {"token", "query"}, step.known);
   Named x = {
-      "x", trace.step(
-               {.id = "x",
-                .title = step.either("The tokens as vectors, each at its position",
-                                     "The new token as a vector, at its position"),
-                .formula = step.is_prefill() ? "embedding[tokens] + positions"
-                                             : fmt::format("embedding[token] + positions[{}]", step.known),
-                .from = step.is_prefill()
-                            ? std::vector<std::string>{"embedding", "positions"}
-                            : std::vector<std::string>{"embedding", fmt::format("step={}/token", number - 1),
-                                                       "positions"},
-                .axes = {"token", "d_model"},
-                .note = step.once(
-                    1, fmt::format("It stands at position {}, behind the {} others. To count from 0 again "
-                                   "is a classic mistake with a cache: every shape fits, and the text is "
-                                   "wrong.",
-                                   step.known, step.known)),
-                .worked = worked_embedding(decoder, unread, step.known)},
-               embed_tokens(decoder.embedding, decoder.positions, unread, step.known))};
+      "x",
+      trace.step(
+          {.id = "x",
+           .title = step.either("The tokens, each at its position", "The new token at its position"),
+           .formula = step.is_prefill() ? "embedding[tokens] + positions"
+                                        : fmt::format("embedding[token] + positions[{}]", step.known),
+           .from = step.is_prefill() ? std::vector<std::string>{"embedding", "positions"}
+                                     : std::vector<std::string>{"embedding",
+                                                                fmt::format("step={}/token", number - 1),
+                                                                "positions"},
+           .axes = {"token", "d_model"},
+           .note = step.once(
+               1, fmt::format("One row. It stands at position {0}, behind the {0} others. To count from 0 "
+                              "again is a classic mistake with a cache: every shape fits, and the text "
+                              "is wrong.",
+                              step.known)),
+           .worked = worked_embedding(decoder, unread, step.known)},
+          embed_tokens(decoder.embedding, decoder.positions, unread, step.known))};
   label(bench, decoder, decoding.tokens, {"key"}, 0);
   const auto mask = causal_mask(bench, step, n);
 
@@ -324,7 +331,7 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
       const auto sum =
           residual(bench,
                    {.id = "residual",
-                    .title = step.either("Added to the tokens' own rows", "Added to the new token's own row"),
+                    .title = step.either("Added to the tokens' rows", "Added to the token's own row"),
                     .axes = {"query", "d_model"}},
                    x, {"output", output});
       return {group + "residual", sum.tensor};
@@ -348,7 +355,7 @@ Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_
                       std::size_t row) {
   return bench.trace.step(
       {.id = "logits",
-       .title = "How well each word of the vocabulary would go on",
+       .title = "A score for each word",
        .formula = step == 0 ? hidden.id + "[last] W_vocabulary" : hidden.id + " W_vocabulary",
        .from = {hidden.id, "W_vocabulary"},
        .axes = {"vocabulary"},
@@ -400,10 +407,10 @@ void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t ste
        .title = fmt::format("Written: “{}”", decoder.words[best]),
        .formula = "argmax logits",
        .from = {"logits"},
-       .note = step == 0 ? "Greedy decoding: the largest logit wins, the first one on a tie. Sampling would "
-                           "draw from the probabilities. The token has yet to be read: the next step does "
-                           "that."
-                         : "",
+       .note = step < 2 ? "Greedy decoding: the largest logit wins, the first one on a tie. Sampling would "
+                          "draw from the probabilities. The token is written, not read: the next step does "
+                          "that."
+                        : "",
        .worked = worked_greedy_token({"logits", logits})},
       static_cast<std::int64_t>(best));
   decoding.logits.push_back(logits);
@@ -508,8 +515,8 @@ void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& d
        .formula = "one token a step",
        .from = from,
        .axes = {"token"},
-       .note = "The model is not trained: its weights are random, and so is what it writes. Only how it "
-               "writes is to be seen here. A row holds places in the vocabulary.",
+       .note = "The model is not trained: its parameters are drawn at random, and so is what it writes. The "
+               "numbers are places in the vocabulary.",
        .worked =
            [&](const attn::Index& at) {
              return attn::Worked({from[at[0]], {}, true}, static_cast<double>(tokens(at[0])));
@@ -574,9 +581,30 @@ double count_other_tokens(Workbench& mute, const CausalDecoder& decoder, const D
   return others;
 }
 
+/// `full/logits`: those of each step from one pass over the whole text, `hidden` [1×token×d_model].
+void show_full_pass(Workbench& bench, const CausalDecoder& decoder, std::size_t steps,
+                    const Tensor<3>& hidden) {
+  auto mute = bench.mute();
+  auto logits = Tensor<2>::from_shape({steps, decoder.words.size()});
+  for (std::size_t step = 0; step < steps; ++step) {
+    const auto row = score_words(mute, decoder, 0, {"", hidden}, hidden.shape(1) - steps + step);
+    std::copy(row.begin(), row.end(), &logits(step, 0));
+  }
+  bench.trace.step(
+      {.id = "full/logits",
+       .title = "Without a cache: the same",
+       .formula = "one pass over the whole text, its last rows",
+       .axes = {"step", "vocabulary"},
+       .note =
+           "Nothing was kept here: every token went through the model once more, in one pass whose steps are "
+           "not shown. The cache saves work and changes no number."},
+      logits);
+}
+
 void claim_full_pass(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   auto mute = bench.mute();
   const auto hidden = full_pass(mute, decoder, decoding);
+  show_full_pass(bench, decoder, decoding.logits.size(), hidden);
   const auto limit = rounding_of_logits(mute, decoder, decoding, hidden);
   double largest = 0.0;
   for (const auto& logits : decoding.logits) largest = attn::maximum({largest, attn::max_abs(logits)});
@@ -629,19 +657,173 @@ void claim_weights(Workbench& bench, const Decoding& decoding) {
                      .limit = rounding(bench.trace)});
 }
 
+/// `logits` [step×vocabulary]: the logits of all steps below each other.
+void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
+  const auto steps = decoding.logits.size();
+  auto logits = Tensor<2>::from_shape({steps, decoder.words.size()});
+  std::vector<std::string> from;
+  for (std::size_t step = 0; step < steps; ++step) {
+    std::copy(decoding.logits[step].begin(), decoding.logits[step].end(), &logits(step, 0));
+    from.push_back(fmt::format("step={}/logits", step));
+  }
+  const auto from_step = [&](const attn::Index& at) {
+    return attn::Worked({from[at[0]], {at[1]}}, logits(at[0], at[1]));
+  };
+  bench.trace.step({.id = "logits",
+                    .title = "With the cache: scores of the next word",
+                    .formula = "step=T/logits, a row each",
+                    .from = from,
+                    .axes = {"step", "vocabulary"},
+                    .worked = from_step},
+                   logits);
+}
+
+/// The layer that the page shows, from 0. Throws attn::Error where there is no such layer.
+std::size_t layer_on_page(const Options& options) {
+  const auto layers = options.layers.value_or(1), layer = options.layer.value_or(1);
+  if (layer > layers)
+    throw attn::Error(fmt::format("--layer {} is no layer of --layers {}; valid: {}", layer, layers,
+                                  layers == 1 ? std::string("1") : fmt::format("1 to {}", layers)));
+  return layer - 1;
+}
+
+/// The step that the page goes into: the first that reads the cache, where there is one.
+std::size_t step_on_page(const Options& options) {
+  return *options.new_tokens > 1 ? 1 : 0;
+}
+
+void choose_generate_page(Workbench& bench) {
+  const auto step = fmt::format("step={}/", step_on_page(bench.options));
+  const auto layer = step + layer_group(bench.options, layer_on_page(bench.options));
+  std::vector<attn::OnPage> page = {{"cost"}, {"logits"}, {"full/logits"}, {step + "read"}, {step + "x"}};
+  if (layer != step + "layer=1/" && layer != step)
+    page.push_back(attn::in_one_line(step + "layer=1/residual"));
+  for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(layer + id));
+  page.push_back({layer + "cache/K"});
+  page.push_back(attn::in_one_line(layer + "cache/V"));
+  page.push_back({layer + "scores"});
+  page.push_back(attn::in_one_line(layer + "scaled"));
+  page.push_back(attn::in_one_line(layer + "masked"));
+  page.push_back({layer + "weights", strongest_pair});
+  for (const auto* id : {"heads", "output"}) page.push_back(attn::in_one_line(layer + id));
+  page.push_back({layer + "residual"});
+  page.push_back(attn::in_one_line(step + "logits"));
+  page.push_back({step + "probabilities"});
+  page.push_back({step + "token"});
+  page.push_back({"written"});
+  page.push_back({"cache/bytes"});
+  bench.trace.page(page, {"cached-equals-full", "same-text", "future-weights-are-0", "rows-sum-to-1"});
+}
+
+/// The way of the tokens that a step reads, with shapes.
+std::vector<std::string> generate_flow(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length();
+  std::vector<std::string> lines;
+  for (std::size_t step = 0; step <= step_on_page(bench.options); ++step) {
+    const auto read = step == 0 ? n : std::size_t{1};
+    const auto x = fmt::format("step {}   x [{}×{}] ", step, read, bench.d_model());
+    const auto cache = fmt::format("K, V → cache [{}×{}×{}] ", bench.kv_heads(), n + step, bench.d_k());
+    std::string line;
+    for (std::size_t i = 2; i < attn::display_width(cache); ++i) line += "─";
+    lines.push_back(x + "┬ Q " + line + "┐");
+    lines.push_back(fmt::format("{}└ {}┴ scores [{}×{}×{}] → … → logits → token",
+                                std::string(attn::display_width(x), ' '), cache, bench.heads(), read,
+                                n + step));
+  }
+  return lines;
+}
+
+/// "(W_Q, W_K, W_V, W_O)" of each layer.
+std::vector<std::string> weights_code(const Options& options) {
+  const auto layers = options.layers.value_or(1);
+  if (layers == 1) return {"weights_of = [(W_Q, W_K, W_V, W_O)]"};
+  return {"weights_of = [[globals()[f\"layer_{i}_W_{name}\"] for name in \"QKVO\"]",
+          fmt::format("              for i in range(1, {})]", layers + 1)};
+}
+
+std::vector<std::string> layer_code(const Workbench& bench) {
+  const auto heads = bench.heads(), kv_heads = bench.kv_heads();
+  const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
+  return {"def split(x, heads):",
+          "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
+          "",
+          "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
+          fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
+                      kv_heads),
+          "    cache_K, cache_V = np.hstack([K_before, K]), np.hstack([V_before, V])",
+          fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
+          "    scaled = scores / np.sqrt(Q.shape[2])",
+          "    n, known = scores.shape[1], scores.shape[2] - scores.shape[1]",
+          "    masked = np.where(np.tri(n, known + n, known), scaled, -np.inf)",
+          "    weights = softmax(masked)",
+          fmt::format("    heads = weights @ cache_V{}", shared),
+          "    output = np.hstack(heads) @ W_O",
+          "    residual = x + output",
+          "    return locals()"};
+}
+
+std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& decoding) {
+  const auto steps = *bench.options.new_tokens;
+  return {"def read(tokens, caches):",
+          "    known, passed = caches[0][0].shape[1], []",
+          "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
+          "    for cache, weights in zip(caches, weights_of):",
+          "        passed.append(layer(x, *cache, *weights))",
+          "        x = passed[-1][\"residual\"]",
+          "    return x @ W_vocabulary, passed",
+          "",
+          fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(weights_of)",
+                      bench.kv_heads(), bench.d_k(), bench.d_v()),
+          fmt::format("tokens, caches, passes = {}, empty, []", prompt_code(decoding)),
+          fmt::format("for step in range({}):", steps),
+          "    scored, passed = read(tokens, caches)",
+          "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
+          "    passes.append((scored[-1], passed))",
+          "    tokens.append(scored[-1].argmax())",
+          fmt::format("full_logits = read(tokens[:-1], empty)[0][-{}:]", steps)};
+}
+
+/// What the page's code has computed under the names of this page.
+std::vector<std::string> names_code(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length();
+  const char* layer = bench.options.layers.value_or(1) == 1 ? "" : "layer_{i}_";
+  return {
+      "logits = [row for row, passed in passes]",
+      fmt::format("written = tokens[{}:]", n),
+      "for step, (row, passed) in enumerate(passes):",
+      fmt::format("    named = {{\"x\": passed[0][\"x\"], \"logits\": row, \"token\": tokens[{} + step],", n),
+      "             \"probabilities\": softmax(row)}",
+      "    for i, p in enumerate(passed, 1):",
+      fmt::format("        named.update({{f\"{}{{name}}\": p[name] for name in p if name != \"x\"}})", layer),
+      "    globals().update({f\"step_{step}_{name}\": named[name] for name in named})"};
+}
+
+void show_generate_code(Workbench& bench, const Decoding& decoding) {
+  bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
+  auto lines = layer_code(bench);
+  for (const auto& more :
+       {std::vector<std::string>{""}, weights_code(bench.options), {""}, decoding_code(bench, decoding)})
+    lines.insert(lines.end(), more.begin(), more.end());
+  bench.code(lines);
+  bench.trace.within("names", [&] { bench.code(names_code(bench)); });
+}
+
 void run_generate(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   require_range(bench);
-  bench.trace.note(
-      "idea", "The idea",
+  choose_generate_page(bench);
+  bench.idea(
       "A decoder writes a text one token at a time: it reads what is there, scores every word it knows, "
-      "writes the best one behind the others and reads again. To read it all anew each time would be a "
-      "waste. No token sees a later one, so whatever was computed for the tokens before stays as it is. And "
-      "of all that, the new token needs only two things, their keys and their values. These are kept: the KV "
-      "cache. The first step, the prefill, reads the whole prompt and fills it. From then on each step reads "
-      "one token.",
+      "writes "
+      "the best one behind the others and reads again. To read everything anew each time would be a waste. "
+      "No "
+      "token sees a later one, so whatever was computed for the tokens before stays as it is. Of all that, "
+      "the "
+      "new token needs two things: their keys and their values. These are kept in the KV cache. The first "
+      "step, the prefill, reads the whole prompt and fills it; each later step reads one token.",
       "step 0   n queries × n keys         keys and values of n tokens kept\n"
       "step T   1 query × (n + T) keys     one more kept");
+  bench.flow(generate_flow(bench));
   bench.trace.note(
       "model", "The model",
       "As small as it can be: vectors with positions, layers of causal multi-head attention, each added to "
@@ -652,11 +834,18 @@ void run_generate(Workbench& bench) {
   const auto decoder = show_decoder(bench);
   auto decoding = begin(decoder, bench.plan.sentence.tokens.front(),
                         empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
+  show_generate_code(bench, decoding);
   for (std::size_t step = 0; step < *bench.options.new_tokens; ++step) decode(bench, decoder, step, decoding);
   show_text(bench, decoder, decoding);
+  show_logits(bench, decoder, decoding);
   claim_full_pass(bench, decoder, decoding);
   claim_weights(bench, decoding);
   show_cache(bench, decoding);
+  bench.try_next(
+      {{"generate --new-tokens 8", "how do the two columns of scores grow?"},
+       {"generate --layers 2 --layer 2", "the second layer has a cache of its own"},
+       {"generate --heads 4 --kv-heads 1 --d-model 8", "one key head for all: a quarter of the cache"},
+       {"efficient", "what to do about n² scores"}});
 }
 
 std::vector<Input> generate_inputs(const Options& options) {
@@ -682,12 +871,12 @@ const Lesson generate = {
         "keys and values that are kept of all tokens before. What the cache holds and how it grows, that it "
         "changes nothing in the result, and what fewer key and value heads (grouped-query, multi-query) "
         "save.",
-    .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "layers", "new-tokens", "seed",
-                "rng", "draws", "weight-scale", "embeddings", "dtype"},
+    .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "layers", "layer", "new-tokens",
+                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"a rose is a"}, .heads = 2, .new_tokens = 3, .layers = 1},
+    .defaults = {.sentence = {"the cat saw the"}, .d_model = 4, .heads = 2, .new_tokens = 3, .layers = 1},
     .examples = {"generate --sentence \"the cat sat on the mat\" --new-tokens 2",
-                 "generate --heads 4 --kv-heads 1 --layers 2 --new-tokens 2"},
+                 "generate --d-model 8 --heads 4 --kv-heads 1 --layers 2 --new-tokens 2 --layer 2"},
     .inputs = generate_inputs,
     .run = run_generate,
 };

@@ -21,6 +21,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 
@@ -70,6 +71,30 @@ Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeig
       x, "norm", weights);
 }
 
+std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask) {
+  const bool sees_nothing = mask && attn::has_empty_row(*mask);
+  auto lines = softmax_code();
+  const std::vector<std::string> more = {
+      "",
+      "def split(x):",
+      fmt::format("    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)", bench.heads()),
+      "",
+      "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True):",
+      "    Q, K, V = split(X_query @ W_Q), split(X_key @ W_K), split(X_key @ W_V)",
+      "    scaled  = Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[2])",
+      "    weights = softmax(np.where(mask, scaled, -np.inf))",
+      fmt::format("    return np.hstack({} @ V) @ W_O", sees_nothing ? "np.nan_to_num(weights)" : "weights"),
+      ""};
+  lines.insert(lines.end(), more.begin(), more.end());
+  return lines;
+}
+
+std::vector<std::string> layer_norm_code() {
+  return {"def LN(x, gain, bias):", "    centred = x - x.mean(axis=1, keepdims=True)",
+          "    variance = (centred**2).mean(axis=1, keepdims=True)",
+          "    return centred / np.sqrt(variance + 1e-5) * gain + bias"};
+}
+
 namespace {
 
 using attn::Activation;
@@ -99,7 +124,7 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
   auto& trace = bench.trace;
   auto hidden = trace.step(
       {.id = "ffn/hidden",
-       .title = "The hidden layer of the feed-forward network",
+       .title = "The network's hidden layer",
        .formula = is_relu ? fmt::format("max(0, {} W_1 + b_1)", x.id)
                           : fmt::format("GELU({} W_1 + b_1), GELU(x) = x/2 · (1 + erf(x / √2))", x.id),
        .from = {x.id, "W_1", "b_1"},
@@ -122,7 +147,7 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
                            std::count(hidden.begin(), hidden.end(), 0.0), hidden.size()));
   auto output = trace.step(
       {.id = "ffn/output",
-       .title = "The output of the feed-forward network",
+       .title = "The network's output",
        .formula = "ffn/hidden W_2 + b_2",
        .from = {"ffn/hidden", "W_2", "b_2"},
        .axes = {"token", "d_model"},
@@ -152,7 +177,7 @@ struct SublayerText {
 
 SublayerText around_attention() {
   return {.residual_id = "residual_1",
-          .residual_title = "The output of attention is added to each token",
+          .residual_title = "What attention found is added",
           .residual_note =
               "Attention only adds to a token's row (He et al. 2016), so that gradients have a straight way "
               "back and blocks can be stacked.",
@@ -165,7 +190,7 @@ SublayerText around_attention() {
 
 SublayerText around_cross_attention() {
   return {.residual_id = "residual_cross",
-          .residual_title = "The output of cross-attention is added to each token",
+          .residual_title = "What cross-attention found is added",
           .residual_note =
               "The queries came from this sentence, the keys and values from the memory. Only a decoder's "
               "block has this sublayer.",
@@ -177,7 +202,7 @@ SublayerText around_cross_attention() {
 /// With post-norm its layer norm is the block's output.
 SublayerText around_feed_forward(NormOrder order) {
   return {.residual_id = "residual_2",
-          .residual_title = "The output of the feed-forward network is added to each token",
+          .residual_title = "What the network found is added",
           .residual_note = "",
           .norm_id = order == NormOrder::post ? "output" : "norm_2",
           .norm_note = "",
@@ -217,8 +242,7 @@ void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
   }
   bench.trace.claim(
       {.id = id,
-       .claim = "before gain and bias each row of " + norm.id +
-                " has mean 0 and variance 1, but for epsilon's share",
+       .claim = "each row of " + norm.id + " has mean 0 and variance 1, epsilon, gain and bias left aside",
        .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v the variance of the row of " + x.id,
        .value = attn::standardization_deviation(before_gain_and_bias(norm.tensor, weights), x.tensor),
        .limit = limit});
@@ -239,7 +263,7 @@ Named sublayer(Workbench& bench, const Named& x, const SublayerText& text,
   const auto LN = [&](const Named& before) {
     auto norm = layer_norm(bench,
                            {.id = text.norm_id,
-                            .title = "Each row brought to mean 0 and variance 1",
+                            .title = "Each row with mean 0 and variance 1",
                             .axes = {"token", "d_model"},
                             .note = text.norm_note},
                            before, text.weights, weights);
@@ -272,7 +296,7 @@ void claim_feed_forward(Workbench& bench, const Named& x, const FeedForward& sho
   const double magnitude = attn::max_abs(before);
   bench.trace.claim(
       {.id = "ffn/mixes-no-tokens",
-       .claim = "the feed-forward network mixes no tokens: in another order each gets the same",
+       .claim = "the network mixes no tokens: in another order each of them gets the same",
        .formula = "max |reverse(ffn(reverse(x))) − ffn(x)|",
        .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), shown.output),
        .limit = rounding(bench.trace, magnitude * attn::max_abs(weights.W_2))});
@@ -371,35 +395,31 @@ std::string block_formula(NormOrder order, bool has_memory) {
 
 void explain_idea(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
-  bench.trace.note(
-      "idea", "The idea",
+  bench.idea(
       fmt::format(
           "A transformer is a stack of blocks like this one. In it attention lets the tokens look at each "
-          "other{}, and a small network then rewrites every token by itself. Each of these sublayers only "
-          "adds to what is there (a residual connection), and layer norm (LN) keeps the rows at one scale. "
-          "The block returns a tensor of the shape of X, so the next block can go on with it.",
+          "other{}, and a small network (ffn) then rewrites every token by itself. Each of these sublayers "
+          "only adds to what is there: a residual connection. Layer norm (LN) keeps the rows at one scale. "
+          "The output has the shape of X, so the next block can go on with it.",
           has_memory ? ", cross-attention lets them look into an encoder's sentence" : ""),
       block_formula(norm_order_of(bench), has_memory));
 }
 
 void explain_norm_order(Workbench& bench) {
-  if (norm_order_of(bench) == NormOrder::post)
-    bench.trace.note(
-        "norm-order", "Layer norm after each sublayer (post-norm)",
-        "The first transformer had it so. Every row leaves the block at one scale, but the way back for the "
-        "gradients leads through every layer norm of the stack, and training needs a learning rate that "
-        "warms up (Xiong et al. 2020). Run again with --norm pre for the order of most models since. "
-        "Tutorials write x = nn.LayerNorm(d_model)(x + attention_output). In a forward pass that line makes "
-        "a new layer norm each time, whose gain and bias nobody ever trains: make it once, with the model.",
-        "x ← LN(x + sublayer(x))");
-  else
-    bench.trace.note(
-        "norm-order", "Layer norm before each sublayer (pre-norm)",
-        "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
-        "touched. That leaves a straight way through the whole stack, forwards and for the gradients, and "
-        "training does without a warm-up (Xiong et al. 2020). The price: nothing keeps the sums at one "
-        "scale, so the stack ends with one more layer norm after its last block.",
-        "x ← x + sublayer(LN(x))");
+  const bool is_post = norm_order_of(bench) == NormOrder::post;
+  bench.trace.note(
+      "norm-order",
+      is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
+      is_post
+          ? "The first transformer had it so. Every row leaves the block at one scale. But gradients pass "
+            "every layer norm of the stack on their way back, and training needs a learning rate that "
+            "warms up (Xiong et al. 2020). Most models since normalise before: --norm pre."
+          : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
+            "touched. Gradients have a straight way back through the whole stack, and training needs no "
+            "warm-up (Xiong et al. 2020). But the sums may grow from block to block, so the stack ends "
+            "with one more layer norm.",
+      is_post ? "post (this run)   x ← LN(x + sublayer(x))\npre               x ← x + sublayer(LN(x))"
+              : "post              x ← LN(x + sublayer(x))\npre (this run)    x ← x + sublayer(LN(x))");
 }
 
 /// The encoder's output that a decoder's block looks into; nothing for an encoder's block.
@@ -506,10 +526,140 @@ void show_parameter_count(Workbench& bench) {
                                d_ff, d_ff, d, in_ffn, attentions + 1, d, in_norms));
 }
 
+/// The steps of attention in the group `group`: earlier lessons taught them.
+std::vector<attn::OnPage> attention_on_page(const std::string& group) {
+  std::vector<attn::OnPage> steps;
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads", "output"})
+    steps.push_back(attn::in_one_line(group + "/" + id));
+  return steps;
+}
+
+/// Of ReLU's output: how many numbers are 0.
+std::string count_zeros(const attn::Event& hidden) {
+  const auto& tensor = *hidden.tensor;
+  const auto count = attn::element_count(tensor.shape);
+  std::size_t zeros = 0;
+  for (std::size_t i = 0; i < count; ++i) zeros += tensor.at(i) == 0.0 ? 1 : 0;
+  return fmt::format(
+      "{} {} of the {} numbers are 0: each token uses only the part of W_1 and W_2 where its numbers are "
+      "not.",
+      hidden.note, zeros, count);
+}
+
+void choose_block_page(Workbench& bench) {
+  const bool is_post = norm_order_of(bench) == NormOrder::post;
+  std::vector<attn::OnPage> page = {{"norm-order"}, {"decoder-is-causal"}, attn::in_one_line("X")};
+  const auto add_sublayer = [&](const std::vector<attn::OnPage>& steps, const char* residual,
+                                const char* norm) {
+    if (!is_post) page.push_back({norm});
+    page.insert(page.end(), steps.begin(), steps.end());
+    page.push_back({residual});
+    if (is_post) page.push_back({norm});
+  };
+  add_sublayer(attention_on_page("attention"), "residual_1", "norm_1");
+  page.push_back(attn::in_one_line("memory"));
+  add_sublayer(attention_on_page("cross"), "residual_cross", "norm_cross");
+  const attn::OnPage hidden = {"ffn/hidden",
+                               activation_of(bench) == Activation::relu ? count_zeros : attn::Notice()};
+  add_sublayer({hidden, {"ffn/output"}}, "residual_2", is_post ? "output" : "norm_2");
+  if (!is_post) page.push_back(attn::in_one_line("output"));
+  bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
+                          "norm_2/mean-and-variance", "ffn/mixes-no-tokens", "ffn/gelu-is-near-relu",
+                          "straight-way", "no-look-ahead"});
+}
+
+/// "X [4×4] ┬→ attention → + → LN → norm_1 [4×4]", and below it the way around the sublayer.
+void add_sublayer_flow(std::vector<std::string>& lines, NormOrder order, const std::string& x,
+                       const std::string& sublayer, const std::string& result) {
+  const bool is_post = order == NormOrder::post;
+  const auto way = fmt::format("┬→ {}{} → ", is_post ? "" : "LN → ", sublayer);
+  lines.push_back(x + " " + way + "+ → " + (is_post ? "LN → " : "") + result);
+  auto around = std::string(attn::display_width(x) + 1, ' ') + "└";
+  for (std::size_t i = 1; i < attn::display_width(way); ++i) around += "─";
+  lines.push_back(around + "┘");
+}
+
+std::vector<std::string> block_flow(const Workbench& bench) {
+  const auto order = norm_order_of(bench);
+  const bool has_memory = bench.options.memory.has_value();
+  const auto rows = [&](const std::string& name) {
+    return fmt::format("{} [{}×{}]", name, bench.plan.sentence.length(), bench.d_model());
+  };
+  const std::string prefix = order == NormOrder::post ? "norm_" : "residual_";
+  const auto attended = rows(prefix + "1"), looked = has_memory ? rows(prefix + "cross") : attended;
+  std::vector<std::string> lines;
+  add_sublayer_flow(lines, order, rows("X"), fmt::format("attention, heads={}", bench.heads()), attended);
+  if (has_memory)
+    add_sublayer_flow(lines, order, attended,
+                      fmt::format("attention to memory [{}×{}]", bench.plan.memory.length(), bench.d_model()),
+                      looked);
+  add_sublayer_flow(lines, order, looked,
+                    fmt::format("W_1 → {} [{}×{}] → W_2", bench.options.activation,
+                                bench.plan.sentence.length(), *bench.options.d_ff),
+                    rows("output"));
+  return lines;
+}
+
+/// A sublayer in NumPy: `f` makes of `x` what is called `found`.
+void add_sublayer_code(std::vector<std::string>& lines, NormOrder order, const SublayerText& text,
+                       const std::string& x, const std::vector<std::string>& f, const std::string& found) {
+  const auto norm = fmt::format("{} = LN({}, {}_gain, {}_bias)", text.norm_id,
+                                order == NormOrder::post ? text.residual_id : x, text.weights, text.weights);
+  if (order == NormOrder::pre) lines.push_back(norm);
+  lines.insert(lines.end(), f.begin(), f.end());
+  lines.push_back(fmt::format("{} = {} + {}", text.residual_id, x, found));
+  if (order == NormOrder::post) lines.push_back(norm);
+}
+
+std::vector<std::string> multihead_call(const std::string& group, const std::string& query,
+                                        const std::string& key, bool is_masked) {
+  return {
+      fmt::format("{}_output = multihead({}, {}, {}_W_Q, {}_W_K,", group, query, key, group, group),
+      fmt::format("    {}_W_V, {}_W_O{})", group, group, is_masked ? fmt::format(", {}_mask", group) : "")};
+}
+
+void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
+  const auto order = norm_order_of(bench);
+  const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == Activation::gelu;
+  bench.trace.within("attention", [&] { bench.code(multihead_code(bench, mask)); });
+  auto lines = layer_norm_code();
+  if (is_gelu)
+    lines.insert(lines.begin(), {"from math import erf, sqrt",
+                                 "GELU = np.vectorize(lambda x: x / 2 * (1 + erf(x / sqrt(2))))"});
+  lines.insert(lines.begin(), "# multihead(): see the lesson multihead; --all shows it here, too");
+  lines.emplace_back("");
+  const auto reads = [&](const SublayerText& text, const std::string& x) {
+    return is_post ? x : text.norm_id;
+  };
+  const auto writes = [&](const SublayerText& text) { return is_post ? text.norm_id : text.residual_id; };
+
+  const auto first = around_attention();
+  const auto tokens = reads(first, "X");
+  add_sublayer_code(lines, order, first, "X", multihead_call("attention", tokens, tokens, mask.has_value()),
+                    "attention_output");
+  auto x = writes(first);
+  if (bench.options.memory) {
+    const auto text = around_cross_attention();
+    add_sublayer_code(lines, order, text, x, multihead_call("cross", reads(text, x), "memory", false),
+                      "cross_output");
+    x = writes(text);
+  }
+  const auto last = around_feed_forward(order);
+  add_sublayer_code(
+      lines, order, last, x,
+      {fmt::format("ffn_hidden = {}{} @ W_1 + b_1)", is_gelu ? "GELU(" : "np.maximum(0, ", reads(last, x)),
+       "ffn_output = ffn_hidden @ W_2 + b_2"},
+      "ffn_output");
+  if (!is_post) lines.emplace_back("output = residual_2");
+  bench.code(lines);
+}
+
 void run_transformer_block(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
+  choose_block_page(bench);
   explain_idea(bench);
+  bench.flow(block_flow(bench));
   bench.show_lengths(sentence);
   const auto X =
       bench.input<3>({.id = "X",
@@ -519,11 +669,19 @@ void run_transformer_block(Workbench& bench) {
   const auto memory = show_memory(bench);
   const auto weights = draw_weights(bench);
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
+  show_block_code(bench, mask);
   show_parameter_count(bench);
   explain_norm_order(bench);
 
   const auto block = apply_block(bench, {"X", X}, weights, mask, memory);
   claim_block(bench, X, weights, mask, memory, block);
+  const bool is_post = norm_order_of(bench) == NormOrder::post;
+  bench.try_next(
+      {{is_post ? "transformer-block --norm pre" : "transformer-block --norm post",
+        is_post ? "what is never normalised on its way to the output?" : "which rows leave at one scale?"},
+       {"transformer-block --memory \"i love cats\" --causal",
+        "a decoder's block: a second attention looks into another sentence"},
+       {"classifier", "what to do with such rows: one verdict for a sentence"}});
 }
 
 /// With --memory or a given `memory` there are the cross-attention's, too.
@@ -555,7 +713,7 @@ const Lesson transformer_block = {
         "the two it looks into an encoder's sentence.",
     .options = {"sentence", "memory", "d-model", "heads", "d-ff", "norm-order", "activation", "causal",
                 "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"the cat sat on the mat"}, .heads = 2},
+    .defaults = {.sentence = {"the small cat slept"}, .d_model = 4, .heads = 2},
     .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},
     .inputs = transformer_block_inputs,

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attn/ops/layer_norm.hpp"
 #include "lessons/multihead.hpp"
@@ -25,6 +26,13 @@ Named attention_residual(Workbench& bench, const Named& X, const Named& output);
 
 /// The step `normalized`, the layer norm of x with the inputs `norm/gain` and `norm/bias`.
 Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeights& weights);
+
+/// The functions `softmax`, `split` and `multihead` in NumPy: multi-head attention of one sample, with as
+/// many heads as the run has.
+std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask);
+
+/// The function `LN` in NumPy, the layer norm of each row.
+std::vector<std::string> layer_norm_code();
 
 /// The weights of the feed-forward network.
 struct FeedForwardWeights {

@@ -1,6 +1,7 @@
 #include "lessons/generate/cache.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,6 +28,36 @@ std::string shapes_by_step(const Workbench& bench) {
 /// "1 token", "2 tokens".
 std::string counted(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// `cost` [step×feature]: tokens read and scores computed in each step, with the cache and without.
+void show_cost(Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
+  const double tables = static_cast<double>(*bench.options.layers * bench.heads());
+  auto cost = Integers<2>::from_shape({steps, 4});
+  for (std::size_t step = 0; step < steps; ++step) {
+    const auto all = n + step, unread = step == 0 ? all : std::size_t{1};
+    const std::size_t row[] = {unread, all, unread * all, all * all};
+    for (std::size_t i = 0; i < 4; ++i)
+      cost(step, i) = static_cast<std::int64_t>(row[i] * (i < 2 ? 1 : static_cast<std::size_t>(tables)));
+  }
+  const auto worked = [=](const attn::Index& at) {
+    const auto all = static_cast<double>(n + at[0]), unread = at[0] == 0 ? all : 1.0;
+    const attn::Worked queries(at[1] % 2 == 0 ? unread : all);
+    if (at[1] < 2) return queries;
+    return attn::Worked::product({tables, queries, all});
+  };
+  bench.trace.label("feature", {{{"tokens", "tokens anew", "scores", "scores anew"}}});
+  bench.trace.step(
+      {.id = "cost",
+       .title = "What a step takes",
+       .formula = "tokens read; layers · heads · queries · keys",
+       .axes = {"step", "feature"},
+       .note = "“Anew” is without a cache: every step reads the whole text again. With it a step "
+               "reads one token, and its scores grow with the length of the text, not with its "
+               "square.",
+       .worked = worked},
+      cost);
 }
 
 void show_growth(Workbench& bench) {
@@ -111,7 +142,7 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
   }
   bench.trace.label("kv_head", {{names}});
   bench.trace.step({.id = "cache/bytes",
-                    .title = "What the cache takes up, by the number of key and value heads",
+                    .title = "Bytes of the cache, by key and value heads",
                     .formula = fmt::format("{} · kv_heads · {} · ({} + {}) numbers · {} bytes",
                                            counted(*bench.options.layers, "layer"), counted(tokens, "token"),
                                            bench.d_k(), bench.d_v(), attn::item_size(bench.trace.dtype())),
@@ -134,9 +165,23 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
        .limit = attn::exactly(0.0)});
 }
 
+/// `cost` and `cache/bytes` in NumPy.
+void show_cost_code(Workbench& bench, std::size_t tokens) {
+  const auto tables = *bench.options.layers * bench.heads(), n = bench.plan.sentence.length();
+  bench.trace.within("cost", [&] {
+    bench.code({fmt::format("lengths = [({0} if step == 0 else 1, {0} + step) for step in range({1})]", n,
+                            *bench.options.new_tokens),
+                fmt::format("cost = [[q, n, {0} * q * n, {0} * n * n] for q, n in lengths]", tables),
+                fmt::format("cache_bytes = [{} * kv_heads for kv_heads in [{}]]",
+                            bytes_of_caches(bench, 1, tokens), fmt::join(sharings(bench.heads()), ", "))});
+  });
+}
+
 }  // namespace
 
 void show_cache(Workbench& bench, const Decoding& decoding) {
+  show_cost(bench);
+  show_cost_code(bench, decoding.caches.front().length());
   show_growth(bench);
   for (std::size_t layer = 0; layer < decoding.caches.size(); ++layer)
     in_layer(bench, layer, [&] { show_contents(bench, layer, decoding.caches[layer]); });

@@ -56,6 +56,7 @@ struct Options {
   std::optional<std::size_t> rank{};
   std::optional<std::size_t> features{};
   std::optional<std::size_t> layers{};
+  std::optional<std::size_t> layer{};
   std::optional<std::size_t> warmup{};
   std::optional<double> max_norm{};
   std::vector<std::size_t> lengths{};
@@ -142,6 +143,7 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("rank", options.rank, "N", "rows that Linformer projects the keys to");
   option("features", options.features, "N", "random features of Performer", "2 · d_k");
   option("layers", options.layers, "N", "layers to go through");
+  option("layer", options.layer, "N", "the layer that the page shows; data formats have all", "1");
   option("warmup", options.warmup, "N", "steps until the learning rate peaks");
   option("max-norm", options.max_norm, "X", "largest norm that a gradient may have");
   option("lengths", options.lengths, "N,N,...", "sequence lengths to compare");
