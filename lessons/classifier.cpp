@@ -285,7 +285,7 @@ void run_classifier(Workbench& bench) {
   explain_order(bench, X, positions, shown.probabilities, weights);
   claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
   bench.try_next({{"classifier --sentence \"rotten was the apple\"", "the same words in another order"},
-                  {"classifier --sentence \"the apple was rotten\" --sentence \"i love the small apple\"",
+                  {"classifier --sentence \"the apple was rotten\" --sentence \"i love cats\"",
                    "two sentences of different length: what does <pad> get?"},
                   {"generate", "a model that writes: its classes are words"}});
 }

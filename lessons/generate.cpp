@@ -377,8 +377,8 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
   else
     bench.trace.note(
         "read", fmt::format("Step {}: “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format("Only the token that was written last goes through the model: one row. Of the {} tokens "
-                    "before it nothing is needed but what is in the cache.",
+        fmt::format("Only the token that was written last goes through the model. Of the {} tokens before it "
+                    "nothing is needed but what the cache holds.",
                     step.known));
 }
 
@@ -701,17 +701,16 @@ void choose_generate_page(Workbench& bench) {
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(layer + id));
   page.push_back({layer + "cache/K"});
   page.push_back(attn::in_one_line(layer + "cache/V"));
-  page.push_back({layer + "scores"});
+  page.push_back(attn::in_one_line(layer + "scores"));
   page.push_back(attn::in_one_line(layer + "scaled"));
   page.push_back(attn::in_one_line(layer + "masked"));
   page.push_back({layer + "weights", strongest_pair});
-  for (const auto* id : {"heads", "output"}) page.push_back(attn::in_one_line(layer + id));
-  page.push_back({layer + "residual"});
+  for (const auto* id : {"heads", "output", "residual"}) page.push_back(attn::in_one_line(layer + id));
   page.push_back(attn::in_one_line(step + "logits"));
   page.push_back({step + "probabilities"});
   page.push_back({step + "token"});
   page.push_back({"written"});
-  page.push_back({"cache/bytes"});
+  page.push_back(attn::in_one_line("cache/bytes"));
   bench.trace.page(page, {"cached-equals-full", "same-text", "future-weights-are-0", "rows-sum-to-1"});
 }
 
@@ -733,47 +732,57 @@ std::vector<std::string> generate_flow(const Workbench& bench) {
   return lines;
 }
 
-/// "(W_Q, W_K, W_V, W_O)" of each layer.
-std::vector<std::string> weights_code(const Options& options) {
-  const auto layers = options.layers.value_or(1);
-  if (layers == 1) return {"weights_of = [(W_Q, W_K, W_V, W_O)]"};
-  return {"weights_of = [[globals()[f\"layer_{i}_W_{name}\"] for name in \"QKVO\"]",
-          fmt::format("              for i in range(1, {})]", layers + 1)};
+/// What earlier lessons taught, and what the page's code starts from.
+std::vector<std::string> earlier_code(const Workbench& bench) {
+  const auto layers = bench.options.layers.value_or(1);
+  auto lines = softmax_code();
+  const auto more = std::vector<std::string>{
+      "",
+      "def split(x, heads):",
+      "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
+      "",
+      layers == 1 ? "layers = [(W_Q, W_K, W_V, W_O)]"
+                  : fmt::format("layers = [[globals()[f\"layer_{{i}}_W_{{name}}\"] for name in \"QKVO\"]\n"
+                                "          for i in range(1, {})]",
+                                layers + 1),
+      fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)",
+                  bench.kv_heads(), bench.d_k(), bench.d_v())};
+  lines.insert(lines.end(), more.begin(), more.end());
+  return lines;
 }
 
+/// A layer that reads the tokens x behind those of its cache.
 std::vector<std::string> layer_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
   const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {"def split(x, heads):",
-          "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
-          "",
+  return {"# softmax(), split(), layers and empty caches: --all shows them",
           "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
           fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
                       kv_heads),
           "    cache_K, cache_V = np.hstack([K_before, K]), np.hstack([V_before, V])",
           fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
           "    scaled = scores / np.sqrt(Q.shape[2])",
-          "    n, known = scores.shape[1], scores.shape[2] - scores.shape[1]",
+          "    n, known = len(x), K_before.shape[1]",
           "    masked = np.where(np.tri(n, known + n, known), scaled, -np.inf)",
           "    weights = softmax(masked)",
           fmt::format("    heads = weights @ cache_V{}", shared),
           "    output = np.hstack(heads) @ W_O",
           "    residual = x + output",
-          "    return locals()"};
+          "    return locals()",
+          ""};
 }
 
+/// All layers, and the steps of decoding.
 std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& decoding) {
   const auto steps = *bench.options.new_tokens;
   return {"def read(tokens, caches):",
           "    known, passed = caches[0][0].shape[1], []",
           "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
-          "    for cache, weights in zip(caches, weights_of):",
+          "    for cache, weights in zip(caches, layers):",
           "        passed.append(layer(x, *cache, *weights))",
           "        x = passed[-1][\"residual\"]",
           "    return x @ W_vocabulary, passed",
           "",
-          fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(weights_of)",
-                      bench.kv_heads(), bench.d_k(), bench.d_v()),
           fmt::format("tokens, caches, passes = {}, empty, []", prompt_code(decoding)),
           fmt::format("for step in range({}):", steps),
           "    scored, passed = read(tokens, caches)",
@@ -799,11 +808,10 @@ std::vector<std::string> names_code(const Workbench& bench) {
 }
 
 void show_generate_code(Workbench& bench, const Decoding& decoding) {
-  bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
+  bench.trace.within("earlier", [&] { bench.code(earlier_code(bench)); });
   auto lines = layer_code(bench);
-  for (const auto& more :
-       {std::vector<std::string>{""}, weights_code(bench.options), {""}, decoding_code(bench, decoding)})
-    lines.insert(lines.end(), more.begin(), more.end());
+  const auto more = decoding_code(bench, decoding);
+  lines.insert(lines.end(), more.begin(), more.end());
   bench.code(lines);
   bench.trace.within("names", [&] { bench.code(names_code(bench)); });
 }
@@ -815,14 +823,11 @@ void run_generate(Workbench& bench) {
   bench.idea(
       "A decoder writes a text one token at a time: it reads what is there, scores every word it knows, "
       "writes "
-      "the best one behind the others and reads again. To read everything anew each time would be a waste. "
-      "No "
-      "token sees a later one, so whatever was computed for the tokens before stays as it is. Of all that, "
+      "the best one behind the others and reads again. No token sees a later one, so what was computed for "
       "the "
-      "new token needs two things: their keys and their values. These are kept in the KV cache. The first "
-      "step, the prefill, reads the whole prompt and fills it; each later step reads one token.",
-      "step 0   n queries × n keys         keys and values of n tokens kept\n"
-      "step T   1 query × (n + T) keys     one more kept");
+      "tokens before stays as it is. Of all that, the new token needs their keys and their values only. They "
+      "are kept: the KV cache. The first step, the prefill, reads the whole prompt and fills the cache; each "
+      "later step reads one token.");
   bench.flow(generate_flow(bench));
   bench.trace.note(
       "model", "The model",

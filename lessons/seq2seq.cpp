@@ -12,9 +12,13 @@
 
 #include "attn/ops/mask.hpp"
 #include "attn/ops/steps.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/claims.hpp"
 #include "lessons/seq2seq/decoder.hpp"
+#include "lessons/seq2seq/numpy.hpp"
+#include "lessons/seq2seq/one_step.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -25,12 +29,11 @@ using attn::TokenBatch;
 void explain_bahdanau(attn::Trace& trace) {
   trace.note(
       "order", "Bahdanau: attend, then step",
-      "The previous state is the query, and the context that it gets goes into the cell. Tutorials often "
-      "write score(hₜ, h̄ₛ) for this attention, with the current state. That cannot be: the cell needs the "
-      "context to make the current state. Three things differ from the paper: the units (an LSTM in place of "
-      "those of Cho et al. 2014), the decoder's first state (the encoder's last in place of tanh(W_s h₁) of "
-      "the backward one) and the output (one matrix in place of a maxout layer). The paper's encoder reads "
-      "both ways: --bidirectional.",
+      "The state before asks, and the context goes into the cell, which needs it to make the current "
+      "state. Three things differ from the paper: the cell (an LSTM in place of the gated unit of Cho et "
+      "al. 2014), the decoder's first state (the encoder's last in place of tanh(W_s h₁) of the backward "
+      "one) and the output (one matrix in place of a maxout layer). The paper's encoder reads both ways: "
+      "--bidirectional.",
       "contextₜ = Σⱼ softmax(a(sₜ₋₁, hⱼ)) hⱼ\n"
       "sₜ = LSTM([yₜ; contextₜ], sₜ₋₁)\n"
       "logitsₜ = [sₜ; contextₜ] W + b");
@@ -39,12 +42,11 @@ void explain_bahdanau(attn::Trace& trace) {
 void explain_luong(attn::Trace& trace) {
   trace.note(
       "order", "Luong: step, then attend",
-      "The cell makes its step first, and the new state asks. Code that goes by the name of Luong often ends "
-      "with the context; in the paper, context and state are first made one vector, and only that is read "
-      "out. Input feeding (section 3.3), which hands that vector to the next step of the cell, is left out "
-      "here, so the context does not enter the cell.",
+      "The cell makes its step first, and the new state asks. Context and state are made one vector, and "
+      "only that is read out. Input feeding (section 3.3), which hands that vector to the next step of "
+      "the cell, is left out here, so the context does not enter the cell.",
       "hₜ = LSTM(yₜ, hₜ₋₁)\n"
-      "contextₜ = Σₛ softmax(score(hₜ, h̄ₛ)) h̄ₛ\n"
+      "contextₜ = Σⱼ softmax(score(hₜ, h̄ⱼ)) h̄ⱼ\n"
       "attentionalₜ = tanh([contextₜ; hₜ] W_c)\n"
       "logitsₜ = attentionalₜ W");
 }
@@ -52,32 +54,139 @@ void explain_luong(attn::Trace& trace) {
 void explain_multihead(attn::Trace& trace) {
   trace.note(
       "order", "Multi-head: step, then attend with several heads",
-      "The order of Luong et al. with the attention of a transformer. Two mistakes are common in code "
-      "that puts nn.MultiheadAttention behind nn.LSTM. The LSTMs are given batch_first=True and the "
-      "attention is not, so it takes the batch for the words: where both sides have equally many words "
-      "it runs, and each word attends to the words in its place in all sentences of the batch. And the "
-      "attended vector alone is read out, so that the decoder's own state counts through the weights "
-      "only. Here the two are joined first.",
+      "The order of Luong et al. with the attention of a transformer. Context and state are joined before "
+      "they are read out: the context alone would hold the decoder's state in its weights only.",
       "hₜ = LSTM(yₜ, hₜ₋₁)\n"
       "contextₜ = MultiHead(hₜ W_Q, h̄ W_K, h̄ W_V) W_O\n"
       "attentionalₜ = tanh([contextₜ; hₜ] W_c)\n"
       "logitsₜ = attentionalₜ W");
 }
 
-void explain(Workbench& bench) {
+/// The variants side by side: which state asks, and where the context goes.
+void compare_variants(Workbench& bench) {
+  const auto line = [](const std::string& name, const char* asks, const char* score, const char* goes) {
+    return attn::pad_right(name, 17) + attn::pad_right(asks, 6) + attn::pad_right(score, 29) + goes;
+  };
+  std::vector<std::string> lines = {
+      line("--attention", "asks", "score of source word j", "the context goes")};
+  const auto add = [&](const std::string& name, const char* asks, const char* score, const char* goes) {
+    lines.push_back(line((bench.options.attention == name ? "→ " : "  ") + name, asks, score, goes));
+  };
+  add("bahdanau", "sₜ₋₁", "v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)", "  into the cell");
+  add("luong-dot", "hₜ", "hₜ · h̄ⱼ", "  past the cell");
+  add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  past the cell");
+  add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  past the cell");
+  add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  past the cell");
   bench.trace.note(
-      "idea", "The idea",
+      "variants", "Which state asks, and where does the context go?",
+      "Bahdanau's decoder asks with the state before and then makes its step; Luong's makes its step "
+      "and asks with the new state. “Past the cell” is to the output: tanh([context; hₜ] W_c).",
+      fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+std::string dashes(std::size_t count) {
+  std::string line;
+  for (std::size_t i = 0; i < count; ++i) line += "─";
+  return line;
+}
+
+/// The way of the words with the shapes of one step.
+std::vector<std::string> seq2seq_flow(const Workbench& bench) {
+  const auto n = bench.plan.source.length(), d = bench.d_model(), width = state_width(bench);
+  const auto margin = [](std::size_t columns) { return std::string(columns, ' '); };
+  const auto source = fmt::format("X_source [{}×{}] → LSTM → states [{}×{}] ", n, d, n, width);
+  if (attends_as(bench, "bahdanau")) {
+    const auto asks = fmt::format("state before [{}] → scores → weights [{}] ", width, n);
+    const auto joint = std::max(attn::display_width(source), attn::display_width(asks));
+    const auto context = fmt::format("┴→ context [{}] ", width), word = fmt::format("word before [{}] ", d);
+    const auto end = joint + attn::display_width(context);
+    return {source + dashes(joint - attn::display_width(source)) + "┐",
+            asks + dashes(joint - attn::display_width(asks)) + context + "┐",
+            word + dashes(end - attn::display_width(word)) + "┴→ LSTM → state → word"};
+  }
+  const auto step = fmt::format("word [{}] → LSTM → state [{}] ", d, width);
+  const auto asks = fmt::format("┬→ scores → weights [{}] ", n),
+             context = fmt::format("┬→ context [{}] ", width);
+  const auto fork = attn::display_width(step);
+  const auto joint = std::max(fork + attn::display_width(asks), attn::display_width(source));
+  const auto end = joint + attn::display_width(context);
+  return {step + asks + dashes(joint - fork - attn::display_width(asks)) + context + "┬→ word",
+          source + dashes(joint - attn::display_width(source)) + "┘" + margin(end - joint - 1) + "│",
+          margin(fork) + "└" + dashes(end - fork - 1) + "┘"};
+}
+
+void explain(Workbench& bench) {
+  bench.idea(
       "One LSTM, the encoder, reads the source word by word. Another, the decoder, starts from the state "
-      "that this has left and writes the target word by word. At first that one state was all it got, "
-      "however long the sentence. Bahdanau et al. let the decoder look back: at every step it attends to "
-      "the states of all source words and takes home their mixture. This is where attention comes from.",
+      "that "
+      "this has left and writes the target word by word. At first that one state was all it got, however "
+      "long "
+      "the sentence: a bottleneck. With attention the decoder looks back at every step: it compares its own "
+      "state with those of all source words and takes home their mixture. A trained one looks at cat while "
+      "it "
+      "writes chat. This is where attention comes from (Bahdanau et al. 2014).",
       "contextₜ = Σⱼ weightsₜⱼ · stateⱼ");
+  bench.flow(seq2seq_flow(bench));
+  compare_variants(bench);
   if (attends_as(bench, "bahdanau"))
     explain_bahdanau(bench.trace);
   else if (attends_as(bench, "multihead"))
     explain_multihead(bench.trace);
   else
     explain_luong(bench.trace);
+}
+
+/// Where the least is left of a word of the first sentence, `real` words long.
+std::string least_kept(const attn::Event& kept, std::size_t real) {
+  const auto& shape = kept.tensor->shape;
+  const std::size_t width = shape.back();
+  std::size_t least = 0;
+  for (std::size_t i = 0; i < real * width; ++i)
+    if (kept.tensor->at(i) < kept.tensor->at(least)) least = i;
+  const auto words = kept.axes.size() - 2;
+  return fmt::format(
+      "What a word writes into the memory is multiplied by the forget gate of every word read after it. Of "
+      "what "
+      "“{}” wrote into number {}, {:.4f} is left. Attention reads each word's own state instead, however "
+      "long "
+      "the sentence is.",
+      name_along(kept, words, least / width), least % width, kept.tensor->at(least));
+}
+
+std::string about_alignment(const attn::Event& weights) {
+  return "Read a row as: to write this word, the decoder looks that much at each of those. A trained model "
+         "shows "
+         "here which words translate which; these parameters are drawn at random, and the table means "
+         "nothing "
+         "yet. " +
+         strongest_pair(weights);
+}
+
+void choose_seq2seq_page(Workbench& bench) {
+  const auto real = bench.plan.source.lengths().front();
+  std::vector<attn::OnPage> page = {
+      {"idea"},
+      {"flow"},
+      {"bottleneck/kept", [real](const attn::Event& kept) { return least_kept(kept, real); }},
+      {"variants"},
+      {"code"},
+      attn::in_one_line("lengths"),
+      attn::in_one_line("X_source"),
+      attn::in_one_line("X_target")};
+  if (bench.options.bidirectional) {
+    page.push_back(attn::in_one_line("encoder/h"));
+    page.push_back(attn::in_one_line("encoder/reverse/h"));
+    page.push_back({"encoder/states"});
+  } else {
+    page.push_back({"encoder/h"});
+  }
+  const auto step = one_step_on_page(bench);
+  page.insert(page.end(), step.begin(), step.end());
+  page.push_back({"decoder/weights", about_alignment});
+  page.push_back({"decoder/probabilities"});
+  page.push_back({"greedy-decoding"});
+  bench.trace.page(page, {"rows-sum-to-1", "state-that-asks", "what-the-cell-reads", "memory-is-what-is-left",
+                          "padding-changes-nothing", "greedy-is-likeliest"});
 }
 
 std::string about_padding(const TokenBatch& writes) {
@@ -92,7 +201,7 @@ void explain_teacher_forcing(attn::Trace& trace, const TokenBatch& writes) {
       "teacher-forcing", "Teacher forcing",
       "With a target the decoder reads, at every step, the word that should have been written before, "
       "whatever it would have chosen itself: <s> and then the target. To be written are the same words "
-      "one step earlier: the target and then </s>. From here on each row is named after the word to be "
+      "one step earlier: the target and then </s>. Each row is named after the word to be "
       "written. The vocabulary is the target's own words and </s>; a real one has tens of thousands." +
           about_padding(writes));
 }
@@ -113,11 +222,12 @@ void explain_greedy_decoding(attn::Trace& trace, const TokenBatch& writes) {
   trace.note(
       "greedy-decoding", "Greedy decoding",
       fmt::format(
-          "Without a target the decoder writes the likeliest word of each step and reads it at the "
-          "next. It ends with </s>, or without it when it has written one word more than the source "
-          "has. The words it knows are those of the source and </s>, so at best it could learn to copy. "
-          "Its weights are drawn at random and mean nothing yet. It writes {}. From here on each row is "
-          "named after the word written.{}",
+          "Without a target the decoder writes the likeliest word of each step and reads it at the next. It "
+          "ends with </s>, or when it has written one word more than the source has. It knows the words of "
+          "the "
+          "source and </s> only, and its parameters are drawn at random. It writes {}. Each row is named "
+          "after "
+          "the word written.{}",
           quoted(writes), about_padding(writes)));
 }
 
@@ -227,7 +337,7 @@ Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::v
     kept = attn::join(kept, kept_to_the_end(encoder.reverse->f, lengths, Direction::reverse));
   return trace.step(
       {.id = "bottleneck/kept",
-       .title = "How much of each word is left in the last memory",
+       .title = "The bottleneck: what is left of each word at the end",
        .formula = encoder.reverse
                       ? "[product of f of all later rows; product of reverse/f of all earlier rows]"
                       : "product of encoder/f of all later rows",
@@ -263,15 +373,16 @@ attn::WorkedOut worked_words_read(const attn::Recurrence& recurrence, const Toke
   };
 }
 
-/// Lets the decoder write by itself: to </s>, or one word more than the source has.
-void write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::string>& words) {
+/// Lets the decoder write by itself: to </s>, or one word more than the source has. Returns what it could
+/// read.
+GreedyReading write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::string>& words) {
   auto most_steps = run.lengths;
   for (auto& steps : most_steps) ++steps;
-  const auto start = after_start(nothing_read(run.lengths.size()));
+  GreedyReading reading = {bench.known_vectors_of(after_start(nothing_read(run.lengths.size()))),
+                           vectors_of(bench, words)};
   attn::Recurrence recurrence(bench.trace, "target");
-  run.written = decode_greedily(bench, recurrence, about_target(bench), bench.known_vectors_of(start),
-                                run.encoder.initial(), run.source, run.weights.decoder,
-                                {words, vectors_of(bench, words)}, most_steps);
+  run.written = decode_greedily(bench, recurrence, about_target(bench), reading.start, run.encoder.initial(),
+                                run.source, run.weights.decoder, {words, reading.vectors}, most_steps);
   TokenBatch reads, writes;
   for (const auto& sentence : run.written) {
     auto& tokens = writes.tokens.emplace_back();
@@ -287,6 +398,30 @@ void write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::st
   bench.label({"target"}, writes);
   run.decoder =
       show_decoder(bench, recurrence, run.X_target, run.encoder.initial(), run.source, run.weights.decoder);
+  return reading;
+}
+
+/// How many steps each sentence takes, and the word that the first one writes at step t.
+std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRun& run) {
+  if (bench.plan.target.size() == 0) {
+    std::vector<std::size_t> lengths;
+    for (const auto& sentence : run.written) lengths.push_back(sentence.size());
+    return lengths;
+  }
+  auto lengths = bench.plan.target.lengths();
+  for (auto& length : lengths) ++length;
+  return lengths;
+}
+
+/// Walks through the step that writes `word`, number t.
+void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
+  const auto order = attends_as(bench, "bahdanau") ? "attend, step, write" : "step, attend, write";
+  bench.trace.note("one-step", fmt::format("One step: “{}”, t = {}", word, t),
+                   fmt::format("{} at one place of the target: {}.",
+                               run.written.empty() ? "What happens where this word is to be written,"
+                                                   : "What happens where this word is written,",
+                               order));
+  show_one_step(bench, run, t);
 }
 
 void run_seq2seq(Workbench& bench) {
@@ -299,6 +434,7 @@ void run_seq2seq(Workbench& bench) {
   for (auto& sentence : writes.tokens) sentence.emplace_back(attn::end_token);
   bench.label({"source"}, source);
   bench.trace.label("vocabulary", {{vocabulary}});
+  choose_seq2seq_page(bench);
   explain(bench);
 
   Seq2SeqRun run{.lengths = source.lengths()};
@@ -314,15 +450,24 @@ void run_seq2seq(Workbench& bench) {
 
   run.encoder = encode(bench, run.X_source, run.lengths, run.weights.encoder);
   run.source = prepare_source(bench, run.encoder.states, run.lengths, run.weights.decoder.attention);
+  std::optional<GreedyReading> reading;
   if (has_target)
     teach(bench, run, writes);
   else
-    write_greedily(bench, run, vocabulary);
-  run.kept = show_bottleneck(bench, run.encoder, run.lengths, run.X_target.shape(1));
+    reading = write_greedily(bench, run, vocabulary);
+  const auto steps = run.X_target.shape(1), t = step_to_walk_through(lengths_written(bench, run));
+  show_seq2seq_code(bench, reading, steps, t);
+  walk_through(bench, run, t, has_target ? writes.tokens[0][t] : vocabulary[run.written[0][t]]);
+  run.kept = show_bottleneck(bench, run.encoder, run.lengths, steps);
 
   claim_recurrence(bench, run);
   if (source.is_padded()) claim_padding_changes_nothing(bench, run);
   if (!has_target) claim_greedy(bench, run);
+  const bool is_bahdanau = attends_as(bench, "bahdanau");
+  bench.try_next({{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
+                   "what asks now, and what does the cell read?"},
+                  {"seq2seq --source \"i love the small cats\"", "greedy decoding: it writes by itself"},
+                  {"transformer-block", "attention without a recurrence"}});
 }
 
 /// The weights and biases of an LSTM that reads vectors of length `from` into states of length `state`.
@@ -390,7 +535,7 @@ const Lesson seq2seq = {
     .options = {"source", "target", "d-model", "heads", "seed", "rng", "draws", "weight-scale", "embeddings",
                 "attention", "bidirectional", "hidden", "d-a", "dtype"},
     .takes_source_alone = true,
-    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}},
+    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}, .d_model = 4},
     .examples = {"seq2seq --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
                  "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
     .inputs = seq2seq_inputs,

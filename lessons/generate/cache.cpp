@@ -30,32 +30,29 @@ std::string counted(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// `cost` [step×feature]: tokens read and scores computed in each step, with the cache and without.
+/// `cost` [step×feature]: how many scores each step computes with the cache, and how many without.
 void show_cost(Workbench& bench) {
   const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
-  const double tables = static_cast<double>(*bench.options.layers * bench.heads());
-  auto cost = Integers<2>::from_shape({steps, 4});
-  for (std::size_t step = 0; step < steps; ++step) {
-    const auto all = n + step, unread = step == 0 ? all : std::size_t{1};
-    const std::size_t row[] = {unread, all, unread * all, all * all};
-    for (std::size_t i = 0; i < 4; ++i)
-      cost(step, i) = static_cast<std::int64_t>(row[i] * (i < 2 ? 1 : static_cast<std::size_t>(tables)));
-  }
-  const auto worked = [=](const attn::Index& at) {
-    const auto all = static_cast<double>(n + at[0]), unread = at[0] == 0 ? all : 1.0;
-    const attn::Worked queries(at[1] % 2 == 0 ? unread : all);
-    if (at[1] < 2) return queries;
-    return attn::Worked::product({tables, queries, all});
+  const auto tables = *bench.options.layers * bench.heads();
+  const auto queries = [n](std::size_t step, std::size_t column) {
+    return step == 0 || column == 1 ? n + step : std::size_t{1};
   };
-  bench.trace.label("feature", {{{"tokens", "tokens anew", "scores", "scores anew"}}});
+  auto cost = Integers<2>::from_shape({steps, 2});
+  for (std::size_t step = 0; step < steps; ++step)
+    for (std::size_t column = 0; column < 2; ++column)
+      cost(step, column) = static_cast<std::int64_t>(tables * queries(step, column) * (n + step));
+  const auto worked = [=](const attn::Index& at) {
+    return attn::Worked::product({static_cast<double>(tables), static_cast<double>(queries(at[0], at[1])),
+                                  static_cast<double>(n + at[0])});
+  };
+  bench.trace.label("feature", {{{"with cache", "without"}}});
   bench.trace.step(
       {.id = "cost",
-       .title = "What a step takes",
-       .formula = "tokens read; layers · heads · queries · keys",
+       .title = "How many scores a step computes",
+       .formula = "layers · heads · queries · keys",
        .axes = {"step", "feature"},
-       .note = "“Anew” is without a cache: every step reads the whole text again. With it a step "
-               "reads one token, and its scores grow with the length of the text, not with its "
-               "square.",
+       .note = "Without a cache every step reads the whole text again, and its scores grow with the "
+               "square of the length. With it a later step has one query.",
        .worked = worked},
       cost);
 }
@@ -169,9 +166,9 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
 void show_cost_code(Workbench& bench, std::size_t tokens) {
   const auto tables = *bench.options.layers * bench.heads(), n = bench.plan.sentence.length();
   bench.trace.within("cost", [&] {
-    bench.code({fmt::format("lengths = [({0} if step == 0 else 1, {0} + step) for step in range({1})]", n,
-                            *bench.options.new_tokens),
-                fmt::format("cost = [[q, n, {0} * q * n, {0} * n * n] for q, n in lengths]", tables),
+    bench.code({fmt::format("cost = [[{0} * ({1} if step == 0 else 1) * ({1} + step), {0} * ({1} + step)**2]",
+                            tables, n),
+                fmt::format("        for step in range({})]", *bench.options.new_tokens),
                 fmt::format("cache_bytes = [{} * kv_heads for kv_heads in [{}]]",
                             bytes_of_caches(bench, 1, tokens), fmt::join(sharings(bench.heads()), ", "))});
   });

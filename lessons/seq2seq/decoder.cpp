@@ -215,11 +215,17 @@ Decoder show_decoder(Workbench& bench, attn::Recurrence& recurrence, const Tenso
       return attends_as(bench, "multihead") ? recurrence.sequence<4>(id)
                                             : attn::stack_heads(std::vector{recurrence.sequence<3>(id)});
     };
-    return {.states = {recurrence.sequence<3>("h"), recurrence.sequence<3>("c")},
-            .scores = pairs("scores"),
-            .weights = pairs("weights"),
-            .context = recurrence.sequence<3>("context"),
-            .probabilities = recurrence.sequence<3>("probabilities")};
+    const auto rows = [&](const char* id) { return recurrence.sequence<3>(id); };
+    Decoder decoder = {.states = {rows("h"), rows("c")},
+                       .scores = pairs("scores"),
+                       .weights = pairs("weights"),
+                       .context = rows("context"),
+                       .probabilities = rows("probabilities"),
+                       .gates = attn::stack_heads(std::vector{rows("i"), rows("f"), rows("g"), rows("o")}),
+                       .logits = rows("logits"),
+                       .attentional = std::nullopt};
+    if (!attends_as(bench, "bahdanau")) decoder.attentional = rows("attentional");
+    return decoder;
   });
 }
 

@@ -44,6 +44,9 @@ struct Decoder {
   Tensor<4> scores, weights;  ///< [batch×head×target×source], one head where there are none
   Tensor<3> context;
   Tensor<3> probabilities;
+  Tensor<4> gates;  ///< i, f, g, o [batch×4×target×hidden]
+  Tensor<3> logits;
+  std::optional<Tensor<3>> attentional;  ///< of a decoder with W_c
 };
 
 /// Shows the steps of a decoder, from `decoder/i` to `decoder/probabilities`. The other arguments are those

@@ -1,0 +1,468 @@
+#include "lessons/seq2seq/one_step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/softmax.hpp"
+#include "attn/ops/steps.hpp"
+
+namespace lessons {
+
+namespace {
+
+using attn::Index;
+using attn::Known;
+using attn::Worked;
+
+/// Row t: [batch×a×n×d] → [batch×a×d].
+Tensor<3> row_of_each(const Tensor<4>& x, std::size_t t) {
+  auto rows = Tensor<3>::from_shape({x.shape(0), x.shape(1), x.shape(3)});
+  for (std::size_t b = 0; b < x.shape(0); ++b)
+    for (std::size_t a = 0; a < x.shape(1); ++a) std::copy_n(&x(b, a, t, 0), x.shape(3), &rows(b, a, 0));
+  return rows;
+}
+
+/// Σ a(k) · b(k), k < count.
+template <class A, class B>
+Worked sum_of_products_at(std::size_t count, A a, B b) {
+  std::vector<Worked> products;
+  for (std::size_t k = 0; k < count; ++k) products.push_back(Worked::product({a(k), b(k)}));
+  return Worked::sum(std::move(products));
+}
+
+/// What is 0 takes no room.
+void add_unless_zero(std::vector<Worked>& terms, Worked term) {
+  if (term.value() != 0.0) terms.push_back(std::move(term));
+}
+
+Worked logistic(Worked x) {
+  return Worked(1.0) / Worked::sum({1.0, exp(Worked::product({-1.0, std::move(x)}))});
+}
+
+/// One step of a decoder and what it is computed from.
+class OneStep {
+ public:
+  OneStep(Workbench& bench, const Seq2SeqRun& run, std::size_t t)
+      : bench_(bench),
+        run_(run),
+        t_(t),
+        width_(state_width(bench)),
+        attends_first_(run.weights.decoder.attends_first()),
+        has_heads_(attends_as(bench, "multihead")),
+        context_(attn::step_of(run.decoder.context, t)),
+        h_(attn::step_of(run.decoder.states.h, t)),
+        c_(attn::step_of(run.decoder.states.c, t)),
+        gates_(row_of_each(run.decoder.gates, t)),
+        logits_(attn::step_of(run.decoder.logits, t)) {}
+
+  void show() {
+    if (attends_first_) show_query();
+    if (attends_first_) attend();
+    step();
+    if (!attends_first_) attend();
+    if (!attends_first_) show_attentional();
+    write();
+  }
+
+ private:
+  std::string states_id() const { return encoder_states_id(bench_); }
+  Known<3> states() const { return {states_id(), run_.source.states}; }
+
+  /// Number k of the state or of the memory before.
+  Worked before(const char* first_id, const Tensor<2>& first, const char* id, const Tensor<3>& rows,
+                std::size_t b, std::size_t k) const {
+    return t_ == 0 ? Known<2>{first_id, first}({b, k}) : Known<3>{id, rows}({b, t_ - 1, k});
+  }
+  Worked state_before(std::size_t b, std::size_t k) const {
+    return before("decoder/s_0", run_.encoder.s_0, "decoder/h", run_.decoder.states.h, b, k);
+  }
+  Worked memory_before(std::size_t b, std::size_t k) const {
+    return before("decoder/c_0", run_.encoder.c_0, "decoder/c", run_.decoder.states.c, b, k);
+  }
+  const char* state_before_id() const { return t_ == 0 ? "decoder/s_0" : "decoder/h"; }
+
+  /// Number k of the state that asks.
+  Worked query(std::size_t b, std::size_t k) const {
+    return attends_first_ ? Known<2>{"query", query_}({b, k}) : Known<2>{"h", h_}({b, k});
+  }
+
+  void show_query() {
+    query_ = t_ == 0 ? run_.encoder.s_0 : attn::step_of(run_.decoder.states.h, t_ - 1);
+    query_ = bench_.trace.step(
+        {.id = "query",
+         .title = "Attend: the state before asks",
+         .formula = t_ == 0 ? "decoder/s_0" : fmt::format("row {} of decoder/h", t_ - 1),
+         .from = {state_before_id()},
+         .axes = {"hidden"},
+         .note = "The cell has not made its step yet, so there is no other state to ask with.",
+         .worked = [this](const Index& at) { return state_before(at[0], at[1]); }},
+        query_);
+  }
+
+  void attend() {
+    if (run_.weights.decoder.attention.v_a) show_hidden();
+    if (has_heads_)
+      show_weights<3>(row_of_each(run_.decoder.scores, t_), row_of_each(run_.decoder.weights, t_),
+                      {"head", "source"});
+    else
+      show_weights<2>(attn::step_of(first_head(run_.decoder.scores), t_),
+                      attn::step_of(first_head(run_.decoder.weights), t_), {"source"});
+    show_context();
+  }
+
+  static Tensor<3> first_head(const Tensor<4>& x) {
+    auto head = Tensor<3>::from_shape({x.shape(0), x.shape(2), x.shape(3)});
+    std::copy_n(x.data(), x.size(), head.data());
+    return head;
+  }
+
+  /// tanh of what the query and each state add up to, for the scores of bahdanau and luong-concat.
+  void show_hidden() {
+    const auto& [W_q, W_k, W_a, v_a, multihead] = run_.weights.decoder.attention;
+    const bool is_one_matrix = W_a.has_value();
+    const auto id_q = is_one_matrix ? "attention/W_a" : "attention/W_q";
+    const auto id_k = is_one_matrix ? "attention/W_a" : "attention/W_k";
+    const Known<2> query_weight{id_q, is_one_matrix ? *W_a : *W_q},
+        state_weight{id_k, is_one_matrix ? *W_a : *W_k};
+    const std::size_t lower = is_one_matrix ? width_ : 0;
+    const auto sum = [=, this](const Index& at) {
+      const auto b = at[0], j = at[1], a = at[2];
+      return Worked::sum({sum_of_products_at(
+                              width_, [&](auto k) { return query(b, k); },
+                              [&](auto k) {
+                                return query_weight({k, a});
+                              }),
+                          sum_of_products_at(
+                              width_,
+                              [&](auto k) {
+                                return states()({b, j, k});
+                              },
+                              [&](auto k) {
+                                return state_weight({lower + k, a});
+                              })});
+    };
+    hidden_ = Tensor<3>(run_.source.keys.shape());
+    for (std::size_t b = 0; b < hidden_.shape(0); ++b)
+      for (std::size_t j = 0; j < hidden_.shape(1); ++j)
+        for (std::size_t a = 0; a < hidden_.shape(2); ++a)
+          hidden_(b, j, a) = std::tanh(sum({b, j, a}).value());
+    std::vector<std::string> from = {attends_first_ ? "query" : "h", states_id(), id_q};
+    if (!is_one_matrix) from.emplace_back(id_k);
+    hidden_ = bench_.trace.step({.id = "hidden",
+                                 .title = "The state that asks meets each source word",
+                                 .formula = is_one_matrix ? "tanh([h; " + states_id() + "] W_a)"
+                                                          : "tanh(query W_q + " + states_id() + " W_k)",
+                                 .from = from,
+                                 .axes = {"source", "d_a"},
+                                 .note = "A small network with one hidden layer compares them.",
+                                 .worked = [sum](const Index& at) { return tanh(sum(at)); }},
+                                hidden_);
+  }
+
+  /// Number c of the query of a head, or of the key of source word j.
+  Worked head_query(std::size_t b, std::size_t c) const {
+    const Known<2> W_Q{"attention/W_Q", run_.weights.decoder.attention.multihead->W_Q};
+    return sum_of_products_at(
+        width_, [&](auto k) { return query(b, k); },
+        [&](auto k) {
+          return W_Q({k, c});
+        });
+  }
+  Worked head_key(std::size_t b, std::size_t j, std::size_t c) const {
+    const Known<2> W_K{"attention/W_K", run_.weights.decoder.attention.multihead->W_K};
+    return sum_of_products_at(
+        width_,
+        [&](auto k) {
+          return states()({b, j, k});
+        },
+        [&](auto k) {
+          return W_K({k, c});
+        });
+  }
+
+  /// The score of source word at.back(), in head at[1] where there are heads.
+  Worked score(const Index& at) const {
+    const auto& weights = run_.weights.decoder.attention;
+    const auto b = at[0], j = at.back();
+    const auto state = [&](auto k) { return states()({b, j, k}); };
+    if (has_heads_) {
+      const auto d_k = width_ / bench_.heads(), first = at[1] * d_k;
+      return sum_of_products_at(
+          d_k, [&](auto c) { return head_query(b, first + c); },
+          [&](auto c) { return head_key(b, j, first + c); });
+    }
+    if (weights.v_a)
+      return sum_of_products_at(
+          weights.v_a->size(),
+          [&](auto a) {
+            return Known<3>{"hidden", hidden_}({b, j, a});
+          },
+          [&](auto a) {
+            return Known<1>{"attention/v_a", *weights.v_a}({a});
+          });
+    if (!weights.W_a)
+      return sum_of_products_at(
+          width_, [&](auto k) { return query(b, k); }, state);
+    const Known<2> W_a{"attention/W_a", *weights.W_a};
+    return sum_of_products_at(
+        width_,
+        [&](auto k) {
+          return sum_of_products_at(
+              width_, [&](auto i) { return query(b, i); },
+              [&](auto i) {
+                return W_a({i, k});
+              });
+        },
+        state);
+  }
+
+  std::pair<std::string, std::vector<std::string>> score_formula() const {
+    const auto& weights = run_.weights.decoder.attention;
+    const auto states = states_id();
+    if (has_heads_)
+      return {"(h W_Q)ᵢ · (" + states + " W_K)ᵢ", {"h", states, "attention/W_Q", "attention/W_K"}};
+    if (weights.v_a) return {"hidden v_a", {"hidden", "attention/v_a"}};
+    if (weights.W_a) return {"h W_a · " + states, {"h", states, "attention/W_a"}};
+    return {"h · " + states, {"h", states}};
+  }
+
+  template <std::size_t N>
+  void show_weights(Tensor<N> scores, Tensor<N> weights, const std::vector<std::string>& axes) {
+    const auto [formula, from] = score_formula();
+    scores = bench_.trace.step({.id = "scores",
+                                .title = attends_first_ ? "How well each source word matches"
+                                                        : "Attend: how well each source word matches",
+                                .formula = formula,
+                                .from = from,
+                                .axes = axes,
+                                .worked = [this](const Index& at) { return score(at); }},
+                               scores);
+    const double divisor = has_heads_ ? std::sqrt(static_cast<double>(width_ / bench_.heads())) : 1.0;
+    auto masked = scores;
+    if (run_.source.is_padded()) masked = show_masked<N>(scores, axes);
+    const std::string last = run_.source.is_padded() ? "masked" : "scores";
+    weights = bench_.trace.step(
+        {.id = "weights",
+         .title = "As shares of attention",
+         .formula = has_heads_ ? fmt::format("softmax({} / √{})", last, width_ / bench_.heads())
+                               : "softmax(" + last + ")",
+         .from = {last},
+         .axes = axes,
+         .distribution = true,
+         .worked = attn::worked_softmax(Known<N>{last, masked}, divisor)},
+        weights);
+    if constexpr (N == 2) weights_ = weights;
+  }
+
+  template <std::size_t N>
+  Tensor<N> show_masked(Tensor<N> scores, const std::vector<std::string>& axes) {
+    const std::size_t words = scores.shape().back(), rows = scores.size() / words / run_.lengths.size();
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      if (i % words >= run_.lengths[i / words / rows]) scores.data()[i] = -INFINITY;
+    return bench_.trace.step({.id = "masked",
+                              .title = "Padding gets −∞",
+                              .formula = "scores where mask, −∞ elsewhere",
+                              .from = {"scores", "mask"},
+                              .axes = axes},
+                             scores);
+  }
+
+  void show_context() {
+    attn::About about = {.id = "context",
+                         .title = "What it takes home from the source",
+                         .formula = "weights · " + states_id(),
+                         .from = {"weights", states_id()},
+                         .axes = {"hidden"}};
+    if (has_heads_) {
+      about.formula = "[head₁; …; headₕ] W_O, headᵢ = weightsᵢ (" + states_id() + " W_V)ᵢ";
+      about.from = {"weights", states_id(), "attention/W_V", "attention/W_O"};
+      about.note = "No entry is worked out: the lesson multihead shows the values of the heads one by one.";
+    } else {
+      about.worked = [this](const Index& at) {
+        return sum_of_products_at(
+            weights_.shape(1),
+            [&](auto j) {
+              return Known<2>{"weights", weights_}({at[0], j});
+            },
+            [&](auto j) {
+              return states()({at[0], j, at[1]});
+            });
+      };
+    }
+    context_ = bench_.trace.step(about, context_);
+  }
+
+  /// What goes into a gate before σ or tanh.
+  Worked gate_sum(const Index& at) const {
+    const auto& weights = run_.weights.decoder.lstm;
+    const Known<2> W_ih{"decoder/W_ih", weights.W_ih}, W_hh{"decoder/W_hh", weights.W_hh};
+    const Known<1> b_ih{"decoder/b_ih", weights.b_ih}, b_hh{"decoder/b_hh", weights.b_hh};
+    const Known<3> words{"X_target", run_.X_target};
+    const Known<2> context{"context", context_};
+    const auto b = at[0], row = at[1] * width_ + at[2], d_model = bench_.d_model();
+    std::vector<Worked> terms;
+    for (std::size_t k = 0; k < weights.W_ih.shape(1); ++k)
+      terms.push_back(
+          Worked::product({k < d_model ? words({b, t_, k}) : context({b, k - d_model}), W_ih({row, k})}));
+    for (std::size_t k = 0; k < width_; ++k)
+      terms.push_back(Worked::product({state_before(b, k), W_hh({row, k})}));
+    add_unless_zero(terms, b_ih({row}));
+    add_unless_zero(terms, b_hh({row}));
+    return Worked::sum(std::move(terms));
+  }
+
+  void step() {
+    constexpr std::size_t candidate = 2;
+    auto& trace = bench_.trace;
+    std::vector<std::string> from = {"X_target", state_before_id()};
+    if (attends_first_) from.insert(from.begin() + 1, "context");
+    for (const char* weight : {"W_ih", "W_hh", "b_ih", "b_hh"})
+      from.push_back(std::string("decoder/") + weight);
+    trace.label("gate", {{{"i", "f", "g", "o"}}});
+    const std::string reads = attends_first_ ? "[y; context]" : "y",
+                      before = attends_first_ ? "query" : "h before";
+    gates_ = trace.step(
+        {.id = "gates",
+         .title = "Step: four gates",
+         .formula = fmt::format("σ(W_ih {} + W_hh {} + b), tanh for g", reads, before),
+         .from = from,
+         .axes = {"gate", "hidden"},
+         .note = fmt::format(
+             "y is row {} of X_target: the word before. The gates say, number by number, how much is "
+             "written (i), how much is kept (f), what would be written (g) and how much is shown "
+             "(o). σ(x) = 1 / (1 + e⁻ˣ) is between 0 and 1.",
+             t_),
+         .worked =
+             [this](const Index& at) {
+               return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
+             }},
+        gates_);
+    const auto gate = [this](std::size_t name, const Index& at) {
+      return Known<3>{"gates", gates_}({at[0], name, at[1]});
+    };
+    c_ = trace.step({.id = "c",
+                     .title = "The memory: what is kept, what is written",
+                     .formula = t_ == 0 ? "f ∘ c_0 + i ∘ g" : "f ∘ c before + i ∘ g",
+                     .from = {"gates", t_ == 0 ? "decoder/c_0" : "decoder/c"},
+                     .axes = {"hidden"},
+                     .worked =
+                         [=, this](const Index& at) {
+                           return Worked::sum({Worked::product({gate(1, at), memory_before(at[0], at[1])}),
+                                               Worked::product({gate(0, at), gate(candidate, at)})});
+                         }},
+                    c_);
+    h_ = trace.step({.id = "h",
+                     .title = attends_first_ ? "The new state: the next step asks with it" : "The new state",
+                     .formula = "o ∘ tanh(c)",
+                     .from = {"gates", "c"},
+                     .axes = {"hidden"},
+                     .worked =
+                         [=, this](const Index& at) {
+                           return Worked::product({gate(3, at), tanh(Known<2>{"c", c_}({at[0], at[1]}))});
+                         }},
+                    h_);
+  }
+
+  /// Number k of [first; second].
+  static Worked joined_at(const Known<2>& first, const Known<2>& second, std::size_t b, std::size_t k) {
+    const auto length = first.tensor.shape(1);
+    return k < length ? first({b, k}) : second({b, k - length});
+  }
+
+  void show_attentional() {
+    const Known<2> context{"context", context_}, h{"h", h_}, W_c{"attention/W_c", *run_.weights.decoder.W_c};
+    attentional_ =
+        bench_.trace.step({.id = "attentional",
+                           .title = "Context and state in one vector",
+                           .formula = "tanh([context; h] W_c)",
+                           .from = {"context", "h", "attention/W_c"},
+                           .axes = {"hidden"},
+                           .worked =
+                               [=, this](const Index& at) {
+                                 return tanh(sum_of_products_at(
+                                     2 * width_, [&](auto k) { return joined_at(context, h, at[0], k); },
+                                     [&](auto k) {
+                                       return W_c({k, at[1]});
+                                     }));
+                               }},
+                          attn::step_of(*run_.decoder.attentional, t_));
+  }
+
+  /// Number k of what is read out.
+  Worked read_out(std::size_t b, std::size_t k) const {
+    return attends_first_ ? joined_at({"h", h_}, {"context", context_}, b, k)
+                          : Known<2>{"attentional", attentional_}({b, k});
+  }
+
+  void write() {
+    const auto& [lstm, attention, W_c, W, b] = run_.weights.decoder;
+    const Known<2> output{"output/W", W};
+    std::vector<std::string> from = {"attentional", "output/W"};
+    if (attends_first_) from = {"h", "context", "output/W", "output/b"};
+    logits_ =
+        bench_.trace.step({.id = "logits",
+                           .title = "Write: a number for each word",
+                           .formula = attends_first_ ? "[h; context] W + b" : "attentional W",
+                           .from = from,
+                           .axes = {"vocabulary"},
+                           .worked =
+                               [this, output](const Index& at) {
+                                 std::vector<Worked> terms;
+                                 for (std::size_t k = 0; k < output.tensor.shape(0); ++k)
+                                   terms.push_back(Worked::product({read_out(at[0], k), output({k, at[1]})}));
+                                 if (const auto& bias = run_.weights.decoder.b)
+                                   add_unless_zero(terms, Known<1>{"output/b", *bias}({at[1]}));
+                                 return Worked::sum(std::move(terms));
+                               }},
+                          logits_);
+    bench_.trace.step({.id = "probabilities",
+                       .title = "Which word comes next?",
+                       .formula = "softmax(logits)",
+                       .from = {"logits"},
+                       .axes = {"vocabulary"},
+                       .worked = attn::worked_softmax(Known<2>{"logits", logits_})},
+                      attn::step_of(run_.decoder.probabilities, t_));
+  }
+
+  Workbench& bench_;
+  const Seq2SeqRun& run_;
+  std::size_t t_, width_;
+  bool attends_first_, has_heads_;
+  Tensor<2> query_{}, weights_{}, context_, h_, c_, attentional_{};
+  Tensor<3> hidden_{}, gates_;
+  Tensor<2> logits_;
+};
+
+}  // namespace
+
+std::size_t step_to_walk_through(const std::vector<std::size_t>& lengths) {
+  return *std::min_element(lengths.begin(), lengths.end()) / 2;
+}
+
+void show_one_step(Workbench& bench, const Seq2SeqRun& run, std::size_t t) {
+  bench.trace.within("one-step", [&] { OneStep(bench, run, t).show(); });
+}
+
+std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
+  const std::vector<attn::OnPage> attend = {{"one-step/query"},   {"one-step/hidden"},
+                                            {"one-step/scores"},  attn::in_one_line("one-step/masked"),
+                                            {"one-step/weights"}, {"one-step/context"}};
+  const std::vector<attn::OnPage> step = {{"one-step/gates"}, {"one-step/c"}, {"one-step/h"}};
+  std::vector<attn::OnPage> page = {{"one-step"}};
+  const auto add = [&](const std::vector<attn::OnPage>& steps) {
+    page.insert(page.end(), steps.begin(), steps.end());
+  };
+  const bool attends_first = attends_as(bench, "bahdanau");
+  add(attends_first ? attend : step);
+  add(attends_first ? step : attend);
+  add({{"one-step/attentional"}, attn::in_one_line("one-step/logits"), {"one-step/probabilities"}});
+  return page;
+}
+
+}  // namespace lessons
