@@ -1,5 +1,8 @@
 #include "trace/diff/text_diff.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +12,6 @@
 #include "trace/diff/alignment.hpp"
 #include "trace/diff/text_page.hpp"
 #include "trace/filter.hpp"
-#include "trace/number.hpp"
 
 namespace attn {
 
@@ -30,7 +32,7 @@ class SectionComparison {
   }
 
   TextSectionDiff run() {
-    if (are_same_lines()) return std::move(diff_);
+    if (std::ranges::equal(a_.lines, b_.lines, {}, &TextLine::text, &TextLine::text)) return std::move(diff_);
     for (const auto& [in_a, in_b] : pairs()) {
       if (in_a && in_b) {
         compare_lines(*in_a, *in_b);
@@ -42,12 +44,6 @@ class SectionComparison {
   }
 
  private:
-  /// Whether both print the same, at no great cost: most sections do.
-  bool are_same_lines() const {
-    return std::equal(a_.lines.begin(), a_.lines.end(), b_.lines.begin(), b_.lines.end(),
-                      [](const auto& a, const auto& b) { return a.text == b.text; });
-  }
-
   /// Lines beside lines: in order where there are as many of them, which is the usual thing.
   std::vector<Pair> pairs() const {
     if (a_.lines.size() != b_.lines.size()) return align(keys_of(a_), keys_of(b_), Unequal::paired);
@@ -59,41 +55,35 @@ class SectionComparison {
   /// The lines word for word.
   static std::vector<std::string> keys_of(const TextSection& section) {
     std::vector<std::string> keys;
-    for (const auto& line : section.lines) {
-      auto& key = keys.emplace_back();
-      for (auto rest = line.text, word = take_word(rest); !word.empty(); word = take_word(rest))
-        key.append(key.empty() ? "" : " ").append(word);
-    }
+    for (const auto& line : section.lines)
+      keys.push_back(fmt::format("{}", fmt::join(words_of(line.text), " ")));
     return keys;
   }
 
   void compare_lines(std::size_t in_a, std::size_t in_b) {
-    auto rest_a = a_.lines[in_a].text, rest_b = b_.lines[in_b].text;
+    const auto words_a = words_of(a_.lines[in_a].text), words_b = words_of(b_.lines[in_b].text);
     const bool is_heading = in_a == 0 && in_b == 0;
-    if (is_heading && a_.is_numbered_in_order && b_.is_numbered_in_order) {
-      take_word(rest_a);
-      take_word(rest_b);
-    }
-    for (;;) {
-      const auto word_a = take_word(rest_a), word_b = take_word(rest_b);
-      if (word_a.empty() && word_b.empty()) return;
-      const auto number_a = number_in(word_a), number_b = number_in(word_b);
-      if (number_a && number_b) ++diff_.numbers;
-      if (word_a == word_b) continue;
-      const auto place = [&] { return place_of(in_a, in_b, word_a, word_b); };
-      if (number_a && number_b) {
-        add_unequal(*number_a, *number_b, place);
-      } else {
-        ++diff_.words;
-        if (!diff_.first) diff_.first = place();
-      }
-    }
+    const bool skips_number = is_heading && a_.is_numbered_in_order && b_.is_numbered_in_order;
+    for (std::size_t i = skips_number ? 1 : 0; i < std::max(words_a.size(), words_b.size()); ++i)
+      compare_words(in_a, in_b, i < words_a.size() ? words_a[i] : "", i < words_b.size() ? words_b[i] : "");
+  }
+
+  void compare_words(std::size_t in_a, std::size_t in_b, std::string_view a, std::string_view b) {
+    const auto number_a = printed_number(a), number_b = printed_number(b);
+    const bool are_numbers =
+        number_a && number_b && number_a->before == number_b->before && number_a->after == number_b->after;
+    if (are_numbers) ++diff_.numbers;
+    if (a == b) return;
+    const auto place = [&] { return place_of(in_a, in_b, a, b); };
+    if (are_numbers) return add_unequal(number_a->value, number_b->value, place);
+    ++diff_.words;
+    if (!diff_.first) diff_.first = place();
   }
 
   /// A line that only one of them has.
   void add_line(std::optional<std::size_t> in_a, std::optional<std::size_t> in_b) {
     const auto& line = in_a ? a_.lines[*in_a] : b_.lines[*in_b];
-    for (auto rest = line.text; !take_word(rest).empty();) ++diff_.words;
+    diff_.words += words_of(line.text).size();
     if (diff_.first) return;
     diff_.first = TextPlace{};
     (in_a ? diff_.first->line_a : diff_.first->line_b) = line.number;
@@ -125,7 +115,6 @@ class SectionComparison {
                     .text_b = beginning_of(line_b.text),
                     .word_a = beginning_of(word_a),
                     .word_b = beginning_of(word_b)};
-    if (!number_in(word_a) || !number_in(word_b)) return place;
     auto labels = table_labels_of(a_, in_a, word_a);
     place.row = std::move(labels.row);
     place.column = std::move(labels.column);
@@ -138,13 +127,21 @@ class SectionComparison {
   TextSectionDiff diff_;
 };
 
-std::vector<TextSection> selected_sections(std::string_view text, const std::vector<std::string>& wanted) {
-  auto sections = parse_text_page(text);
-  if (!wanted.empty())
-    std::erase_if(sections, [&](const auto& section) {
-      return !section.is_header && (section.id.empty() || !is_selected(section.id, wanted));
-    });
-  return sections;
+bool is_one_of(const TextSection& section, const std::vector<std::string>& wanted) {
+  return !section.id.empty() && is_selected(section.id, wanted);
+}
+
+/// A page shows some of a run's steps: what neither has cannot be compared.
+void require_any(const std::vector<TextSection>& sections, const std::string& wanted) {
+  const auto is_wanted = [&](const auto& section) { return is_one_of(section, {wanted}); };
+  if (std::ranges::none_of(sections, is_wanted))
+    throw Error(
+        fmt::format("--steps {}: the expected page does not show it; valid: a page of --all", wanted));
+}
+
+void select(std::vector<TextSection>& sections, const std::vector<std::string>& wanted) {
+  std::erase_if(sections,
+                [&](const auto& section) { return !section.is_header && !is_one_of(section, wanted); });
 }
 
 std::vector<std::string> keys_of(const std::vector<TextSection>& sections) {
@@ -197,8 +194,13 @@ TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSetting
   if (!settings.renames.empty())
     throw Error("--rename is for data, not for printed traces; valid: two of JSON, npz and safetensors");
   std::string storage_a, storage_b;
-  const auto from_a = selected_sections(without_decoration(a, storage_a), settings.only);
-  const auto from_b = selected_sections(without_decoration(b, storage_b), settings.only);
+  auto from_a = parse_text_page(without_decoration(a, storage_a));
+  auto from_b = parse_text_page(without_decoration(b, storage_b));
+  if (!settings.only.empty()) {
+    for (const auto& wanted : settings.only) require_any(from_a, wanted);
+    select(from_a, settings.only);
+    select(from_b, settings.only);
+  }
   const auto pairs = align(keys_of(from_a), keys_of(from_b), Unequal::apart);
   TextDiff diff;
   diff.has_tolerance = settings.absolute || settings.relative;

@@ -59,7 +59,8 @@ struct TextDiff {
 /// is none by default: a text is the same on every machine. Blanks, blank lines and colours do not count. A
 /// step that only one has leaves the others, whose numbers it shifts, as they are; apart from that order
 /// counts. With `only` in the settings the inputs and steps of those ids are compared, and nothing else; with
-/// `only_common` what both have. Throws Error for `renames`: formulas name the ids, too.
+/// `only_common` what both have. Throws Error where A has none of those ids, and for `renames`: formulas
+/// name the ids, too.
 TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings = {});
 
 }  // namespace attn

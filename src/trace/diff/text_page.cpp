@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -17,25 +16,31 @@ namespace attn {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
-constexpr std::string_view rule_sign = "─";
-
-bool is_blank(char character) {
-  return character == ' ' || character == '\t';
-}
+constexpr std::string_view blanks = " \t\n";
+constexpr std::size_t page_indent = 2;
 
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
 bool is_rule(std::string_view line) {
-  if (line.empty()) return false;
-  while (line.starts_with(rule_sign)) line.remove_prefix(rule_sign.size());
+  constexpr std::string_view sign = "─";
+  while (line.starts_with(sign)) line.remove_prefix(sign.size());
   return line.empty();
 }
 
-/// Everything else is indented by two; lines below the first of a heading have no blank line before them.
-bool starts_section(std::string_view line, bool is_after_blank) {
-  return is_after_blank && indent_of(line) < 2;
+/// The first id of a line `  K = X W_K [6×8], mask [6×6]`, which names steps that an earlier lesson taught;
+/// empty for other lines.
+std::string_view id_of_short_step(std::string_view line) {
+  const auto words = words_of(line);
+  if (indent_of(line) != page_indent || words.size() < 2) return "";
+  const bool is_next = words[1].data() == words[0].data() + words[0].size() + 1;
+  return is_next && (words[1] == "=" || words[1].starts_with('[')) ? words[0] : "";
+}
+
+/// Everything below a heading is indented; lines below the first of a heading have no blank line before them.
+bool starts_section(std::string_view line) {
+  return indent_of(line) < page_indent || !id_of_short_step(line).empty();
 }
 
 std::vector<TextSection> sections_of(std::string_view text) {
@@ -45,9 +50,9 @@ std::vector<TextSection> sections_of(std::string_view text) {
     const auto end = std::min(text.find('\n', start), text.size());
     const auto line = text.substr(start, end - start);
     start = end + 1;
-    const bool is_blank_line = std::all_of(line.begin(), line.end(), is_blank);
+    const bool is_blank_line = line.find_first_not_of(blanks) == line.npos;
     if (!is_blank_line) {
-      if (sections.empty() || starts_section(line, is_after_blank)) sections.emplace_back();
+      if (sections.empty() || (is_after_blank && starts_section(line))) sections.emplace_back();
       sections.back().lines.push_back({number, line});
     }
     is_after_blank = is_blank_line;
@@ -55,133 +60,102 @@ std::vector<TextSection> sections_of(std::string_view text) {
   return sections;
 }
 
-/// Takes the lines of the options, which stand directly below the rule, out of the section.
-void read_header(TextSection& section, std::size_t rule) {
-  const bool shows_command = section.lines.front().text.starts_with("$ ") && rule > 1;
+/// Takes the lines of the options, which are indented, out of the section.
+void read_header(TextSection& section) {
+  const bool shows_command = section.lines.front().text.starts_with("$ ");
   const auto title = section.lines[shows_command ? 1 : 0].text;
   section.is_header = true;
   section.lesson = beginning_of(title.substr(0, title.find(':')));
   std::string options;
-  auto last = section.lines[rule].number;
-  const auto first = section.lines.begin() + static_cast<std::ptrdiff_t>(rule) + 1;
-  auto end = first;
-  for (; end != section.lines.end() && end->number == last + 1; ++end, ++last)
-    options.append("\n").append(end->text.substr(indent_of(end->text)));
+  std::erase_if(section.lines, [&](const auto& line) {
+    const bool is_option = indent_of(line.text) == page_indent;
+    if (is_option) options.append(line.text).append(" ");
+    return is_option;
+  });
   section.options = parse_printed_options(options);
-  section.lines.erase(first, end);
 }
 
-/// The number that a heading "6  Each row becomes shares" begins with.
+/// The number that the heading `3  weights = softmax(scaled)` begins with, before an id.
 std::optional<std::size_t> number_of(std::string_view heading) {
   const auto start = indent_of(heading), end = heading.find_first_not_of(digits, start);
-  if (end == start || heading.compare(std::min(end, heading.size()), 2, "  ") != 0) return std::nullopt;
+  if (end == start || end == heading.npos || heading.substr(end, 2) != "  ") return std::nullopt;
+  if (words_of(heading).size() < 2) return std::nullopt;
   std::size_t number = 0;
   std::from_chars(heading.data() + start, heading.data() + end, number);
   return number;
 }
 
-/// The word after the number of a heading, `3  weights = softmax(scaled)`.
-std::string id_of(std::string_view heading) {
-  const auto words = words_of(heading);
-  return words.size() < 2 ? "" : std::string(words[1]);
-}
-
-using Option = std::pair<std::string, ConfigValue>;
-
-constexpr auto npos = std::string_view::npos;
-constexpr std::string_view blanks = " \n";
-
-void skip_blanks(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
-}
-
-std::string_view take(std::string_view& text, std::size_t length) {
-  const auto taken = text.substr(0, length);
-  text.remove_prefix(taken.size());
-  return taken;
-}
-
-/// Up to and without the first of these characters.
-std::string_view take_until(std::string_view& text, std::string_view ends) {
-  return take(text, std::min(text.find_first_of(ends), text.size()));
-}
-
-/// Whether a quotation mark before this ends a text: options stand two blanks or a line apart, the texts of
-/// one option a single blank.
-bool follows_text(std::string_view rest) {
-  return rest.empty() || rest.starts_with("  ") || rest.starts_with('\n') || rest.starts_with(" \"");
-}
-
-/// What stands between quotation marks, in one line.
-std::string take_quoted(std::string_view& text) {
-  text.remove_prefix(1);
-  std::size_t end = text.find('"');
-  while (end != npos && !follows_text(text.substr(end + 1))) end = text.find('"', end + 1);
-  std::string quoted(take(text, std::min(end, text.size())));
-  take(text, 1);
-  std::replace(quoted.begin(), quoted.end(), '\n', ' ');
-  return quoted;
-}
-
-/// A number where that says the same as the word.
-std::optional<ConfigValue> as_number(std::string_view word) {
-  const auto number = number_in(word);
-  if (!number || !std::isfinite(*number)) return std::nullopt;
-  std::int64_t whole = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), whole);
-  if (error == std::errc() && end == word.data() + word.size() && fmt::format("{}", whole) == word)
-    return whole;
-  return fmt::format("{}", *number) == word ? std::optional<ConfigValue>(*number) : std::nullopt;
-}
-
-ConfigValue take_value(std::string_view& text) {
-  if (!text.starts_with('"')) {
-    const auto word = take_until(text, blanks);
-    return as_number(word).value_or(std::string(word));
+/// `sentence="the cat" "a dog"`, `d_k=8`: a word is of the option before where a quotation mark is open, or
+/// where it begins with one.
+std::vector<std::string> written_options(std::string_view text) {
+  std::vector<std::string> options;
+  bool is_open = false;
+  for (const auto word : words_of(text)) {
+    const bool continues =
+        !options.empty() && (is_open || (word.starts_with('"') && options.back().ends_with('"')));
+    if (continues)
+      options.back().append(" ").append(word);
+    else
+      options.emplace_back(word);
+    if (std::ranges::count(word, '"') % 2 == 1) is_open = !is_open;
   }
+  return options;
+}
+
+/// The texts of `"the cat" "a dog"`.
+std::vector<std::string> quoted_texts(std::string_view text) {
+  constexpr std::string_view between = "\" \"";
   std::vector<std::string> texts;
-  for (; text.starts_with('"'); skip_blanks(text)) texts.push_back(take_quoted(text));
+  text.remove_prefix(1);
+  for (auto end = text.find(between); end != text.npos; end = text.find(between)) {
+    texts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + between.size());
+  }
+  texts.emplace_back(text.substr(0, text.size() - (text.ends_with('"') ? 1 : 0)));
   return texts;
 }
 
-Option take_option(std::string_view& text) {
-  std::string name(take_until(text, " \n="));
-  if (!text.starts_with('=')) return {std::move(name), true};
-  text.remove_prefix(1);
-  return {std::move(name), take_value(text)};
+ConfigValue value_in(std::string_view text) {
+  if (text.starts_with('"')) return quoted_texts(text);
+  const auto number = number_in(text);
+  const bool says_the_same = number && std::isfinite(*number) && fmt::format("{}", *number) == text;
+  return says_the_same ? ConfigValue(*number) : ConfigValue(std::string(text));
 }
 
-constexpr std::size_t page_indent = 2;
+/// A word, and the column of the terminal in which it ends: numbers and their labels end in the same.
+struct Word {
+  std::string_view text{};
+  std::size_t end = 0;
+};
 
-/// The column of the terminal in which a word of the line ends: numbers and their labels end in the same.
-std::size_t end_of(std::string_view line, std::string_view word) {
-  return display_width(line.substr(0, static_cast<std::size_t>(word.data() + word.size() - line.data())));
+std::vector<Word> placed_words(std::string_view line) {
+  std::vector<Word> words;
+  const char* start = line.data();
+  std::size_t end = 0;
+  for (const auto word : words_of(line)) {
+    const char* stop = word.data() + word.size();
+    end += display_width({start, static_cast<std::size_t>(stop - start)});
+    start = stop;
+    words.push_back({word, end});
+  }
+  return words;
 }
 
-std::optional<std::string_view> word_ending_at(std::string_view line, std::size_t end) {
-  for (const auto word : words_of(line))
-    if (end_of(line, word) == end) return word;
-  return std::nullopt;
+/// The cells of a row of a table, up to its strongest key; none of any other line.
+std::vector<Word> cells_of(std::string_view line) {
+  auto words = placed_words(line);
+  words.erase(std::ranges::find(words, "→", &Word::text), words.end());
+  if (!words.empty() && indent_of(line) == page_indent) words.erase(words.begin());  // the label
+  const bool is_row = std::ranges::all_of(
+      words, [](const auto& word) { return number_in(word.text) || word.text == "…" || word.text == "·"; });
+  return is_row ? words : std::vector<Word>();
 }
 
-/// The topmost of the lines directly above that has a label at the end of the number. A line with fewer words
-/// than the row has numbers is a caption or names an axis.
-std::optional<std::size_t> head_of(const TextSection& section, std::size_t row, std::size_t end) {
-  const auto& lines = section.lines;
-  const std::size_t words = words_of(lines[row].text).size();
-  std::optional<std::size_t> head;
-  for (std::size_t i = row; i > 0 && lines[i - 1].number + 1 == lines[i].number; --i)
-    if (words_of(lines[i - 1].text).size() + 2 >= words && word_ending_at(lines[i - 1].text, end))
-      head = i - 1;
-  return head;
-}
-
-/// Whether nothing but numbers, or what stands for one, follows a label, up to the strongest key of the row.
-bool is_row(std::string_view line) {
-  const auto words = words_of(line);
-  for (std::size_t i = 1; i < words.size() && words[i] != "→"; ++i)
-    if (!number_in(words[i]) && words[i] != "…" && words[i] != "·") return false;
-  return true;
+/// Whether every cell has a word above it in the line, which has no more words than a head needs.
+bool stands_above(const std::vector<Word>& line, const std::vector<Word>& cells) {
+  constexpr std::size_t corner_and_strongest = 2;
+  return line.size() <= cells.size() + corner_and_strongest &&
+         std::ranges::includes(line, cells, {}, &Word::end, &Word::end);
 }
 
 }  // namespace
@@ -204,33 +178,28 @@ std::vector<TextSection> parse_text_page(std::string_view text) {
   std::string lesson;
   std::size_t steps = 0;
   for (auto& section : sections) {
-    const auto rule = std::find_if(section.lines.begin(), section.lines.end(),
-                                   [](const auto& line) { return is_rule(line.text); });
-    if (rule != section.lines.end()) {
-      read_header(section, static_cast<std::size_t>(rule - section.lines.begin()));
+    if (std::ranges::any_of(section.lines, is_rule, &TextLine::text)) {
+      read_header(section);
       lesson = section.lesson;
       steps = 0;
     }
+    const auto heading = section.lines.front().text;
+    const auto number = number_of(heading);
     section.lesson = lesson;
-    const auto number = number_of(section.lines.front().text);
-    if (number) section.id = id_of(section.lines.front().text);
-    if (!section.id.empty()) section.is_numbered_in_order = *number == ++steps;
-    section.name = section.id.empty() ? beginning_of(section.lines.front().text) : section.id;
+    section.id = number ? words_of(heading)[1] : id_of_short_step(heading);
+    section.is_numbered_in_order = number && *number == ++steps;
+    section.name = section.id.empty() ? beginning_of(heading) : section.id;
   }
   return sections;
 }
 
-std::string_view take_word(std::string_view& rest) {
-  const auto first = std::min(rest.find_first_not_of(" \t"), rest.size());
-  const auto last = std::min(rest.find_first_of(" \t", first), rest.size());
-  const auto word = rest.substr(first, last - first);
-  rest.remove_prefix(last);
-  return word;
-}
-
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  for (auto word = take_word(line); !word.empty(); word = take_word(line)) words.push_back(word);
+  for (auto start = line.find_first_not_of(blanks); start != line.npos;) {
+    const auto end = std::min(line.find_first_of(blanks, start), line.size());
+    words.push_back(line.substr(start, end - start));
+    start = line.find_first_not_of(blanks, end);
+  }
   return words;
 }
 
@@ -242,28 +211,48 @@ std::string beginning_of(std::string_view text) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-std::vector<Option> parse_printed_options(std::string_view text) {
-  std::vector<Option> options;
+std::optional<PrintedNumber> printed_number(std::string_view word) {
+  constexpr std::string_view minus = "−";
+  const auto start = word.find_last_of('(') + 1, end = word.find_last_not_of("),.") + 1;
+  if (end <= start) return std::nullopt;
+  std::string text(word.substr(start, end - start));
+  if (text.starts_with(minus)) text.replace(0, minus.size(), "-");
+  const auto number = number_in(text);
+  return number ? std::optional(PrintedNumber{word.substr(0, start), *number, word.substr(end)})
+                : std::nullopt;
+}
+
+std::vector<std::pair<std::string, ConfigValue>> parse_printed_options(std::string_view text) {
+  std::vector<std::pair<std::string, ConfigValue>> options;
   std::unordered_map<std::string, std::size_t> seen;
-  for (skip_blanks(text); !text.empty(); skip_blanks(text)) {
-    options.push_back(take_option(text));
-    auto& name = options.back().first;
+  for (const auto& option : written_options(text)) {
+    const auto end = std::min(option.find('='), option.size());
+    auto name = option.substr(0, end);
     if (const auto count = ++seen[name]; count > 1) name += fmt::format(" ({})", count);
+    options.emplace_back(std::move(name), end == option.size()
+                                              ? ConfigValue(true)
+                                              : value_in(std::string_view(option).substr(end + 1)));
   }
   return options;
 }
 
 TableLabels table_labels_of(const TextSection& section, std::size_t line, std::string_view word) {
   constexpr std::size_t longest_row = 10'000;
-  const std::string_view text = section.lines[line].text;
+  const auto& lines = section.lines;
+  const std::string_view text = lines[line].text;
   if (text.size() > longest_row) return {};
-  const std::size_t end = end_of(text, word);
-  const auto head = is_row(text) ? head_of(section, line, end) : std::nullopt;
-  if (!head) return {};
-  const auto first = words_of(text).front();
-  const bool has_label = text.find_first_not_of(' ') == page_indent && first.data() != word.data();
-  return {.row = std::string(has_label ? first : ""),
-          .column = std::string(*word_ending_at(section.lines[*head].text, end))};
+  const auto cells = cells_of(text);
+  const auto cell = std::ranges::find(cells, word.data(), [](const auto& one) { return one.text.data(); });
+  if (cell == cells.end()) return {};
+  std::string_view column;
+  for (auto i = line; i > 0 && lines[i - 1].number + 1 == lines[i].number; --i) {
+    const auto above = placed_words(lines[i - 1].text);
+    if (!stands_above(above, cells)) break;
+    column = std::ranges::find(above, cell->end, &Word::end)->text;
+  }
+  if (column.empty()) return {};
+  const bool has_label = indent_of(text) == page_indent;
+  return {.row = std::string(has_label ? words_of(text).front() : ""), .column = std::string(column)};
 }
 
 }  // namespace attn

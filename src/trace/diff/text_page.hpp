@@ -42,11 +42,18 @@ std::vector<TextSection> parse_text_page(std::string_view text);
 /// The words of a line, numbers among them, without the blanks between them.
 std::vector<std::string_view> words_of(std::string_view line);
 
-/// Takes the first word off the rest of a line; nothing where there is none.
-std::string_view take_word(std::string_view& rest);
-
 /// So much of a line or word as a report shows.
 std::string beginning_of(std::string_view text);
+
+/// A number in a word: `0.5`, `exp(−0.0892)`, `0.6650.`.
+struct PrintedNumber {
+  std::string_view before{};
+  double value = 0.0;
+  std::string_view after{};
+};
+
+/// The number of a word that says nothing else but where it stands in an expression or a sentence.
+std::optional<PrintedNumber> printed_number(std::string_view word);
 
 /// The options in the header of a printed trace, such as `sentence="the cat"  d_k=8  causal`. A flag is true;
 /// what looks like no option is a flag too, so that nothing is lost.

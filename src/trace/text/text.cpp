@@ -333,8 +333,7 @@ void TextRenderer::write_what_is_left_out() {
   if (left_out_ == 0) return;
   write_line("");
   write_line(fmt::format("{} more tensor{} of this run: --all shows {}.", left_out_,
-                         left_out_ == 1 ? "" : "s", left_out_ == 1 ? "it" : "them"),
-             body_indent);
+                         left_out_ == 1 ? "" : "s", left_out_ == 1 ? "it" : "them"));
 }
 
 void TextRenderer::write_claims() {

@@ -30,7 +30,7 @@ TEST_CASE("lines break between options and within texts") {
 
 TEST_CASE("a text may hold quotation marks and what looks like options") {
   CHECK(parsed(R"(sentence="say "no" now"  seed=1)") == R"(sentence ["say \"no\" now"]; seed 1)");
-  CHECK(parsed(R"(sentence="a  seed=2"  seed=1)") == R"(sentence ["a  seed=2"]; seed 1)");
+  CHECK(parsed(R"(sentence="a  seed=2"  seed=1)") == R"(sentence ["a seed=2"]; seed 1)");
 }
 
 TEST_CASE("numbers that are written otherwise than usual keep their digits") {

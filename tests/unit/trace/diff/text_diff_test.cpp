@@ -24,35 +24,37 @@ const std::string idea = R"(The idea
 
 )";
 
-const std::string scores = R"(1  How well does each query match
-   each key?
-  scores = Q Kᵀ   [query 2 × key 2]   from Q [2×2], K [2×2]
-
-         key
+const std::string scores = R"(1  scores = Q Kᵀ                       [query 2 × key 2]
+   How well does each query match each key?
+  scores[cat, the] = −0.5000 · 1.5000 + (2.0000 · 0.7500)
+                   ≈ 0.7500
   query      the      cat
   the     1.2500  -0.5000
   cat     0.7500     -inf
 
 )";
 
-const std::string weights = R"(2  Each row becomes shares of attention
-  weights = softmax(scaled)   [query 2 × key 2]   from scores [2×2]
-
-         key
-  query     the     cat   strongest
-  the    0.8520  0.1480   → the  0.8520
-  cat    1.0000  0.0000   → the  1.0000
+const std::string short_steps = R"(  scaled = scores / √2 [2×2], mask [2×2]
 
 )";
 
-const std::string claims = R"(What holds on this run
-  ✓ each row of weights sums to 1
-    max |Σⱼ weights − 1|   0.0e-12 <= 1e-12
+const std::string weights = R"(2  weights = softmax(scaled)   Shares   [query 2 × key 2]
+  query     the     cat   strongest
+  the    0.8520  0.1480   → the  0.8520
+  cat    1.0000       ·   → the  1.0000
+  · = exactly 0
+  the looks most at the: 0.8520.
 
+)";
+
+const std::string claims = R"(1 more tensor of this run: --all shows it.
+
+What holds on this run
+  ✓ each row of weights sums to 1   off by less than 1e-12
 1 of 1 claim holds.
 )";
 
-const std::string page = header + idea + scores + weights + claims;
+const std::string page = header + idea + scores + short_steps + weights + claims;
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   const auto place = text.find(what);
@@ -78,15 +80,15 @@ TEST_CASE("a printed trace is equal to itself and there is nothing to say about 
 
 TEST_CASE("the first number that differs is named with its step, its line, its row and its column") {
   CHECK(report(page, replaced(page, "-0.5000", "-0.5001")) ==
-        R"(sdpa: scores differs first at line 15, row `the`, column `cat`: -0.5000 in A,
+        R"(sdpa: scores differs first at line 14, row `the`, column `cat`: -0.5000 in A,
   -0.5001 in B
   A    the     1.2500  -0.5000
   B    the     1.2500  -0.5001
 
   id or heading  lines  numbers  words  max abs  max rel
-  scores         9       1 of 5      0   0.0001   0.0002
+  scores         9      1 of 10      0   0.0001   0.0002
 
-1 of 6 headings have differences.
+1 of 7 headings have differences.
 )");
 }
 
@@ -112,18 +114,31 @@ TEST_CASE("numbers are compared within a tolerance that is given") {
   const auto close = replaced(page, "-0.5000", "-0.5001");
   CHECK((verdict(page, close, {.absolute = 1e-3}) == Verdict::within_tolerance));
   CHECK(report(page, close, {.absolute = 1e-3}) ==
-        "equal within tolerance; the largest difference is 0.0001 in scores at line 15, row `the`, column "
+        "equal within tolerance; the largest difference is 0.0001 in scores at line 14, row `the`, column "
         "`cat`\n");
   CHECK((verdict(page, close, {.relative = 1e-3}) == Verdict::within_tolerance));
   CHECK((verdict(page, close, {.absolute = 1e-5}) == Verdict::different));
   CHECK((verdict(page, close, {.absolute = 0.0, .relative = 0.0}) == Verdict::different));
 }
 
+TEST_CASE("a number in an expression or at the end of a sentence is compared within the tolerance, too") {
+  const DiffSettings close{.absolute = 1e-3};
+  for (const auto* number : {"−0.5000 ·", "(2.0000", "0.7500)", "0.8520."}) {
+    auto other = std::string(number);
+    other.replace(other.find_last_of('0'), 1, "1");
+    const auto changed = replaced(page, number, other);
+    INFO(other);
+    CHECK((verdict(page, changed, close) == Verdict::within_tolerance));
+    CHECK((verdict(page, changed) == Verdict::different));
+  }
+  CHECK((verdict(page, replaced(page, "−0.5000 ·", "0.5000 ·"), close) == Verdict::different));
+  CHECK((verdict(page, replaced(page, "−0.5000 ·", "-0.5000 ·"), close) == Verdict::within_tolerance));
+}
+
 TEST_CASE("words are no numbers, whatever the tolerance") {
   CHECK((verdict(page, replaced(page, "→ the  0.8520", "→ cat  0.8520"), {.absolute = 1e9}) ==
          Verdict::different));
-  CHECK((verdict(page, replaced(page, "from Q [2×2]", "from Q [2×3]"), {.absolute = 1e9}) ==
-         Verdict::different));
+  CHECK((verdict(page, replaced(page, "/ √2 [2×2]", "/ √2 [2×3]"), {.absolute = 1e9}) == Verdict::different));
 }
 
 TEST_CASE("infinities and nan equal themselves and nothing else, whatever the tolerance") {
@@ -149,20 +164,20 @@ TEST_CASE("blanks, blank lines, colours and carriage returns do not count") {
 }
 
 TEST_CASE("a step that only one has leaves the others equal, although their numbers shift") {
-  const auto shorter = header + idea + replaced(weights, "2  Each", "1  Each") + claims;
+  const auto shorter = header + idea + short_steps + replaced(weights, "2  weights", "1  weights") + claims;
   CHECK(report(page, shorter) == R"(sdpa: scores is the first to differ: line 9 in A only
 
   id or heading  lines  numbers  words  max abs  max rel
   scores         line 9 in A only
 
-1 of 6 headings have differences.
+1 of 7 headings have differences.
 )");
   CHECK_THAT(report(shorter, page), Catch::Contains("line 9 in B only"));
 }
 
 TEST_CASE("a heading that has not the number that follows the one before is different") {
-  CHECK_THAT(report(page, replaced(page, "2  Each", "3  Each")),
-             Catch::StartsWith("sdpa: weights differs first at line 18: 2 in A, 3 in B\n"));
+  CHECK_THAT(report(page, replaced(page, "2  weights", "3  weights")),
+             Catch::StartsWith("sdpa: weights differs first at line 19: 2 in A, 3 in B\n"));
 }
 
 TEST_CASE("a line that only one has leaves the others of its step equal") {
@@ -173,22 +188,74 @@ TEST_CASE("a line that only one has leaves the others of its step equal") {
   id or heading  lines  numbers  words  max abs  max rel
   “The idea”     6       0 of 0      4        0        0
 
-1 of 6 headings have differences.
+1 of 7 headings have differences.
 )");
 }
 
 TEST_CASE("the order of steps counts") {
-  CHECK((verdict(page, header + idea + weights + scores + claims) == Verdict::different));
+  CHECK((verdict(page, header + idea + weights + short_steps + scores + claims) == Verdict::different));
+}
+
+TEST_CASE("steps of earlier lessons, which share a line, have a name of their own") {
+  CHECK_THAT(report(page, replaced(page, "mask [2×2]", "mask [2×3]")),
+             Catch::StartsWith("sdpa: scaled differs first at line 17: `[2×2]` in A, `[2×3]` in B\n"));
+  CHECK((verdict(page, replaced(page, "mask [2×2]", "mask [2×3]"), {.only = {"scores"}}) == Verdict::equal));
+}
+
+namespace {
+
+/// The row and the column of the first difference.
+std::string labels(const std::string& a, const std::string& b) {
+  const auto diff = compare_texts(a, b);
+  const auto& first = *diff.first()->first;
+  return first.row + ' ' + first.column;
+}
+
+}  // namespace
+
+TEST_CASE("numbers are named by the row and column in which they stand, whatever stands above the table") {
+  const std::string heading = "1  Q = X W_Q   [batch 2 × token 2 × d_k 3]\n";
+  const std::string worked = "  Q[0, the, 0] = 0.5000 · 1.0000 + 0.2500 · 2.0000 ≈ 1.0000\n";
+  const std::string caption = "  batch 1\n", notice = "  One row a token.\n";
+  const std::string table =
+      "  token        0        1        2\n"
+      "  the     0.4967  -0.1383   0.6477\n"
+      "  猫     -0.4695   0.5426  -0.4634\n";
+  for (const auto& text :
+       {heading + table, heading + worked + table + notice, heading + worked + caption + table,
+        heading + worked + "  batch 0\n" + table + "\n" + caption + table}) {
+    INFO(text);
+    CHECK(labels(text, replaced(text, "-0.1383", "-0.1384")) == "the 1");
+    CHECK(labels(text, replaced(text, "-0.4695", "-0.4696")) == "猫 0");
+    CHECK(labels(text, replaced(text, "-0.4634", "-0.4635")) == "猫 2");
+    CHECK(labels(text, replaced(text, "0.6477", "     ·")) == "the 2");
+  }
+}
+
+TEST_CASE("numbers of a vector have a column, and other numbers have neither") {
+  const std::string vector =
+      "1  pooled = mean of X   [d_model 2]\n  d_model       0        1\n           0.4967  -0.1383\n";
+  CHECK(labels(vector, replaced(vector, "-0.1383", "-0.1384")) == " 1");
+  CHECK(labels(page, replaced(page, "≈ 0.7500", "≈ 0.7501")) == " ");
+  CHECK(labels(page, replaced(page, "the: 0.8520", "the: 0.8521")) == " ");
+  CHECK(labels(page, replaced(page, "→ the  0.8520", "→ the  0.8521")) == " ");
+  const std::string scalar = "1  entropy = −Σ w ln w = 1.2500   Spread\n";
+  CHECK(labels(scalar, replaced(scalar, "1.2500", "1.2501")) == " ");
+}
+
+TEST_CASE("what is selected but not on the expected page is refused") {
+  CHECK_THROWS_WITH(compare_texts(page, page, {.only = {"weights", "Q"}}),
+                    "--steps Q: the expected page does not show it; valid: a page of --all");
 }
 
 TEST_CASE("options that differ are told first, with both values") {
-  const auto other = replaced(replaced(page, "seed=42  causal", "seed=43"), "the cat", "the  \"big\" dog");
+  const auto other = replaced(replaced(page, "seed=42  causal", "seed=43"), "the cat", "the \"big\" dog");
   CHECK(report(page, other) == R"(Configurations differ
-  sentence: ["the cat"] in A, ["the  \"big\" dog"] in B
+  sentence: ["the cat"] in A, ["the \"big\" dog"] in B
   seed: 42 in A, 43 in B
   causal: true in A, unset in B
 
-All 6 headings agree.
+All 7 headings agree.
 )");
   CHECK((verdict(page, other) == Verdict::different));
 }
@@ -220,8 +287,8 @@ TEST_CASE("any other text is compared as well") {
 TEST_CASE("large texts of many changes are compared in an instant") {
   std::string a = header, b = header;
   for (int step = 1; step <= 2000; ++step) {
-    a += fmt::format("{0}  Step\n  step={0}/weights = x\n\n", step);
-    b += fmt::format("{0}  Step\n  step={0}/weights = y\n\n", step);
+    a += fmt::format("{0}  step={0}/weights = x   [query 20 × key 4]\n", step);
+    b += fmt::format("{0}  step={0}/weights = y   [query 20 × key 4]\n", step);
     for (int row = 0; row < 20; ++row) {
       a += fmt::format("  {}  1.0  2.0  3.0  4.0\n", row);
       b += fmt::format("  {}  1.0  2.0  3.0  4.1\n", row);
