@@ -81,8 +81,8 @@ TEST_CASE("A trace is one JSON document with an event on each line") {
   CHECK(text == R"({"schema":"attnlab.trace/1","lesson":"demo","title":"a lesson",
 "config":{},
 "events":[
-{"kind":"note","id":"idea","title":"The idea","formula":"","note":"Prose."},
-{"kind":"input","id":"X","title":"Vectors","formula":"","note":"","shape":[1,2],"axes":["token","d_k"],"labels":[null,null],"dtype":"float64","data":[[1,-2.5]]}
+{"kind":"note","id":"idea","title":"The idea","formula":"","note":"Prose.","level":"core"},
+{"kind":"input","id":"X","title":"Vectors","formula":"","note":"","level":"core","shape":[1,2],"axes":["token","d_k"],"labels":[null,null],"dtype":"float64","data":[[1,-2.5]]}
 ]}
 )");
 }
