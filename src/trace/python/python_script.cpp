@@ -131,7 +131,7 @@ std::string PythonScript::finish() {
       "    tolerance = {} * max(1.0, np.max(finite, initial=0.0))\n"
       "    assert np.shape(computed) == np.shape(expected), f\"{{name}} is {{np.shape(computed)}}\"\n"
       "    assert np.allclose(computed, expected, rtol=0, atol=tolerance, equal_nan=True), \\\n"
-      "        f\"{{name}} is off by {{np.max(np.abs(computed - expected))}}\"\n"
+      "        f\"{{name}} is off by {{np.max(np.abs(np.subtract(computed, expected, dtype=float)))}}\"\n"
       "    checked.add(name)\n\n\n",
       tolerance_);
   text += batch_ > 0 ? fmt::format("for sample in range({}):\n", batch_) + body("    ") : body("");
