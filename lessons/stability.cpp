@@ -351,7 +351,7 @@ void show_both_forms(Workbench& bench, const BothForms& of_run) {
                    "In exact numbers the two weights of a row would be equal.", table);
 }
 
-void advise(attn::Trace& trace) {
+void advise_on_softmax(attn::Trace& trace) {
   trace.note(
       "advice", "What to do",
       "Always subtract the maximum. Scale by 1/√d_k. Keep softmax, its sums and layer norm in float32 even "
@@ -421,7 +421,7 @@ void run_stability(Workbench& bench) {
              "without the shift it is one more way to overflow.",
              "softmax(x / T)");
   const auto entropy = show_temperatures(bench, attn::row(scores, 0));
-  advise(trace);
+  advise_on_softmax(trace);
 
   claim_stability(bench, formats, fills, entropy);
   bench.try_next({{"stability --dtype float16", "which rows overflow now?"},
