@@ -47,18 +47,21 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
                      .limit = limit});
 }
 
-/// "┌ W_Q → " before Q and so on, to the left of the way through attention.
+/// The way of both sentences through a single attention, with shapes.
 std::vector<std::string> cross_attention_flow(const Workbench& bench, bool is_masked) {
   const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length();
-  const auto target = fmt::format("X_target [{}×{}] ", n_q, bench.d_model());
-  const auto source = fmt::format("X_source [{}×{}] ", n_k, bench.d_model());
-  const auto left = std::max(attn::display_width(target), attn::display_width(source));
-  auto lines = attention_flow(bench, n_q, n_k, is_masked);
-  lines[0] = attn::pad_right(target, left) + "─ W_Q → " + lines[0];
-  lines[1] = std::string(left + 8, ' ') + lines[1];
-  lines[2] = attn::pad_right(source, left) + "┬ W_K → " + lines[2];
-  lines[3] = std::string(left, ' ') + "└ W_V → " + lines[3];
-  return lines;
+  const auto start = [&](const char* sentence, std::size_t n, const char* name, std::size_t columns) {
+    return fmt::format("{} [{}×{}] → {} [{}×{}] ", sentence, n, bench.d_model(), name, n, columns);
+  };
+  const auto Q = start("X_target", n_q, "Q", bench.d_k()), K = start("X_source", n_k, "K", bench.d_k()),
+             V = start("X_source", n_k, "V", bench.d_v());
+  const auto left = std::max({attn::display_width(Q), attn::display_width(K), attn::display_width(V)});
+  const auto middle =
+      fmt::format("┴ softmax({}) → weights [{}×{}] ", is_masked ? "masked" : "scaled", n_q, n_k);
+  std::string line;
+  for (auto i = attn::display_width(V); i < left + attn::display_width(middle); ++i) line += "─";
+  return {attn::pad_right(Q, left) + "┐", attn::pad_right(K, left) + middle + "┐",
+          fmt::format("{}{}┴ output [{}×{}]", V, line, n_q, bench.d_v())};
 }
 
 std::vector<std::string> cross_attention_flow_of_heads(const Workbench& bench) {
@@ -68,7 +71,7 @@ std::vector<std::string> cross_attention_flow_of_heads(const Workbench& bench) {
              source = fmt::format("X_source [{}×{}] ", n_k, d);
   const auto left = std::max(attn::display_width(target), attn::display_width(source));
   const auto of_head = [](const char* name, std::size_t heads, std::size_t rows, std::size_t columns) {
-    return fmt::format("{} [{}×{}×{}] ", name, heads, rows, columns);
+    return fmt::format("{} [{}×{}×{}]", name, heads, rows, columns);
   };
   const auto Q = of_head("Q_heads", h, n_q, bench.d_k()), K = of_head("K_heads", kv, n_k, bench.d_k()),
              V = of_head("V_heads", kv, n_k, bench.d_v());
@@ -76,9 +79,9 @@ std::vector<std::string> cross_attention_flow_of_heads(const Workbench& bench) {
   const auto weights = of_head("weights", h, n_q, n_k);
   std::string line;
   for (std::size_t i = 0; i < attn::display_width(weights) + 1; ++i) line += "─";
-  return {attn::pad_right(target, left) + "→ " + attn::pad_right(Q, width) + "┐",
-          attn::pad_right(source, left) + "→ " + attn::pad_right(K, width) + "┴ " + weights + "┐",
-          std::string(left, ' ') + "↘ " + attn::pad_right(V, width) + "─" + line + "┴ " +
+  return {attn::pad_right(target, left) + "→ " + attn::pad_right(Q, width) + " ┐",
+          attn::pad_right(source, left) + "→ " + attn::pad_right(K, width) + " ┴ " + weights + " ┐",
+          std::string(left, ' ') + "↘ " + attn::pad_right(V, width) + " ──" + line + "┴ " +
               of_head("heads", h, n_q, bench.d_v()),
           fmt::format("heads → concat [{}×{}] → W_O → output [{}×{}]", n_q, h * bench.d_v(), n_q, d)};
 }
@@ -223,9 +226,10 @@ void run_cross_attention(Workbench& bench) {
     attend_with_heads(bench, {"X_target", X_target}, {"X_source", X_source});
   else
     attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source});
-  bench.try_next({{"cross-attention --source \"the cat slept\"", "which tables get smaller, which do not?"},
-                  {"cross-attention --heads 2", "two tables of target × source"},
-                  {"masking", "hide words from each other"}});
+  bench.try_next(
+      {{"cross-attention --source \"the cat\" --target \"le petit chat\"", "which tables get smaller?"},
+       {"cross-attention --heads 2", "two tables of target × source"},
+       {"masking", "hide words from each other"}});
 }
 
 std::vector<Input> cross_attention_inputs(const Options& options) {

@@ -366,17 +366,18 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
              return attn::worked_softmax(attn::worked_mask(known, mask), n)(at);
            }},
       attn::unguarded_softmax(masked));
+  const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
   trace.note(
       "nothing-to-see", "A row with nothing to see",
       "Pad at the front, attend causally, and the first query may see nothing at all. Softmax then has "
       "no answer. What comes out depends on the code; each weight of such a row:",
       in_columns(
           {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
-            "no attention, output 0: what this lab does"},
-           {"−10⁹", fmt::format("{:.4f}", double{weights_1e9(0, 0, 0)}), about_equal_shares(n)},
+            left("no attention, output 0: what this lab does")},
+           {"−10⁹", fmt::format("{:.4f}", double{weights_1e9(0, 0, 0)}), left(about_equal_shares(n))},
            {"−∞, unguarded",
             std::isnan(weights_nan(0, 0, 0)) ? "nan" : fmt::format("{:.4f}", double{weights_nan(0, 0, 0)}),
-            "(−∞) − (−∞); it spreads to all that reads the row"}}));
+            left("(−∞) − (−∞); it spreads to all that reads the row")}}));
   return {mask, weights};
 }
 
@@ -536,10 +537,9 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
       const double with_mask = weights.tensor->at(i * n + j), without = all(i, j);
       if (!(with_mask > without + 1e-3) || with_mask > 1.0 - 1e-3) continue;
       return fmt::format(
-          "Hidden keys get exactly 0, and the others share what they leave: {} gives {} {:.4f}, and would "
-          "give "
-          "it {:.4f} if all could be seen. Setting weights to 0 after softmax would not do: the row would no "
-          "longer sum to 1.",
+          "Hidden keys get exactly 0, and the others share what they leave: \"{}\" gives \"{}\" {:.4f} "
+          "instead of "
+          "{:.4f}. Setting weights to 0 after softmax would not do: the row would no longer sum to 1.",
           name_along(weights, weights.axes.size() - 2, i), name_along(weights, weights.axes.size() - 1, j),
           with_mask, without);
     }
@@ -590,8 +590,7 @@ void page_of_masking(attn::Trace& trace, const std::string& mask, const Tensor<3
               attn::in_one_line("K"),
               attn::in_one_line("V"),
               attn::in_one_line("scores"),
-              {"scaled",
-               [](const auto&) { return "All scores, before any mask, as in the lesson self-attention."; }},
+              attn::in_one_line("scaled"),
               attn::in_one_line(mask + "_mask"),
               {mask + "/masked"},
               {mask + "/weights",

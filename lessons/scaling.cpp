@@ -98,12 +98,11 @@ std::string theory(const std::vector<std::size_t>& dimensions, Function function
 
 /// Why the variance of a score is d_k, and what that has to do with attention: in short, then step by step.
 void show_derivation(attn::Trace& trace) {
-  trace.note("derivation", "Why scores grow with √d_k",
-             "The terms qᵢkᵢ are independent of each other, so their variances add up.",
-             "E[qᵢkᵢ]   = E[qᵢ] E[kᵢ] = 0 · 0 = 0\n"
+  trace.note("derivation", "Why scores grow with √d_k", "",
+             "E[qᵢkᵢ]   = E[qᵢ] E[kᵢ] = 0 · 0 = 0           q and k are independent\n"
              "Var(qᵢkᵢ) = E[qᵢ²] E[kᵢ²] − 0² = 1 · 1 = 1\n"
-             "Var(qᵀk)  = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k\n"
-             "std(qᵀk)  = √d_k,   Var(qᵀk / √d_k) = d_k / d_k = 1");
+             "Var(qᵀk)  = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k      and so are the d_k terms\n"
+             "std(qᵀk)  = √d_k,  and so Var(qᵀk / √d_k) = d_k / d_k = 1");
   trace.note(
       "term-mean", "One term: its mean",
       "qᵢ and kᵢ are independent, and the mean of a product of independent numbers is the product of their "
@@ -232,19 +231,18 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
 
 /// What softmax makes of the first scores of each d_k, with and without the scale.
 void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
-  constexpr std::size_t shown = 6;
+  constexpr std::size_t shown = 4;
   const auto& dimensions = bench.options.d_k_list;
   auto& trace = bench.trace;
   auto scores = Tensor<2>::from_shape({dimensions.size(), shown});
   for (std::size_t i = 0; i < dimensions.size(); ++i)
     std::copy_n(all_scores[i].begin(), shown, &scores(i, 0));
   scores = trace.step({.id = "example/scores",
-                       .title = "Six scores for each d_k",
+                       .title = "Four scores for each d_k",
                        .formula = "qᵀk",
                        .from = {"d_k", "samples"},
                        .axes = {"d_k", "key"},
-                       .note = "The first of those that were drawn: each is a dot product of two vectors of "
-                               "d_k random numbers. Down the rows they grow with √d_k."},
+                       .note = "The first that were drawn. Down the rows their typical size is √d_k."},
                       std::move(scores));
   const auto weights_raw =
       trace.step({.id = "example/weights_raw",
@@ -252,7 +250,8 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                   .formula = "softmax(example/scores)",
                   .from = {"example/scores"},
                   .axes = {"d_k", "key"},
-                  .note = "The larger the scores, the nearer a row is to one key that gets everything.",
+                  .note = "A lead of x between two scores is a factor of eˣ between their shares: the larger "
+                          "the scores, the nearer a row is to one key that gets everything.",
                   .distribution = true,
                   .worked = attn::worked_softmax(attn::Known{"example/scores", scores})},
                  attn::softmax(scores));
@@ -273,10 +272,10 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                                  std::move(quotients));
   trace.step({.id = "example/weights_scaled",
               .title = "Shares with the scale",
-              .formula = "softmax(example/scaled)",
+              .formula = "softmax(example/scores / √d_k)",
               .from = {"example/scaled"},
               .axes = {"d_k", "key"},
-              .note = "The keys keep their order, and no row is one-hot because its d_k is large.",
+              .note = "The order of the keys is the same, but no lead grows with d_k any more.",
               .distribution = true,
               .worked = attn::worked_softmax(attn::Known{"example/scaled", scaled})},
              attn::softmax(scaled));
@@ -366,11 +365,11 @@ std::string table_of_moments(const std::vector<std::size_t>& dimensions, const M
 /// What softmax makes of them, without the scale (raw) and with it, a row for each d_k.
 std::string table_of_softmax(const std::vector<std::size_t>& dimensions, const Softened& measured) {
   std::vector<std::vector<std::string>> rows = {
-      {"d_k", "best share raw", "scaled", "entropy raw", "scaled", "gradient raw", "scaled"}};
+      {"d_k", "best share raw", "scaled", "gradient raw", "scaled"}};
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     rows.push_back({fmt::format("{}", dimensions[i])});
-    for (const auto* values : {&measured.max_weight_raw, &measured.max_weight_scaled, &measured.entropy_raw,
-                               &measured.entropy_scaled, &measured.jacobian_raw, &measured.jacobian_scaled})
+    for (const auto* values : {&measured.max_weight_raw, &measured.max_weight_scaled, &measured.jacobian_raw,
+                               &measured.jacobian_scaled})
       rows.back().push_back(fmt::format("{:.4f}", double{(*values)(i)}));
   }
   return in_columns(rows);
@@ -392,12 +391,12 @@ void claim_moments(Workbench& bench, const Moments& moments, double samples) {
         {of_variance, distance(moments.variance(i), d_k) / standard_error_of_variance(d_k, samples)});
   }
   trace.claim({.id = "mean-as-derived",
-               .claim = "the mean of the scores is within 4 standard errors of 0",
+               .claim = "the mean is within 4 standard errors of 0",
                .formula = "max |mean| / √(d_k / samples)",
                .value = of_mean,
                .limit = attn::at_most(4.0)});
   trace.claim({.id = "variance-as-derived",
-               .claim = "the variance of the scores is within 4 standard errors of d_k",
+               .claim = "the variance is within 4 standard errors of d_k",
                .formula = "max |variance − d_k| / √((2 d_k² + 6 d_k) / samples)",
                .value = of_variance,
                .limit = attn::at_most(4.0)});
@@ -409,8 +408,7 @@ void claim_gradient(attn::Trace& trace, const std::vector<std::size_t>& dimensio
       static_cast<std::size_t>(std::max_element(dimensions.begin(), dimensions.end()) - dimensions.begin());
   trace.claim(
       {.id = "gradient-vanishes",
-       .claim = fmt::format("at d_k = {} the gradient without the scale is less than half of that with it",
-                            dimensions[longest]),
+       .claim = fmt::format("at d_k = {} the scale more than doubles the gradient", dimensions[longest]),
        .formula = "jacobian_raw / jacobian_scaled",
        .value = gradients.jacobian_raw(longest) / gradients.jacobian_scaled(longest),
        .limit = attn::at_most(0.5)});
@@ -453,14 +451,13 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
         "samples on.",
         d_k_for_gradients, samples_for_gradients);
   trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
-  const auto keys = static_cast<double>(keys_per_row);
   trace.note(
       "softened", "What softmax makes of these scores",
-      fmt::format("In rows of {0} keys, averaged. The best key's share is {1:.4f} where all share "
-                  "equally and 1 where one gets everything. The entropy says how widely a row "
-                  "spreads: ln {0} = {2:.4f} for equal shares, 0 for one key. The gradient is the size "
-                  "of ∂w/∂s: as it goes to 0, nothing can be learned.",
-                  keys_per_row, 1.0 / keys, std::log(keys)),
+      fmt::format(
+          "Means over rows of {} keys, raw and scaled. best share: what the best key gets, from {:.4f} to 1. "
+          "gradient: the size of ∂w/∂s; near 0 a small change of the scores changes no weight, and "
+          "nothing is learned.",
+          keys_per_row, 1.0 / static_cast<double>(keys_per_row)),
       table_of_softmax(dimensions, softened));
 }
 
@@ -479,7 +476,7 @@ void show_scaling_code(Workbench& bench) {
                {"", fmt::format("rng, scores = {}, []", numpy_generator(bench.options)), "for d in d_k:",
                 "    q, k = rng.normal(0, 1, (2, samples, d))", "    scores.append((q * k).sum(axis=1))",
                 "mean, variance = np.mean(scores, axis=1), np.var(scores, axis=1)", "std = np.sqrt(variance)",
-                "example_scores = np.array(scores)[:, :6]", "example_weights_raw = softmax(example_scores)",
+                "example_scores = np.array(scores)[:, :4]", "example_weights_raw = softmax(example_scores)",
                 "example_scaled = example_scores / np.sqrt(d_k)[:, None]",
                 "example_weights_scaled = softmax(example_scaled)"});
   bench.code(lines);
@@ -509,17 +506,15 @@ void run_scaling(Workbench& bench) {
               {"code"},
               {"derivation"},
               {"comparison"},
-              {"why"},
               {"example/scores"},
               {"example/weights_raw"},
-              attn::in_one_line("example/scaled"),
               {"example/weights_scaled"},
               {"softened"}});
   bench.idea(
       "A score is the dot product of a query and a key: d_k products added up. The longer the vectors, the "
       "more there is to add. How large do scores get, and what does their size do to attention? Suppose "
       "that every number of q and k is drawn independently, with mean 0 and variance 1.",
-      "s = qᵀk = q₁k₁ + q₂k₂ + … + q_d k_d,   E[qᵢ] = E[kᵢ] = 0,   E[qᵢ²] = E[kᵢ²] = 1");
+      "s = qᵀk = q₁k₁ + q₂k₂ + … + q_d k_d");
   bench.flow(scaling_flow(options));
   show_scaling_code(bench);
 
@@ -542,8 +537,8 @@ void run_scaling(Workbench& bench) {
   const auto longest = *std::max_element(options.d_k_list.begin(), options.d_k_list.end());
   if (can_claim_gradient(samples, static_cast<double>(longest)))
     claim_gradient(trace, options.d_k_list, softened);
-  bench.try_next({{"scaling --d-k 1,1024", "what does softmax make of scores that are 32 times as large?"},
-                  {"scaling --seed 7", "which columns change, and by how many standard errors?"},
+  bench.try_next({{"scaling --d-k 1,1024", "scores 32 times as large: what gets through?"},
+                  {"scaling --seed 7", "what is chance here, and what is not?"},
                   {"sdpa", "attention with this scale"}});
 }
 
@@ -563,7 +558,7 @@ const Lesson scaling = {
         "get longer, and no gradient gets through; with it, attention is the same for every d_k.",
     .options = {"d-k-list", "samples", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
-    .defaults = {.d_k_list = {4, 16, 64, 256}, .samples = 4096},
+    .defaults = {.d_k_list = {4, 64, 256}, .samples = 4096},
     .examples = {"scaling --d-k 4,64,1024", "scaling --d-k 512 --samples 8192 --seed 7"},
     .inputs = scaling_inputs,
     .run = run_scaling,

@@ -140,8 +140,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .formula = "queries W_q",
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
-       .note = "Additive scoring is a small neural network. Its hidden layer reads the query through W_q and "
-               "the key through W_k, so the two may differ in length and meaning.",
+       .note = "The hidden layer reads queries through W_q and keys through W_k.",
        .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q})},
       attn::linear(in.queries, in.W_q));
 
@@ -161,9 +160,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
                   .formula = "tanh(queriesᵢ W_q + keysⱼ W_k)",
                   .from = {"additive/projected_queries", "additive/projected_keys"},
                   .axes = {"query", "key", "d_a"},
-                  .note = "Without the tanh a score would be a number of the query plus a number of the "
-                          "key. Softmax cancels what all scores of a row share, so every query would "
-                          "get the same weights.",
+                  .note = "Without the tanh every query would get the same weights: its own part of a score "
+                          "is the same for all keys, and softmax cancels that.",
                   .worked = attn::worked_tanh_of_pairwise_sum(
                       attn::Known<2>{"additive/projected_queries", projected_queries},
                       attn::Known<2>{"additive/projected_keys", projected_keys})},
@@ -171,7 +169,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   auto scores = trace.step(
       {.id = "additive/scores",
-       .title = "The d_a numbers of a pair become one score",
+       .title = "One score a pair",
        .formula = "additive/hidden · v_a",
        .from = {"additive/hidden", "v_a"},
        .axes = {"query", "key"},
@@ -246,7 +244,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
 
   return trace.step(
       {.id = "concat/scores",
-       .title = "The d_a numbers of a pair become one score",
+       .title = "One score a pair",
        .formula = "concat/hidden · v_a",
        .from = {"concat/hidden", "v_a"},
        .axes = {"query", "key"},
@@ -303,9 +301,9 @@ struct Scored {
 /// or the strongest of them where there is no room for all.
 std::string comparison_table(const std::vector<Scored>& functions, std::size_t query,
                              const std::vector<std::string>& keys) {
-  constexpr std::size_t room = 70;
+  constexpr std::size_t room = 74;
   const auto table = [&](const std::vector<std::string>& names, auto cells_of) {
-    std::vector<std::vector<std::string>> rows = {{"", "parameters", "multiply-adds"}};
+    std::vector<std::vector<std::string>> rows = {{"", "learned", "products"}};
     rows[0].insert(rows[0].end(), names.begin(), names.end());
     for (const auto& function : functions) {
       rows.push_back({fmt::format("{:<12}{}", function.name, function.formula),
@@ -339,11 +337,12 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
   const auto query = std::min<std::size_t>(2, queries.size() - 1);
   bench.trace.note(
       "comparison", "Five functions side by side",
-      fmt::format("What each function learns, what it costs for all pairs of this run, and how \"{}\" then "
-                  "shares its attention. The first three are linear: twice the key, twice the score. The "
-                  "other two, one function in two notations, bend: tanh is computed for each of d_a units "
-                  "of each pair. Dot is a single matrix product, which computers are very good at.",
-                  as_row_name(queries[query])),
+      fmt::format(
+          "What each function learns (its parameters), what it costs (products, for all pairs of this run) "
+          "and the weights that \"{}\" then gives. The first three are linear: twice the key, twice "
+          "the score. The other two are one function in two notations, and its tanh levels off. Dot "
+          "is a single matrix product, which computers are very good at.",
+          as_row_name(queries[query])),
       comparison_table(functions, query, bench.plan.source.tokens[0]));
 }
 
@@ -427,10 +426,19 @@ std::vector<std::string> scoring_flow(const Workbench& bench) {
 /// The page goes into one function; the others are a --scoring away.
 void page_of_scoring(attn::Trace& trace, const std::string& function) {
   const auto looks_most_at = [](const attn::Event& weights) { return strongest_pair(weights); };
-  std::vector<attn::OnPage> page = {{"idea"}, {"comparison"}, {"flow"}, {"code"}, {"queries"}, {"keys"}};
+  std::vector<attn::OnPage> page = {
+      {"idea"},
+      {"comparison"},
+      {"flow"},
+      {"code"},
+  };
   const auto add = [&](std::vector<attn::OnPage> events) {
     page.insert(page.end(), events.begin(), events.end());
   };
+  if (function == "additive" || function == "concat")
+    add({attn::in_one_line("queries"), attn::in_one_line("keys")});
+  else
+    add({{"queries"}, {"keys"}});
   if (function == "general") add({{"W_a"}});
   if (function == "additive")
     add({{"additive/projected_queries"},
@@ -457,7 +465,7 @@ void run_scoring(Workbench& bench) {
       "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
       "as long as it can be trained. This lesson scores the same vectors with five of them. What follows "
       "is always the same: softmax makes shares of the scores, and the shares mix the values, here the keys "
-      "themselves. The numbers are drawn at random: compare the functions, not the translations.",
+      "themselves. The numbers are drawn at random.",
       "context = softmax(score(query, key)) · keys");
   bench.flow(scoring_flow(bench));
   show_scoring_code(bench);
@@ -473,7 +481,7 @@ void run_scoring(Workbench& bench) {
   std::vector<Scored> functions;
 
   const auto dot = dot_scores(bench, queries, keys);
-  functions.push_back({"dot", "q · k", 0, pairs * d,
+  functions.push_back({"dot", "q·k", 0, pairs * d,
                        take_home(bench, "dot", dot, keys,
                                  "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a "
                                  "row sums to 1. The scores of all five functions go in as they are.",
@@ -481,12 +489,12 @@ void run_scoring(Workbench& bench) {
 
   const auto scaled_dot = scaled_dot_scores(bench, queries, keys);
   functions.push_back(
-      {"scaled_dot", "q · k / √d_model", 0, pairs * d,
+      {"scaled_dot", "q·k / √d_model", 0, pairs * d,
        take_home(bench, "scaled_dot", scaled_dot, keys, "The same preferences as in dot/weights, but milder.",
                  "Row i is the average of the keys, weighted with row i of the weights.")});
 
   const auto general = general_scores(bench, queries, W_a, keys);
-  functions.push_back({"general", "q W_a · k", d * d, n_q * d * d + pairs * d,
+  functions.push_back({"general", "q W_a·k", d * d, n_q * d * d + pairs * d,
                        take_home(bench, "general", general, keys,
                                  "Another matrix, other preferences: a query may look at other keys than "
                                  "with dot. Training would choose W_a such that the right ones win.",
@@ -494,14 +502,14 @@ void run_scoring(Workbench& bench) {
 
   const auto additive = additive_scores(bench, in);
   functions.push_back(
-      {"additive", "v_a · tanh(q W_q + k W_k)", of_hidden_layer, (n_q + n_k) * d * d_a + pairs * d_a,
+      {"additive", "v_a·tanh(q W_q + k W_k)", of_hidden_layer, (n_q + n_k) * d * d_a + pairs * d_a,
        take_home(bench, "additive", additive.scores, keys,
                  "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) "
                  "times the weight of another.",
                  "The smaller Σ |v_a|, the nearer every row is to the plain average of all keys.")});
 
   const auto concat = concat_scores(bench, in);
-  functions.push_back({"concat", "v_a · tanh([q; k] W_c)", of_hidden_layer, pairs * 2 * d * d_a + pairs * d_a,
+  functions.push_back({"concat", "v_a·tanh([q; k] W_c)", of_hidden_layer, pairs * 2 * d * d_a + pairs * d_a,
                        take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
                                  "And so the rows of additive/context.")});
   compare(bench, functions);
