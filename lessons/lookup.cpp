@@ -192,9 +192,9 @@ std::string best_shares(const attn::Event& weights) {
   const double ratio = tensor.at(best) / tensor.at(next);
   const auto rule = std::string("A lead of 1 in the score is a factor of e ≈ 2.7 in the share");
   if (!(ratio > 1.05) || !std::isfinite(ratio)) return rule + ".";
-  return fmt::format("{}. \"{}\" scores {:.2f} more than \"{}\" and gets e^{:.2f} ≈ {:.3g} times its share.",
-                     rule, name_along(weights, 0, best), std::log(ratio), name_along(weights, 0, next),
-                     std::log(ratio), ratio);
+  return fmt::format(
+      "{}. \"{}\" gets {:.3g} times the share of \"{}\": its score is ln {:.3g} ≈ {:.2f} higher.", rule,
+      name_along(weights, 0, best), ratio, name_along(weights, 0, next), ratio, std::log(ratio));
 }
 
 std::vector<std::string> lookup_flow(Workbench& bench) {

@@ -242,7 +242,8 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                        .formula = "qᵀk",
                        .from = {"d_k", "samples"},
                        .axes = {"d_k", "key"},
-                       .note = "The first that were drawn. Down the rows their typical size is √d_k."},
+                       .note = "The first that were drawn, each a sum of d_k products of drawn numbers. Down "
+                               "the rows their typical size is √d_k."},
                       std::move(scores));
   const auto weights_raw =
       trace.step({.id = "example/weights_raw",
