@@ -199,12 +199,11 @@ ClassifierWeights draw_weights(Workbench& bench) {
 }
 
 void choose_classifier_page(Workbench& bench) {
-  std::vector<attn::OnPage> page = {
-      attn::in_one_line("lengths"), attn::in_one_line("X"), attn::in_one_line("positions"), {"encoded"}};
-  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads", "output", "residual"})
+  std::vector<attn::OnPage> page = {attn::in_one_line("lengths"), attn::in_one_line("X"), {"encoded"}};
+  for (const auto* id :
+       {"mask", "Q", "K", "V", "scores", "weights", "heads", "output", "residual", "normalized"})
     page.push_back(attn::in_one_line(std::string("attention/") + id));
-  for (const auto* id : {"attention/normalized", "pooled", "logits", "probabilities", "word-order"})
-    page.push_back({id});
+  for (const auto* id : {"pooled", "logits", "probabilities", "word-order"}) page.push_back({id});
   bench.trace.page(page, {"attention/rows-sum-to-1", "probabilities-sum-to-1", "padding-changes-nothing",
                           "no-order-without-positions"});
 }
@@ -274,9 +273,10 @@ void run_classifier(Workbench& bench) {
        .from = {"X", "positions"},
        .axes = {"token", "d_model"},
        .note =
-           "Row p of the positions is added to token p, so the same word at two places has two different "
-           "rows. The first transformer multiplies the embeddings by √d_model before, so that the positions "
-           "do not outweigh them; this lesson does not.",
+           "Row p of the positions, the sinusoidal ones of the lesson positional, is added to token p: the "
+           "same "
+           "word at two places has two different rows. (The first transformer multiplies the embeddings by "
+           "√d_model before; this lesson does not.)",
        .worked = attn::worked_add_positions({"X", X}, {"positions", positions})},
       attn::add_positions(X, positions));
   const auto shown = classify(bench, encoded, weights, sentence.lengths(), mask);

@@ -68,7 +68,7 @@ void compare_variants(Workbench& bench) {
     return attn::pad_right(name, 17) + attn::pad_right(asks, 6) + attn::pad_right(score, 29) + goes;
   };
   std::vector<std::string> lines = {
-      line("--attention", "asks", "score of source word j", "the context goes")};
+      line("  --attention", "asks", "score of source word j", "  context goes")};
   const auto add = [&](const std::string& name, const char* asks, const char* score, const char* goes) {
     lines.push_back(line((bench.options.attention == name ? "→ " : "  ") + name, asks, score, goes));
   };
@@ -79,8 +79,8 @@ void compare_variants(Workbench& bench) {
   add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  past the cell");
   bench.trace.note(
       "variants", "Which state asks, and where does the context go?",
-      "Bahdanau's decoder asks with the state before and then makes its step; Luong's makes its step "
-      "and asks with the new state. “Past the cell” is to the output: tanh([context; hₜ] W_c).",
+      "Past the cell: context and state are joined by tanh([context; hₜ] W_c). The cell of the next step "
+      "does not see the context.",
       fmt::format("{}", fmt::join(lines, "\n")));
 }
 
@@ -125,7 +125,7 @@ void explain(Workbench& bench) {
       "state with those of all source words and takes home their mixture. A trained one looks at cat while "
       "it "
       "writes chat. This is where attention comes from (Bahdanau et al. 2014).",
-      "contextₜ = Σⱼ weightsₜⱼ · stateⱼ");
+      "");
   bench.flow(seq2seq_flow(bench));
   compare_variants(bench);
   if (attends_as(bench, "bahdanau"))
@@ -154,11 +154,9 @@ std::string least_kept(const attn::Event& kept, std::size_t real) {
 }
 
 std::string about_alignment(const attn::Event& weights) {
-  return "Read a row as: to write this word, the decoder looks that much at each of those. A trained model "
-         "shows "
-         "here which words translate which; these parameters are drawn at random, and the table means "
-         "nothing "
-         "yet. " +
+  return "To write the word of a row, the decoder looks that much at each source word. After training the "
+         "table "
+         "shows which words translate which; these parameters are drawn at random. " +
          strongest_pair(weights);
 }
 
@@ -185,7 +183,7 @@ void choose_seq2seq_page(Workbench& bench) {
   page.push_back({"decoder/weights", about_alignment});
   page.push_back({"decoder/probabilities"});
   page.push_back({"greedy-decoding"});
-  bench.trace.page(page, {"rows-sum-to-1", "state-that-asks", "what-the-cell-reads", "memory-is-what-is-left",
+  bench.trace.page(page, {"rows-sum-to-1", "state-that-asks", "what-the-cell-reads",
                           "padding-changes-nothing", "greedy-is-likeliest"});
 }
 
@@ -337,10 +335,10 @@ Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::v
     kept = attn::join(kept, kept_to_the_end(encoder.reverse->f, lengths, Direction::reverse));
   return trace.step(
       {.id = "bottleneck/kept",
-       .title = "The bottleneck: what is left of each word at the end",
+       .title = "The bottleneck: what is left of each word",
        .formula = encoder.reverse
                       ? "[product of f of all later rows; product of reverse/f of all earlier rows]"
-                      : "product of encoder/f of all later rows",
+                      : "product of later rows of encoder/f",
        .from = encoder.reverse ? std::vector<std::string>{"encoder/f", "encoder/reverse/f"}
                                : std::vector<std::string>{"encoder/f"},
        .axes = {"source", "hidden"},
@@ -415,12 +413,10 @@ std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRu
 
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
-  const auto order = attends_as(bench, "bahdanau") ? "attend, step, write" : "step, attend, write";
   bench.trace.note("one-step", fmt::format("One step: “{}”, t = {}", word, t),
-                   fmt::format("{} at one place of the target: {}.",
-                               run.written.empty() ? "What happens where this word is to be written,"
-                                                   : "What happens where this word is written,",
-                               order));
+                   fmt::format("{}, where this word {} written.",
+                               attends_as(bench, "bahdanau") ? "Attend, step, write" : "Step, attend, write",
+                               run.written.empty() ? "is to be" : "is"));
   show_one_step(bench, run, t);
 }
 
@@ -465,8 +461,8 @@ void run_seq2seq(Workbench& bench) {
   if (!has_target) claim_greedy(bench, run);
   const bool is_bahdanau = attends_as(bench, "bahdanau");
   bench.try_next({{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
-                   "what asks now, and what does the cell read?"},
-                  {"seq2seq --source \"i love the small cats\"", "greedy decoding: it writes by itself"},
+                   "which state asks now?"},
+                  {"seq2seq --source \"i love the small cats\"", "it writes by itself"},
                   {"transformer-block", "attention without a recurrence"}});
 }
 

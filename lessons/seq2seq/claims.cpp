@@ -39,8 +39,7 @@ double score_magnitude(const SourceAttentionWeights& weights, const Tensor<3>& q
 
 void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {
   bench.trace.claim({.id = "rows-sum-to-1",
-                     .claim = "each row of decoder/weights sums to 1, and so does each row of "
-                              "decoder/probabilities",
+                     .claim = "each row of weights and of probabilities sums to 1",
                      .formula = "max |Σⱼ row − 1|",
                      .value = attn::maximum({attn::row_sum_deviation(run.decoder.weights),
                                              attn::row_sum_deviation(run.decoder.probabilities)}),
@@ -56,8 +55,8 @@ void claim_state_that_asks(Workbench& bench, const Seq2SeqRun& run) {
   const auto again = attend_to_source(mute, queries, run.source, weights.attention);
   bench.trace.claim(
       {.id = "state-that-asks",
-       .claim = weights.attends_first() ? "the state before asks: the scores of step t are those of sₜ₋₁"
-                                        : "the current state asks: the scores of step t are those of hₜ",
+       .claim = weights.attends_first() ? "the state before asks: step t scores with sₜ₋₁"
+                                        : "the new state asks: step t scores with hₜ",
        .formula = weights.attends_first()
                       ? "max |score([s_0; decoder/h without its last row]) − decoder/scores|"
                       : "max |score(decoder/h) − decoder/scores|",
@@ -83,8 +82,8 @@ void claim_what_the_cell_reads(Workbench& bench, const Seq2SeqRun& run) {
   auto mute = bench.mute();
   bench.trace.claim(
       {.id = "what-the-cell-reads",
-       .claim = feeds_context ? "the context is fed in: each state is what the cell makes of [yₜ; contextₜ]"
-                              : "the context is not fed in: each state is what the cell makes of yₜ alone",
+       .claim = feeds_context ? "the cell reads the word before and the context"
+                              : "the cell reads the word before, not the context",
        .formula = feeds_context ? "max |cell([yₜ; contextₜ], sₜ₋₁) − sₜ|" : "max |cell(yₜ, hₜ₋₁) − hₜ|",
        .value = deviation_from_cell(mute, x, before, states, weights.lstm, decoder_words(bench)),
        .limit = rounding(bench.trace, cell_magnitude(weights.lstm, x, states))});

@@ -68,7 +68,7 @@ LstmWords encoder_words(const Workbench& bench, Direction direction) {
           .h = "Row t has read the words up to t."}};
   if (bench.plan.source.is_padded())
     words.notes.i += " Where <pad> stands nothing is computed: the rows are zeros.";
-  if (!bench.options.bidirectional) words.notes.h += " These are the states that attention will look at.";
+  if (!bench.options.bidirectional) words.notes.h += " Attention looks at these states.";
   return words;
 }
 

@@ -30,6 +30,9 @@ std::string cell_code(const std::string& name) {
 Lines earlier_lines(const Workbench& bench, const std::optional<GreedyReading>& greedy) {
   auto lines = softmax_code();
   append(lines, {"", "def sigmoid(x):", "    return 1 / (1 + np.exp(-x))", ""});
+  append(lines, {"def run(X, cell):", fmt::format("    rows = [np.zeros((6, {}))]", *bench.options.hidden),
+                 "    for x in X:", "        rows.append(lstm(x, rows[-1][5], rows[-1][4], *cell))",
+                 "    return np.array(rows[1:])", ""});
   if (attends_as(bench, "multihead"))
     append(lines,
            {"def split(x):",
@@ -45,19 +48,13 @@ Lines earlier_lines(const Workbench& bench, const std::optional<GreedyReading>& 
   return lines;
 }
 
-Lines lstm_lines(const Workbench& bench) {
-  return {"# softmax(), sigmoid() and the cells' parameters: --all shows them",
+Lines lstm_lines() {
+  return {"# softmax(), sigmoid() and run(), the cell over a sentence: see --all",
           "def lstm(x, h, c, W_ih, W_hh, b):",
           "    i, f, g, o = np.split(W_ih @ x + W_hh @ h + b, 4)",
           "    i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)",
           "    c = f * c + i * g",
           "    return i, f, g, o, c, o * np.tanh(c)",
-          "",
-          "def run(X, cell):",
-          fmt::format("    rows = [np.zeros((6, {}))]", *bench.options.hidden),
-          "    for x in X:",
-          "        rows.append(lstm(x, rows[-1][5], rows[-1][4], *cell))",
-          "    return np.array(rows[1:])",
           ""};
 }
 
@@ -65,10 +62,12 @@ Lines lstm_lines(const Workbench& bench) {
 Lines attend_lines(const Workbench& bench) {
   const auto states = bench.options.bidirectional ? "encoder_states" : "encoder_h";
   const bool is_padded = bench.plan.source.is_padded();
-  const Lines masked = is_padded ? Lines{"    masked = np.where(mask[0], scores, -np.inf)"} : Lines{};
   const auto last = is_padded ? "masked" : "scores";
+  const auto hide = [is_padded](const char* scores) {
+    return is_padded ? Lines{fmt::format("    masked = np.where(mask[0], {}, -np.inf)", scores)} : Lines{};
+  };
   const auto with = [&](Lines lines) {
-    append(lines, masked);
+    append(lines, hide("scores"));
     append(lines, {fmt::format("    weights = softmax({})", last),
                    fmt::format("    context = weights @ {}", states)});
     return lines;
@@ -85,9 +84,10 @@ Lines attend_lines(const Workbench& bench) {
                  "    hidden = np.tanh(pairs @ attention_W_a)", "    scores = hidden @ attention_v_a"});
   Lines lines = {"    Q = split(h[None] @ attention_W_Q)",
                  fmt::format("    K, V = split({0} @ attention_W_K), split({0} @ attention_W_V)", states),
-                 "    scores = (Q @ K.transpose(0, 2, 1))[:, 0]"};
-  append(lines, masked);
-  append(lines, {fmt::format("    weights = softmax({} / np.sqrt(Q.shape[2]))", last),
+                 "    scores = (Q @ K.transpose(0, 2, 1))[:, 0]",
+                 "    scaled = scores / np.sqrt(Q.shape[2])"};
+  append(lines, hide("scaled"));
+  append(lines, {fmt::format("    weights = softmax({})", is_padded ? "masked" : "scaled"),
                  "    context = (weights[:, None] @ V).ravel() @ attention_W_O"});
   return lines;
 }
@@ -163,8 +163,8 @@ Lines name_lines(const Workbench& bench, std::size_t t) {
   auto lines = kept_lines(bench);
   append(lines, {"for name in passed[0]:", "    rows = np.array([p[name] for p in passed])"});
   if (attends_as(bench, "multihead"))
-    append(lines,
-           {"    if name in (\"scores\", \"masked\", \"weights\"):", "        rows = rows.swapaxes(0, 1)"});
+    append(lines, {"    if name in (\"scores\", \"scaled\", \"masked\", \"weights\"):",
+                   "        rows = rows.swapaxes(0, 1)"});
   append(lines, {"    globals()[f\"decoder_{name}\"] = rows",
                  fmt::format("    globals()[f\"one_step_{{name}}\"] = passed[{}][name]", t),
                  fmt::format("one_step_gates = np.array([passed[{}][gate] for gate in \"ifgo\"])", t)});
@@ -176,7 +176,7 @@ Lines name_lines(const Workbench& bench, std::size_t t) {
 void show_seq2seq_code(Workbench& bench, const std::optional<GreedyReading>& greedy, std::size_t steps,
                        std::size_t t) {
   bench.trace.within("earlier", [&] { bench.code(earlier_lines(bench, greedy)); });
-  auto lines = lstm_lines(bench);
+  auto lines = lstm_lines();
   append(lines, step_lines(bench));
   append(lines, encode_lines(bench));
   append(lines, decode_lines(bench, greedy.has_value(), steps));

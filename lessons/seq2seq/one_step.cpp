@@ -96,7 +96,7 @@ class OneStep {
     query_ = t_ == 0 ? run_.encoder.s_0 : attn::step_of(run_.decoder.states.h, t_ - 1);
     query_ = bench_.trace.step(
         {.id = "query",
-         .title = "Attend: the state before asks",
+         .title = "The state before asks",
          .formula = t_ == 0 ? "decoder/s_0" : fmt::format("row {} of decoder/h", t_ - 1),
          .from = {state_before_id()},
          .axes = {"hidden"},
@@ -155,12 +155,11 @@ class OneStep {
     std::vector<std::string> from = {attends_first_ ? "query" : "h", states_id(), id_q};
     if (!is_one_matrix) from.emplace_back(id_k);
     hidden_ = bench_.trace.step({.id = "hidden",
-                                 .title = "The state that asks meets each source word",
+                                 .title = "A small network compares it with each source word",
                                  .formula = is_one_matrix ? "tanh([h; " + states_id() + "] W_a)"
                                                           : "tanh(query W_q + " + states_id() + " W_k)",
                                  .from = from,
                                  .axes = {"source", "d_a"},
-                                 .note = "A small network with one hidden layer compares them.",
                                  .worked = [sum](const Index& at) { return tanh(sum(at)); }},
                                 hidden_);
   }
@@ -243,39 +242,56 @@ class OneStep {
                                 .axes = axes,
                                 .worked = [this](const Index& at) { return score(at); }},
                                scores);
-    const double divisor = has_heads_ ? std::sqrt(static_cast<double>(width_ / bench_.heads())) : 1.0;
-    auto masked = scores;
-    if (run_.source.is_padded()) masked = show_masked<N>(scores, axes);
-    const std::string last = run_.source.is_padded() ? "masked" : "scores";
-    weights = bench_.trace.step(
-        {.id = "weights",
-         .title = "As shares of attention",
-         .formula = has_heads_ ? fmt::format("softmax({} / √{})", last, width_ / bench_.heads())
-                               : "softmax(" + last + ")",
-         .from = {last},
-         .axes = axes,
-         .distribution = true,
-         .worked = attn::worked_softmax(Known<N>{last, masked}, divisor)},
-        weights);
+    std::string last = "scores";
+    if (has_heads_) {
+      scores = show_scaled<N>(scores, axes);
+      last = "scaled";
+    }
+    if (run_.source.is_padded()) {
+      scores = show_masked<N>(scores, axes, last);
+      last = "masked";
+    }
+    weights = bench_.trace.step({.id = "weights",
+                                 .title = "As shares of attention",
+                                 .formula = "softmax(" + last + ")",
+                                 .from = {last},
+                                 .axes = axes,
+                                 .distribution = true,
+                                 .worked = attn::worked_softmax(Known<N>{last, scores})},
+                                weights);
     if constexpr (N == 2) weights_ = weights;
   }
 
   template <std::size_t N>
-  Tensor<N> show_masked(Tensor<N> scores, const std::vector<std::string>& axes) {
+  Tensor<N> show_scaled(const Tensor<N>& scores, const std::vector<std::string>& axes) {
+    const auto d_k = width_ / bench_.heads();
+    const double root = std::sqrt(static_cast<double>(d_k));
+    return bench_.trace.step(
+        {.id = "scaled",
+         .title = "Divided by √d_k",
+         .formula = fmt::format("scores / √{}", d_k),
+         .from = {"scores"},
+         .axes = axes,
+         .worked = attn::worked_divide(Known<N>{"scores", scores}, sqrt(Worked(static_cast<double>(d_k))))},
+        attn::divide(scores, root));
+  }
+
+  template <std::size_t N>
+  Tensor<N> show_masked(Tensor<N> scores, const std::vector<std::string>& axes, const std::string& last) {
     const std::size_t words = scores.shape().back(), rows = scores.size() / words / run_.lengths.size();
     for (std::size_t i = 0; i < scores.size(); ++i)
       if (i % words >= run_.lengths[i / words / rows]) scores.data()[i] = -INFINITY;
     return bench_.trace.step({.id = "masked",
                               .title = "Padding gets −∞",
-                              .formula = "scores where mask, −∞ elsewhere",
-                              .from = {"scores", "mask"},
+                              .formula = last + " where mask, −∞ elsewhere",
+                              .from = {last, "mask"},
                               .axes = axes},
                              scores);
   }
 
   void show_context() {
     attn::About about = {.id = "context",
-                         .title = "What it takes home from the source",
+                         .title = "Their mixture",
                          .formula = "weights · " + states_id(),
                          .from = {"weights", states_id()},
                          .axes = {"hidden"}};
@@ -329,14 +345,13 @@ class OneStep {
                       before = attends_first_ ? "query" : "h before";
     gates_ = trace.step(
         {.id = "gates",
-         .title = "Step: four gates",
-         .formula = fmt::format("σ(W_ih {} + W_hh {} + b), tanh for g", reads, before),
+         .title = "Step: what the cell writes, keeps and shows",
+         .formula = fmt::format("σ(W_ih {} + W_hh {} + b)", reads, before),
          .from = from,
          .axes = {"gate", "hidden"},
          .note = fmt::format(
-             "y is row {} of X_target: the word before. The gates say, number by number, how much is "
-             "written (i), how much is kept (f), what would be written (g) and how much is shown "
-             "(o). σ(x) = 1 / (1 + e⁻ˣ) is between 0 and 1.",
+             "y is row {} of X_target, the word before. i says how much is written, f how much is kept, g "
+             "what would be written (tanh in place of σ), o how much is shown. σ(x) = 1 / (1 + e⁻ˣ).",
              t_),
          .worked =
              [this](const Index& at) {
@@ -347,7 +362,7 @@ class OneStep {
       return Known<3>{"gates", gates_}({at[0], name, at[1]});
     };
     c_ = trace.step({.id = "c",
-                     .title = "The memory: what is kept, what is written",
+                     .title = "Memory: kept + written",
                      .formula = t_ == 0 ? "f ∘ c_0 + i ∘ g" : "f ∘ c before + i ∘ g",
                      .from = {"gates", t_ == 0 ? "decoder/c_0" : "decoder/c"},
                      .axes = {"hidden"},
@@ -358,7 +373,7 @@ class OneStep {
                          }},
                     c_);
     h_ = trace.step({.id = "h",
-                     .title = attends_first_ ? "The new state: the next step asks with it" : "The new state",
+                     .title = "The new state",
                      .formula = "o ∘ tanh(c)",
                      .from = {"gates", "c"},
                      .axes = {"hidden"},
@@ -422,7 +437,7 @@ class OneStep {
                                }},
                           logits_);
     bench_.trace.step({.id = "probabilities",
-                       .title = "Which word comes next?",
+                       .title = "The next word",
                        .formula = "softmax(logits)",
                        .from = {"logits"},
                        .axes = {"vocabulary"},
@@ -450,9 +465,13 @@ void show_one_step(Workbench& bench, const Seq2SeqRun& run, std::size_t t) {
 }
 
 std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
-  const std::vector<attn::OnPage> attend = {{"one-step/query"},   {"one-step/hidden"},
-                                            {"one-step/scores"},  attn::in_one_line("one-step/masked"),
-                                            {"one-step/weights"}, {"one-step/context"}};
+  const std::vector<attn::OnPage> attend = {attn::in_one_line("one-step/query"),
+                                            {"one-step/hidden"},
+                                            {"one-step/scores"},
+                                            attn::in_one_line("one-step/scaled"),
+                                            attn::in_one_line("one-step/masked"),
+                                            {"one-step/weights"},
+                                            {"one-step/context"}};
   const std::vector<attn::OnPage> step = {{"one-step/gates"}, {"one-step/c"}, {"one-step/h"}};
   std::vector<attn::OnPage> page = {{"one-step"}};
   const auto add = [&](const std::vector<attn::OnPage>& steps) {
