@@ -29,7 +29,6 @@
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -391,7 +390,7 @@ attn::WorkedOut worked_greedy_token(const attn::Known<2>& logits) {
 }
 
 /// `probabilities` of the token to come, and `token`, which is chosen and written down.
-void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t step, const Tensor<2>& logits,
+void write_token(Workbench& bench, const CausalDecoder& decoder, const Tensor<2>& logits,
                  Decoding& decoding) {
   auto& trace = bench.trace;
   trace.step({.id = "probabilities",
@@ -407,10 +406,9 @@ void write_token(Workbench& bench, const CausalDecoder& decoder, std::size_t ste
        .title = fmt::format("Written: “{}”", decoder.words[best]),
        .formula = "argmax logits",
        .from = {"logits"},
-       .note = step < 2 ? "Greedy decoding: the largest logit wins, the first one on a tie. Sampling would "
-                          "draw from the probabilities. The token is written, not read: the next step does "
-                          "that."
-                        : "",
+       .note =
+           "Greedy decoding: the largest logit wins, the first one on a tie. The token is written here and "
+           "read in the next step.",
        .worked = worked_greedy_token({"logits", logits})},
       static_cast<std::int64_t>(best));
   decoding.logits.push_back(logits);
@@ -424,7 +422,7 @@ void decode(Workbench& bench, const CausalDecoder& decoder, std::size_t step, De
     introduce(bench, decoder, {step, decoding.caches.front().length()}, decoding);
     const auto hidden = read_tokens(bench, decoder, step, decoding);
     const auto logits = score_words(bench, decoder, step, hidden, hidden.tensor.shape(1) - 1);
-    write_token(bench, decoder, step, logits, decoding);
+    write_token(bench, decoder, logits, decoding);
   });
 }
 
@@ -592,8 +590,8 @@ void show_full_pass(Workbench& bench, const CausalDecoder& decoder, std::size_t 
   }
   bench.trace.step(
       {.id = "full/logits",
-       .title = "Without a cache: the same",
-       .formula = "one pass over the whole text, its last rows",
+       .title = "Without a cache",
+       .formula = "rows of one pass",
        .axes = {"step", "vocabulary"},
        .note =
            "Nothing was kept here: every token went through the model once more, in one pass whose steps are "
@@ -670,7 +668,7 @@ void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding&
     return attn::Worked({from[at[0]], {at[1]}}, logits(at[0], at[1]));
   };
   bench.trace.step({.id = "logits",
-                    .title = "With the cache: scores of the next word",
+                    .title = "With the cache",
                     .formula = "step=T/logits, a row each",
                     .from = from,
                     .axes = {"step", "vocabulary"},
@@ -692,6 +690,13 @@ std::size_t step_on_page(const Options& options) {
   return *options.new_tokens > 1 ? 1 : 0;
 }
 
+/// The weights of a step that reads one token, and so has no mask.
+std::string about_new_row(const attn::Event& weights) {
+  const auto rows = weights.tensor->shape[weights.tensor->shape.size() - 2];
+  return rows > 1 ? weights.note
+                  : "One row a head. It needs no mask: nothing stands behind the newest token.";
+}
+
 void choose_generate_page(Workbench& bench) {
   const auto step = fmt::format("step={}/", step_on_page(bench.options));
   const auto layer = step + layer_group(bench.options, layer_on_page(bench.options));
@@ -704,7 +709,7 @@ void choose_generate_page(Workbench& bench) {
   page.push_back(attn::in_one_line(layer + "scores"));
   page.push_back(attn::in_one_line(layer + "scaled"));
   page.push_back(attn::in_one_line(layer + "masked"));
-  page.push_back({layer + "weights", strongest_pair});
+  page.push_back({layer + "weights", about_new_row});
   for (const auto* id : {"heads", "output", "residual"}) page.push_back(attn::in_one_line(layer + id));
   page.push_back(attn::in_one_line(step + "logits"));
   page.push_back({step + "probabilities"});
@@ -847,8 +852,7 @@ void run_generate(Workbench& bench) {
   claim_weights(bench, decoding);
   show_cache(bench, decoding);
   bench.try_next(
-      {{"generate --new-tokens 8", "how do the two columns of scores grow?"},
-       {"generate --layers 2 --layer 2", "the second layer has a cache of its own"},
+      {{"generate --layers 2 --layer 2", "the second layer has a cache of its own"},
        {"generate --heads 4 --kv-heads 1 --d-model 8", "one key head for all: a quarter of the cache"},
        {"efficient", "what to do about n² scores"}});
 }

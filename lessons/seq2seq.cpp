@@ -79,8 +79,8 @@ void compare_variants(Workbench& bench) {
   add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  past the cell");
   bench.trace.note(
       "variants", "Which state asks, and where does the context go?",
-      "Past the cell: context and state are joined by tanh([context; hₜ] W_c). The cell of the next step "
-      "does not see the context.",
+      "sₜ₋₁ is the decoder's state before the step, hₜ the one after it; hⱼ or h̄ⱼ is the encoder's. Past "
+      "the cell: the output reads tanh([context; hₜ] W_c), and the cell never sees the context.",
       fmt::format("{}", fmt::join(lines, "\n")));
 }
 
@@ -168,9 +168,7 @@ void choose_seq2seq_page(Workbench& bench) {
       {"bottleneck/kept", [real](const attn::Event& kept) { return least_kept(kept, real); }},
       {"variants"},
       {"code"},
-      attn::in_one_line("lengths"),
-      attn::in_one_line("X_source"),
-      attn::in_one_line("X_target")};
+      attn::in_one_line("lengths")};
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/h"));
     page.push_back(attn::in_one_line("encoder/reverse/h"));
@@ -181,7 +179,7 @@ void choose_seq2seq_page(Workbench& bench) {
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
   page.push_back({"decoder/weights", about_alignment});
-  page.push_back({"decoder/probabilities"});
+  page.push_back(attn::in_one_line("decoder/probabilities"));
   page.push_back({"greedy-decoding"});
   bench.trace.page(page, {"rows-sum-to-1", "state-that-asks", "what-the-cell-reads",
                           "padding-changes-nothing", "greedy-is-likeliest"});
@@ -414,9 +412,9 @@ std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRu
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note("one-step", fmt::format("One step: “{}”, t = {}", word, t),
-                   fmt::format("{}, where this word {} written.",
-                               attends_as(bench, "bahdanau") ? "Attend, step, write" : "Step, attend, write",
-                               run.written.empty() ? "is to be" : "is"));
+                   attends_as(bench, "bahdanau")
+                       ? "The decoder attends, its cell makes a step, and every word gets a probability."
+                       : "The cell makes a step, the decoder attends, and every word gets a probability.");
   show_one_step(bench, run, t);
 }
 

@@ -45,14 +45,15 @@ void show_cost(Workbench& bench) {
     return attn::Worked::product({static_cast<double>(tables), static_cast<double>(queries(at[0], at[1])),
                                   static_cast<double>(n + at[0])});
   };
-  bench.trace.label("feature", {{{"with cache", "without"}}});
+  bench.trace.label("feature", {{{"cached", "anew"}}});
   bench.trace.step(
       {.id = "cost",
        .title = "How many scores a step computes",
        .formula = "layers · heads · queries · keys",
        .axes = {"step", "feature"},
-       .note = "Without a cache every step reads the whole text again, and its scores grow with the "
-               "square of the length. With it a later step has one query.",
+       .note =
+           "“Anew” is without a cache: every step reads the whole text again, and its scores grow with the "
+           "square of the length. With it a later step has one query.",
        .worked = worked},
       cost);
 }

@@ -73,8 +73,7 @@ Lines attend_lines(const Workbench& bench) {
     return lines;
   };
   if (attends_as(bench, "bahdanau"))
-    return with({"    query = h",
-                 fmt::format("    hidden = np.tanh(query @ attention_W_q + {} @ attention_W_k)", states),
+    return with({fmt::format("    hidden = np.tanh(h @ attention_W_q + {} @ attention_W_k)", states),
                  "    scores = hidden @ attention_v_a"});
   if (attends_as(bench, "luong-dot")) return with({fmt::format("    scores = {} @ h", states)});
   if (attends_as(bench, "luong-general"))
@@ -82,10 +81,10 @@ Lines attend_lines(const Workbench& bench) {
   if (attends_as(bench, "luong-concat"))
     return with({fmt::format("    pairs = np.hstack([np.tile(h, (len({0}), 1)), {0}])", states),
                  "    hidden = np.tanh(pairs @ attention_W_a)", "    scores = hidden @ attention_v_a"});
-  Lines lines = {"    Q = split(h[None] @ attention_W_Q)",
-                 fmt::format("    K, V = split({0} @ attention_W_K), split({0} @ attention_W_V)", states),
-                 "    scores = (Q @ K.transpose(0, 2, 1))[:, 0]",
-                 "    scaled = scores / np.sqrt(Q.shape[2])"};
+  Lines lines = {
+      "    Q = split(h[None] @ attention_W_Q)", fmt::format("    K = split({} @ attention_W_K)", states),
+      fmt::format("    V = split({} @ attention_W_V)", states),
+      "    scores = (Q @ K.transpose(0, 2, 1))[:, 0]", "    scaled = scores / np.sqrt(Q.shape[2])"};
   append(lines, hide("scaled"));
   append(lines, {fmt::format("    weights = softmax({})", is_padded ? "masked" : "scaled"),
                  "    context = (weights[:, None] @ V).ravel() @ attention_W_O"});
