@@ -243,7 +243,7 @@ void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
   bench.trace.claim(
       {.id = id,
        .claim = "each row of " + norm.id + " has mean 0 and variance 1, epsilon, gain and bias left aside",
-       .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v the variance of the row of " + x.id,
+       .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v that of " + x.id,
        .value = attn::standardization_deviation(before_gain_and_bias(norm.tensor, weights), x.tensor),
        .limit = limit});
 }

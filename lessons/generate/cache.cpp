@@ -52,8 +52,8 @@ void show_cost(Workbench& bench) {
        .formula = "layers · heads · queries · keys",
        .axes = {"step", "feature"},
        .note =
-           "“Anew” is without a cache: every step reads the whole text again, and its scores grow with the "
-           "square of the length. With it a later step has one query.",
+           "“Anew” is without a cache: every step reads the whole text, and its scores grow with the square "
+           "of the length. With it a later step has one query.",
        .worked = worked},
       cost);
 }
