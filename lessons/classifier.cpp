@@ -216,7 +216,7 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
 }
 
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
-  bench.trace.within("attention", [&] { bench.code(multihead_code(bench, mask)); });
+  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
   std::vector<std::string> lines = {"# multihead(): see the lesson multihead; --all shows it here, too"};
   const auto LN = layer_norm_code();
   lines.insert(lines.end(), LN.begin(), LN.end());

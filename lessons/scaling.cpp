@@ -142,7 +142,7 @@ void show_derivation(attn::Trace& trace) {
 }
 
 /// The code that draws what is drawn here, with the numbers of this run.
-void show_recipe(attn::Trace& trace, const Options& options) {
+void show_measurement(attn::Trace& trace, const Options& options) {
   const DrawCode code{options};
   const auto shape = fmt::format("({}, d_k)", *options.samples);
   trace.note(
@@ -470,13 +470,33 @@ std::vector<std::string> scaling_flow(const Options& options) {
           std::string(attn::display_width(start), ' ') + "└ softmax(s / √d_k) → scaled"};
 }
 
+/// The scores of each d_k, drawn as the lesson draws them.
+std::vector<std::string> drawing_code(const Options& options) {
+  const DrawCode code{options};
+  const bool is_torch = code.library() == "PyTorch";
+  const auto drawn = [&](const char* name) {
+    const auto draw = code.normal(fmt::format("f\"{} d_k={{d}}\"", name), "(samples, d)");
+    return is_torch ? draw + ".double().numpy()" : draw;
+  };
+  std::vector<std::string> lines;
+  if (is_torch) lines.push_back("import torch");
+  const auto begin = code.begin();
+  const auto second = begin.find('\n');
+  lines.push_back(begin.substr(0, second));
+  if (second != begin.npos) lines.push_back(begin.substr(second + 1));
+  lines.insert(lines.end(), {"scores = []", "for d in d_k:", "    q = " + drawn("q"), "    k = " + drawn("k"),
+                             "    scores.append((q * k).sum(axis=1))"});
+  return lines;
+}
+
 /// What the page shows, then what only its tables show.
 void show_scaling_code(Workbench& bench) {
   auto lines = softmax_code();
+  lines.push_back("");
+  const auto drawing = drawing_code(bench.options);
+  lines.insert(lines.end(), drawing.begin(), drawing.end());
   lines.insert(lines.end(),
-               {"", fmt::format("rng, scores = {}, []", numpy_generator(bench.options)), "for d in d_k:",
-                "    q, k = rng.normal(0, 1, (2, samples, d))", "    scores.append((q * k).sum(axis=1))",
-                "mean, variance = np.mean(scores, axis=1), np.var(scores, axis=1)", "std = np.sqrt(variance)",
+               {"mean, variance = np.mean(scores, axis=1), np.var(scores, axis=1)", "std = np.sqrt(variance)",
                 "example_scores = np.array(scores)[:, :4]", "example_weights_raw = softmax(example_scores)",
                 "example_scaled = example_scores / np.sqrt(d_k)[:, None]",
                 "example_weights_scaled = softmax(example_scaled)"});
@@ -520,7 +540,7 @@ void run_scaling(Workbench& bench) {
   show_scaling_code(bench);
 
   show_derivation(trace);
-  show_recipe(trace, options);
+  show_measurement(trace, options);
   show_inputs(bench);
   std::vector<Tensor<1>> scores;
   for (const auto d_k : options.d_k_list) {

@@ -71,7 +71,7 @@ Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeig
       x, "norm", weights);
 }
 
-std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask) {
+std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask) {
   const bool sees_nothing = mask && attn::has_empty_row(*mask);
   auto lines = softmax_code();
   const std::vector<std::string> more = {
@@ -621,7 +621,7 @@ std::vector<std::string> multihead_call(const std::string& group, const std::str
 void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto order = norm_order_of(bench);
   const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == Activation::gelu;
-  bench.trace.within("attention", [&] { bench.code(multihead_code(bench, mask)); });
+  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
   auto lines = layer_norm_code();
   if (is_gelu)
     lines.insert(lines.begin(), {"from math import erf, sqrt",

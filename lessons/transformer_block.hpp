@@ -29,7 +29,7 @@ Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeig
 
 /// The functions `softmax`, `split` and `multihead` in NumPy: multi-head attention of one sample, with as
 /// many heads as the run has.
-std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask);
+std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask);
 
 /// The function `LN` in NumPy, the layer norm of each row.
 std::vector<std::string> layer_norm_code();
