@@ -6,18 +6,25 @@
 #include "lessons/backward.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
+#include "attn/ops/linear_backward.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/backward/gradient_check.hpp"
+#include "attn/text/width.hpp"
+#include "lessons/backward/projection_check.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
 
 namespace lessons {
@@ -26,10 +33,8 @@ namespace {
 
 Tensor<3> draw_d_output(Workbench& bench) {
   return bench.input<3>({.id = "d_output",
-                         .title = "What comes back from the layers above",
-                         .note =
-                             "How much the loss grows with each number of the output. Here it is drawn; in a "
-                             "model the next layer hands it down."});
+                         .title = "How the loss changes with the output",
+                         .note = "How much L grows with each number of the output; here it is drawn."});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {
@@ -38,8 +43,7 @@ void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_out
        .title = "A loss that has this gradient",
        .formula = "Σ output · d_output",
        .from = {"output", "d_output"},
-       .note = "The simplest one: each number of the output counts as much as d_output says. For "
-               "any other loss with the same d_output all that follows is the same.",
+       .note = "The simplest one. For any other loss with the same d_output all that follows is the same.",
        .worked = worked_of(2 * output.size(),
                            [&](const attn::Index&) {
                              const attn::Known<3> o = {"output", output}, d = {"d_output", d_output};
@@ -55,8 +59,8 @@ void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_out
 
 void derive_product(attn::Trace& trace) {
   trace.note("product-rule", "Back through a matrix product",
-             "Aᵢₖ times row k of B goes into row i of C. So its gradient is the dot product of that row of B "
-             "with that row of d_C, and likewise for B. Four of the six steps below are this rule.",
+             "Aᵢₖ is multiplied by row k of B and added to row i of C. So its gradient is the dot product of "
+             "these two rows, B's and d_C's; likewise for B. All products on this page go back by this rule.",
              "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
              "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
              "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
@@ -64,10 +68,9 @@ void derive_product(attn::Trace& trace) {
 
 void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
-      "Take one row: w = softmax(x), and d is the row of d_weights. A score that rises lifts its own weight "
-      "and lowers all others of its row, for they share a sum of 1. So the gradient of every score depends "
-      "on every weight of the row. The sum over them is a single number for the whole row, and the Jacobian "
-      "diag(w) − w wᵀ need never be written down.";
+      "Take one row: w = softmax(x), and d is that row of d_weights. A score that rises makes its own weight "
+      "larger and the others of the row smaller, because they sum to 1. So the gradient of a score depends "
+      "on all weights of its row.";
   if (mask)
     text +=
         " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "
@@ -75,10 +78,8 @@ void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   if (mask && attn::has_empty_row(*mask))
     text += " A query that may look at nothing has no weights, and its gradient is 0 throughout.";
   trace.note("softmax-rule", "Back through softmax", text,
-             "wₖ = exp(xₖ) / Σₘ exp(xₘ)\n"
-             "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ\n"
-             "∂wₖ/∂xⱼ =    − wₖ wⱼ   for k ≠ j\n"
-             "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = dⱼ wⱼ − Σₖ dₖ wₖ wⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
+             "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ,   ∂wₖ/∂xⱼ = − wₖ wⱼ  for k ≠ j\n"
+             "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
 }
 
 }  // namespace
@@ -97,19 +98,16 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .from = {"weights", "d_output"},
        .axes = {"key", "d_v"},
        .note =
-           "output = weights V, so V is the B of the rule. Value j went into output i with weight ij; with "
-           "the same weight it gets back d_output of query i, and that from all queries together. A value "
-           "that nobody looked at gets 0: it learns nothing.",
+           "V is the B of the rule. Value j went into output i with weight ij; with the same weight d_output "
+           "of query i comes back to it, from all queries. A value without any weight has gradient 0.",
        .worked = attn::worked_transpose_matmul({"weights", attention.weights}, {"d_output", d_output})},
       attn::matmul(attn::transpose(attention.weights), d_output));
 
   std::string note =
-      "The same product; weights is the A of the rule. A little more of weight ij puts a little more of "
-      "value j into output i, and L moves by the dot product of d_output i with value j.";
+      "weights is the A of the rule. More of weight ij puts more of value j into output i, and L changes by "
+      "the dot product of d_output i with value j.";
   if (in.mask)
-    note +=
-        " Hidden keys have numbers, too: what L would do if there were a weight. They go no further; the "
-        "next step is 0 for them.";
+    note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
   d_weights = trace.step({.id = "d_weights",
                           .title = "Back to the weights",
                           .formula = "d_output Vᵀ",
@@ -130,10 +128,9 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .from = {"weights", "d_weights"},
        .axes = {"query", "key"},
        .note =
-           "Σⱼ weights · d_weights is the average of the row of d_weights, as attention weighs it. Keys "
-           "above the average get a positive gradient, keys below it a negative one, and the row sums to 0. "
-           "All is multiplied by the weight: where one key has nearly everything, nearly nothing gets "
-           "through (see the lesson scaling).",
+           "Keys above the weighted average of the row of d_weights get a positive gradient, keys below it a "
+           "negative one. Where one key has nearly all the weight, nearly no gradient is left (lesson "
+           "scaling).",
        .worked = attn::worked_softmax_backward({"weights", attention.weights}, {"d_weights", d_weights})},
       attn::softmax_backward(attention.weights, d_weights));
   d_scores = trace.step(
@@ -153,9 +150,9 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .formula = "d_scores K",
        .from = {"d_scores", "K"},
        .axes = {"query", "d_k"},
-       .note =
-           "scores = Q Kᵀ, so Q is the A of the rule and Kᵀ the B: d_Q = d_scores (Kᵀ)ᵀ. The gradient of a "
-           "query is a mixture of the keys, some with a minus sign.",
+       .note = "scores = Q Kᵀ: Q is the A of the rule and Kᵀ the B. The gradient of a query is a sum of the "
+               "keys, "
+               "each times its d_score.",
        .worked = attn::worked_matmul(attn::Known{"d_scores", d_scores}, attn::Known<3>{"K", in.K})},
       attn::matmul(d_scores, in.K));
   d_K = trace.step(
@@ -166,10 +163,89 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .axes = {"key", "d_k"},
        .note =
            "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is "
-           "a mixture of the queries.",
+           "a sum of the queries, each times its d_score.",
        .worked = attn::worked_transpose_matmul({"d_scores", d_scores}, {"Q", in.Q})},
       attn::matmul(attn::transpose(d_scores), in.Q));
   return gradients;
+}
+
+namespace {
+
+/// "Xᵀ d_Q", and over a batch "Σ Xᵀ d_Q over the samples".
+std::string formula_of_weight(const Workbench& bench, const Named& X, const std::string& projection) {
+  const auto product = fmt::format("{}ᵀ d_{}", X.id, projection);
+  return bench.plan.is_batched() ? fmt::format("Σ {} over the samples", product) : product;
+}
+
+Tensor<2> show_d_weight(Workbench& bench, const Named& X, const std::string& projection,
+                        const Tensor<3>& d_projection, const std::string& last_axis) {
+  const std::string d_id = "d_" + projection;
+  return bench.trace.step(
+      {.id = "d_W_" + projection,
+       .title = "How the loss changes with W_" + projection,
+       .formula = formula_of_weight(bench, X, projection),
+       .from = {X.id, d_id},
+       .axes = {"d_model", last_axis},
+       .note =
+           fmt::format("{0} = {1} W_{0}, so W_{0} is the B of the rule. Every word uses the same W_{0}, so "
+                       "its gradient is a sum over the words. This is what training needs.",
+                       projection, X.id),
+       .worked = attn::worked_linear_backward_weight({X.id, X.tensor}, {d_id, d_projection})},
+      attn::linear_backward_weight(X.tensor, d_projection));
+}
+
+/// One of the products that token vectors went into.
+struct UseOfVectors {
+  std::string projection;
+  const Tensor<3>& d_projection;
+  const Tensor<2>& W;
+};
+
+Tensor<3> show_d_vectors(Workbench& bench, const Named& X, const std::string& axis,
+                         const std::vector<UseOfVectors>& uses) {
+  std::vector<std::string> terms, from;
+  std::vector<std::pair<attn::Known<3>, attn::Known<2>>> products;
+  Tensor<3> sum(X.tensor.shape(), 0.0);
+  for (const auto& [projection, d_projection, W] : uses) {
+    const auto d_id = "d_" + projection, W_id = "W_" + projection;
+    terms.push_back(fmt::format("{} {}ᵀ", d_id, W_id));
+    from.insert(from.end(), {d_id, W_id});
+    products.push_back({{d_id, d_projection}, {W_id, W}});
+    sum = attn::add(sum, attn::linear_backward_input(d_projection, W));
+  }
+  return bench.trace.step(
+      {.id = "d_" + X.id,
+       .title = "How the loss changes with the words",
+       .formula = fmt::format("{}", fmt::join(terms, " + ")),
+       .from = from,
+       .axes = {axis, "d_model"},
+       .note = fmt::format("{}In a deeper model this is d_output of the layer below.",
+                           uses.size() > 1 ? fmt::format("{} goes into {} products, and the gradients of all "
+                                                         "of them add up. ",
+                                                         X.id, uses.size())
+                                           : ""),
+       .worked = attn::worked_linear_backward_input(products)},
+      sum);
+}
+
+}  // namespace
+
+ProjectionGradients projection_backward(Workbench& bench, const ProjectedFrom& from,
+                                        const AttentionGradients& gradients) {
+  const auto& [X_query, X_key, weights] = from;
+  ProjectionGradients result;
+  result.d_W_Q = show_d_weight(bench, X_query, "Q", gradients.d_Q, "d_k");
+  result.d_W_K = show_d_weight(bench, X_key, "K", gradients.d_K, "d_k");
+  result.d_W_V = show_d_weight(bench, X_key, "V", gradients.d_V, "d_v");
+  const UseOfVectors Q = {"Q", gradients.d_Q, weights.W_Q}, K = {"K", gradients.d_K, weights.W_K},
+                     V = {"V", gradients.d_V, weights.W_V};
+  if (from.is_one_text()) {
+    result.d_X_query = show_d_vectors(bench, X_query, "token", {Q, K, V});
+  } else {
+    result.d_X_query = show_d_vectors(bench, X_query, "target", {Q});
+    result.d_X_key = show_d_vectors(bench, X_key, "source", {K, V});
+  }
+  return result;
 }
 
 namespace {
@@ -205,12 +281,7 @@ void explain_differences(attn::Trace& trace, bool entry_by_entry) {
              "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
 }
 
-void claim_gradients(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
-                     const Tensor<3>& d_output, const AttentionGradients& gradients) {
-  const auto check =
-      check_gradients(in, attention, d_output, gradients, bench.options.temperature, bench.trace.dtype(),
-                      [&](const std::string& id) -> attn::Random& { return bench.random(id); });
-  explain_differences(bench.trace, check.entry_by_entry);
+void claim_gradients(attn::Trace& trace, const GradientCheck& check) {
   for (const auto& [name, deviation, allowed] : check.deviations) {
     const auto moved = check.entry_by_entry
                            ? fmt::format("each number of {}", name)
@@ -218,11 +289,11 @@ void claim_gradients(Workbench& bench, const AttentionInputs& in, const Attentio
     const auto difference =
         check.entry_by_entry ? fmt::format("max |(L({0} + h) − L({0} − h)) / 2h − d_{0}|", name)
                              : fmt::format("|(L({0} + h·s) − L({0} − h·s)) / 2h − Σ d_{0}·s|, s = ±1", name);
-    bench.trace.claim({.id = "check/d_" + name,
-                       .claim = fmt::format("moving {} changes L as d_{} says", moved, name),
-                       .formula = difference,
-                       .value = deviation,
-                       .limit = roughly_at_most(allowed)});
+    trace.claim({.id = "check/d_" + name,
+                 .claim = fmt::format("moving {} changes L as d_{} says", moved, name),
+                 .formula = difference,
+                 .value = deviation,
+                 .limit = roughly_at_most(allowed)});
   }
 }
 
@@ -272,32 +343,242 @@ void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, cons
       });
 }
 
+/// What attention starts from, and what that came from unless it was given.
+struct BackwardStart {
+  AttentionInputs in;
+  std::optional<ProjectedFrom> from;
+};
+
+RandomOf streams_of(Workbench& bench) {
+  return [&bench](const std::string& id) -> attn::Random& { return bench.random(id); };
+}
+
+/// Q, K or V of --input or --set take the place of the projections.
+bool starts_from_projections(const Workbench& bench) {
+  const auto& trace = bench.trace;
+  const bool is_given = trace.is_given("Q") || trace.is_given("K") || trace.is_given("V");
+  return !is_given && bench.options.draws == "name";
+}
+
+Named input_vectors(Workbench& bench, const std::string& id, const std::string& title) {
+  return {id, bench.input<3>({.id = id, .title = title})};
+}
+
+BackwardStart project_words(Workbench& bench) {
+  const auto& queries = bench.plan.query_tokens();
+  const auto& keys = bench.plan.key_tokens();
+  const bool is_pair = bench.plan.sentence.size() == 0;
+  bench.label({"token", "target", "query"}, queries);
+  bench.label({"source", "key"}, keys);
+  bench.show_lengths(keys);
+  ProjectedFrom from;
+  from.X_query = is_pair ? input_vectors(bench, "X_target", "The target sentence as vectors")
+                         : input_vectors(bench, "X", "The sentence as vectors");
+  from.X_key = is_pair ? input_vectors(bench, "X_source", "The source sentence as vectors") : from.X_query;
+  from.weights = draw_projection_weights(bench);
+  auto mask = bench.mask(queries, keys);
+  auto [Q, K, V] = project(bench, from.X_query, from.X_key, from.weights);
+  return {{std::move(Q), std::move(K), std::move(V), std::move(mask)}, std::move(from)};
+}
+
+BackwardStart start_of_backward(Workbench& bench) {
+  if (starts_from_projections(bench)) return project_words(bench);
+  return {attention_inputs(bench), std::nullopt};
+}
+
+/// "[5×4]"
+std::string shape_of_matrix(const Tensor<3>& x) {
+  return fmt::format("[{}×{}]", x.shape(1), x.shape(2));
+}
+
+/// Three branches, of which the first two meet before the third: Q and K make the weights.
+void draw_branches(std::vector<std::string>& lines, const std::vector<std::string>& branches,
+                   const std::string& middle, const std::string& end) {
+  std::size_t left = 0;
+  for (const auto& branch : branches) left = std::max(left, attn::display_width(branch) + 1);
+  std::string line;
+  for (std::size_t i = attn::display_width(branches[2]) + 1; i < left + attn::display_width(middle); ++i)
+    line += "─";
+  lines.push_back(attn::pad_right(branches[0], left) + "┐");
+  lines.push_back(attn::pad_right(branches[1], left) + middle + "┐");
+  lines.push_back(branches[2] + " " + line + "┴ " + end);
+}
+
+std::vector<std::string> backward_flow(const BackwardStart& start) {
+  const auto& [in, from] = start;
+  std::vector<std::string> forward, backward;
+  for (const auto& [name, tensor] : {std::pair("Q", &in.Q), std::pair("K", &in.K), std::pair("V", &in.V)}) {
+    const auto shape = shape_of_matrix(*tensor);
+    const auto X = !from ? "" : *name == 'Q' ? from->X_query.id : from->X_key.id;
+    forward.push_back(from ? fmt::format("{0} W_{1} → {1} {2}", X, name, shape)
+                           : fmt::format("{} {}", name, shape));
+    backward.push_back(from ? fmt::format("d_W_{0} ← d_{0} {1}", name, shape)
+                            : fmt::format("d_{} {}", name, shape));
+  }
+  const auto weights = fmt::format("weights [{}×{}] ", in.Q.shape(1), in.K.shape(1));
+  const auto output = fmt::format("output [{}×{}]", in.Q.shape(1), in.V.shape(2));
+  std::vector<std::string> lines;
+  draw_branches(lines, forward, "┴ scores → scaled → " + weights, output + " → L");
+  lines.push_back("");
+  draw_branches(lines, backward, "┴ d_scores ← d_scaled ← d_" + weights, "d_" + output);
+  return lines;
+}
+
+/// The forward pass is detail: earlier lessons showed its code.
+void show_backward_code(Workbench& bench, const BackwardStart& start) {
+  const auto& [in, from] = start;
+  std::vector<std::string> projections;
+  if (from) projections = {projection_code(from->X_query.id, from->X_key.id)};
+  bench.trace.within("forward", [&] { bench.code(attention_code(bench, in.mask, projections)); });
+
+  const double T = bench.options.temperature;
+  std::vector<std::string> lines = {"# after the forward pass of the lesson self-attention"};
+  if (!bench.plan.is_batched()) lines.push_back("L         = np.sum(output * d_output)");
+  lines.insert(lines.end(), {"d_V       = weights.T @ d_output", "d_weights = d_output @ V.T",
+                             "average   = np.sum(weights * d_weights, axis=1, keepdims=True)",
+                             "d_scaled  = weights * (d_weights - average)",
+                             T == 1.0 ? "d_scores  = d_scaled / np.sqrt(Q.shape[1])"
+                                      : fmt::format("d_scores  = d_scaled / (np.sqrt(Q.shape[1]) * {})", T),
+                             "d_Q, d_K  = d_scores @ K, d_scores.T @ Q"});
+  if (from && !bench.plan.is_batched())
+    lines.push_back(fmt::format("d_W_Q, d_W_K, d_W_V = {0}.T @ d_Q, {1}.T @ d_K, {1}.T @ d_V",
+                                from->X_query.id, from->X_key.id));
+  if (from && from->is_one_text()) lines.push_back("d_X       = d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T");
+  if (from && !from->is_one_text())
+    lines.insert(lines.end(), {"d_X_target = d_Q @ W_Q.T", "d_X_source = d_K @ W_K.T + d_V @ W_V.T"});
+  bench.code(lines);
+}
+
+/// The entry of a table that is farthest from 0, in the first sample: "d_scaled[dog, the]" and its value.
+struct Extreme {
+  std::string name;
+  double value = 0.0;
+};
+
+Extreme extreme_of(const attn::Event& event) {
+  const auto& shape = event.tensor->shape;
+  const auto rows = shape[shape.size() - 2], columns = shape.back();
+  std::size_t at = 0;
+  for (std::size_t i = 1; i < rows * columns; ++i)
+    if (std::abs(event.tensor->at(i)) > std::abs(event.tensor->at(at))) at = i;
+  const auto first = event.axes.size() - 2;
+  return {fmt::format("{}[{}, {}]", event.id, name_along(event, first, at / columns),
+                      name_along(event, first + 1, at % columns)),
+          event.tensor->at(at)};
+}
+
+std::string notice_of_scaled(const attn::Event& d_scaled) {
+  const auto [name, value] = extreme_of(d_scaled);
+  if (value == 0.0) return d_scaled.note;
+  return fmt::format("{} {} = {:.4f}: if that scaled score were 0.01 larger, L would be about {:.6f} {}.",
+                     d_scaled.note, name, value, 0.01 * std::abs(value), value > 0.0 ? "larger" : "smaller");
+}
+
+std::string notice_of_weight(const attn::Event& d_W) {
+  const auto [name, value] = extreme_of(d_W);
+  if (value == 0.0) return d_W.note;
+  const auto entry = name.substr(2);
+  return fmt::format("{} A training step with the learning rate η sets {} ← {} − η · {}: {} becomes {}.",
+                     d_W.note, d_W.id.substr(2), d_W.id.substr(2), d_W.id, entry,
+                     value > 0.0 ? fmt::format("smaller by η · {:.4f}", value)
+                                 : fmt::format("larger by η · {:.4f}", -value));
+}
+
+/// The gradients of parameters are of all samples together.
+attn::OnPage whole_batch(const Workbench& bench, const std::string& id, const attn::Notice& notice = {}) {
+  return bench.plan.is_batched() ? attn::in_one_line(id) : attn::OnPage{id, notice};
+}
+
+void set_backward_page(Workbench& bench) {
+  const bool has_projections = starts_from_projections(bench);
+  const auto known = [&](const char* id) {
+    return has_projections ? attn::in_one_line(id) : attn::OnPage{id};
+  };
+  bench.trace.page({attn::in_one_line("X"),
+                    attn::in_one_line("X_target"),
+                    attn::in_one_line("X_source"),
+                    known("Q"),
+                    known("K"),
+                    known("V"),
+                    attn::in_one_line("scores"),
+                    attn::in_one_line("mask"),
+                    attn::in_one_line("scaled"),
+                    attn::in_one_line("masked"),
+                    attn::in_one_line("weights"),
+                    attn::in_one_line("output"),
+                    {"d_output"},
+                    attn::in_one_line("L"),
+                    {"product-rule"},
+                    {"d_V"},
+                    {"d_weights"},
+                    {"softmax-rule"},
+                    {"d_scaled", notice_of_scaled},
+                    attn::in_one_line("d_scores"),
+                    {"d_Q"},
+                    known("d_K"),
+                    whole_batch(bench, "d_W_Q", notice_of_weight),
+                    attn::in_one_line("d_W_K"),
+                    attn::in_one_line("d_W_V"),
+                    {"d_X"},
+                    {"d_X_target"},
+                    {"d_X_source"}},
+                   {"check/d_V", "check/d_Q", "check/d_W_Q", "check/d_X", "check/d_X_target",
+                    "rows-of-d_scaled-sum-to-0", "hidden-scores-have-no-gradient"});
+}
+
+void introduce_backward(Workbench& bench) {
+  bench.idea(
+      "How does attention learn? Training asks of every parameter: if it were a little larger, how much "
+      "would the loss L grow? That is its gradient, and training moves the parameter the other way. The "
+      "gradients are found by going through the forward pass backwards: each step turns the gradient of its "
+      "result into the gradients of what the result was computed from (the chain rule). d_Q stands for ∂L/∂Q "
+      "and has the shape of Q.",
+      "d_x = d_y · ∂y/∂x   from d_output back to d_W_Q, d_W_K and d_W_V");
+}
+
+void go_back_to_words(Workbench& bench, const ProjectedFrom& from, const AttentionInputs& in,
+                      const Attention<3>& attention, const Tensor<3>& d_output,
+                      const AttentionGradients& gradients) {
+  const auto of_projections = projection_backward(bench, from, gradients);
+  claim_gradients(bench.trace,
+                  check_projections(from, in, attention, d_output, of_projections, bench.options.temperature,
+                                    bench.trace.dtype(), streams_of(bench)));
+}
+
 void run_backward(Workbench& bench) {
   auto& trace = bench.trace;
-  trace.note(
-      "idea", "The idea",
-      "Training asks of every number: if it were a little larger, how much would the loss L grow? That is "
-      "its gradient, and training moves the number the other way. Gradients are found by walking the forward "
-      "pass backwards. Each step is handed the gradient of its result, and passes on the gradient of what "
-      "the result was computed from: the chain rule. d_X stands for ∂L/∂X and has the shape of X. A gradient "
-      "says which way and how much, one number at a time.",
-      "forward    Q, K → scores → scaled → weights; weights, V → output → L\n"
-      "backward   d_Q, d_K ← d_scores ← d_scaled ← d_weights, d_V ← d_output");
-
-  const auto in = attention_inputs(bench);
+  set_backward_page(bench);
+  introduce_backward(bench);
+  const auto begin = start_of_backward(bench);
+  const auto& [in, from] = begin;
   const auto d_output = draw_d_output(bench);
+  bench.flow(backward_flow(begin));
+  show_backward_code(bench, begin);
   const auto attention = scaled_dot_product_attention(bench, in.Q, in.K, in.V, in.mask);
   show_loss(bench, attention.output, d_output);
 
   const auto gradients = attention_backward(bench, in, attention, d_output);
+  if (from) go_back_to_words(bench, *from, in, attention, d_output, gradients);
   explain_cost(trace, bench.plan);
-  claim_gradients(bench, in, attention, d_output, gradients);
+
+  const auto check = check_gradients(in, attention, d_output, gradients, bench.options.temperature,
+                                     trace.dtype(), streams_of(bench));
+  explain_differences(trace, check.entry_by_entry);
+  claim_gradients(trace, check);
   claim_softmax(bench, in.mask, gradients);
   claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
+  bench.try_next({{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"},
+                  {"backward --explain 'd_W_Q[0,1]'", "another parameter"},
+                  {"training", "what helps the many small steps of training"}});
 }
 
-std::vector<Input> backward_inputs(const Options&) {
-  return joined({attention_input_list(), {{"d_output", {"query", "d_v"}}}});
+std::vector<Input> backward_inputs(const Options& options) {
+  const bool is_pair = !options.source.empty() || !options.target.empty();
+  std::vector<Input> words = {{"X", {"token", "d_model"}, Draw::embedding}};
+  if (is_pair)
+    words = {{"X_target", {"target", "d_model"}, Draw::embedding},
+             {"X_source", {"source", "d_model"}, Draw::embedding}};
+  return joined({words, projection_input_list(), attention_input_list(), {{"d_output", {"query", "d_v"}}}});
 }
 
 }  // namespace
@@ -305,15 +586,17 @@ std::vector<Input> backward_inputs(const Options&) {
 extern const Lesson backward;
 const Lesson backward = {
     .name = "backward",
-    .title = "gradients: back through attention, step by step",
+    .title = "gradients: from the loss back to the parameters of attention",
     .teaches =
         "How a gradient finds its way back through attention: the rule for a matrix product, the rule for "
-        "softmax, and from them d_V, d_weights, d_scaled, d_scores, d_Q and d_K. Each is derived, computed "
-        "and then checked by moving the numbers and watching the loss.",
-    .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "temperature", "seed",
-                "rng", "draws", "dtype"},
-    .defaults = {.sentence = {"the cat sat on the mat"}, .d_k = 8, .d_v = 8},
-    .examples = {"backward --sentence \"the cat sat\" --d-k 4 --d-v 3",
+        "softmax, and from them the gradients of V, weights, scores, Q and K, then those of the projections "
+        "W_Q, W_K and W_V, which training changes, and of the words. Each is derived, computed and then "
+        "checked by moving the numbers and watching the loss. Q, K or V from --input or --set take the place "
+        "of X and the projections; so do those that --draws stream draws.",
+    .options = {"sentence", "source", "target", "d-model", "d-k", "d-v", "causal", "window", "temperature",
+                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+    .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
+    .examples = {"backward --sentence \"the cat slept\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = backward_inputs,
     .run = run_backward,

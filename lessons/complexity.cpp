@@ -10,6 +10,7 @@
 #include "lessons/complexity/layers.hpp"
 #include "lessons/complexity/worked.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -93,7 +94,7 @@ void show_layer(Workbench& bench, LayerCosts& costs, const CountedLayer& layer) 
     trace.step({.id = fmt::format("{}/{}", layer.id, quantity.id),
                 .title = fmt::format("{} ({})", quantity.title, layer.id),
                 .from = {"n", "d"},
-                .axes = {"token"},
+                .axes = {"length"},
                 .worked = worked_quantity(bench, std::string(quantity.id), std::string(layer.id))},
                values);
   }
@@ -151,7 +152,7 @@ void show_curves(Workbench& bench, LayerCosts& costs, const Quantity& quantity, 
       {.id = std::string(quantity.id),
        .title = title,
        .from = from,
-       .axes = {"layer", "token"},
+       .axes = {"layer", "length"},
        .note = note,
        .curve = true,
        .worked =
@@ -203,15 +204,18 @@ void show_tables(Workbench& bench, LayerCosts& costs) {
   }
 }
 
-void introduce(attn::Trace& trace, const Options& options) {
-  trace.note(
-      "idea", "The idea",
+void introduce_complexity(Workbench& bench) {
+  const auto& options = bench.options;
+  bench.idea(
       "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds: how "
-      "much there is to compute. Bytes: how much must be held meanwhile. Sequential steps: how much has to "
-      "wait, whatever machine computes it. Path length: how many operations lie between two distant tokens, "
-      "and so how hard it is to learn that they belong together. None of them is looked up here: every layer "
-      "runs, on random numbers, and counts what it does.");
-  trace.note(
+      "much "
+      "there is to compute. Bytes of scores: how much must be held meanwhile. Steps: how many operations "
+      "have "
+      "to wait for each other, whatever machine computes them. Path: how many operations lie between the "
+      "first "
+      "token and the last. None of them is looked up: every layer runs on random numbers and counts what it "
+      "does.");
+  bench.trace.note(
       "counting", "How it is counted",
       fmt::format(
           "A multiply-add is a product that goes into a sum. A step is an operation that mixes vectors of "
@@ -221,13 +225,85 @@ void introduce(attn::Trace& trace, const Options& options) {
           *options.window, *options.block, *options.rank, *options.heads, *options.kv_heads));
 }
 
+/// The share of full attention's multiply-adds that sparse attention took: "34 %".
+std::string share_of_sparse(LayerCosts& costs, const Size& size) {
+  return fmt::format("{:.0f} %", 100.0 * static_cast<double>(costs.multiply_adds("sparse", size)) /
+                                     static_cast<double>(costs.multiply_adds("full", size)));
+}
+
+/// A row a layer, at the longest of the lengths.
+void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
+  const auto d = bench.d_model();
+  const auto& options = bench.options;
+  auto table = fmt::format("{:<14} {:>13} {:>8} {:>6} {:>5}   {}", "", "multiply-adds", "bytes", "steps",
+                           "path", "full costs more");
+  for (const auto& layer : counted_layers()) {
+    const auto& cost = costs.of(layer.id, {longest, d});
+    table += fmt::format("\n{:<14} {:>13}", layer.id, cost.cost.multiply_adds);
+    if (!layer.connects_tokens) continue;
+    const auto place = layer.id == "full" ? std::nullopt : costs.crossing(layer.id, d, longest);
+    table += fmt::format(" {:>8} {:>6} {:>5}{}", cost.cost.score_bytes, cost.sequential_steps,
+                         cost.path_length, place ? fmt::format("   from n = {}", *place) : "");
+  }
+  bench.trace.note(
+      "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
+      fmt::format(
+          "Measured with windows of w = {}, blocks of {}, r = {}. Projections are the four products with "
+          "W_Q, W_K, W_V and W_O that every attention layer has besides. Sparse took {} of full "
+          "attention's multiply-adds. The last column says from which n up to {} on full attention takes "
+          "more multiply-adds.",
+          *options.window, *options.block, *options.rank, share_of_sparse(costs, {longest, d}), longest),
+      table);
+}
+
+/// The counts of the curves as formulas: what was counted is held against them.
+void show_complexity_code(const Workbench& bench) {
+  const auto& options = bench.options;
+  bench.code(
+      {fmt::format("w, block = np.minimum({}, n - 1), np.minimum({}, n)", *options.window, *options.block),
+       "pairs = n * (2 * w + 1) - w * (w + 1)       # |i - j| <= w, less the ends",
+       "multiply_adds = np.array([", "    2 * n * d ** 2,                         # recurrence",
+       "    2 * n ** 2 * d,                         # full attention",
+       "    2 * pairs * d,                          # local attention",
+       "    2 * n * d ** 2 + n * d])                # linear attention",
+       fmt::format("score_bytes = {} * np.array([", attn::item_size(bench.trace.dtype())),
+       "    n ** 2, block * n, pairs, block ** 2])  # full, chunked, local, flash"});
+}
+
+/// "recurrence 2.00 times, full 4.00 times": from the last length but one to the last.
+std::string notice_of_growth(const attn::Event& counts) {
+  const auto lengths = counts.tensor->shape[1];
+  if (lengths < 2) return "";
+  std::vector<std::string> growth;
+  for (std::size_t k = 0; k < counts.tensor->shape[0]; ++k) {
+    const double before = counts.tensor->at((k + 1) * lengths - 2),
+                 after = counts.tensor->at((k + 1) * lengths - 1);
+    growth.push_back(fmt::format("{} {:.2f} times", name_along(counts, 0, k), after / before));
+  }
+  return fmt::format("From n = {} to n = {} they grow: {}.", name_along(counts, 1, lengths - 2),
+                     name_along(counts, 1, lengths - 1), fmt::join(growth, ", "));
+}
+
+void set_complexity_page(attn::Trace& trace) {
+  trace.page({{"idea"},
+              {"comparison"},
+              {"reading"},
+              {"code"},
+              attn::in_one_line("n"),
+              attn::in_one_line("d"),
+              {"multiply_adds", notice_of_growth},
+              {"score_bytes", notice_of_growth}},
+             {"recurrence-in-n", "recurrence-in-d", "full-in-n", "full-in-d", "full-overtakes-recurrence",
+              "flash-memory"});
+}
+
 void conclude(attn::Trace& trace) {
-  trace.note("seen-elsewhere", "What a tutorial says about it",
-             "“Computational Efficiency: O(n²d) complexity vs O(n³) for RNNs.” The first is right, the "
-             "second is not: a recurrence takes O(n d²), as measured here. Twice the tokens are twice the "
-             "work. So full attention takes less only while n < d, and its projections, 4 n d² for every "
-             "layer, are more than a recurrence takes in all. Attention did not win by computing less. It "
-             "won by not waiting, and by short paths.");
+  trace.note(
+      "reading", "What it says",
+      "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d: attention takes less only while n < "
+      "d, and its projections, 4 n d², are more than a recurrence takes in all. Attention did not win by "
+      "computing less. It won because no token waits for another, and because any two tokens are one "
+      "step apart.");
 }
 
 void claim_growth(Workbench& bench, LayerCosts& costs) {
@@ -242,11 +318,11 @@ void claim_growth(Workbench& bench, LayerCosts& costs) {
                                 static_cast<double>(costs.multiply_adds(layer, from)),
                        .limit = attn::exactly(factor)});
   };
-  claim("recurrence-in-n", "a sequence twice as long makes a recurrence twice the work: n, not n³",
-        "recurrence", {n, d}, {2 * n, d}, 2.0);
+  claim("recurrence-in-n", "twice the tokens make a recurrence twice the work: n", "recurrence", {n, d},
+        {2 * n, d}, 2.0);
   claim("recurrence-in-d", "vectors twice as long make it four times the work: d²", "recurrence", {n, d},
         {n, 2 * d}, 4.0);
-  claim("full-in-n", "a sequence twice as long makes full attention four times the work: n²", "full", {n, d},
+  claim("full-in-n", "twice the tokens make full attention four times the work: n²", "full", {n, d},
         {2 * n, d}, 4.0);
   claim("full-in-d", "vectors twice as long make it twice the work: d", "full", {n, d}, {n, 2 * d}, 2.0);
   claim("linear-in-n", "a sequence twice as long makes linear attention twice the work: n", "linear", {n, d},
@@ -287,32 +363,33 @@ void run_complexity(Workbench& bench) {
   const auto d = bench.d_model(), longest = *std::max_element(options.lengths.begin(), options.lengths.end());
   const std::vector<std::size_t> dimensions = {d, 2 * d, 4 * d};
   auto& trace = bench.trace;
-  trace.label("token", {{names_of(options.lengths)}});
+  set_complexity_page(trace);
+  trace.label("length", {{names_of(options.lengths)}});
   trace.label("d_model", {{names_of(dimensions)}});
-  introduce(trace, options);
-  trace.input({.id = "n",
-               .title = "The lengths to compare",
-               .axes = {"token"},
-               .note = "In this lesson the axis token counts no tokens: the lengths n stand along it."},
-              counts_of(options.lengths));
+  introduce_complexity(bench);
+  trace.input({.id = "n", .title = "The lengths to compare", .axes = {"length"}}, counts_of(options.lengths));
   trace.input({.id = "d", .title = "Numbers in a token's vector"}, static_cast<std::int64_t>(d));
 
   LayerCosts costs(bench);
   for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
+  compare_layers(bench, costs, longest);
   show_tables(bench, costs);
+  show_complexity_code(bench);
   show_curves(bench, costs, work, "Multiply-adds as n grows", {"recurrence", "full", "local", "linear"},
-              "On logarithmic scales a power of n is a straight line: full attention, with n², is twice as "
-              "steep as the others.");
+              "On logarithmic scales a power of n is a straight line, the steeper the higher the power.");
   show_curves(bench, costs, storage, "Bytes held as n grows", {"full", "chunked", "local", "flash"}, "");
   show_growth_in_d(bench, costs, dimensions);
   show_crossings(bench, costs, longest);
   conclude(trace);
   claim_growth(bench, costs);
   claim_steps_and_memory(bench, costs, costs.crossing("recurrence", d, longest));
+  bench.try_next({{"complexity --lengths 64,128,256", "what grows fastest?"},
+                  {"complexity --d-model 64", "full attention costs less for longer"},
+                  {"bench", "the same in seconds, on this machine"}});
 }
 
 std::vector<Input> complexity_inputs(const Options&) {
-  return {{"n", {"token"}, Draw::option, "lengths"}, {"d", {}, Draw::option, "d-model"}};
+  return {{"n", {"length"}, Draw::option, "lengths"}, {"d", {}, Draw::option, "d-model"}};
 }
 
 }  // namespace
@@ -320,7 +397,7 @@ std::vector<Input> complexity_inputs(const Options&) {
 extern const Lesson complexity;
 const Lesson complexity = {
     .name = "complexity",
-    .title = "what each layer computes, holds and waits as n grows",
+    .title = "what each layer computes, holds and waits for as n grows",
     .teaches =
         "Recurrence, convolution, full attention and its variants, run on sequences of growing length: "
         "multiply-adds, bytes held, steps that have to wait and the way between distant tokens, all counted "

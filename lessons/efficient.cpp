@@ -6,29 +6,160 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
 namespace {
 
+std::vector<attn::OnPage> joined_pages(std::vector<attn::OnPage> first,
+                                       const std::vector<attn::OnPage>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 struct Variant {
   std::string_view name;
+  std::string_view phrase;  ///< what it does, in a few words
+  bool is_exact;
   void (*show)(VariantBench& on);
+  std::vector<attn::OnPage> page;   ///< its events, which come on the page where it is the one that is shown
+  std::vector<std::string> claims;  ///< likewise
 };
 
+/// "the", "cat" … whose query met a larger score in a later block.
+std::string notice_of_rescaling(const attn::Event& rescaling) {
+  const auto& shape = rescaling.tensor->shape;
+  for (std::size_t b = 1; b < shape[0]; ++b)
+    for (std::size_t i = 0; i < shape[1]; ++i) {
+      const double c = rescaling.tensor->at(b * shape[1] + i);
+      if (c < 1.0)
+        return fmt::format(
+            "{} For {} the block {} has a larger score: what was summed before is multiplied by "
+            "{:.4f}.",
+            rescaling.note, name_along(rescaling, 1, i), name_along(rescaling, 0, b), c);
+    }
+  return rescaling.note;
+}
+
+std::vector<attn::OnPage> page_of_pairs(const std::string& variant) {
+  return {attn::in_one_line(variant + "/mask"), {variant + "/weights"}, {variant + "/output"}};
+}
+
+std::vector<attn::OnPage> page_of_features(const std::string& variant) {
+  return {{variant + "/phi_Q"},
+          attn::in_one_line(variant + "/phi_K"),
+          {variant + "/weights", strongest_pair},
+          {variant + "/S"},
+          {variant + "/z"},
+          {variant + "/output"}};
+}
+
 const std::vector<Variant> variants = {
-    {"local", show_local},         {"sliding", show_sliding},     {"sparse", show_sparse},
-    {"linear", show_linear},       {"chunked", show_chunked},     {"flash", show_flash},
-    {"linformer", show_linformer}, {"performer", show_performer}, {"gqa", show_gqa},
+    {"local",
+     "the keys near the query",
+     false,
+     show_local,
+     page_of_pairs("local"),
+     {"local-equals-band-mask", "local-equals-kernel"}},
+    {"sliding",
+     "the keys just before it",
+     false,
+     show_sliding,
+     page_of_pairs("sliding"),
+     {"sliding-equals-band-mask", "sliding-equals-kernel"}},
+    {"sparse",
+     "a pattern of pairs",
+     false,
+     show_sparse,
+     page_of_pairs("sparse"),
+     {"sparse-equals-pattern-mask", "sparse-equals-kernel"}},
+    {"linear",
+     "sums of keys and values",
+     false,
+     show_linear,
+     page_of_features("linear"),
+     {"linear-equals-all-weights", "causal-linear-equals-recurrence", "linear-equals-kernel"}},
+    {"chunked",
+     "some queries at a time",
+     true,
+     show_chunked,
+     {{"chunked/output"}, {"chunked/checkpointing"}},
+     {"chunked-is-exact"}},
+    {"flash",
+     "tiles, a running softmax",
+     true,
+     show_flash,
+     {attn::in_one_line("flash/scores"),
+      {"flash/maximum"},
+      {"flash/rescaling", notice_of_rescaling},
+      {"flash/sum"},
+      {"flash/accumulated"},
+      {"flash/output"},
+      {"flash/memory"}},
+     {"flash-is-exact", "flash-equals-kernel", "flash-memory"}},
+    {"linformer",
+     "a few mixtures of keys",
+     false,
+     show_linformer,
+     {attn::in_one_line("linformer/E"),
+      attn::in_one_line("linformer/F"),
+      {"linformer/projected_K"},
+      attn::in_one_line("linformer/projected_V"),
+      {"linformer/weights"},
+      {"linformer/output"}},
+     {"linformer-without-mixing"}},
+    {"performer",
+     "sums, random features",
+     false,
+     show_performer,
+     joined_pages({attn::in_one_line("performer/omega")}, page_of_features("performer")),
+     {"performer-equals-all-weights"}},
+    {"gqa",
+     "heads share keys, values",
+     false,
+     show_gqa,
+     {{"gqa/K_grouped"},
+      attn::in_one_line("gqa/V_grouped"),
+      {"gqa/weights"},
+      {"gqa/output"},
+      {"gqa/kv_bytes"}},
+     {"gqa-equals-repeated-heads", "gqa-equals-kernel"}},
 };
+
+/// The one that the page goes into where all are computed.
+constexpr std::string_view shown_of_all = "flash";
+
+const Variant& variant_on_page(const Options& options) {
+  const auto name = options.variant == "all" ? shown_of_all : std::string_view(options.variant);
+  return *std::find_if(variants.begin(), variants.end(),
+                       [&](const Variant& variant) { return variant.name == name; });
+}
+
+/// The comparison, and then one variant.
+void set_efficient_page(attn::Trace& trace, const Options& options) {
+  const auto& variant = variant_on_page(options);
+  const std::string name(variant.name);
+  std::vector<attn::OnPage> page = {{"idea"},         {"comparison"}, {"patterns"},
+                                    {name + "/idea"}, {"flow"},       {name + "/code"}};
+  for (const auto* id : {"Q", "K", "V", "full/weights", "full/output"}) page.push_back(attn::in_one_line(id));
+  auto claims = variant.claims;
+  if (options.variant == "all")
+    claims.insert(claims.end(), {"chunked-is-exact", "local-equals-band-mask", "linear-equals-all-weights"});
+  trace.page(joined_pages(std::move(page), variant.page), claims);
+}
 
 /// Why a variant cannot be shown with these options and what would be valid; empty where it can.
 struct Obstacle {
@@ -57,16 +188,16 @@ void require_possible(const Options& options) {
   if (!reason.empty()) throw attn::Error(fmt::format("{}; valid: {}", reason, valid));
 }
 
-void introduce(attn::Trace& trace) {
-  trace.note(
-      "idea", "The idea",
-      "Full attention has a score for every pair of tokens. In a sentence that is nothing; in a book of "
-      "100000 tokens it is ten thousand million scores for every head of every layer. There are three ways "
-      "out: to leave pairs out (local, sliding, sparse), to replace what pairs up all tokens by something "
-      "that sums them up first (linear, linformer, performer), or to compute exactly the same in an order "
-      "that holds little of it at a time (chunked, flash). And heads can share their keys and values (gqa). "
-      "Every variant here runs on the same Q, K and V and is measured against full attention.",
-      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
+void introduce_efficient(const Workbench& bench) {
+  bench.idea(
+      "Full attention computes a score for every pair of tokens: 100000 tokens have ten thousand million, "
+      "for "
+      "every head of every layer. There are three ways out. Leave pairs out (local, sliding, sparse). Sum up "
+      "the keys and values first (linear, linformer, performer). Or compute the very same output in an order "
+      "that holds few scores at a time (chunked, flash). And heads can share their keys and values (gqa). "
+      "All "
+      "run here on the same Q, K and V.",
+      "softmax(Q Kᵀ / √d_k) V");
 }
 
 std::optional<Mask<2>> read_pattern(const Plan& plan) {
@@ -91,9 +222,8 @@ VariantBench show_inputs(Workbench& bench, std::optional<Mask<2>> pattern) {
   auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n);
   const double magnitude =
       magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(bench.d_k()))) * attn::max_abs(V);
-  return {bench,        std::move(Q),       std::move(K),
-          std::move(V), std::move(visible), {},
-          magnitude,    std::move(pattern), {}};
+  return {bench, std::move(Q), std::move(K),       std::move(V), std::move(visible),
+          {},    magnitude,    std::move(pattern), {},           {}};
 }
 
 void explain_counting(attn::Trace& trace, double negligible) {
@@ -111,12 +241,18 @@ void explain_counting(attn::Trace& trace, double negligible) {
 
 void show_full(VariantBench& on) {
   auto& trace = on.bench.trace;
+  auto lines = softmax_code();
+  lines.push_back("");
+  lines.push_back("scaled = Q @ K.T / np.sqrt(Q.shape[1])");
+  if (on.causal()) lines.push_back("scaled = np.where(np.tri(len(Q), dtype=bool), scaled, -np.inf)");
+  lines.insert(lines.end(), {"full_weights = softmax(scaled)", "full_output = full_weights @ V"});
+  show_code(on, "full", lines);
   const auto pairs = attn::pair_count(on.visible);
   auto counter = on.counter();
   on.full = sparse_attention(
       trace,
       {.weights = {.id = "full/weights",
-                   .title = "Full attention, to compare with",
+                   .title = "The weights of full attention",
                    .formula = "softmax(Q Kᵀ / √d_k)",
                    .from = {"Q", "K"},
                    .axes = {"query", "key"},
@@ -149,28 +285,113 @@ void show_full(VariantBench& on) {
   on.shown.push_back({"full", cost, 0.0});
 }
 
+std::string_view phrase_of(std::string_view name) {
+  for (const auto& variant : variants)
+    if (variant.name == name) return variant.phrase;
+  return "all pairs of tokens";
+}
+
+std::string_view exactness_of(std::string_view name) {
+  for (const auto& variant : variants)
+    if (variant.name == name && !variant.is_exact) return "";
+  return "exact";
+}
+
 std::string comparison_table(const std::vector<VariantResult>& results) {
-  auto table = fmt::format("{:<10} {:>14} {:>12} {:>10}", "", "multiply-adds", "score bytes", "error");
+  auto table = fmt::format("{:<9} {:<24} {:>7} {:<5} {:>13} {:>11}", "", "what it computes", "error", "",
+                           "multiply-adds", "score bytes");
   for (const auto& [variant, cost, error] : results)
-    table += fmt::format("\n{:<10} {:>14} {:>12} {:>10}", variant, cost.multiply_adds, cost.score_bytes,
-                         error == 0.0 ? "0" : fmt::format("{:.4f}", error));
+    table += fmt::format("\n{:<9} {:<24} {:>7} {:<5} {:>13} {:>11}", variant, phrase_of(variant),
+                         error == 0.0 ? "0" : fmt::format("{:.4f}", error), exactness_of(variant),
+                         cost.multiply_adds, cost.score_bytes);
   return table;
 }
 
 void compare(attn::Trace& trace, const std::vector<VariantResult>& results) {
   trace.note("comparison", "Side by side",
-             "What is small here need not stay small. Full attention, sparse attention with a fixed share of "
-             "the pairs, chunked and flash attention take n² multiply-adds; local, sliding, linear, "
-             "linformer and performer take n times something that does not depend on n, and so win once n is "
-             "large enough. The lesson complexity lets n grow.",
+             "The error is the largest difference from the output of full attention (gqa: with a key and "
+             "value head for each head). The vectors are random here; on text, where near words matter more, "
+             "windows are nearer to full attention. Multiply-adds and bytes are counted while the code runs. "
+             "Chunked and flash compute every pair: they save memory. Few tokens save little; the lesson "
+             "complexity lets n grow.",
              comparison_table(results));
+}
+
+/// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
+std::string pictures_of(const std::vector<std::pair<std::string, Mask<2>>>& masks, std::size_t most) {
+  const auto n = std::min(masks.front().second.shape(0), most);
+  const std::size_t width = std::max<std::size_t>(2 * n, 8);
+  std::string lines;
+  for (const auto& [name, mask] : masks) lines += attn::pad_right(name, width + 2);
+  for (std::size_t i = 0; i < n; ++i) {
+    lines += "\n";
+    for (const auto& [name, mask] : masks) {
+      std::string row;
+      for (std::size_t j = 0; j < n; ++j) row += mask(i, j) ? "█ " : "· ";
+      lines += attn::pad_right(row, width + 2);
+    }
+    lines.erase(lines.find_last_not_of(' ') + 1);
+  }
+  return lines;
+}
+
+void show_patterns(VariantBench& on) {
+  constexpr std::size_t most = 8;
+  std::vector<std::pair<std::string, Mask<2>>> masks = {{"full", on.visible_mask()}};
+  masks.insert(masks.end(), on.patterns.begin(), on.patterns.end());
+  if (masks.size() == 1) return;
+  on.bench.trace.note("patterns", "Which pairs are computed",
+                      fmt::format("A row is a query, a column a key: █ computed, · left out.{}",
+                                  on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
+                      pictures_of(masks, most));
+}
+
+/// Full attention and the variant that the page goes into, with the shapes of this run.
+std::vector<std::string> efficient_flow(const VariantBench& on) {
+  const auto& options = on.bench.options;
+  const std::string name(variant_on_page(options).name);
+  const auto n = on.n(), d_k = on.K.shape(1), d_v = on.V.shape(1);
+  const auto block = std::min(*options.block, n), pairs = attn::pair_count(on.visible);
+  const auto output = fmt::format("output [{}×{}]", n, d_v);
+  std::vector<std::string> lines = {
+      fmt::format("full       Q Kᵀ → {} scores → softmax → weights V → {}", pairs, output)};
+  std::string way;
+  if (name == "linear" || name == "performer") {
+    const auto m = name == "linear" ? d_k : *options.features;
+    way = fmt::format("φ(K)ᵀ V → S [{0}×{1}], z [{0}] → φ(Q) S / φ(Q) z → {2}", m, d_v, output);
+  } else if (name == "chunked") {
+    way = fmt::format("{0} queries: Q Kᵀ [{0}×{1}] → softmax → {0} rows of {2}", block, n, output);
+  } else if (name == "flash") {
+    way = fmt::format("tile [{0}×{0}] → m, l, o → next tile → … → o / l → {1}", block, output);
+  } else if (name == "linformer") {
+    way = fmt::format("E K [{0}×{1}] → Q (E K)ᵀ [{2}×{0}] → softmax · F V → {3}", *options.rank, d_k, n,
+                      output);
+  } else if (name == "gqa") {
+    way = fmt::format("{} heads of Q read {} of K and V → {}", on.bench.heads(), on.bench.kv_heads(), output);
+  } else {
+    way = fmt::format("{} scores → softmax → weights V → {}",
+                      attn::pair_count(attn::keys_of(on.patterns.back().second)), output);
+  }
+  lines.push_back(fmt::format("{:<10} {}", name, way));
+  return lines;
+}
+
+void suggest_variants(const Workbench& bench) {
+  const bool is_flash = variant_on_page(bench.options).name == shown_of_all;
+  bench.try_next(
+      {{is_flash ? "efficient --variant local" : "efficient --variant flash",
+        is_flash ? "fewer scores: what is lost?" : "exact, without a whole row of scores"},
+       {"efficient --variant linear", "no scores, but sums of keys and values"},
+       {"efficient --sentence \"a small black cat and an old dog slept\"", "who saves more as n grows?"},
+       {"complexity", "multiply-adds, bytes and paths as n grows"}});
 }
 
 void run_efficient(Workbench& bench) {
   const auto& options = bench.options;
   require_possible(options);
+  set_efficient_page(bench.trace, options);
   auto pattern = read_pattern(bench.plan);
-  introduce(bench.trace);
+  introduce_efficient(bench);
   auto on = show_inputs(bench, std::move(pattern));
   explain_counting(bench.trace, rounding(bench.trace, on.magnitude).bound);
   show_full(on);
@@ -184,6 +405,9 @@ void run_efficient(Workbench& bench) {
                        fmt::format("{}. It can be shown with {}.", obstacle.reason, obstacle.valid));
   }
   compare(bench.trace, on.shown);
+  show_patterns(on);
+  bench.flow(efficient_flow(on));
+  suggest_variants(bench);
 }
 
 std::vector<Input> efficient_inputs(const Options&) {
@@ -210,7 +434,7 @@ const Lesson efficient = {
     .options = {"sentence", "d-k", "d-v", "heads", "kv-heads", "variant", "window", "pattern", "block",
                 "rank", "features", "causal", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"the cat sat on the mat"},
+    .defaults = {.sentence = {"the small cat saw a dog"},
                  .d_k = 4,
                  .d_v = 4,
                  .heads = 2,

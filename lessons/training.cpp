@@ -77,6 +77,11 @@ Schedule show_schedule(Workbench& bench) {
   auto& trace = bench.trace;
   trace.settled_input({.id = "step", .title = "Some steps of training", .axes = {"step"}}, steps);
   trace.label("step", {{names}});
+  bench.code({fmt::format("d_model, warmup = {}, {}", d_model, warmup),
+              "with np.errstate(divide=\"ignore\"):", "    schedule_falling = schedule_step ** -0.5",
+              "schedule_rising = schedule_step * warmup ** -1.5",
+              "lower = np.minimum(schedule_falling, schedule_rising)",
+              "schedule_rate = d_model ** -0.5 * lower"});
   const auto rising =
       trace.step({.id = "rising",
                   .title = "The rising part of the learning rate: a straight line",
@@ -95,27 +100,27 @@ Schedule show_schedule(Workbench& bench) {
        .formula = "step^−0.5",
        .from = {"step"},
        .axes = {"step"},
-       .note =
-           "For step 0 it is infinite, and in Python 0 ** -0.5 is a ZeroDivisionError: the formula as it is "
-           "usually copied cannot start counting at 0. The minimum with the line, 0, is what is meant.",
+       .note = "For step 0 it is infinite, and in Python 0 ** -0.5 is a ZeroDivisionError: code "
+               "that computes the "
+               "formula has to count from 1, or to take the minimum with the line, which is 0.",
        .worked = [&](const attn::Index& at) { return pow(attn::whole_entry("step", steps, at), -0.5); }},
       of_each(steps, falling_rate));
-  const auto rate = trace.step(
-      {.id = "rate",
-       .title = "The learning rate is the lower of the two, times d_model^−0.5",
-       .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
-       .from = {"rising", "falling"},
-       .axes = {"step"},
-       .note = fmt::format("They meet at step {}, where the rate is (d_model · warmup)^−0.5 = {:.4g}.",
-                           warmup, learning_rate(warmup, d_model, warmup)),
-       .curve = true,
-       .worked =
-           [&](const attn::Index& at) {
-             const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
-             const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
-             return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
-           }},
-      lower_rate(rising, falling, d_model));
+  const auto rate =
+      trace.step({.id = "rate",
+                  .title = "The learning rate",
+                  .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
+                  .from = {"rising", "falling"},
+                  .axes = {"step"},
+                  .note = fmt::format("Highest at step {}: (d_model · warmup)^−0.5 = {:.4g}.", warmup,
+                                      learning_rate(warmup, d_model, warmup)),
+                  .curve = true,
+                  .worked =
+                      [&](const attn::Index& at) {
+                        const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
+                        const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
+                        return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
+                      }},
+                 lower_rate(rising, falling, d_model));
   return {steps, rate};
 }
 
@@ -194,7 +199,7 @@ Tensor<2> clip_by_norm(Workbench& bench, const Tensor<2>& gradients, double max_
                  norms_of_rows(gradients));
   const auto norm =
       trace.step({.id = "norm",
-                  .title = "The length of all gradients as one vector",
+                  .title = "The length of all as one vector",
                   .formula = "√(Σ layer_norms²)",
                   .from = {"layer_norms"},
                   .worked =
@@ -208,9 +213,9 @@ Tensor<2> clip_by_norm(Workbench& bench, const Tensor<2>& gradients, double max_
   const auto factor = trace.step(
       {.id = "factor",
        .title = "One factor for all gradients",
-       .formula = fmt::format("min(1, max_norm / (norm + 1e-6)) = min(1, {:g} / (norm + 1e-6))", max_norm),
+       .formula = fmt::format("min(1, max_norm / (norm + 1e-6)), max_norm {:g}", max_norm),
        .from = {"norm"},
-       .note = "As torch.nn.utils.clip_grad_norm_ has it. 1 where the gradient is short enough.",
+       .note = "1 where the gradient is short enough, as in torch.nn.utils.clip_grad_norm_.",
        .worked =
            [&](const attn::Index&) {
              const auto beside = attn::Worked::sum({attn::Worked({"norm", {}}, norm), beside_norm});
@@ -218,7 +223,7 @@ Tensor<2> clip_by_norm(Workbench& bench, const Tensor<2>& gradients, double max_
            }},
       std::min(1.0, max_norm / (norm + beside_norm)));
   return trace.step({.id = "clipped",
-                     .title = "The clipped gradients: shorter, in the same direction",
+                     .title = "Shorter, in the same direction",
                      .formula = "factor · gradients",
                      .from = {"factor", "gradients"},
                      .axes = {"layer", "feature"},
@@ -310,14 +315,17 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
   const double max_norm = *bench.options.max_norm;
   auto& trace = bench.trace;
   trace.label("layer", {});
-  const auto gradients =
-      bench.input<2>({.id = "gradients",
-                      .title = "A gradient for each layer",
-                      .note = "Four numbers a layer stand for the thousands of a real one."},
-                     {*bench.options.layers, std::size_t{4}});
+  const auto gradients = bench.input<2>({.id = "gradients",
+                                         .title = "A gradient for each layer",
+                                         .note = "Four numbers a layer; a real one has thousands."},
+                                        {*bench.options.layers, std::size_t{4}});
+  bench.code({"clipping_norm = np.sqrt(np.sum(clipping_gradients ** 2))",
+              fmt::format("clipping_factor = min(1, {} / (clipping_norm + 1e-6))", max_norm),
+              "clipping_clipped = clipping_factor * clipping_gradients",
+              fmt::format("clipping_by_value = np.clip(clipping_gradients, -{0}, {0})", max_norm)});
   const auto clipped = clip_by_norm(bench, gradients, max_norm);
   const auto by_value = trace.step({.id = "by_value",
-                                    .title = "Clipping by value: each number cut off by itself",
+                                    .title = "Each number cut off by itself",
                                     .formula = fmt::format("g limited to ±{:g}", max_norm),
                                     .from = {"gradients"},
                                     .axes = {"layer", "feature"},
@@ -334,7 +342,7 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
   else
     trace.step({.id = "cosine_by_value",
                 .title = "The direction after clipping by value",
-                .formula = "cosine of the angle between gradients and by_value",
+                .formula = "cosine of gradients and by_value",
                 .from = {"gradients", "by_value"},
                 .note = "1 is the same direction, as it is where nothing was cut off.",
                 .worked =
@@ -352,7 +360,7 @@ void claim_schedule(attn::Trace& trace, const Schedule& shown, const Options& op
   const auto warmup = static_cast<std::int64_t>(*options.warmup),
              d_model = static_cast<std::int64_t>(*options.d_model);
   trace.claim({.id = "schedule-peaks-at-warmup",
-               .claim = "of all steps shown the last one of the warm-up has the highest rate",
+               .claim = "the rate is highest at the end of the warm-up",
                .formula = "step of the largest schedule/rate − warmup",
                .value = static_cast<double>(step_of_largest(shown.steps, shown.rate) - warmup),
                .limit = attn::exactly(0.0)});
@@ -381,29 +389,26 @@ void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const Tensor
 
 void explain_initialisation(attn::Trace& trace) {
   trace.note(
-      "initialisation-idea", "Initialisation: how large should weights be at first?",
-      "Each number of y = x W is a sum of d products. If x has mean square v and the weights are drawn with "
-      "mean 0 and standard deviation s, it has variance d · s² · v. Through many layers the factor d · s² is "
-      "taken to a power: above 1 it explodes, below 1 it vanishes, and so do gradients on the way back.",
-      "Var(y) = d · s² · Var(x)\n"
+      "initialisation-idea", "Initialisation: how large should parameters be at first?",
+      "Each number of y = x W is a sum of d products. Where x has the mean square v and the parameters have "
+      "mean 0 and standard deviation s, its variance is d · s² · v. Many layers multiply by d · s² again and "
+      "again: above 1 the numbers explode, below 1 they vanish, and so do gradients on the way back.",
       "Xavier  s² = 2 / (fan_in + fan_out)   factor 1 where both are d\n"
-      "He      s² = 2 / fan_in               factor 2; with ReLU in between, 1\n"
-      "uniform on ±√(6 / (fan_in + fan_out)): the same variance, Xavier too");
+      "He      s² = 2 / fan_in               factor 2; with ReLU in between, 1");
 }
 
 void explain_schedule(attn::Trace& trace) {
   trace.note(
       "schedule-idea", "Warm-up: small steps first",
-      "At first every gradient is large and says little, and Adam has seen too few of them to know their "
-      "size. So the learning rate starts at 0 and rises; later, when the model settles, it falls again.",
+      "At first gradients are large and point in changing directions, and Adam has seen too few to know "
+      "their size. So the learning rate rises from 0 and falls again later.",
       "rate = d_model^−0.5 · min(step^−0.5, step · warmup^−1.5)");
 }
 
 void explain_clipping(attn::Trace& trace) {
   trace.note("clipping-idea", "Clipping: no step too long",
-             "One strange batch can have a gradient a thousand times the usual length, and one step along it "
-             "undoes a day. Clipping shortens such a gradient to max_norm. All parameters are taken as one "
-             "vector, so that the direction stays.",
+             "One unusual batch can have a gradient a thousand times as long as usual. Clipping shortens all "
+             "gradients together, so the direction stays.",
              "g ← g · min(1, max_norm / ‖g‖)");
 }
 
@@ -416,22 +421,59 @@ void advise(attn::Trace& trace) {
              "there. The model knows its training set by heart: dropout, weight decay, more data.");
 }
 
+/// Four short parts.
+void set_training_page(attn::Trace& trace) {
+  trace.page({{"idea"},
+              {"dropout-idea"},
+              {"dropout/code"},
+              {"dropout/weights", [](const auto&) { return ""; }},
+              attn::in_one_line("dropout/mask"),
+              {"dropout/dropped"},
+              {"dropout/mean"},
+              {"dropout/variance"},
+              {"initialisation-idea"},
+              {"initialisation/code"},
+              {"initialisation/factors"},
+              {"initialisation/comparison"},
+              {"too-narrow"},
+              {"schedule-idea"},
+              {"schedule/code"},
+              attn::in_one_line("schedule/step"),
+              attn::in_one_line("schedule/rising"),
+              attn::in_one_line("schedule/falling"),
+              {"schedule/rate"},
+              {"clipping-idea"},
+              {"clipping/code"},
+              {"clipping/gradients"},
+              {"clipping/norm"},
+              {"clipping/factor"},
+              attn::in_one_line("clipping/clipped"),
+              attn::in_one_line("clipping/by_value"),
+              attn::in_one_line("clipping/cosine_by_value"),
+              {"no-direction"}},
+             {"dropout-keeps-the-mean", "xavier-keeps-the-variance", "schedule-peaks-at-warmup",
+              "clipped-is-short-enough", "clipped-keeps-its-direction"});
+}
+
 void run_training(Workbench& bench) {
   const auto& options = bench.options;
   auto& trace = bench.trace;
   check(options);
-  trace.note("idea", "The idea",
-             "Attention learns by many small steps, and they can go wrong: numbers that grow or vanish from "
-             "layer to layer, first steps that are too long, single gradients that are huge, a model that "
-             "learns its examples by heart. Four methods help against this: dropout, a good initialisation, "
-             "a warm-up of the learning rate, and clipping of gradients. Nothing is trained in this lesson. "
-             "Each method is a line of arithmetic, and the lesson shows what that line does to the numbers.");
+  set_training_page(trace);
+  bench.idea(
+      "Nothing is trained here. Four methods keep training from going wrong, and each is a line of "
+      "arithmetic: "
+      "dropout against a model that relies on single tokens; an initialisation with which numbers neither "
+      "grow "
+      "nor vanish from layer to layer; a warm-up of the learning rate against steps that are too long at "
+      "first; "
+      "clipping against single gradients that are huge.");
   show_recipe(trace, options);
-  trace.note("dropout-idea", "Dropout: weights set to 0 at random",
-             "In training each attention weight is set to 0 with probability p, so that no output comes to "
-             "depend on a single token. It adds noise to each step, and the trained model generalises "
-             "better. When the model is used, dropout is off.",
-             "dropped = weights · mask / (1 − p)");
+  trace.note(
+      "dropout-idea", "Dropout: weights set to 0 at random",
+      "In training each attention weight is set to 0 with probability p, so that no output depends on a "
+      "single token. The others are divided by 1 − p. When the model is used, dropout is off.",
+      "dropped = weights · mask / (1 − p)");
   const auto dropout = trace.within("dropout", [&] { return show_dropout(bench); });
   explain_initialisation(trace);
   const auto xavier = trace.within("initialisation", [&] { return show_initialisations(bench); });
@@ -445,11 +487,15 @@ void run_training(Workbench& bench) {
   claim_initialisation(bench, xavier);
   claim_schedule(trace, schedule, options);
   claim_clipping(trace, gradients, clipped, *options.max_norm);
+  bench.try_next({{"training --dropout 0.5", "how far from the weights is the mean now?"},
+                  {"training --max-norm 10", "a gradient that is short enough stays"},
+                  {"stability", "another way in which training goes wrong: overflow"}});
 }
 
 std::vector<Input> training_inputs(const Options&) {
   return {{"dropout/scores", {"key="}},
           {"dropout/mask", {"key="}, Draw::page},
+          {"dropout/kept", {"key="}, Draw::page},
           {"schedule/step", {"step="}, Draw::page},
           {"clipping/gradients", {"layer", "feature="}}};
 }
@@ -459,7 +505,7 @@ std::vector<Input> training_inputs(const Options&) {
 extern const Lesson training;
 const Lesson training = {
     .name = "training",
-    .title = "what dropout, initialisation, warm-up and clipping do",
+    .title = "what dropout, initialisation, warm-up and clipping do to numbers",
     .teaches =
         "Dropout keeps the expected value of each weight and adds variance. Xavier's initialisation keeps "
         "the size of numbers through linear layers, He's through layers with ReLU, and a fixed 0.02 does "

@@ -20,6 +20,7 @@ constexpr double standard_errors = 5.0;
 struct DropoutMoments {
   Integers<1> first_mask;    ///< [key]
   Tensor<1> mean, variance;  ///< [key], of weights · mask / (1 − p) over all masks
+  Integers<1> kept;          ///< [key]: how many of the masks keep it
 };
 
 /// Draws `samples` masks one after another, binomial(1, 1 − p) for each key, as np.random.binomial(1, 1 - p,

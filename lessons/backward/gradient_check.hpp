@@ -4,21 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "attn/random/random.hpp"
-#include "lessons/backward.hpp"
+#include "lessons/backward/difference_check.hpp"
 
 namespace lessons {
 
-/// How far one gradient is from central differences of the loss.
-struct GradientDeviation {
-  std::string name;  ///< of the tensor: "V", "weights", "scaled", "scores", "Q" or "K"
-  double deviation = 0.0;
-  double allowed = 0.0;  ///< what the truncation of a difference and rounding may amount to together
-};
-
 struct GradientCheck {
   bool entry_by_entry = false;  ///< or else all entries of a tensor at once, up or down at random
-  std::vector<GradientDeviation> deviations{};  ///< in the order of AttentionGradients
+  std::vector<GradientDeviation> deviations{};  ///< in the order of the gradients
 };
 
 /// The stream that what is called `id` is drawn from.
@@ -37,8 +29,5 @@ GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& att
 /// few units in the last place of this one.
 AttentionGradients gradient_magnitudes(const AttentionInputs& in, const Attention<3>& attention,
                                        const Tensor<3>& d_output, double temperature);
-
-/// Half the distance from 1 to the next number of that floating-point type.
-double unit_roundoff(attn::Dtype dtype);
 
 }  // namespace lessons

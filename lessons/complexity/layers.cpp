@@ -87,7 +87,7 @@ const std::vector<CountedLayer>& counted_layers() {
        .title = "Sparse attention: the strided pattern",
        .formula = "softmax over |i − j| < block or block | i − j",
        .note = "Each query has about n/block keys of the stride and 2 (block − 1) neighbours, so the share "
-               "of the n² pairs is about 1/block + 2 (block − 1)/n: 34 % for blocks of 4 at n = 64. It comes "
+               "of the n² pairs is about 1/block + 2 (block − 1)/n. It comes "
                "near 1/block only where n is much larger than block². At most two steps lie between any two "
                "tokens. With a block of √n there are about 3 n √n pairs; Sparse Transformers choose it so."},
       {.id = "linear",

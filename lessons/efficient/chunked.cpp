@@ -41,13 +41,11 @@ void explain_checkpointing(attn::Trace& trace, const attn::Cost& full, const att
           "checkpointing keeps Q, K, V and nothing of what lies between them and the output; in the backward "
           "pass each chunk is computed once more, used, and dropped. So {1} bytes are held at a time, and "
           "the price is a second forward pass: {2} multiply-adds more. torch.utils.checkpoint does that to "
-          "any function. A tutorial's gradient_checkpointing_attention does not: it cuts the queries into "
-          "segments and concatenates their outputs, as here, but computes nothing again, so in training it "
-          "saves nothing.",
+          "any function.",
           full.score_bytes, chunked.score_bytes, chunked.multiply_adds),
-      "without chunks       softmax(Q Kᵀ / √d_k) is kept for the backward pass\n"
-      "chunks               one chunk at a time; all are kept for the backward pass\n"
-      "and checkpointing    one chunk at a time, forward and backward");
+      "without chunks     softmax(Q Kᵀ / √d_k) is kept for the backward pass\n"
+      "chunks             one chunk at a time; all kept for the backward pass\n"
+      "and checkpointing  one chunk at a time, forward and backward");
 }
 
 /// The most pairs of a chunk.
@@ -73,10 +71,17 @@ void show_chunked(VariantBench& on) {
           "chunk after the other, and the scores of a chunk are dropped when its rows of the output are "
           "done. Nothing is left out and nothing is different; only less is held at a time.",
           chunk));
+  std::vector<std::string> code = {
+      fmt::format("block, n = {}, len(Q)", chunk), "chunked_output = np.zeros(V.shape)",
+      "for start in range(0, n, block):   # some queries at a time",
+      "    queries = slice(start, start + block)", "    scaled = Q[queries] @ K.T / np.sqrt(Q.shape[1])"};
+  if (on.causal()) code.push_back("    scaled[np.arange(n) > np.arange(n)[queries, None]] = -np.inf");
+  code.push_back("    chunked_output[queries] = softmax(scaled) @ V");
+  show_code(on, "chunked", code);
   auto counter = on.counter();
   const auto output =
       trace.step({.id = "chunked/output",
-                  .title = "The rows of all chunks, one below the other",
+                  .title = "The rows of all chunks",
                   .formula = "softmax(Q[chunk] Kᵀ / √d_k) V, for each chunk",
                   .from = {"Q", "K", "V"},
                   .axes = {"query", "d_v"},

@@ -198,19 +198,18 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
   };
   tiles.scores = on.bench.trace.step(
       {.id = "flash/scores",
-       .title = "The scores of all tiles, side by side",
+       .title = "The scores of all tiles",
        .formula = "Q Kᵀ / √d_k",
        .from = {"Q", "K"},
        .axes = {"query", "key"},
-       .note = "Laid out to look at. In memory there is one tile of them at a time." + hidden("−inf"),
+       .note = "Shown as a whole. In memory there is one tile of them at a time." + hidden("−inf"),
        .worked = worked_scores_of_tiles(on, visible)},
       tiles.scores);
   tiles.number = on.bench.trace.step(
       {.id = "flash/tile",
-       .title = "The tile in which each of them is computed: 1, 2, …",
+       .title = "The tile in which each score is computed",
        .axes = {"query", "key"},
-       .note = "A block of queries meets one block of keys after the other, then the next "
-               "block of queries comes." +
+       .note = "A block of queries goes through the blocks of keys, then comes the next block of queries." +
                hidden("0"),
        .worked = worked_tile(blocks, on.causal())},
       tiles.number);
@@ -285,11 +284,11 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
     }
   maximum = trace.step(
       {.id = "flash/maximum",
-       .title = "The running maximum, block by block",
+       .title = "The running maximum after each block",
        .formula = "m′ = max(m, the scores of the block)",
        .from = {"flash/scores"},
        .axes = {"block", "query"},
-       .note = "Read a column downwards: one query's maximum after each block of keys. It never falls.",
+       .note = "A column is one query: its largest score after each block of keys. It never falls.",
        .worked = worked_running_maximum({"flash/scores", scores}, {"flash/maximum", maximum}, blocks)},
       maximum);
 
@@ -298,13 +297,13 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
       rescaling(b, i) = b == 0 ? 0.0 : std::exp(maximum(b - 1, i) - maximum(b, i));
   rescaling = trace.step(
       {.id = "flash/rescaling",
-       .title = "The rescaling: how much what was summed before a block shrinks",
+       .title = "By what the sums so far are multiplied",
        .formula = "c = exp(m − m′)",
        .from = {"flash/maximum"},
        .axes = {"block", "query"},
-       .note = "1 where the block brought no larger score, less where it did. Before the first block "
-               "there is nothing to rescale: exp(−∞) = 0. To forget this factor, or to turn it upside "
-               "down, is the classic mistake; it shows only where a maximum rises late.",
+       .note =
+           "1 where the block has no larger score, less where it has one. Before the first block there is "
+           "nothing to rescale: exp(−∞) = 0. To leave this factor out is the classic mistake.",
        .worked =
            [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
              return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
@@ -318,10 +317,11 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
       sum(b, i) = rescaling(b, i) * before + added;
     }
   sum = trace.step({.id = "flash/sum",
-                    .title = "The running sum: the denominator of softmax so far",
+                    .title = "The denominator of softmax so far",
                     .formula = "l′ = c l + Σⱼ exp(sⱼ − m′)",
                     .from = {"flash/scores", "flash/maximum", "flash/rescaling"},
                     .axes = {"block", "query"},
+                    .note = "After the last block it is the denominator of the whole row.",
                     .worked =
                         [&](const attn::Index& at) {
                           auto terms = worked_block_terms(scores, maximum, blocks[at[0]], at[0], at[1]);
@@ -345,11 +345,11 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
     if (i == n - 1)
       accumulated = trace.step(
           {.id = "flash/accumulated",
-           .title = "The running output of the last query, not yet divided",
+           .title = "The last query's output so far, not divided",
            .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ",
            .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling"},
            .axes = {"block", "d_v"},
-           .note = "After the last block it is divided by l, once: the last row of flash/output.",
+           .note = "After the last block it is divided by l, once.",
            .worked =
                [&](const attn::Index& at) {
                  auto terms = worked_block_terms(scores, maximum, blocks[at[0]], at[0], i, &on.V, at[1]);
@@ -364,7 +364,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
   }
   output = trace.step(
       {.id = "flash/output",
-       .title = "The output of every query, divided once at the end",
+       .title = "The output, divided once at the end",
        .formula = "o / l",
        .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling", "flash/sum", "flash/accumulated"},
        .axes = {"query", "d_v"},
@@ -437,24 +437,47 @@ attn::Worked worked_multiply_adds(const VariantBench& on, std::size_t pairs, std
 
 }  // namespace
 
+namespace {
+
+/// For all queries at once: a block of queries does the same without the others.
+void show_flash_code(VariantBench& on, std::size_t block) {
+  std::vector<std::string> lines = {"n, d_k = Q.shape",
+                                    "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)",
+                                    "history = []",
+                                    fmt::format("for start in range(0, n, {}):", block),
+                                    fmt::format("    keys = slice(start, start + {})", block),
+                                    "    s = Q @ K[keys].T / np.sqrt(d_k)"};
+  if (on.causal()) lines.push_back("    s[np.arange(n)[keys] > np.arange(n)[:, None]] = -np.inf");
+  lines.insert(lines.end(), {"    larger = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - larger)",
+                             "    p = np.exp(s - larger[:, None])", "    l = c * l + p.sum(axis=1)",
+                             "    o = c[:, None] * o + p @ V[keys]", "    m = larger",
+                             "    history.append((m, c, l, o[-1]))", "flash_output = o / l[:, None]",
+                             "flash_maximum, flash_rescaling, flash_sum, flash_accumulated = zip(*history)"});
+  show_code(on, "flash", lines);
+}
+
+}  // namespace
+
 void show_flash(VariantBench& on) {
   const auto n = on.n(), block = std::min(*on.bench.options.block, n), pairs = attn::pair_count(on.visible);
   const auto blocks = blocks_of(n, block);
   const auto names = names_of(blocks);
   auto& trace = on.bench.trace;
   trace.label("block", {{names}});
-  trace.note("flash/idea", "Flash attention: tiles, and a softmax that runs",
-             fmt::format("Here the keys come in blocks as well, {} at a time, so that no row of scores is "
-                         "ever whole: only a tile of {} × {} scores is held. But softmax divides by the sum "
-                         "of a whole row, and subtracts its maximum first. So every query carries a maximum "
-                         "m, a sum l and an output o, all relative to the largest score so far. When a block "
-                         "brings a larger one, what was summed before is rescaled by c. Nothing is left out.",
-                         block, block, block),
-             "m′ = max(m, the scores s of the block)\n"
-             "c  = exp(m − m′)\n"
-             "l′ = c l + Σⱼ exp(sⱼ − m′)\n"
-             "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ\n"
-             "after the last block:  output = o / l");
+  trace.note(
+      "flash/idea", "Flash attention: tiles, and a running softmax",
+      fmt::format("Queries and keys come in blocks of {0}, and only a tile of {0} × {0} scores is held at a "
+                  "time. But softmax divides by the sum of a whole row, and subtracts its maximum "
+                  "first. So each query keeps three things: the largest score so far m, the sum l and "
+                  "the output o, both relative to m. When a block has a larger score, l and o are "
+                  "multiplied by c. Nothing is left out: the output is exact.",
+                  block),
+      "m′ = max(m, the scores s of the block)\n"
+      "c  = exp(m − m′)\n"
+      "l′ = c l + Σⱼ exp(sⱼ − m′)\n"
+      "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ\n"
+      "after the last block:  output = o / l");
+  show_flash_code(on, block);
   const auto tiles = show_tiles(on, blocks);
   const auto running = show_running_softmax(on, tiles.scores, blocks);
 
@@ -473,9 +496,9 @@ void show_flash(VariantBench& on) {
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
   trace.note(
       "flash/memory", "What it is for",
-      "It takes a little more arithmetic than full attention, and is faster all the same: on a GPU the time "
-      "goes into moving scores to the memory and back, and a tile fits beside the arithmetic. The tile does "
-      "not grow with the sequence, so what is held for the scores is the same for any n.");
+      "It takes a little more arithmetic than full attention and is faster all the same: on a GPU most time "
+      "goes into moving scores to the memory and back, and a tile stays in the fast memory of the processor. "
+      "The tile does not grow with the sequence.");
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",
                .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",

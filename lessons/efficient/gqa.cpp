@@ -139,16 +139,33 @@ void show_gqa(VariantBench& on) {
     return fmt::format("{} head{}", count, count == 1 ? "" : "s");
   };
   auto& trace = on.bench.trace;
-  trace.note(
-      "gqa/idea", "Grouped-query attention: heads that share keys and values",
-      fmt::format("A model that writes keeps the keys and values of all earlier tokens in a cache, for every "
-                  "head. With {0} query heads and {1} for keys and values, the cache is {2} times smaller; "
-                  "query head i reads number ⌊i·{1}/{0}⌋. The scores stay as many as they were. One key and "
-                  "value head for all is multi-query attention. Here Q, K and V are cut into {0} heads (see "
-                  "the lesson multihead), and the keys and values of a group are averaged, as a finished "
-                  "model is converted; then it is trained on. Left out is how the heads of a group differ. "
-                  "It is measured against attention in which every query head has its own.",
-                  h, h_kv, h / h_kv));
+  trace.note("gqa/idea", "Grouped-query attention: heads that share keys and values",
+             fmt::format(
+                 "A model that writes keeps the keys and values of all earlier tokens in a cache, for every "
+                 "head (lesson generate). With {0} query heads and {1} for keys and values, the cache is {2} "
+                 "times smaller; query head i reads number ⌊i·{1}/{0}⌋. There are as many scores as before. "
+                 "Here the keys and values of a group of heads are averaged, as a trained model is converted "
+                 "before it is trained further. It is measured against attention in which every query head "
+                 "has its own.",
+                 h, h_kv, h / h_kv));
+  std::vector<std::string> code = {
+      fmt::format("n, heads, groups = len(Q), {}, {}", h, h_kv),
+      "def split(x):",
+      "    return x.reshape(n, heads, -1).swapaxes(0, 1)",
+      "def grouped(x):",
+      "    return split(x).reshape(groups, heads // groups, n, -1).mean(axis=1)",
+      "",
+      "gqa_K_grouped, gqa_V_grouped = grouped(K), grouped(V)",
+      "group = np.arange(heads) * groups // heads       # which one a head reads",
+      "scaled = split(Q) @ gqa_K_grouped[group].swapaxes(1, 2)",
+      "scaled = scaled / np.sqrt(Q.shape[1] // heads)"};
+  if (on.causal()) code.push_back("scaled = np.where(np.tri(n, dtype=bool), scaled, -np.inf)");
+  code.insert(code.end(), {"gqa_weights = softmax(scaled)",
+                           "heads_side_by_side = (gqa_weights @ gqa_V_grouped[group]).swapaxes(0, 1)",
+                           "gqa_output = heads_side_by_side.reshape(n, -1)",
+                           fmt::format("gqa_kv_bytes = {} * (gqa_K_grouped.size + gqa_V_grouped.size)",
+                                       attn::item_size(trace.dtype()))});
+  show_code(on, "gqa", code);
   const auto Q = attn::split_heads(attn::as_batch(on.Q), h), K = attn::split_heads(attn::as_batch(on.K), h),
              V = attn::split_heads(attn::as_batch(on.V), h);
   const auto K_grouped = trace.step({.id = "gqa/K_grouped",
@@ -184,7 +201,7 @@ void show_gqa(VariantBench& on) {
                                                      .distribution = true,
                                                      .worked = worked_grouped_weights(on, K_grouped, h)},
                                          .output = {.id = "gqa/output",
-                                                    .title = "What the heads found, side by side",
+                                                    .title = "The outputs of the heads, side by side",
                                                     .formula = "gqa/weights V_grouped",
                                                     .from = {"gqa/weights", "gqa/V_grouped"},
                                                     .axes = {"query", "head·d_v"}}},

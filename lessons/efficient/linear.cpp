@@ -108,15 +108,15 @@ KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums&
                   const Tensor<2>& V) {
   const attn::Known features = {variant + "/phi_K", phi_K};
   auto S = trace.step({.id = variant + "/S",
-                       .title = variant + ": all keys and values, summed up",
+                       .title = "All keys and values, summed up",
                        .formula = "Σⱼ φ(kⱼ) vⱼᵀ = φ(K)ᵀ V",
                        .from = {variant + "/phi_K", "V"},
                        .axes = {"feature", "d_v"},
-                       .note = "Its size has nothing to do with n.",
+                       .note = "As large for a thousand tokens as for ten.",
                        .worked = worked_S(features, {"V", V}, V.shape(0))},
                       sums.S);
   auto z = trace.step({.id = variant + "/z",
-                       .title = variant + ": the features of all keys, summed up for the denominator",
+                       .title = "The features of all keys, summed up",
                        .formula = "Σⱼ φ(kⱼ)",
                        .from = {variant + "/phi_K"},
                        .axes = {"feature"},
@@ -128,7 +128,7 @@ KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums&
 Tensor<2> show_output(attn::Trace& trace, const std::string& variant, const std::string& note,
                       const attn::WorkedOut& worked, const Tensor<2>& output) {
   return trace.step({.id = variant + "/output",
-                     .title = variant + ": what each query reads out of the sums",
+                     .title = "What each query reads out of the sums",
                      .formula = "φ(qᵢ)ᵀ S / φ(qᵢ)ᵀ z",
                      .from = {variant + "/phi_Q", variant + "/S", variant + "/z"},
                      .axes = {"query", "d_v"},
@@ -293,6 +293,27 @@ attn::Worked worked_bytes_of_sums(const VariantBench& on, std::size_t features) 
       on, attn::Worked::product({static_cast<double>(features), attn::Worked::sum({width, 1.0})}));
 }
 
+/// From `V_phi_Q` and `V_phi_K` to `V_weights` and `V_output` in NumPy.
+void append_sums_code(const VariantBench& on, const std::string& variant, std::vector<std::string>& lines) {
+  const auto add = [&, &name = variant](const char* line) {
+    lines.push_back(fmt::format(fmt::runtime(line), fmt::arg("v", name)));
+  };
+  add("{v}_weights = {v}_phi_Q @ {v}_phi_K.T   # only to look at");
+  if (on.causal()) add("{v}_weights = np.tril({v}_weights)");
+  add("{v}_weights /= {v}_weights.sum(axis=1, keepdims=True)");
+  add("");
+  add("{v}_S = {v}_phi_K.T @ V");
+  add("{v}_z = {v}_phi_K.sum(axis=0)");
+  if (!on.causal()) {
+    add("{v}_output = {v}_phi_Q @ {v}_S");
+    return add("{v}_output /= ({v}_phi_Q @ {v}_z)[:, None]");
+  }
+  add("{v}_output, S, z = np.zeros(V.shape), 0, 0");
+  add("for t, (q, k) in enumerate(zip({v}_phi_Q, {v}_phi_K)):");
+  add("    S, z = S + np.outer(k, V[t]), z + k      # the sums so far");
+  add("    {v}_output[t] = q @ S / (q @ z)");
+}
+
 /// The output by way of S and z, with the claim that it is the one of all weights that the features amount
 /// to. Returns the output.
 Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostCounter& counter,
@@ -303,11 +324,11 @@ Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostC
   const auto n = on.n(), f = phi_K.shape(1), d_v = on.V.shape(1);
   const auto weights =
       trace.step({.id = variant + "/weights",
-                  .title = variant + ": the weights that the features amount to",
+                  .title = "The weights that these features amount to",
                   .formula = "φ(qᵢ)ᵀφ(kⱼ) / Σⱼ φ(qᵢ)ᵀφ(kⱼ)",
                   .from = {variant + "/phi_Q", variant + "/phi_K"},
                   .axes = {"query", "key"},
-                  .note = "To look at, beside full/weights. linear_attention, below, does not compute them.",
+                  .note = "They are computed here only to be looked at: the output does not need them.",
                   .distribution = true,
                   .worked = worked_implied_weights({variant + "/phi_Q", phi_Q}, {variant + "/phi_K", phi_K},
                                                    on.visible)},
@@ -402,27 +423,29 @@ void show_recurrence(VariantBench& on, const Features& features) {
 
 void show_linear(VariantBench& on) {
   auto& trace = on.bench.trace;
-  trace.note("linear/idea", "Linear attention: the brackets moved",
-             "In softmax(Q Kᵀ) V the softmax stands between two products, and so every query has to meet "
-             "every key. Take another positive weight, a dot product of features φ of the query and of the "
-             "key, and nothing stands in between: the keys and values can be summed up first, once for all "
-             "queries. The price: it is not softmax. Left out is the exponential, which makes a good match "
-             "stand out; these weights are flatter. There is no division by √d_k in it.",
-             "weightᵢⱼ ∝ φ(qᵢ)ᵀφ(kⱼ),   φ(x) = elu(x) + 1 = x + 1 where x > 0, else eˣ\n"
-             "(φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V)");
-  trace.note("linear/seen-elsewhere", "What a tutorial makes of it",
-             "Its linear_attention adds 1e-8 to the denominator. As φ > 0 that is not needed, and where all "
-             "features are small it makes the weights sum to less than 1. And its sums run over all keys: "
-             "whoever puts a causal mask on its result is too late, as the future is in kv already.");
+  trace.note(
+      "linear/idea", "Linear attention: the brackets moved",
+      "In softmax(Q Kᵀ) V the softmax stands between two products, so every query has to be compared "
+      "with every key. If a weight is a dot product of features φ of the query and of the key instead, "
+      "nothing stands in between: keys and values can be summed up first, once for all queries. But it "
+      "is no softmax: without the exponential, good matches stand out less and the weights are "
+      "flatter. There is no division by √d_k.",
+      "weightᵢⱼ ∝ φ(qᵢ)ᵀφ(kⱼ),  φ(x) = elu(x) + 1 = x + 1 where x > 0, else eˣ\n"
+      "(φ(Q) φ(K)ᵀ) V = φ(Q) (φ(K)ᵀ V)");
+  std::vector<std::string> code = {
+      "def phi(x):", "    return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))", "",
+      "linear_phi_Q, linear_phi_K = phi(Q), phi(K)"};
+  append_sums_code(on, "linear", code);
+  show_code(on, "linear", code);
   auto phi_Q = trace.step({.id = "linear/phi_Q",
-                           .title = "linear: the features of the queries",
+                           .title = "The features of the queries",
                            .formula = "elu(Q) + 1",
                            .from = {"Q"},
                            .axes = {"query", "feature"},
                            .worked = attn::worked_elu_plus_one({"Q", on.Q})},
                           attn::elu_plus_one(on.Q));
   auto phi_K = trace.step({.id = "linear/phi_K",
-                           .title = "linear: the features of the keys",
+                           .title = "The features of the keys",
                            .formula = "elu(K) + 1",
                            .from = {"K"},
                            .axes = {"key", "feature"},
@@ -439,21 +462,29 @@ void show_performer(VariantBench& on) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), d_k = on.K.shape(1), m = *on.bench.options.features;
   trace.note(
-      "performer/idea", "Performer: the softmax itself, by chance",
-      fmt::format("Linear attention with features that imitate the exponential. Draw m = {} directions ω; "
-                  "then the dot product of these features is exp(qᵀk / √d_k) on average. What is left out is "
-                  "certainty: the error is chance, and shrinks like 1/√m. Positive features keep every "
-                  "weight positive; the sines and cosines that were tried before them do not. Directions "
-                  "that are made orthogonal to each other do better; these here are drawn independently.",
+      "performer/idea", "Performer: softmax by random features",
+      fmt::format("Linear attention with features whose dot product is exp(qᵀk / √d_k) on average, over the "
+                  "draw of m = {} random directions ω. The error is chance and shrinks like 1/√m. All "
+                  "features are positive, so every weight is, too. Directions that are made orthogonal to "
+                  "each other do better; these are drawn independently.",
                   m),
       "y = x / d_k^¼,   φ(x)ₘ = exp(ωₘᵀy − |y|²/2) / √m\n"
       "E[φ(q)ᵀφ(k)] = exp(qᵀk / √d_k)");
   const auto omega = on.bench.input<2>(
       {.id = "performer/omega", .title = "The random directions", .formula = "normal(0, 1)"}, {m, d_k});
+  std::vector<std::string> code = {"def features(x):",
+                                   "    y, m = x / x.shape[1] ** 0.25, len(performer_omega)",
+                                   "    norms = np.sum(y ** 2, axis=1, keepdims=True)",
+                                   "    exponents = y @ performer_omega.T - norms / 2",
+                                   "    return np.exp(exponents) / np.sqrt(m)",
+                                   "",
+                                   "performer_phi_Q, performer_phi_K = features(Q), features(K)"};
+  append_sums_code(on, "performer", code);
+  show_code(on, "performer", code);
   auto counter = on.counter();
   auto phi_Q =
       trace.step({.id = "performer/phi_Q",
-                  .title = "performer: the features of the queries",
+                  .title = "The random features of the queries",
                   .formula = "exp(ωᵀy − |y|²/2) / √m,  y = q / d_k^¼",
                   .from = {"Q", "performer/omega"},
                   .axes = {"query", "feature"},
@@ -461,7 +492,7 @@ void show_performer(VariantBench& on) {
                  attn::positive_random_features(on.Q, omega, counter));
   auto phi_K =
       trace.step({.id = "performer/phi_K",
-                  .title = "performer: the features of the keys",
+                  .title = "The random features of the keys",
                   .formula = "exp(ωᵀy − |y|²/2) / √m,  y = k / d_k^¼",
                   .from = {"K", "performer/omega"},
                   .axes = {"key", "feature"},

@@ -69,11 +69,11 @@ void show_linformer(VariantBench& on) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), r = *on.bench.options.rank;
   trace.note("linformer/idea", "Linformer: a few mixtures of the keys",
-             fmt::format("The n = {} keys are mixed into r = {}, and so are the values; then attention runs "
-                         "over those. Left out is whatever two keys in one mixture do not have in common. E "
-                         "and F are learned; drawn at random, as here, they say little, and the error is "
-                         "large. They are as wide as the longest sequence that the model is made for. And "
-                         "every mixture holds later tokens too, so that Linformer cannot be causal.",
+             fmt::format("The n = {} keys are mixed into r = {}, and so are the values; attention then goes "
+                         "over these mixtures. What distinguishes keys of one mixture is lost. E and F are "
+                         "learned; here they are drawn, so the error is large. They are as wide as the "
+                         "longest sequence that the model is made for. Every mixture has later tokens in it, "
+                         "so Linformer cannot be causal.",
                          n, r),
              "softmax(Q (E K)ᵀ / √d_k) (F V)");
   const auto E = on.bench.input<2>(
@@ -83,6 +83,11 @@ void show_linformer(VariantBench& on) {
                                     .title = "How the values are mixed",
                                     .formula = fmt::format("normal(0, 1/√{})", r)},
                                    {r, n});
+  show_code(
+      on, "linformer",
+      {"linformer_projected_K = linformer_E @ K", "linformer_projected_V = linformer_F @ V",
+       "scaled = Q @ linformer_projected_K.T / np.sqrt(Q.shape[1])", "linformer_weights = softmax(scaled)",
+       "linformer_output = linformer_weights @ linformer_projected_V"});
   auto counter = on.counter();
   const auto output = linformer_attention(trace, on.Q, on.K, on.V, E, F, counter);
   show_result(on, "linformer",

@@ -4,7 +4,6 @@
 /// 2020 (Big Bird).
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -70,11 +69,28 @@ namespace {
 struct Choice {
   std::string variant;
   std::string mask_title;
-  std::string rule;  ///< which keys query i attends to
+  std::string rule;               ///< which keys query i attends to
+  std::vector<std::string> code;  ///< the same in NumPy: `V_mask` from i and j
   std::string claim_id;
   std::string claim;
   attn::WorkedOut worked{};  ///< the rule for query i and key j
 };
+
+/// In the loop over the queries only the pairs of the mask are computed.
+void show_pairs_code(VariantBench& on, const Choice& choice, const KeyLists& keys) {
+  const bool sees_nothing =
+      std::any_of(keys.begin(), keys.end(), [](const auto& of_query) { return of_query.empty(); });
+  auto lines = choice.code;
+  lines.insert(lines.begin(), {"n, d_k = Q.shape", "i, j = np.indices((n, n))"});
+  lines.push_back(fmt::format("{}_weights = np.zeros((n, n))", choice.variant));
+  lines.push_back("for query in range(n):");
+  lines.push_back(fmt::format("    keys = np.flatnonzero({}_mask[query])", choice.variant));
+  if (sees_nothing) lines.push_back("    if len(keys) == 0: continue");
+  lines.push_back("    scaled = K[keys] @ Q[query] / np.sqrt(d_k)");
+  lines.push_back(fmt::format("    {}_weights[query, keys] = softmax(scaled)", choice.variant));
+  lines.push_back(fmt::format("{0}_output = {0}_weights @ V", choice.variant));
+  show_code(on, choice.variant, lines);
+}
 
 /// The variant goes by the lists of keys; it is judged by the mask, which says the same in its own way.
 /// Returns the output.
@@ -83,6 +99,8 @@ Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& ke
   auto note = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
   if (std::any_of(keys.begin(), keys.end(), [](const auto& of_query) { return of_query.empty(); }))
     note += " A query that may look at nothing gets no weights and the output 0.";
+  on.patterns.emplace_back(choice.variant, mask);
+  show_pairs_code(on, choice, keys);
   on.bench.trace.step({.id = choice.variant + "/mask",
                        .title = choice.mask_title,
                        .formula = choice.rule,
@@ -94,15 +112,16 @@ Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& ke
   const auto output = sparse_attention(
       on.bench.trace,
       {.weights = {.id = choice.variant + "/weights",
-                   .title = choice.variant + ": each row becomes shares of the keys that are left",
-                   .formula = fmt::format("softmax(qᵢ kⱼ / √d_k) over the j of {}/mask", choice.variant),
+                   .title = "Shares of the keys of the mask",
+                   .formula = "softmax(qᵢ kⱼ / √d_k), j in the mask",
                    .from = {"Q", "K", choice.variant + "/mask"},
                    .axes = {"query", "key"},
-                   .note = "Laid out as a square to look at. In memory there are only the computed weights, "
-                           "one after the other; a 0.0000 here may be a weight that does not exist.",
+                   .note =
+                       "Shown as a square. In memory there are only the weights of the pairs of the mask: "
+                       "a 0.0000 outside it is not stored.",
                    .distribution = true},
        .output = {.id = choice.variant + "/output",
-                  .title = choice.variant + ": for every query a mixture of their values",
+                  .title = "Mixtures of the values of these keys",
                   .formula = choice.variant + "/weights V",
                   .from = {choice.variant + "/weights", "V"},
                   .axes = {"query", "d_v"}}},
@@ -169,27 +188,6 @@ void claim_equals_block_kernel(VariantBench& on, const Tensor<2>& output, const 
       [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); });
 }
 
-/// How many tokens lie in each of the windows of `size` tokens that begin every size / 2 tokens.
-std::vector<std::size_t> overlapping_windows(std::size_t n, std::size_t size) {
-  std::vector<std::size_t> windows;
-  for (std::size_t begin = 0; begin < n; begin += size / 2) windows.push_back(std::min(size, n - begin));
-  return windows;
-}
-
-/// What comes out of the windows of a tutorial's LongSequenceAttention, for n tokens or, where so few would
-/// fit into one window, for six.
-std::string rows_of_overlapping_windows(std::size_t n) {
-  constexpr std::size_t most_shown = 12;
-  const std::size_t tokens = n > 2 ? n : 6, size = tokens > 4 ? 4 : 2;
-  auto windows = overlapping_windows(tokens, size);
-  std::size_t rows = 0;
-  for (const auto window : windows) rows += window;
-  const bool is_long = windows.size() > most_shown;
-  if (is_long) windows.resize(most_shown);
-  return fmt::format("W = {}, tokens: {}\nrows: {}{} = {}", size, tokens, fmt::join(windows, " + "),
-                     is_long ? " + …" : "", rows);
-}
-
 Mask<2> sparse_mask(const VariantBench& on) {
   const auto n = on.n(), block = *on.bench.options.block;
   const auto& pattern = *on.bench.options.pattern;
@@ -224,6 +222,29 @@ std::pair<std::string, std::string> describe_pattern(const std::string& pattern,
   return {"The pattern comes from a file: row i says which keys query i attends to.", "as the file says"};
 }
 
+/// The pattern in NumPy: a rule for i and j, or the mask itself.
+std::vector<std::string> pattern_code(const VariantBench& on, const Mask<2>& mask) {
+  const auto& pattern = *on.bench.options.pattern;
+  const auto block = *on.bench.options.block;
+  std::vector<std::string> lines;
+  if (pattern == "strided") {
+    lines = {fmt::format("sparse_mask = (abs(i - j) < {0}) | ((i - j) % {0} == 0)", block)};
+  } else if (pattern == "fixed") {
+    lines = {fmt::format("sparse_mask = (i // {0} == j // {0}) | (j % {0} == {1})", block, block - 1)};
+  } else {
+    lines = {"rows = \"\"\""};
+    for (std::size_t i = 0; i < mask.shape(0); ++i) {
+      std::string row;
+      for (std::size_t j = 0; j < mask.shape(1); ++j) row += mask(i, j) ? '1' : '0';
+      lines.push_back(row);
+    }
+    lines.insert(lines.end(),
+                 {"\"\"\"", "sparse_mask = np.array([list(row) for row in rows.split()]) == \"1\""});
+  }
+  if (on.causal()) lines.push_back("sparse_mask &= j <= i");
+  return lines;
+}
+
 }  // namespace
 
 void show_local(VariantBench& on) {
@@ -233,21 +254,16 @@ void show_local(VariantBench& on) {
       "local/idea", "Local attention: only the neighbours",
       fmt::format("A query looks at the keys at most w = {} positions away, on both sides{}; at the ends of "
                   "the sequence there are fewer. Left out is whatever lies farther away, however well it "
-                  "matches. Stacked layers pass it on, w positions a layer.",
+                  "matches. In a stack of layers, what a word knows travels w positions a layer.",
                   w, on.causal() ? ", of which --causal leaves the one before it" : ""));
-  on.bench.trace.note("local/seen-elsewhere", "How it goes wrong",
-                      "A tutorial's local_attention makes room for its weights with zeros_like(q). That is "
-                      "[n×d_k], while weights are [n×n]: it fails unless n happens to be d_k. Its window "
-                      "ends before i + W/2, so a query sees one key fewer after it than before it; with W = "
-                      "1 it sees nothing, not even itself. And the scores are not divided by √d_k.",
-                      "keys[i − W//2 : i + W//2],  W = 4:    i−2  i−1  i  i+1\n"
-                      "|i − j| ≤ 2:                          i−2  i−1  i  i+1  i+2");
   const auto mask = attn::both(attn::window_mask(n, n, w), on.visible_mask());
   const auto output =
       show_choice(on,
                   {.variant = "local",
-                   .mask_title = "Local attention: a band of pairs",
+                   .mask_title = "The pairs of local attention: a band",
                    .rule = on.causal() ? fmt::format("0 ≤ i − j ≤ {}", w) : fmt::format("|i − j| ≤ {}", w),
+                   .code = {on.causal() ? fmt::format("local_mask = (0 <= i - j) & (i - j <= {})", w)
+                                        : fmt::format("local_mask = abs(i - j) <= {}", w)},
                    .claim_id = "local-equals-band-mask",
                    .claim = "local attention equals full attention under the band mask",
                    .worked = worked_window(w, on.causal())},
@@ -265,22 +281,13 @@ void show_sliding(VariantBench& on) {
           "attention for a model that writes from left to right, and all that its cache has to keep is w + 1 "
           "keys. Left out is all that comes later, and all that is farther back.",
           w));
-  on.bench.trace.note(
-      "sliding/seen-elsewhere", "How it goes wrong",
-      "A tutorial's LongSequenceAttention cuts the sequence into windows of W tokens that begin every W/2 "
-      "tokens, runs full attention in each and concatenates what comes out, which it calls simplified. But a "
-      "token that lies in two windows is answered twice: more rows come out than tokens went in, and no row "
-      "stands where its token did. A window's first token sees nothing before it, its last nothing after. "
-      "Besides, nn.MultiheadAttention takes axis 1 for the batch unless it is told batch_first=True, so it "
-      "attends across the samples of the batch; and for a sequence of at most W tokens it hands back a pair, "
-      "not a tensor.",
-      rows_of_overlapping_windows(n));
   const auto mask = attn::both(attn::window_mask(n, n, w), attn::causal_mask(n, n));
   const auto output =
       show_choice(on,
                   {.variant = "sliding",
-                   .mask_title = "Sliding window: a band that ends at the query",
+                   .mask_title = "The pairs of the sliding window",
                    .rule = fmt::format("0 ≤ i − j ≤ {}", w),
+                   .code = {fmt::format("sliding_mask = (0 <= i - j) & (i - j <= {})", w)},
                    .claim_id = "sliding-equals-band-mask",
                    .claim = "sliding windows equal full attention under the mask of the windows",
                    .worked = worked_window(w, true)},
@@ -294,17 +301,12 @@ void show_sparse(VariantBench& on) {
   const auto keys = attn::keys_of(mask);
   const auto [idea, rule] = describe_pattern(*options.pattern, *options.block);
   on.bench.trace.note("sparse/idea", "Sparse attention: any set of pairs", idea);
-  on.bench.trace.note(
-      "sparse/seen-elsewhere", "How it saves nothing",
-      "A tutorial's sparse_attention computes the whole Q Kᵀ and then fills most of it with −∞. That gives "
-      "the same output, but takes all the multiply-adds and all the memory of full attention: a mask alone "
-      "saves nothing. The code here goes through the chosen pairs only.",
-      "softmax(masked_fill(Q Kᵀ, ~pattern, −∞)):  n² scores, whatever the pattern");
   const auto output =
       show_choice(on,
                   {.variant = "sparse",
-                   .mask_title = "Sparse attention: the pattern of pairs",
+                   .mask_title = "The pairs of sparse attention: a pattern",
                    .rule = on.causal() ? "(" + rule + ") and j ≤ i" : rule,
+                   .code = pattern_code(on, mask),
                    .claim_id = "sparse-equals-pattern-mask",
                    .claim = "sparse attention equals full attention under the pattern as a mask",
                    .worked = worked_pattern(*options.pattern, *options.block, on.causal())},

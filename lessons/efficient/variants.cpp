@@ -85,6 +85,10 @@ attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, cons
   });
 }
 
+void show_code(VariantBench& on, const std::string& variant, const std::vector<std::string>& lines) {
+  on.bench.trace.within(variant, [&] { on.bench.code(lines); });
+}
+
 namespace {
 
 /// max |output − reference|; where rounding alone explains it, that it does, which makes 0.

@@ -26,6 +26,7 @@ struct VariantBench {
   double magnitude;                        ///< of what rounding is relative to
   std::optional<Mask<2>> pattern_of_file;  ///< for sparse attention, [query×key]
   std::vector<VariantResult> shown;        ///< full attention and the variants so far
+  std::vector<std::pair<std::string, Mask<2>>> patterns;  ///< of the variants that are a choice of pairs
 
   std::size_t n() const { return Q.shape(0); }
   bool causal() const { return bench.options.causal; }
@@ -39,6 +40,9 @@ struct VariantBench {
   /// "34 scores · 8 bytes".
   std::string bytes_of(std::size_t count, const std::string& what) const;
 };
+
+/// The note `VARIANT/code`: the variant in NumPy.
+void show_code(VariantBench& on, const std::string& variant, const std::vector<std::string>& lines);
 
 /// What a variant took, in words.
 struct CostWords {

@@ -39,19 +39,20 @@ DropoutMoments dropout_moments(attn::Random& random, const Tensor<1>& weights, d
                                std::size_t samples) {
   if (samples == 0) throw std::invalid_argument("[dropout_moments] samples is 0: it must be at least 1");
   Tensor<1> mean = xt::zeros<double>(weights.shape()), sum_of_squares = mean;
-  Integers<1> first_mask;
+  Integers<1> first_mask, kept = xt::zeros<std::int64_t>(weights.shape());
   for (std::size_t sample = 0; sample < samples; ++sample) {
     const auto mask = attn::dropout_mask<1>(random, p, weights.shape());
     const auto dropped = attn::dropout(weights, mask, p);
     if (sample == 0) first_mask = mask;
     for (std::size_t j = 0; j < mean.size(); ++j) {
+      kept(j) += mask(j);
       const double deviation = dropped(j) - mean(j);
       mean(j) += deviation / static_cast<double>(sample + 1);
       sum_of_squares(j) += deviation * (dropped(j) - mean(j));
     }
   }
   for (double& sum : sum_of_squares) sum /= static_cast<double>(samples);
-  return {first_mask, mean, sum_of_squares};
+  return {first_mask, mean, sum_of_squares, kept};
 }
 
 double error_of_mean(const Tensor<1>& mean, const Tensor<1>& weights, double p, double samples,
@@ -67,14 +68,29 @@ double error_of_mean(const Tensor<1>& mean, const Tensor<1>& weights, double p, 
   return largest;
 }
 
+namespace {
+
+void show_dropout_code(const Workbench& bench) {
+  const auto keep = fmt::format("{}", 1.0 - bench.options.dropout);
+  bench.code({"shares = np.exp(dropout_scores - dropout_scores.max())",
+              "dropout_weights = shares / shares.sum()",
+              fmt::format("dropout_dropped = dropout_weights * dropout_mask / {}", keep),
+              fmt::format("share = dropout_kept / {}          # of all masks", *bench.options.samples),
+              fmt::format("dropout_mean = dropout_weights * share / {}", keep),
+              fmt::format("dropout_variance = (dropout_weights / {}) ** 2 * share * (1 - share)", keep)});
+}
+
+}  // namespace
+
 ShownDropout show_dropout(Workbench& bench) {
   const double p = bench.options.dropout;
   const auto samples = *bench.options.samples;
   auto& trace = bench.trace;
-  const auto scores = bench.input<1>({.id = "scores", .title = "Scores of one query"}, {dropout_keys});
+  show_dropout_code(bench);
+  const auto scores = bench.input<1>({.id = "scores", .title = "The scores of one query"}, {dropout_keys});
   const auto weights = trace.step({.id = "weights",
                                    .title = "The attention weights of one query",
-                                   .formula = "softmax(dropout/scores)",
+                                   .formula = "softmax(scores)",
                                    .from = {"scores"},
                                    .axes = {"key"},
                                    .distribution = true,
@@ -86,9 +102,12 @@ ShownDropout show_dropout(Workbench& bench) {
                        .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
                        .axes = {"key"}},
                       moments.first_mask);
+  trace.settled_input(
+      {.id = "kept", .title = fmt::format("How many of the {} masks keep each", samples), .axes = {"key"}},
+      moments.kept);
   trace.step(
       {.id = "dropped",
-       .title = "The weights after the first dropout mask",
+       .title = "After the first mask",
        .formula = fmt::format("weights · mask / (1 − p) = weights · mask / {:g}", 1.0 - p),
        .from = {"weights", "mask"},
        .axes = {"key"},
@@ -96,25 +115,22 @@ ShownDropout show_dropout(Workbench& bench) {
                         : "What is left grows by 1 / (1 − p). The row need not sum to 1 any more.",
        .worked = attn::worked_dropout(attn::Known<1>{"weights", weights}, "mask", moments.first_mask, p)},
       attn::dropout(weights, moments.first_mask, p));
-  const auto mean =
-      trace.step({.id = "mean",
-                  .title = "The mean of the dropped weights over all masks: the weights again",
-                  .formula = fmt::format("mean of dropped over {} masks", samples),
-                  .from = {"weights"},
-                  .axes = {"key"},
-                  .note = "This is why the division is there: used without dropout later on, the model meets "
-                          "what it met on average in training."},
-                 moments.mean);
+  const auto mean = trace.step({.id = "mean",
+                                .title = "Nearly the weights again",
+                                .formula = fmt::format("mean of dropped over {} masks", samples),
+                                .from = {"weights"},
+                                .axes = {"key"},
+                                .note = "This is what the division by 1 − p is for."},
+                               moments.mean);
   trace.step({.id = "variance",
-              .title = "The variance of the dropped weights over all masks",
+              .title = "What dropout adds",
               .formula = fmt::format("variance of dropped over {} masks", samples),
               .from = {"weights"},
               .axes = {"key"},
-              .note = "Tutorials say that dropout reduces the variance of attention weights. It is the other "
-                      "way round: without dropout there is none."},
+              .note = "Dropout adds variance to the weights; without it there is none."},
              moments.variance);
   trace.step({.id = "variance_theory",
-              .title = "The variance of the dropped weights in theory",
+              .title = "The variance in theory",
               .formula = fmt::format("weights² · p / (1 − p) = weights² · {:.3g}", p / (1.0 - p)),
               .from = {"weights"},
               .axes = {"key"},

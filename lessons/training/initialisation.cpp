@@ -104,7 +104,34 @@ Attending attend(const Tensor<2>& x, const Tensor<2>& Z_Q, const Tensor<2>& Z_K,
   return {std::sqrt(mean_square), attn::mean_entropy(attn::softmax(scaled))};
 }
 
-void show_attending(Workbench& bench, const Tensor<2>& x) {
+/// The size of the scores of the first vectors before training, and the entropy of their attention.
+struct AttendingOfAll {
+  Tensor<1> score_std, entropy;  ///< [initialisation]
+};
+
+/// d · s² of each: by what a layer multiplies the variance.
+void show_factors(Workbench& bench) {
+  const auto d = bench.d_model();
+  const auto all = initialisations(d);
+  auto factors = Tensor<1>::from_shape({all.size()});
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double s = all[i].standard_deviation;
+    factors(i) = static_cast<double>(d) * s * s;
+    names.push_back(all[i].name);
+  }
+  bench.trace.label("initialisation", {{names}});
+  bench.code({fmt::format("d = {}", d), "s = np.array([np.sqrt(2 / (d + d)), np.sqrt(2 / d), 0.02])",
+              "initialisation_factors = d * s ** 2"});
+  bench.trace.step({.id = "factors",
+                    .title = "By what a layer multiplies the variance",
+                    .formula = "d · s²",
+                    .axes = {"initialisation"},
+                    .note = "In theory. With ReLU between the layers it is half."},
+                   factors);
+}
+
+AttendingOfAll show_attending(Workbench& bench, const Tensor<2>& x) {
   const auto d = x.shape(1);
   auto first = Tensor<2>::from_shape({attending, d});
   std::copy_n(x.begin(), first.size(), first.begin());
@@ -112,14 +139,11 @@ void show_attending(Workbench& bench, const Tensor<2>& x) {
   const auto Z_K = bench.normal<2>("Z_K", {d, d});
   const auto all = initialisations(d);
   auto score_std = Tensor<1>::from_shape({all.size()}), entropy = score_std;
-  std::vector<std::string> names;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto measured = attend(first, Z_Q, Z_K, all[i].standard_deviation);
     score_std(i) = measured.score_std;
     entropy(i) = measured.entropy;
-    names.push_back(all[i].name);
   }
-  bench.trace.label("initialisation", {{names}});
   bench.trace.step(
       {.id = "score_std",
        .title = "How large scores are before training",
@@ -137,6 +161,16 @@ void show_attending(Workbench& bench, const Tensor<2>& x) {
                                         "asks: attention collapse at the start (lesson patterns).",
                                         attending, std::log(static_cast<double>(attending)))},
                    entropy);
+  return {score_std, entropy};
+}
+
+/// A row for an initialisation: s, the factor in theory, and the variance in some of the layers.
+std::string row_of_variances(const std::string& name, const Initialisation& initialisation, double factor,
+                             const Tensor<1>& variance) {
+  const auto last = variance.size() - 1;
+  return fmt::format("\n{:<16} {:>8.4f} {:>8.4g} {:>9.4g} {:>9.4g} {:>9.4g}", name,
+                     initialisation.standard_deviation, factor, variance(0),
+                     variance(std::min<std::size_t>(1, last)), variance(last));
 }
 
 /// The number of layers, from the first on, whose chance error is small enough for a claim.
@@ -190,10 +224,18 @@ VarianceThroughLayers show_initialisations(Workbench& bench) {
   const auto all = initialisations(d);
   const auto &xavier = all[0], &he = all[1], &fixed = all[2];
   bench.trace.label("layer", {{numbers_below(layers + 1)}});
+  auto table = fmt::format("{:<16} {:>8} {:>8} {:>9} {:>9} {:>9}", "", "s", "factor", "input", "layer 1",
+                           fmt::format("layer {}", layers));
   const auto show = [&](const Initialisation& initialisation, Between between, const std::string& title,
                         const std::string& note) {
-    return show_variance(bench, x, Z, initialisation, between, title, note);
+    auto followed = show_variance(bench, x, Z, initialisation, between, title, note);
+    const double s = initialisation.standard_deviation;
+    const bool has_relu = between == Between::relu;
+    table += row_of_variances(initialisation.name + (has_relu ? ", ReLU" : ""), initialisation,
+                              static_cast<double>(d) * s * s * (has_relu ? 0.5 : 1.0), followed.variance);
+    return followed;
   };
+  show_factors(bench);
   auto kept =
       show(xavier, Between::nothing, "Xavier: the variance stays",
            fmt::format("s = √(2 / (fan_in + fan_out)) = 1/√{} here, where both are {}. Layer 0 is the input.",
@@ -208,7 +250,7 @@ VarianceThroughLayers show_initialisations(Workbench& bench) {
       kept.standard_error);
   show(he, Between::nothing, "He: the variance doubles in every layer",
        "s = √(2 / fan_in). With ReLU in between that is right, see below; without, as in W_Q, W_K and W_V, "
-       "it is not. A much copied attention class draws with √(2 / d_model) and calls it Xavier. It is He.");
+       "it is not.");
   show(
       fixed, Between::nothing,
       fmt::format("0.02: the variance times d · s² = {:.4g} in every layer", 0.0004 * static_cast<double>(d)),
@@ -219,7 +261,18 @@ VarianceThroughLayers show_initialisations(Workbench& bench) {
   show(he, Between::relu, "He with ReLU in between: the variance stays",
        "The 2 in √(2 / fan_in) is there for this half. (The first layer doubles: its input has not been "
        "through ReLU.)");
-  show_attending(bench, x);
+  const auto [score_std, entropy] = show_attending(bench, x);
+  std::string spread;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    spread += fmt::format("{}{:.4f} ({})", i == 0 ? "" : ", ", entropy(i), all[i].name);
+  bench.trace.note(
+      "comparison", "Measured: the mean of y² after some layers",
+      fmt::format(
+          "{} random vectors go through {} layer{}. The entropy of the attention of {} of them to each other "
+          "is {}; equal weights would have {:.4f}.",
+          vectors, layers, layers == 1 ? "" : "s", attending, spread,
+          std::log(static_cast<double>(attending))),
+      table);
   return kept;
 }
 

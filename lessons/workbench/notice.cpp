@@ -23,7 +23,8 @@ std::string strongest_pair(const attn::Event& weights) {
   for (std::size_t i = 0; i < pairs; ++i)
     if (weights.tensor->at(i) > weights.tensor->at(strongest) + rounding_of_shares) strongest = i;
   if (pairs == 0 || !(weights.tensor->at(strongest) > 0.0)) return "";
-  return fmt::format("Here \"{}\" looks most at \"{}\" ({:.4f}).", name_along(weights, rank - 2, strongest / keys),
+  return fmt::format("Here \"{}\" looks most at \"{}\" ({:.4f}).",
+                     name_along(weights, rank - 2, strongest / keys),
                      name_along(weights, rank - 1, strongest % keys), weights.tensor->at(strongest));
 }
 

@@ -227,8 +227,11 @@ std::string bottom_labels(const Curves& curves, std::size_t columns, std::size_t
 std::string format_plot(const Event& event, const TextStyle& style) {
   const auto curves = curves_of(event);
   const std::size_t shown = std::min(curves.lines.size(), most_plots);
+  const bool share_a_frame = shown > 1 && shown == curves.lines.size();
   std::string text;
-  for (std::size_t i = 0; i < shown; ++i) text += plot(curves, curves.lines[i], style.width);
+  if (share_a_frame) text = format_chart(curves, tick, style.width);
+  for (std::size_t i = 0; i < shown && !share_a_frame; ++i)
+    text += plot(curves, curves.lines[i], style.width);
   text += fmt::format("  over {}{}\n", curves.axis, scales_in_words(curves));
   if (shown < curves.lines.size()) text += fmt::format("  … and {} more\n", curves.lines.size() - shown);
   return text;

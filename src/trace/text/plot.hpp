@@ -10,8 +10,8 @@
 
 namespace attn {
 
-/// The curves of a step as plots of Braille characters, two by four dots each, indented by two columns: a
-/// plot for each line, four at most, with the largest and smallest value at its left and the first and last
+/// The curves of a step as plots of Braille characters, two by four dots each, indented by two columns: two
+/// to four lines in one frame, as `format_chart` has them; else a plot for each line, four at most, with the largest and smallest value at its left and the first and last
 /// position below. Says where a scale is logarithmic.
 std::string format_plot(const Event& event, const TextStyle& style);
 
