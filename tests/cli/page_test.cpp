@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "attn/text/width.hpp"
+#include "tests/cli/program.hpp"
+
+namespace {
+
+using Json = nlohmann::json;
+using Strings = std::vector<std::string>;
+
+constexpr std::size_t longest_tour = 2700;
+constexpr std::size_t longest_code = 15;
+constexpr std::size_t widest_line = 80;
+
+std::size_t longest_page(const std::string& lesson) {
+  static const std::map<std::string, std::size_t> lines = {
+      {"lookup", 100},         {"scoring", 100},         {"scaling", 100}, {"sdpa", 100},
+      {"self-attention", 100}, {"cross-attention", 100}, {"masking", 130}, {"multihead", 130}};
+  const auto found = lines.find(lesson);
+  return found == lines.end() ? 170 : found->second;
+}
+
+/// Core steps without arithmetic on the run's numbers. Their notes say why.
+bool needs_no_worked_entry(const std::string& lesson, const std::string& id) {
+  static const std::map<std::string, std::set<std::string>> ids = {};
+  const auto found = ids.find(lesson);
+  return found != ids.end() && found->second.count(id) > 0;
+}
+
+std::map<std::string, Json> events_of(const std::string& lesson) {
+  std::map<std::string, Json> events;
+  const auto trace = Json::parse(output_of(lesson + " --format json"));
+  for (const auto& event : trace["events"]) events[event["id"]] = event;
+  return events;
+}
+
+bool is_heading(const std::string& line) {
+  return !line.empty() && line[0] != ' ';
+}
+
+/// The lines without an indent that follow a blank line.
+Strings headings_of(const std::string& page) {
+  Strings headings;
+  std::string before = "the title";
+  for (const auto& line : lines_of(page)) {
+    if (before.empty() && is_heading(line)) headings.push_back(line);
+    before = line;
+  }
+  return headings;
+}
+
+/// The commands that a page tells to try, `  attnlab sdpa --causal   what changes?`, without "attnlab".
+Strings commands_on(const std::string& page) {
+  static const std::regex command("^ +attnlab (.*?)(   .*)?$");
+  Strings commands;
+  std::smatch match;
+  for (const auto& line : lines_of(page))
+    if (std::regex_match(line, match, command)) commands.push_back(match[1]);
+  return commands;
+}
+
+std::set<std::string> decimals_in(const std::string& text) {
+  static const std::regex decimal("[0-9]+\\.[0-9]+");
+  std::set<std::string> decimals;
+  for (std::sregex_iterator match(text.begin(), text.end(), decimal), end; match != end; ++match)
+    decimals.insert(match->str());
+  return decimals;
+}
+
+/// The page without plots, whose axes have numbers of their own.
+std::string without_plots(const std::string& page) {
+  std::string text;
+  for (const auto& line : lines_of(page))
+    if (line.find("┤") == line.npos && line.find("│") == line.npos) text += line + '\n';
+  return text;
+}
+
+bool is_ascii(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x80; });
+}
+
+}  // namespace
+
+TEST_CASE("every page is short enough to be read in one sitting, and fits a terminal of 80 columns") {
+  for (const auto& lesson : lessons()) {
+    const auto lines = lines_of(output_of(lesson));
+    INFO(lesson);
+    CHECK(lines.size() <= longest_page(lesson));
+    for (const auto& line : lines) {
+      INFO(line);
+      CHECK(attn::display_width(line) <= widest_line);
+    }
+  }
+  CHECK(lines_of(output_of("tour")).size() < longest_tour);
+}
+
+TEST_CASE("every page begins with the idea, has a flow and code, and ends with what to try next") {
+  for (const auto& lesson : lessons()) {
+    INFO(lesson);
+    const auto headings = headings_of(output_of(lesson));
+    auto events = events_of(lesson);
+    const auto title = [&](const std::string& id) {
+      return events.count(id) > 0 ? events[id]["title"].get<std::string>() : "no " + id;
+    };
+    REQUIRE(headings.size() >= 4);
+    CHECK(headings.front() == title("idea"));
+    CHECK(headings.back() == title("next"));
+    for (const auto* id : {"flow", "code"}) {
+      INFO(title(id));
+      CHECK(std::count(headings.begin(), headings.end(), title(id)) == 1);
+    }
+    if (events.count("code") == 0) continue;
+    const auto code = lines_of(events["code"]["formula"]);
+    CHECK(std::count_if(code.begin(), code.end(), [](const auto& line) { return !line.empty(); }) <=
+          static_cast<std::ptrdiff_t>(longest_code));
+  }
+}
+
+TEST_CASE("one entry of every step that a page is about is worked out") {
+  for (const auto& lesson : lessons())
+    for (const auto& [id, event] : events_of(lesson)) {
+      if (event["kind"] != "step" || event["level"] != "core") continue;
+      INFO(lesson << ": " << id);
+      CHECK((event.contains("worked") || needs_no_worked_entry(lesson, id)));
+      CHECK_FALSE((event["note"] == "" && needs_no_worked_entry(lesson, id)));
+    }
+}
+
+TEST_CASE("what a page tells to try next runs") {
+  for (const auto& lesson : lessons()) {
+    const auto commands = commands_on(output_of(lesson));
+    INFO(lesson);
+    CHECK(commands.size() >= 2);
+    for (const auto& command : commands) {
+      INFO(command);
+      const auto result = run(command);
+      CHECK(result.status == 0);
+      CHECK(result.err == "");
+    }
+  }
+}
+
+TEST_CASE("commands are told from what is said of them") {
+  CHECK(commands_on("Try next\n  attnlab sdpa --causal\n      what changes?\n"
+                    "  attnlab lookup --sentence \"a b\"   another one\nattnlab\n") ==
+        Strings{"sdpa --causal", "lookup --sentence \"a b\""});
+}
+
+TEST_CASE("every plain page is ASCII and has the page's numbers") {
+  for (const auto& lesson : lessons()) {
+    const auto plain = output_of(lesson + " --plain");
+    INFO(lesson);
+    CHECK(is_ascii(plain));
+    CHECK(is_ascii(output_of(lesson + " --plain --all")));
+    const auto on_page = decimals_in(without_plots(output_of(lesson))), on_plain_page = decimals_in(plain);
+    Strings missing;
+    std::set_difference(on_page.begin(), on_page.end(), on_plain_page.begin(), on_plain_page.end(),
+                        std::back_inserter(missing));
+    CHECK(missing == Strings{});
+  }
+}
