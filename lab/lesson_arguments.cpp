@@ -138,11 +138,11 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
       ->group(shown);
   app.add_flag_callback(
          "--all", [&] { presentation.all = true; },
-         "show every step, drawn weight and remark, in the order of the computation")
+         help_of_option("show every step, drawn weight and remark, in the order of the computation"))
       ->group(shown);
   app.add_flag_callback(
          "--plain", [&] { presentation.plain = true; },
-         "ASCII, no colour and no drawing, rows as sentences: for screen readers")
+         help_of_option("ASCII, no colour and no drawing, rows as sentences: for screen readers"))
       ->group(shown);
   add("width", "N", "columns of text, 20 to 1000; default the terminal's, up to 120, and 80 without one",
       [&](const std::string& text) {

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <thread>
 
 #include "tests/cli/stored_runs.hpp"
@@ -70,9 +72,37 @@ TEST_CASE("two runs differ as printed") {
   const auto result = diff(folder, "a.txt", "b.txt");
   CHECK(result.status == 1);
   CHECK(result.err == "");
-  CHECK(contains(result.out, "temperature: 1 in A, 2 in B"));
-  CHECK(contains(result.out, "sdpa: scaled differs first at line "));
-  CHECK(contains(result.out, "\n  output "));
+  CHECK(contains(result.out, "temperature: unset in A, 2 in B"));
+  CHECK(contains(result.out, " differs first at line "));
+  for (const auto* id : {"scaled", "weights", "output"})
+    CHECK(contains(result.out, std::string("\n  ") + id + ' '));
+  CHECK_FALSE(contains(result.out, "\n  scores "));
+}
+
+TEST_CASE("one number of a printed page is named by its line, row and column, whatever the page shows") {
+  const Folder folder;
+  const auto number = std::regex("-?[0-9]+\\.[0-9]{4}");
+  const std::string cat = " --sentence 'the cat sat'";
+  for (const auto& arguments :
+       {"sdpa" + cat, "self-attention --all" + cat, "self-attention --causal" + cat + cat,
+        "multihead --heads 2" + cat, "tour --from self-attention" + cat}) {
+    const auto page = output_of(arguments);
+    const auto row = page.find("\n  cat ", page.find("  output = "));
+    std::smatch match;
+    const std::string rest = page.substr(row);
+    REQUIRE(std::regex_search(rest, match, number));
+    const auto place = row + static_cast<std::size_t>(match.position());
+    auto changed = page;
+    changed.replace(place, match.length(), std::string(match.length() - 6, ' ') + "9.0000");
+    folder.write("a.txt", page);
+    folder.write("b.txt", changed);
+    const auto result = diff(folder, "a.txt", "b.txt");
+    const auto line = 1 + std::count(page.begin(), page.begin() + static_cast<std::ptrdiff_t>(place), '\n');
+    INFO(arguments << '\n' << result.out);
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, fmt::format("output differs first at line {}, row `cat`,", line)));
+    CHECK(contains(std::regex_replace(result.out, std::regex("\\s+"), " "), "column `0`: "));
+  }
 }
 
 TEST_CASE("float32 beside float64 agrees within the tolerance of float32") {

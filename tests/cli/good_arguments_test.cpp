@@ -329,7 +329,7 @@ TEST_CASE("shapes only have no numbers of tensors") {
     CHECK_FALSE(std::regex_search(text, std::regex("-?[0-9]\\.[0-9]{4}\\b")));
     check_widths(text);
   }
-  CHECK(contains(output_of("sdpa --shapes"), "[query 6 × key 6]"));
+  CHECK(contains(output_of("sdpa --shapes --sentence 'a b c'"), "[query 3 × key 3]"));
 }
 
 TEST_CASE("precision is the number of digits after the point") {

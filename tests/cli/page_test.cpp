@@ -54,12 +54,12 @@ Strings headings_of(const std::string& page) {
   return headings;
 }
 
-/// The commands that a page tells to try, `  attnlab sdpa --causal   what changes?`, without "attnlab".
+/// The commands below the last heading, `  attnlab sdpa --causal   what changes?`, without "attnlab".
 Strings commands_on(const std::string& page) {
   static const std::regex command("^ +attnlab (.*?)(   .*)?$");
   Strings commands;
   std::smatch match;
-  for (const auto& line : lines_of(page))
+  for (const auto& line : lines_of(page.substr(page.rfind('\n' + headings_of(page).back() + '\n'))))
     if (std::regex_match(line, match, command)) commands.push_back(match[1]);
   return commands;
 }
@@ -146,7 +146,8 @@ TEST_CASE("what a page tells to try next runs") {
 }
 
 TEST_CASE("commands are told from what is said of them") {
-  CHECK(commands_on("Try next\n  attnlab sdpa --causal\n      what changes?\n"
+  CHECK(commands_on("demo: a lesson\n\nThe idea\n  attnlab list\n\n"
+                    "Try next\n  attnlab sdpa --causal\n      what changes?\n"
                     "  attnlab lookup --sentence \"a b\"   another one\nattnlab\n") ==
         Strings{"sdpa --causal", "lookup --sentence \"a b\""});
 }
