@@ -188,7 +188,7 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
 }
 
 /// Drawn in the order attention, classes.
-ClassifierWeights draw_weights(Workbench& bench) {
+ClassifierWeights draw_classifier_weights(Workbench& bench) {
   auto& trace = bench.trace;
   auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
   auto norm = trace.within("attention", [&] { return layer_norm_weights(bench, "norm"); });
@@ -262,7 +262,7 @@ void run_classifier(Workbench& bench) {
                    .note = "The sinusoidal encoding of the first transformer (see the lesson positional). It "
                            "is computed, not learned, and needs an even d_model."},
                   attn::sinusoidal_encoding(sentence.length(), bench.d_model()));
-  const auto weights = draw_weights(bench);
+  const auto weights = draw_classifier_weights(bench);
   const auto mask = trace.within("attention", [&] { return bench.padding_mask(sentence); });
   show_classifier_code(bench, mask);
 

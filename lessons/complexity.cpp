@@ -49,7 +49,7 @@ const std::vector<Quantity> quantities = {
     {"path_length", "Steps between the first token and the last", path_length, true},
 };
 
-void require_something_to_measure(const Options& options) {
+void require_lengths(const Options& options) {
   if (options.lengths.empty())
     throw attn::Error("--lengths names no length; valid: one or more, as in 8,16,32");
   if (*options.window == 0) throw attn::Error("--window 0 lets no token see another; valid: 1 or more");
@@ -359,7 +359,7 @@ void claim_steps_and_memory(Workbench& bench, LayerCosts& costs, const std::opti
 
 void run_complexity(Workbench& bench) {
   const auto& options = bench.options;
-  require_something_to_measure(options);
+  require_lengths(options);
   const auto d = bench.d_model(), longest = *std::max_element(options.lengths.begin(), options.lengths.end());
   const std::vector<std::size_t> dimensions = {d, 2 * d, 4 * d};
   auto& trace = bench.trace;

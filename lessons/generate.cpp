@@ -118,10 +118,6 @@ struct Step {
 };
 
 /// The axis that counts the key and value heads.
-std::string kv_head_axis(const Heads& heads) {
-  return heads.key_value == heads.query ? "head" : "kv_head";
-}
-
 /// Names the entries of these axes after the tokens from position `first` on.
 void label(Workbench& bench, const CausalDecoder& decoder, const std::vector<std::size_t>& tokens,
            const std::vector<std::string>& axes, std::size_t first) {

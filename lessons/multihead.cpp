@@ -28,13 +28,13 @@
 
 namespace lessons {
 
-namespace {
-
-/// The axis that counts the key and value heads.
 std::string kv_head_axis(const Heads& heads) {
   return heads.key_value == heads.query ? "head" : "kv_head";
 }
 
+namespace {
+
+/// The axis that counts the key and value heads.
 Heads heads_of(const Workbench& bench) {
   return {bench.heads(), bench.kv_heads()};
 }

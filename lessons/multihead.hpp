@@ -27,6 +27,9 @@ struct Heads {
   std::size_t key_value;  ///< heads that answer, each read by query / key_value of them
 };
 
+/// The name of the axis of key and value heads: "head" where each query head has its own.
+std::string kv_head_axis(const Heads& heads);
+
 /// What the tokens become before they attend.
 struct HeadProjections {
   Tensor<3> Q;                 ///< [batch×query×head·d_k]

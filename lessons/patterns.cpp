@@ -151,7 +151,7 @@ std::pair<Tensor<4>, std::optional<Mask<3>>> weights_and_mask(Workbench& bench) 
 }
 
 /// What the rest of the page needs of the measures.
-struct Measured {
+struct MeasuredPattern {
   Tensor<2> entropy;      ///< [batch×head]
   Integers<3> strongest;  ///< [batch×head×query]
 };
@@ -224,7 +224,7 @@ struct WorkedMeasures {
   }
 };
 
-Measured measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
+MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
   const auto n = bench.plan.sentence.length();
   const auto uniform = uniform_weights(visible, 1);
   const bool hides = std::find(visible.begin(), visible.end(), false) != visible.end();

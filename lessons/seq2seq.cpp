@@ -115,7 +115,7 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
           margin(fork) + "└" + dashes(end - fork - 1) + "┘"};
 }
 
-void explain(Workbench& bench) {
+void explain_bottleneck(Workbench& bench) {
   bench.idea(
       "One LSTM, the encoder, reads the source word by word. Another, the decoder, starts from the state "
       "that "
@@ -429,7 +429,7 @@ void run_seq2seq(Workbench& bench) {
   bench.label({"source"}, source);
   bench.trace.label("vocabulary", {{vocabulary}});
   choose_seq2seq_page(bench);
-  explain(bench);
+  explain_bottleneck(bench);
 
   Seq2SeqRun run{.lengths = source.lengths()};
   bench.show_lengths(source);

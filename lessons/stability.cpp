@@ -44,7 +44,7 @@ std::vector<Dtype> formats_to_compare(Dtype dtype) {
   return {Dtype::float64, Dtype::float32, Dtype::float16};
 }
 
-void explain(Workbench& bench) {
+void explain_overflow(Workbench& bench) {
   bench.idea(
       "Softmax takes e to the power of each score: a score that is 2.3 higher counts ten times as much. But "
       "the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
@@ -407,7 +407,7 @@ void lay_out_stability(Workbench& bench) {
 void run_stability(Workbench& bench) {
   auto& trace = bench.trace;
   lay_out_stability(bench);
-  explain(bench);
+  explain_overflow(bench);
   bench.flow(stability_flow(bench));
   bench.code(stability_code(trace.dtype()));
   const auto scores = show_scores_of_all_sizes(bench);

@@ -440,7 +440,7 @@ std::optional<Tensor<3>> show_memory(Workbench& bench) {
 }
 
 /// Drawn in the order attention, cross-attention, feed-forward network.
-TransformerBlockWeights draw_weights(Workbench& bench) {
+TransformerBlockWeights draw_block_weights(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   const auto draw_attention = [&] { return draw_multihead_weights(bench); };
   TransformerBlockWeights weights;
@@ -667,7 +667,7 @@ void run_transformer_block(Workbench& bench) {
                       .note = "In the first block of a model positions have been added to them (see "
                               "the lesson positional). Here there are none."});
   const auto memory = show_memory(bench);
-  const auto weights = draw_weights(bench);
+  const auto weights = draw_block_weights(bench);
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
   show_block_code(bench, mask);
   show_parameter_count(bench);
