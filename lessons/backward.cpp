@@ -99,7 +99,7 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .axes = {"key", "d_v"},
        .note =
            "V is the B of the rule. Value j went into output i with weight ij; with the same weight d_output "
-           "of query i comes back to it, from all queries. A value without any weight has gradient 0.",
+           "of query i comes back to it, from all queries.",
        .worked = attn::worked_transpose_matmul({"weights", attention.weights}, {"d_output", d_output})},
       attn::matmul(attn::transpose(attention.weights), d_output));
 
@@ -301,7 +301,7 @@ void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
                    const AttentionGradients& gradients) {
   auto& trace = bench.trace;
   trace.claim({.id = "rows-of-d_scaled-sum-to-0",
-               .claim = "each row of d_scaled sums to 0: moving all scores of a row together changes nothing",
+               .claim = "each row of d_scaled sums to 0",
                .formula = "max |Σⱼ d_scaled|",
                .value = attn::max_abs_row_sum(gradients.d_scaled),
                .limit = rounding(bench.trace, attn::max_abs(gradients.d_weights))});

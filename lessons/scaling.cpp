@@ -242,8 +242,7 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                        .formula = "qᵀk",
                        .from = {"d_k", "samples"},
                        .axes = {"d_k", "key"},
-                       .note = "The first that were drawn, each a sum of d_k products of drawn numbers. Down "
-                               "the rows their typical size is √d_k."},
+                       .note = "The first ones drawn. Down the rows their typical size is √d_k."},
                       std::move(scores));
   const auto weights_raw =
       trace.step({.id = "example/weights_raw",
@@ -496,7 +495,7 @@ void show_scaling_code(Workbench& bench) {
   const auto drawing = drawing_code(bench.options);
   lines.insert(lines.end(), drawing.begin(), drawing.end());
   lines.insert(lines.end(),
-               {"mean, variance = np.mean(scores, axis=1), np.var(scores, axis=1)", "std = np.sqrt(variance)",
+               {"mean, variance, std = (f(scores, axis=1) for f in (np.mean, np.var, np.std))",
                 "example_scores = np.array(scores)[:, :4]", "example_weights_raw = softmax(example_scores)",
                 "example_scaled = example_scores / np.sqrt(d_k)[:, None]",
                 "example_weights_scaled = softmax(example_scaled)"});

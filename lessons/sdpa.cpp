@@ -138,9 +138,8 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
                         .formula = fmt::format("Q{0} K{0}ᵀ", suffix<N>()),
                         .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
                         .axes = query_key,
-                        .note = "Row i holds the dot products of query i with every key. A dot "
-                                "product is the two lengths times the cosine of the angle between "
-                                "them: it is large where long vectors point the same way.",
+                        .note = "A dot product is the two lengths times the cosine of the angle "
+                                "between them: it is large where long vectors point the same way.",
                         .worked = with_shared_heads<N>(
                             bench, attn::worked_matmul_transposed(attn::Known{"Q" + suffix<N>(), Q},
                                                                   attn::Known{"K" + suffix<N>(), K}))},
@@ -148,13 +147,13 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
 
   auto scaled = bench.trace.step(
       {.id = "scaled",
-       .title = "Scores of a size that does not depend on d_k",
+       .title = "Scores of one size for every d_k",
        .formula = scaling_formula(d_k, temperature),
        .from = {"scores"},
        .axes = query_key,
        .note =
-           "A dot product of d_k terms with variance 1 has variance d_k. Dividing by √d_k brings it back to "
-           "1, so that softmax is not driven to a single key (see the lesson scaling).",
+           "The longer the vectors, the larger their dot products: without the division softmax would give "
+           "nearly everything to one key (see the lesson scaling).",
        .worked = attn::worked_divide(attn::Known{"scores", scores}, worked_divisor(d_k, temperature))},
       attn::divide(scores, divisor_of(d_k, temperature)));
   return {std::move(scores), std::move(scaled)};
@@ -182,7 +181,7 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
 
   weights = trace.step(
       {.id = "weights",
-       .title = "Each row becomes shares of attention",
+       .title = "Each row becomes shares",
        .formula = mask ? "softmax(masked)" : "softmax(scaled)",
        .from = {mask ? "masked" : "scaled"},
        .axes = query_key,
@@ -197,7 +196,7 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
   const std::string used = dropped ? "dropped" : "weights";
   output = trace.step(
       {.id = has_heads<N> ? "heads" : "output",
-       .title = "Every query takes home a mixture of the values",
+       .title = "Each query gets its mixture of values",
        .formula = fmt::format("{} V{}", used, suffix<N>()),
        .from = {used, "V" + suffix<N>()},
        .axes = axes_of_query_by<N>("d_v"),
@@ -231,7 +230,7 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
   claim_equals_kernel(
       trace,
       {.id = "equals-fused-kernel",
-       .claim = "the fused kernel, which does not store the table of scores, gives the same output",
+       .claim = "a kernel that never stores the scores gives the same output",
        .formula = "max |output − kernel {}(Q, K, V)|",
        .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
       attn::max_abs(V),
@@ -257,13 +256,12 @@ AttentionInputs attention_inputs(Workbench& bench) {
   bench.show_lengths(keys);
 
   AttentionInputs in;
-  in.Q = bench.input<3>({.id = "Q",
-                         .title = "What each query asks for",
-                         .note = "One row a query. Its length d_k must be that of the keys."});
-  in.K = bench.input<3>({.id = "K", .title = "What each entry can be found by", .note = "One row a key."});
-  in.V = bench.input<3>({.id = "V",
-                         .title = "What each entry has to give",
-                         .note = "One row a key: the value that belongs to it. Its length d_v is free."});
+  in.Q = bench.input<3>({.id = "Q", .title = "What each query asks for"});
+  in.K = bench.input<3>({.id = "K", .title = "What each entry can be found by"});
+  in.V = bench.input<3>(
+      {.id = "V",
+       .title = "What each entry has to give",
+       .note = "Queries and keys have the same length d_k; that of the values, d_v, is free."});
   in.mask = bench.mask(queries, keys);
   return in;
 }
@@ -276,18 +274,17 @@ std::vector<std::string> softmax_code() {
 std::vector<std::string> attention_code(const Workbench& bench, const std::optional<Mask<3>>& mask,
                                         const std::vector<std::string>& before) {
   const auto& options = bench.options;
-  auto lines = softmax_code();
-  lines.push_back("");
-  lines.insert(lines.end(), before.begin(), before.end());
+  auto lines = before;
   lines.push_back("scores  = Q @ K.T");
   lines.push_back(options.temperature == 1.0
                       ? "scaled  = scores / np.sqrt(Q.shape[1])"
                       : fmt::format("scaled  = scores / (np.sqrt(Q.shape[1]) * {})", options.temperature));
   if (mask) lines.push_back("masked  = np.where(mask, scaled, -np.inf)");
+  lines.push_back(
+      fmt::format("shares  = np.exp({0} - {0}.max(axis=1, keepdims=True))", mask ? "masked" : "scaled"));
   const bool sees_nothing = mask && attn::has_empty_row(*mask);
-  lines.push_back(!mask           ? "weights = softmax(scaled)"
-                  : !sees_nothing ? "weights = softmax(masked)"
-                                  : "weights = np.nan_to_num(softmax(masked))");
+  lines.push_back(sees_nothing ? "weights = np.nan_to_num(shares / shares.sum(axis=1, keepdims=True))"
+                               : "weights = shares / shares.sum(axis=1, keepdims=True)");
   if (options.dropout > 0.0)
     lines.push_back(fmt::format("dropped = weights * dropout_mask / {}", 1.0 - options.dropout));
   lines.push_back(options.dropout > 0.0 ? "output  = dropped @ V" : "output  = weights @ V");
@@ -342,7 +339,7 @@ void run_sdpa(Workbench& bench) {
       "A query is compared with every key; the better they match, the more of that key's value goes into the "
       "answer. It is a dictionary that never fails: where an ordinary one returns the value of the one key "
       "that is equal, this one returns a mixture of all values, weighted by how well their keys match. The "
-      "numbers below are drawn at random, so only the mechanism means something, not what is looked at.",
+      "numbers below are drawn at random: they show how it works, not what a trained model looks at.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
@@ -350,7 +347,7 @@ void run_sdpa(Workbench& bench) {
   bench.code(attention_code(bench, mask));
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
-  bench.try_next({{"sdpa --causal", "which weights become exactly 0, and what happens to the others?"},
+  bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
                   {"sdpa --explain 'weights[cat, small]'", "another entry, worked out"},
                   {"self-attention", "where queries, keys and values come from"}});
 }

@@ -179,7 +179,6 @@ void choose_seq2seq_page(Workbench& bench) {
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
   page.push_back({"decoder/weights", about_alignment});
-  page.push_back(attn::in_one_line("decoder/probabilities"));
   page.push_back({"greedy-decoding"});
   bench.trace.page(page, {"rows-sum-to-1", "state-that-asks", "what-the-cell-reads",
                           "padding-changes-nothing", "greedy-is-likeliest"});
@@ -413,8 +412,8 @@ std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRu
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note("one-step", fmt::format("One step: “{}”, t = {}", word, t),
                    attends_as(bench, "bahdanau")
-                       ? "The decoder attends, its cell makes a step, and every word gets a probability."
-                       : "The cell makes a step, the decoder attends, and every word gets a probability.");
+                       ? "It attends, its cell makes a step, then every word gets a probability."
+                       : "Its cell makes a step, it attends, then every word gets a probability.");
   show_one_step(bench, run, t);
 }
 

@@ -317,7 +317,7 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
   trace.label("layer", {});
   const auto gradients = bench.input<2>({.id = "gradients",
                                          .title = "A gradient for each layer",
-                                         .note = "Four numbers a layer; a real one has thousands."},
+                                         .note = "Four numbers stand for thousands."},
                                         {*bench.options.layers, std::size_t{4}});
   bench.code({"clipping_norm = np.sqrt(np.sum(clipping_gradients ** 2))",
               fmt::format("clipping_factor = min(1, {} / (clipping_norm + 1e-6))", max_norm),
@@ -438,7 +438,6 @@ void set_training_page(attn::Trace& trace) {
               {"too-narrow"},
               {"schedule-idea"},
               {"schedule/code"},
-              attn::in_one_line("schedule/step"),
               attn::in_one_line("schedule/rising"),
               attn::in_one_line("schedule/falling"),
               {"schedule/rate"},

@@ -89,7 +89,7 @@ ShownDropout show_dropout(Workbench& bench) {
   show_dropout_code(bench);
   const auto scores = bench.input<1>({.id = "scores", .title = "The scores of one query"}, {dropout_keys});
   const auto weights = trace.step({.id = "weights",
-                                   .title = "The attention weights of one query",
+                                   .title = "One query's attention weights",
                                    .formula = "softmax(scores)",
                                    .from = {"scores"},
                                    .axes = {"key"},
@@ -116,7 +116,7 @@ ShownDropout show_dropout(Workbench& bench) {
        .worked = attn::worked_dropout(attn::Known<1>{"weights", weights}, "mask", moments.first_mask, p)},
       attn::dropout(weights, moments.first_mask, p));
   const auto mean = trace.step({.id = "mean",
-                                .title = "Nearly the weights again",
+                                .title = "The weights again",
                                 .formula = fmt::format("mean of dropped over {} masks", samples),
                                 .from = {"weights"},
                                 .axes = {"key"},

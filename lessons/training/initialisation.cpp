@@ -124,7 +124,7 @@ void show_factors(Workbench& bench) {
   bench.code({fmt::format("d = {}", d), "s = np.array([np.sqrt(2 / (d + d)), np.sqrt(2 / d), 0.02])",
               "initialisation_factors = d * s ** 2"});
   bench.trace.step({.id = "factors",
-                    .title = "By what a layer multiplies the variance",
+                    .title = "A layer's factor",
                     .formula = "d · s²",
                     .axes = {"initialisation"},
                     .note = "In theory. With ReLU between the layers it is half."},

@@ -372,7 +372,8 @@ void TextRenderer::write_verdict() {
   const std::size_t total = claims_.size(), holding = total - broken.size();
   auto verdict =
       fmt::format("{} of {} claim{} hold{}.", holding, total, total == 1 ? "" : "s", holding == 1 ? "s" : "");
-  if (claims_left_out_ > 0) verdict += fmt::format(" So do {} more, which --all shows.", claims_left_out_);
+  if (claims_left_out_ > 0) verdict += fmt::format(" So {} {} more, which --all shows.", claims_left_out_ == 1 ? "does" : "do",
+                           claims_left_out_);
   if (!broken.empty())
     verdict += fmt::format(" {} not: {}.", broken.size() == 1 ? "This one does" : "These do",
                            fmt::join(broken, ", "));

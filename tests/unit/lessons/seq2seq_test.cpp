@@ -378,19 +378,21 @@ TEST_CASE("Luong's cell reads the word alone", "[seq2seq]") {
 
 TEST_CASE("Bahdanau reads out the state and the context", "[seq2seq]") {
   Scene scene("bahdanau");
-  const auto& [states, scores, weights, context, probabilities] = scene.run.decoder;
+  const auto& decoder = scene.run.decoder;
   const auto& read_out = scene.run.weights.decoder;
-  const auto expected = attn::softmax(attn::linear(attn::join(states.h, context), read_out.W, *read_out.b));
-  CHECK(attn::max_abs_difference(probabilities, expected) <= rounding);
+  const auto expected =
+      attn::softmax(attn::linear(attn::join(decoder.states.h, decoder.context), read_out.W, *read_out.b));
+  CHECK(attn::max_abs_difference(decoder.probabilities, expected) <= rounding);
 }
 
 TEST_CASE("Luong reads out tanh of the context and the state, in that order", "[seq2seq]") {
   Scene scene("luong-general");
-  const auto& [states, scores, weights, context, probabilities] = scene.run.decoder;
+  const auto& decoder = scene.run.decoder;
   const auto& read_out = scene.run.weights.decoder;
-  const auto attentional = attn::tanh(attn::linear(attn::join(context, states.h), *read_out.W_c));
+  const auto attentional =
+      attn::tanh(attn::linear(attn::join(decoder.context, decoder.states.h), *read_out.W_c));
   const auto expected = attn::softmax(attn::linear(attentional, read_out.W));
-  CHECK(attn::max_abs_difference(probabilities, expected) <= rounding);
+  CHECK(attn::max_abs_difference(decoder.probabilities, expected) <= rounding);
 }
 
 TEST_CASE("a later word changes no earlier step", "[seq2seq]") {
