@@ -185,8 +185,7 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .formula = mask ? "softmax(masked)" : "softmax(scaled)",
        .from = {mask ? "masked" : "scaled"},
        .axes = query_key,
-       .note = "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a row sums to 1. "
-               "Read a row as: this token looks that much at each of those.",
+       .note = "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): no weight is negative, and a row sums to 1.",
        .distribution = true,
        .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", mask ? *masked : scaled})},
       attn::softmax(mask ? *masked : scaled));
@@ -261,7 +260,7 @@ AttentionInputs attention_inputs(Workbench& bench) {
   in.V = bench.input<3>(
       {.id = "V",
        .title = "What each entry has to give",
-       .note = "Queries and keys have the same length d_k; that of the values, d_v, is free."});
+       .note = "Queries and keys have the same length; that of the values is free."});
   in.mask = bench.mask(queries, keys);
   return in;
 }
@@ -339,7 +338,7 @@ void run_sdpa(Workbench& bench) {
       "A query is compared with every key; the better they match, the more of that key's value goes into the "
       "answer. It is a dictionary that never fails: where an ordinary one returns the value of the one key "
       "that is equal, this one returns a mixture of all values, weighted by how well their keys match. The "
-      "numbers below are drawn at random: they show how it works, not what a trained model looks at.",
+      "numbers below are drawn at random.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
