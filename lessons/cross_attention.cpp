@@ -156,9 +156,7 @@ std::string most_looked_at(const attn::Event& weights) {
   if (!(sorted[0] - sorted[1] > 1e-3)) return strongest;
   const auto most = static_cast<std::size_t>(std::max_element(totals.begin(), totals.end()) - totals.begin());
   return fmt::format(
-      "{} A row sums to 1, a column need not: the column of \"{}\" sums to {:.2f}, more than any other, so "
-      "it "
-      "counts most in the output as a whole.",
+      "{} A row sums to 1, a column need not: the column of \"{}\" sums to {:.2f}, more than any other.",
       strongest, name_along(weights, rank - 1, most), totals[most]);
 }
 
@@ -211,8 +209,9 @@ void run_cross_attention(Workbench& bench) {
   bench.idea(
       "A decoder that writes a translation must look into the sentence that it translates. Here the target "
       "sentence asks and the source sentence answers: the queries come from the target, the keys and values "
-      "from the source. All else is as in self-attention. The weights are a table of target × source, which "
-      "trained models use as an alignment: chat looks at cat. Here they are drawn at random.",
+      "from the source. All else is as in self-attention. The weights are a table of target × source; in a "
+      "trained model one can read it as an alignment: chat looks at cat. Here the vectors and W_Q, W_K, W_V "
+      "are drawn at random, so it aligns nothing.",
       "Attention(X_target W_Q, X_source W_K, X_source W_V)");
 
   bench.show_lengths(source);

@@ -126,9 +126,8 @@ void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const Tensor
       "Dividing the scores by a small T makes every lead larger, so the best key gets more. As T goes to 0 "
       "the lookup becomes hard: like a dictionary it returns a single value. " +
           taken +
-          " A little change of the query moves a soft answer a little; a hard one stays or jumps. That is "
-          "why "
-          "only the soft one can be trained.",
+          " A soft answer moves a little when the query does; a hard one does not move until another key "
+          "wins, so its derivative is 0 or undefined. Training needs a derivative.",
       temperature_table(bench, scores, values, lookups, hard));
 }
 
@@ -264,21 +263,18 @@ void run_lookup(Workbench& bench) {
       "ask "
       "for any other and you get nothing. Attention is a dictionary that always answers. It compares what "
       "you ask for, the query, with every key, and returns a mixture of all values: the better a key "
-      "matches, the more its value counts. The numbers are drawn at random and the words only name the "
-      "entries, so watch how it works, not what is found.",
+      "matches, the more its value counts. The temperature T says how much a better match gains. The numbers "
+      "are random; the words only name the entries.",
       "output = Σⱼ weightⱼ · valueⱼ,   weights = softmax(keys · query / T)");
   bench.flow(lookup_flow(bench));
   bench.code(lookup_code());
 
   const auto query = bench.input<1>({.id = "query", .title = "What we ask for, as long as a key"});
-  const auto keys =
-      bench.input<2>({.id = "keys",
-                      .title = "What each entry can be found by",
-                      .note = "An ordinary dictionary answers only if one of these rows equals the query."});
-  const auto values =
-      bench.input<2>({.id = "values",
-                      .title = "What each entry holds",
-                      .note = "One row a key: the value that belongs to it. Its length d_v is free."});
+  const auto keys = bench.input<2>({.id = "keys", .title = "What each entry can be found by"});
+  const auto values = bench.input<2>(
+      {.id = "values",
+       .title = "What each entry holds",
+       .note = "With a word more there is a key and a value more, and every share is smaller."});
 
   const auto scores =
       trace.step({.id = "scores",
@@ -286,7 +282,7 @@ void run_lookup(Workbench& bench) {
                   .formula = "keys · query",
                   .from = {"keys", "query"},
                   .axes = {"key"},
-                  .note = "A dot product is large where two long vectors point the same way.",
+                  .note = "A dot product is the product of the lengths and the cosine of the angle.",
                   .worked = attn::worked_matmul(attn::Known{"keys", keys}, attn::Known{"query", query})},
                  attn::matmul(keys, query));
 

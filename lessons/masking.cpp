@@ -2,6 +2,7 @@
 /// Need", section 3.2.3 (the decoder's mask, with −∞); its published code writes −10⁹ instead.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -53,11 +54,11 @@ std::string padding_note(const attn::TokenBatch& sentence) {
     return "Nothing is padded here, and a sentence of one word has none to spare to play the padding. So "
            "nothing is hidden. With a longer sentence the last token plays it.";
   const auto actor = sentence.size() == 1
-                         ? fmt::format("the last word, \"{}\", plays the padding", sentence.tokens[0].back())
-                         : std::string("the last word of each sentence plays the padding");
+                         ? fmt::format("the last word, \"{}\", is padding", sentence.tokens[0].back())
+                         : std::string("the last word of each sentence is padding");
   return fmt::format(
-      "Nothing is padded here, so {}: no query may look at it. With sentences of different length the real "
-      "padding is hidden.",
+      "Nothing is padded here, so we pretend that {}: no query may look at it. With sentences of different "
+      "length the real padding is hidden.",
       actor);
 }
 
@@ -527,6 +528,14 @@ void claim_broadcast(attn::Trace& trace, const BroadcastMasks& broadcast, const 
                .limit = attn::exactly(0.0)});
 }
 
+/// "0.3607, 0.1407"
+std::string in_words_of_row(const Tensor<2>& weights, std::size_t row) {
+  std::vector<std::string> numbers;
+  for (std::size_t j = 0; j < weights.shape(1); ++j)
+    numbers.push_back(fmt::format("{:.4f}", weights(row, j)));
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
 /// One row of weights with the mask beside the same row without it: how much a key gains that the others
 /// leave.
 std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& scaled) {
@@ -537,11 +546,14 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
       const double with_mask = weights.tensor->at(i * n + j), without = all(i, j);
       if (!(with_mask > without + 1e-3) || with_mask > 1.0 - 1e-3) continue;
       return fmt::format(
-          "Hidden keys get exactly 0, and the others share what they leave: \"{}\" gives \"{}\" {:.4f} "
+          "Hidden keys get exactly 0, and the others keep their proportions and grow to a sum of 1: \"{}\" "
+          "gives \"{}\" {:.4f} "
           "instead of "
-          "{:.4f}. Setting weights to 0 after softmax would not do: the row would no longer sum to 1.",
+          "{:.4f} (its row without a mask: {}). Setting weights to 0 after softmax would not do, unless each "
+          "row "
+          "is divided by its new sum.",
           name_along(weights, weights.axes.size() - 2, i), name_along(weights, weights.axes.size() - 1, j),
-          with_mask, without);
+          with_mask, without, in_words_of_row(all, i));
     }
   }
   return "Hidden keys get exactly 0, and the others share what they leave.";

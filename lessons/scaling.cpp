@@ -455,8 +455,8 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
       "softened", "What softmax makes of these scores",
       fmt::format(
           "Means over rows of {} keys, raw and scaled. best share: what the best key gets, from {:.4f} to 1. "
-          "gradient: the size of ∂w/∂s; near 0 a small change of the scores changes no weight, and "
-          "nothing is learned.",
+          "gradient: the size (Frobenius norm) of the derivative of softmax by its input; near 0 nothing is "
+          "learned.",
           keys_per_row, 1.0 / static_cast<double>(keys_per_row)),
       table_of_softmax(dimensions, softened));
 }

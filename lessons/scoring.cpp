@@ -338,10 +338,11 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
   bench.trace.note(
       "comparison", "Five functions side by side",
       fmt::format(
-          "What each function learns (its parameters), what it costs (products, for all pairs of this run) "
+          "What each function learns (its parameters), what it costs (multiplications, for all pairs "
+          "of this run) "
           "and the weights that \"{}\" then gives. The first three are linear: twice the key, twice "
-          "the score. The other two are one function in two notations, and its tanh levels off. Dot "
-          "is a single matrix product, which computers are very good at.",
+          "the score. The other two are one function, and its tanh levels off: concat multiplies "
+          "each pair [q; k] by W_c, additive each query and each key once. d_a: length of the hidden layer.",
           as_row_name(queries[query])),
       comparison_table(functions, query, bench.plan.source.tokens[0]));
 }
@@ -463,7 +464,8 @@ void run_scoring(Workbench& bench) {
   page_of_scoring(trace, bench.options.scoring);
   bench.idea(
       "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
-      "as long as it can be trained. This lesson scores the same vectors with five of them. What follows "
+      "as long as it has a derivative, which training needs. This lesson scores the same vectors with five "
+      "of them. What follows "
       "is always the same: softmax makes shares of the scores, and the shares mix the values, here the keys "
       "themselves. The numbers are drawn at random.",
       "context = softmax(score(query, key)) · keys");

@@ -229,7 +229,7 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
   claim_equals_kernel(
       trace,
       {.id = "equals-fused-kernel",
-       .claim = "a kernel that never stores the scores gives the same output",
+       .claim = "a kernel that stores no scores agrees",
        .formula = "max |output − kernel {}(Q, K, V)|",
        .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
       attn::max_abs(V),
@@ -257,10 +257,9 @@ AttentionInputs attention_inputs(Workbench& bench) {
   AttentionInputs in;
   in.Q = bench.input<3>({.id = "Q", .title = "What each query asks for"});
   in.K = bench.input<3>({.id = "K", .title = "What each entry can be found by"});
-  in.V = bench.input<3>(
-      {.id = "V",
-       .title = "What each entry has to give",
-       .note = "Queries and keys have the same length; that of the values is free."});
+  in.V = bench.input<3>({.id = "V",
+                         .title = "What each entry has to give",
+                         .note = "Queries and keys have the same length; that of the values is free."});
   in.mask = bench.mask(queries, keys);
   return in;
 }
@@ -338,7 +337,9 @@ void run_sdpa(Workbench& bench) {
       "A query is compared with every key; the better they match, the more of that key's value goes into the "
       "answer. It is a dictionary that never fails: where an ordinary one returns the value of the one key "
       "that is equal, this one returns a mixture of all values, weighted by how well their keys match. The "
-      "numbers below are drawn at random.",
+      "numbers below are drawn at random; the words only name the rows. With a word more every table has a "
+      "row "
+      "more, and weights a column more.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
@@ -347,7 +348,7 @@ void run_sdpa(Workbench& bench) {
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
-                  {"sdpa --explain 'weights[cat, small]'", "another entry, worked out"},
+                  {"sdpa --explain 'weights[cat, slept]'", "another entry, worked out"},
                   {"self-attention", "where queries, keys and values come from"}});
 }
 
@@ -362,7 +363,7 @@ const Lesson sdpa = {
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
                 "seed", "rng", "draws", "dtype"},
-    .defaults = {.sentence = {"the small cat slept"}, .d_k = 4, .d_v = 4},
+    .defaults = {.sentence = {"the cat slept"}, .d_k = 4, .d_v = 2},
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,

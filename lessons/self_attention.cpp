@@ -135,8 +135,8 @@ std::string equal_words(const attn::Event& weights) {
     for (std::size_t j = i + 1; j < tokens.size(); ++j)
       if (tokens[i] == tokens[j])
         return fmt::format(
-            "{} Both rows of \"{}\" are the same, and so are both columns: attention by itself does not know "
-            "where a word stands (see the lesson positional).",
+            "{} Both words \"{}\" have the same vector in X, so their rows are the same, and so are their "
+            "columns: attention by itself does not know where a word stands (lesson positional).",
             strongest_pair(weights), tokens[i]);
   return strongest_pair(weights);
 }
@@ -147,24 +147,25 @@ void run_self_attention(Workbench& bench) {
 
   const bool is_masked =
       bench.options.causal || bench.options.window || sentence.is_padded() || bench.trace.is_given("mask");
-  bench.trace.page(
-      {{"Q"},
-       attn::in_one_line("K"),
-       attn::in_one_line("V"),
-       attn::in_one_line("mask"),
-       {"scores"},
-       attn::in_one_line("scaled"),
-       attn::in_one_line("masked"),
-       {"weights", is_masked ? strongest_pair : equal_words},
-       {"dropped"},
-       {"dropout-at-inference"},
-       {"output", [](const auto&) { return "Each word is now a mixture of the values of all words."; }}});
+  bench.trace.page({{"X"},
+                    {"Q"},
+                    attn::in_one_line("K"),
+                    attn::in_one_line("V"),
+                    attn::in_one_line("mask"),
+                    {"scores", nothing_to_notice},
+                    attn::in_one_line("scaled"),
+                    attn::in_one_line("masked"),
+                    {"weights", is_masked ? strongest_pair : equal_words},
+                    {"dropped"},
+                    {"dropout-at-inference"},
+                    {"output", nothing_to_notice}},
+                   {"rows-sum-to-1", "equals-fused-kernel", "permutation-equivariance"});
   bench.idea(
       "Each word rewrites itself as a mixture of all words of its own sentence, itself included. Its query "
       "says what it looks for, every word's key says what that word can be found by, and its value is what "
       "it "
-      "has to give. The better a key matches the query, the more of that word's value goes into the mixture: "
-      "a spotlight that each word turns on the others.",
+      "has to give. The better a key matches the query, the more of that value goes into the mixture. A "
+      "model learns W_Q, W_K and W_V; here they and the words' vectors X are drawn at random.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);

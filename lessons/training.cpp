@@ -315,10 +315,9 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
   const double max_norm = *bench.options.max_norm;
   auto& trace = bench.trace;
   trace.label("layer", {});
-  const auto gradients = bench.input<2>({.id = "gradients",
-                                         .title = "A gradient for each layer",
-                                         .note = "Four numbers stand for thousands."},
-                                        {*bench.options.layers, std::size_t{4}});
+  const auto gradients = bench.input<2>(
+      {.id = "gradients", .title = "A gradient for each layer", .note = "Four numbers stand for thousands."},
+      {*bench.options.layers, std::size_t{4}});
   bench.code({"clipping_norm = np.sqrt(np.sum(clipping_gradients ** 2))",
               fmt::format("clipping_factor = min(1, {} / (clipping_norm + 1e-6))", max_norm),
               "clipping_clipped = clipping_factor * clipping_gradients",

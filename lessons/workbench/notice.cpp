@@ -16,6 +16,10 @@ std::string name_along(const attn::Event& event, std::size_t axis, std::size_t i
   return labels.empty() ? fmt::format("{}", index) : labels.of(0)[index];
 }
 
+std::string nothing_to_notice(const attn::Event&) {
+  return "";
+}
+
 std::string strongest_pair(const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
   const std::size_t rank = shape.size(), keys = shape.back(), pairs = shape[rank - 2] * keys;

@@ -10,6 +10,9 @@ namespace lessons {
 /// [(batch×head×)query×key]. Of equal shares it names the first. Empty where no query sees a key.
 std::string strongest_pair(const attn::Event& weights);
 
+/// Nothing: the formula and the numbers say it all.
+std::string nothing_to_notice(const attn::Event& event);
+
 /// The name of the entry `index` along the axis `axis` of the first sample: its token, or else its index.
 std::string name_along(const attn::Event& event, std::size_t axis, std::size_t index);
 

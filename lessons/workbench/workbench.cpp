@@ -49,7 +49,7 @@ void Workbench::flow(const std::vector<std::string>& lines) const {
 }
 
 void Workbench::code(const std::vector<std::string>& lines) const {
-  trace.note("code", "In NumPy", "", fmt::format("{}", fmt::join(lines, "\n")));
+  trace.note("code", "In NumPy (import numpy as np)", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 void Workbench::try_next(const std::vector<std::pair<std::string, std::string>>& commands) const {

@@ -68,6 +68,7 @@ struct Event {
   WorkedOut worked{};                        ///< how each entry of a step comes about, where that is known
   std::optional<Place> place{};              ///< on the page; none of what is detail
   std::string notice{};                      ///< what to notice in the numbers of this run
+  bool has_notice = false;                   ///< which may be empty, and stands in the place of the note
 
   /// Whether the lesson is about it, so that the page shows it whole.
   bool is_core() const { return place && !place->in_one_line; }

@@ -65,6 +65,7 @@ void Trace::place_on_page(Event& event) const {
   const auto found = std::find_if(page_.begin(), page_.end(), has_id);
   if (found != page_.end()) {
     event.place = Place{static_cast<std::size_t>(found - page_.begin()), found->in_one_line};
+    event.has_notice = found->notice != nullptr;
     if (found->notice) event.notice = found->notice(event);
   } else if (page_.empty()) {
     event.place = Place{ids_.size()};

@@ -29,13 +29,23 @@ bool is_rule(std::string_view line) {
   return line.empty();
 }
 
+/// "temperature=1/weights:": an id with an equals sign has a colon before its formula.
+bool is_id_with_colon(std::string_view word) {
+  return word.ends_with(':') && word.find('=') != word.npos;
+}
+
+std::string_view without_colon(std::string_view word) {
+  return word.substr(0, word.size() - (is_id_with_colon(word) ? 1 : 0));
+}
+
 /// The first id of a line `  K = X W_K [6×8], mask [6×6]`, which names steps that an earlier lesson taught;
 /// empty for other lines.
 std::string_view id_of_short_step(std::string_view line) {
   const auto words = words_of(line);
   if (indent_of(line) != page_indent || words.size() < 2) return "";
   const bool is_next = words[1].data() == words[0].data() + words[0].size() + 1;
-  return is_next && (words[1] == "=" || words[1].starts_with('[')) ? words[0] : "";
+  const bool is_defined = words[1] == "=" || words[1].starts_with('[') || is_id_with_colon(words[0]);
+  return is_next && is_defined ? without_colon(words[0]) : "";
 }
 
 /// Everything below a heading is indented; lines below the first of a heading have no blank line before them.
@@ -186,7 +196,7 @@ std::vector<TextSection> parse_text_page(std::string_view text) {
     const auto heading = section.lines.front().text;
     const auto number = number_of(heading);
     section.lesson = lesson;
-    section.id = number ? words_of(heading)[1] : id_of_short_step(heading);
+    section.id = number ? without_colon(words_of(heading)[1]) : id_of_short_step(heading);
     section.is_numbered_in_order = number && *number == ++steps;
     section.name = section.id.empty() ? beginning_of(heading) : section.id;
   }

@@ -163,18 +163,15 @@ class Raised {
   std::string text_;
 };
 
-/// Runs of blanks that a drawing leaves behind, but for those that a line begins with.
-std::string without_gaps(const std::string& line) {
-  const auto start = std::min(line.find_first_not_of(' '), line.size());
-  std::string text = line.substr(0, std::min<std::size_t>(start, 6));
-  for (std::size_t i = start; i < line.size(); ++i)
-    if (line[i] != ' ' || (i + 1 < line.size() && line[i + 1] != ' ')) text += line[i];
-  return text;
+/// In a picture of a mask "·" is a place that is hidden, elsewhere a product.
+bool is_picture(std::string_view line) {
+  return line.find("■") != line.npos || line.find("█") != line.npos;
 }
 
 std::string line_in_ascii(std::string_view line) {
   std::string text;
   Raised raised;
+  const bool has_places = is_picture(line);
   while (!line.empty()) {
     const auto character = line.substr(0, character_length(line));
     line.remove_prefix(character.size());
@@ -183,6 +180,8 @@ std::string line_in_ascii(std::string_view line) {
     if (!is_raised || !raised.continues(sign->second.height)) text += raised.take();
     if (is_raised)
       raised.add(sign->second);
+    else if (has_places && character == "·")
+      text += '.';
     else
       text += sign == signs().end() ? character : sign->second.ascii;
   }
@@ -196,14 +195,17 @@ std::string in_ascii(std::string_view text) {
   for (std::size_t start = 0; start < text.size();) {
     const auto end = std::min(text.find('\n', start), text.size());
     const auto line = text.substr(start, end - start);
-    const bool is_drawing = line.find("─") != line.npos || line.find("│") != line.npos ||
-                            line.find("├") != line.npos || line.find("┐") != line.npos ||
-                            line.find("┘") != line.npos;
-    result += is_drawing ? without_gaps(line_in_ascii(line)) : line_in_ascii(line);
+    result += line_in_ascii(line);
     if (end < text.size()) result += '\n';
     start = end + 1;
   }
   return result;
+}
+
+bool is_drawing(std::string_view text) {
+  for (const std::string_view corner : {"─", "│", "├", "┐", "┘", "┴", "┬"})
+    if (text.find(corner) != text.npos) return true;
+  return false;
 }
 
 }  // namespace attn

@@ -10,4 +10,7 @@ namespace attn {
 /// reader's.
 std::string in_ascii(std::string_view text);
 
+/// Whether a text draws with lines: a diagram, which nobody can read aloud.
+bool is_drawing(std::string_view text);
+
 }  // namespace attn

@@ -82,8 +82,9 @@ std::string named_shape(const Event& event) {
 
 /// "scores = Q Kᵀ", "entropy = −Σ w ln w = 1.2500": the further lines of a formula stand below its first one.
 std::string definition_of(const Event& event, const TextStyle& style) {
-  auto lines = lines_of(event.id + (event.formula.empty() ? "" : " = " + event.formula));
-  const std::string margin(display_width(event.id + " = "), ' ');
+  const std::string_view equals = event.id.find('=') == event.id.npos ? " = " : ": ";
+  auto lines = lines_of(event.id + (event.formula.empty() ? "" : std::string(equals) + event.formula));
+  const std::string margin(display_width(event.id) + equals.size(), ' ');
   for (std::size_t i = 1; i < lines.size(); ++i) lines[i] = margin + lines[i];
   if (event.tensor->shape.empty() && event.tensor->data != nullptr)
     lines.back() += " = " + format_scalar(*event.tensor, style);
@@ -141,6 +142,8 @@ void TextRenderer::receive(const Event& event) {
       ++claims_left_out_;
   } else if (!is_shown) {
     if (event.tensor) ++left_out_;
+  } else if (style_.plain && !event.tensor && is_drawing(event.formula)) {
+    return;
   } else if (event.id == "next") {
     next_ = note_block(event);
   } else {
@@ -179,13 +182,13 @@ TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
               .title = event.title == event.id ? "" : event.title,
               .shape = event.tensor->shape.empty() ? "" : named_shape(event)};
   const auto text = std::exchange(text_, {});
-  if (style_.all) write_origin(event);
+  if (style_.all || style_.plain) write_origin(event);
   write_worked(event);
   if (!event.tensor->shape.empty()) text_ += format_table(event, style_);
   write_legends(event);
   if (event.curve && !style_.plain) text_ += '\n' + format_plot(event, style_);
   write_prose(event.notice, body_indent);
-  if (event.notice.empty() || style_.all) write_prose(event.note, body_indent);
+  if (!event.has_notice || style_.all) write_prose(event.note, body_indent);
   block.body = std::exchange(text_, text);
   return block;
 }
@@ -332,8 +335,8 @@ void TextRenderer::write_outline() {
 void TextRenderer::write_what_is_left_out() {
   if (left_out_ == 0) return;
   write_line("");
-  write_line(fmt::format("{} more tensor{} of this run: --all shows {}.", left_out_,
-                         left_out_ == 1 ? "" : "s", left_out_ == 1 ? "it" : "them"));
+  write_line(fmt::format("{} more table{} of this run: --all shows {}.", left_out_, left_out_ == 1 ? "" : "s",
+                         left_out_ == 1 ? "it" : "them"));
 }
 
 void TextRenderer::write_claims() {
@@ -372,7 +375,8 @@ void TextRenderer::write_verdict() {
   const std::size_t total = claims_.size(), holding = total - broken.size();
   auto verdict =
       fmt::format("{} of {} claim{} hold{}.", holding, total, total == 1 ? "" : "s", holding == 1 ? "s" : "");
-  if (claims_left_out_ > 0) verdict += fmt::format(" So {} {} more, which --all shows.", claims_left_out_ == 1 ? "does" : "do",
+  if (claims_left_out_ > 0)
+    verdict += fmt::format(" So {} {} more, which --all shows.", claims_left_out_ == 1 ? "does" : "do",
                            claims_left_out_);
   if (!broken.empty())
     verdict += fmt::format(" {} not: {}.", broken.size() == 1 ? "This one does" : "These do",
