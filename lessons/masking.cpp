@@ -161,7 +161,7 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "A row is a query, a column a key, in the order of the sentence; ■ may be seen, · is hidden. The "
+      "■ may be seen, · is hidden; a row is a query, a column a key, in the order of the sentence. The "
       "causal "
       "mask hides every later word: a model that writes word by word must not learn from words that it has "
       "yet to write. The padding mask hides what only fills a sentence up. " +

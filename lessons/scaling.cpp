@@ -221,6 +221,7 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
        .from = {"variance"},
        .axes = {"d_k"},
        .note = "Theory: √d_k = " + theory(dimensions, [](double d_k) { return std::sqrt(d_k); }) + ".",
+       .curve = dimensions.size() > 1,
        .worked =
            [&](const attn::Index& at) {
              return sqrt(attn::Known<1>{"variance", variance}(at));
