@@ -297,7 +297,8 @@ void fill_with_large_negative(Workbench& bench, const Mask<3>& causal_mask, cons
               .from = {"causal/masked_1e9"},
               .axes = {"query", "key"},
               .note = about_large_negative(is_same),
-              .distribution = true},
+              .distribution = true,
+              .worked = attn::worked_softmax(attn::Known<3>{"causal/masked_1e9", masked_1e9})},
              weights_1e9);
   trace.note("large-negative", "−10⁹ in place of −∞", about_large_negative(is_same));
 }

@@ -503,7 +503,7 @@ std::vector<Input> training_inputs(const Options&) {
 extern const Lesson training;
 const Lesson training = {
     .name = "training",
-    .title = "what dropout, initialisation, warm-up and clipping do to numbers",
+    .title = "what dropout, initialisation, warm-up, clipping do",
     .teaches =
         "Dropout keeps the expected value of each weight and adds variance. Xavier's initialisation keeps "
         "the size of numbers through linear layers, He's through layers with ReLU, and a fixed 0.02 does "

@@ -285,7 +285,8 @@ class OneStep {
                               .title = "Padding gets −∞",
                               .formula = last + " where mask, −∞ elsewhere",
                               .from = {last, "mask"},
-                              .axes = axes},
+                              .axes = axes,
+                              .worked = attn::Known<N>{last, scores}},
                              scores);
   }
 

@@ -131,7 +131,8 @@ void fill_in_d_model(const Lesson& lesson, Options& options,
     if (!options.d_model) options.d_model = default_d_model;
     return;
   }
-  if (options.d_model && *options.d_model != vectors->dimension())
+  const bool is_typed = options.typed.count("d-model") > 0;
+  if (is_typed && *options.d_model != vectors->dimension())
     throw Error(
         fmt::format("--d-model {} contradicts {}, whose vectors have {} numbers; valid: --d-model {} or none",
                     *options.d_model, *options.embeddings, vectors->dimension(), vectors->dimension()));

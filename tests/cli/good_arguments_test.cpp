@@ -285,6 +285,9 @@ TEST_CASE("every option of a lesson does something") {
       {"--warmup", "7"},
       {"--max-norm", "0.5"},
       {"--lengths", "4,8"},
+      {"--scoring", "dot"},
+      {"--mask", "padding"},
+      {"--layer", "1"},
   };
   for (const auto& lesson : lessons()) {
     const auto sentence = with_sentence(lesson, "the cat sat");

@@ -218,7 +218,7 @@ TEST_CASE("tensors that cannot be set are refused with the id, the value and wha
         "attnlab: W_Q is (3 d_model × 1 d_k) but X has d_model 2, both in --set; valid: the same length in "
         "both\n");
   CHECK(refusal("lookup" + set("query", "identity")) ==
-        "attnlab: query in --set is identity, which is a matrix; valid for this run: (8 d_k)\n");
+        "attnlab: query in --set is identity, which is a matrix; valid for this run: (4 d_k)\n");
   CHECK(refusal("self-attention --dtype float32 --sentence a" + set("X", {{1e300}})) ==
         "attnlab: X in --set has 1e+300 at (0, 0); valid: finite numbers up to 3.4e38, the largest of "
         "float32\n");

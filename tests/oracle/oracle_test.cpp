@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,15 @@ std::string command_line(const path& folder, const std::string& name, const std:
   return command;
 }
 
+/// Steps that show parts of others once more, whose own have references, and what NumPy scripts assert
+/// (tests/numbers/every_script.py).
+bool is_checked_elsewhere(const std::string& id) {
+  static const std::set<std::string> ids = {
+      "example/scores", "example/weights_raw", "example/scaled",        "example/weights_scaled", "cost",
+      "logits",         "full/logits",         "initialisation/factors"};
+  return ids.count(id) > 0 || id.starts_with("one-step/");
+}
+
 void check_case(const path& folder, const std::string& name, const std::string& arguments) {
   const auto command = command_line(folder, name, arguments);
   INFO("attnlab " << command);
@@ -116,7 +126,7 @@ void check_case(const path& folder, const std::string& name, const std::string& 
   }
   for (const auto& id : steps_of(trace)) {
     INFO(id << " has no reference");
-    CHECK(expected->find(id) != nullptr);
+    CHECK((expected->find(id) != nullptr || is_checked_elsewhere(id)));
   }
 }
 

@@ -32,6 +32,7 @@ const std::map<std::string_view, Sign>& signs() {
       {"φ", {"phi"}},
       {"Φ", {"Phi"}},
       {"ω", {"omega"}},
+      {"η", {"eta"}},
       {"σ", {"sigma"}},
       {"π", {"pi"}},
       {"δ", {"delta"}},
