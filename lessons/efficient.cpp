@@ -47,8 +47,7 @@ std::string notice_of_rescaling(const attn::Event& rescaling) {
       const double c = rescaling.tensor->at(b * shape[1] + i);
       if (c < 1.0)
         return fmt::format(
-            "{} For {} the block {} has a larger score: what was summed before is multiplied by "
-            "{:.4f}.",
+            "{} For {} the keys {} bring a larger score: what was summed before is multiplied by {:.4f}.",
             rescaling.note, name_along(rescaling, 1, i), name_along(rescaling, 0, b), c);
     }
   return rescaling.note;
@@ -69,40 +68,40 @@ std::vector<attn::OnPage> page_of_features(const std::string& variant) {
 
 const std::vector<Variant> variants = {
     {"local",
-     "the keys near the query",
+     "only keys near the query, both sides",
      false,
      show_local,
      page_of_pairs("local"),
      {"local-equals-band-mask", "local-equals-kernel"}},
     {"sliding",
-     "the keys just before it",
+     "only its own key and some before it",
      false,
      show_sliding,
      page_of_pairs("sliding"),
      {"sliding-equals-band-mask", "sliding-equals-kernel"}},
     {"sparse",
-     "a pattern of pairs",
+     "only the pairs of a pattern, see below",
      false,
      show_sparse,
      page_of_pairs("sparse"),
      {"sparse-equals-pattern-mask", "sparse-equals-kernel"}},
     {"linear",
-     "sums of keys and values",
+     "Σ φ(k) vᵀ summed once, read by each φ(q)",
      false,
      show_linear,
      page_of_features("linear"),
      {"linear-equals-all-weights", "causal-linear-equals-recurrence", "linear-equals-kernel"}},
     {"chunked",
-     "some queries at a time",
+     "all pairs, some queries at a time",
      true,
      show_chunked,
      {{"chunked/output"}, {"chunked/checkpointing"}},
      {"chunked-is-exact"}},
     {"flash",
-     "tiles, a running softmax",
+     "all pairs, one small tile at a time",
      true,
      show_flash,
-     {attn::in_one_line("flash/scores"),
+     {{"flash/scores"},
       {"flash/maximum"},
       {"flash/rescaling", notice_of_rescaling},
       {"flash/sum"},
@@ -111,7 +110,7 @@ const std::vector<Variant> variants = {
       {"flash/memory"}},
      {"flash-is-exact", "flash-equals-kernel", "flash-memory"}},
     {"linformer",
-     "a few mixtures of keys",
+     "all keys mixed into a few, then softmax",
      false,
      show_linformer,
      {attn::in_one_line("linformer/E"),
@@ -122,13 +121,13 @@ const std::vector<Variant> variants = {
       {"linformer/output"}},
      {"linformer-without-mixing"}},
     {"performer",
-     "sums, random features",
+     "as linear; random φ imitates exp(q·k)",
      false,
      show_performer,
      joined_pages({attn::in_one_line("performer/omega")}, page_of_features("performer")),
      {"performer-equals-all-weights"}},
     {"gqa",
-     "heads share keys, values",
+     "all pairs; heads share one K and V",
      false,
      show_gqa,
      {{"gqa/K_grouped"},
@@ -154,7 +153,9 @@ void set_efficient_page(attn::Trace& trace, const Options& options) {
   const std::string name(variant.name);
   std::vector<attn::OnPage> page = {{"idea"},         {"comparison"}, {"patterns"},
                                     {name + "/idea"}, {"flow"},       {name + "/code"}};
-  for (const auto* id : {"Q", "K", "V", "full/weights", "full/output"}) page.push_back(attn::in_one_line(id));
+  const bool traces_V = name == "flash";
+  for (const auto* id : {"Q", "K", "full/weights", "full/output"}) page.push_back(attn::in_one_line(id));
+  page.push_back({.id = "V", .in_one_line = !traces_V});
   auto claims = variant.claims;
   if (options.variant == "all")
     claims.insert(claims.end(), {"chunked-is-exact", "local-equals-band-mask", "linear-equals-all-weights"});
@@ -190,9 +191,8 @@ void require_possible(const Options& options) {
 
 void introduce_efficient(const Workbench& bench) {
   bench.idea(
-      "Full attention computes a score for every pair of tokens: 100000 tokens have ten thousand million, "
-      "for "
-      "every head of every layer. There are three ways out. Leave pairs out (local, sliding, sparse). Sum up "
+      "Full attention computes a score for every pair of tokens: of 100000 tokens these are 10 000 000 000, "
+      "for every head of every layer. There are three ways out. Leave pairs out (local, sliding, sparse). Sum up "
       "the keys and values first (linear, linformer, performer). Or compute the very same output in an order "
       "that holds few scores at a time (chunked, flash). And heads can share their keys and values (gqa). "
       "All "
@@ -288,33 +288,47 @@ void show_full(VariantBench& on) {
 std::string_view phrase_of(std::string_view name) {
   for (const auto& variant : variants)
     if (variant.name == name) return variant.phrase;
-  return "all pairs of tokens";
+  return "softmax over all pairs";
 }
 
-std::string_view exactness_of(std::string_view name) {
+bool is_exact_variant(std::string_view name) {
   for (const auto& variant : variants)
-    if (variant.name == name && !variant.is_exact) return "";
-  return "exact";
+    if (variant.name == name) return variant.is_exact;
+  return true;
 }
 
 std::string comparison_table(const std::vector<VariantResult>& results) {
-  auto table = fmt::format("{:<9} {:<24} {:>7} {:<5} {:>13} {:>11}", "", "what it computes", "error", "",
-                           "multiply-adds", "score bytes");
-  for (const auto& [variant, cost, error] : results)
-    table += fmt::format("\n{:<9} {:<24} {:>7} {:<5} {:>13} {:>11}", variant, phrase_of(variant),
-                         error == 0.0 ? "0" : fmt::format("{:.4f}", error), exactness_of(variant),
-                         cost.multiply_adds, cost.score_bytes);
+  static constexpr char columns[] = "{:<9} {} {:>6} {:>9} {:>6}";
+  constexpr std::size_t width = 40;
+  auto table = fmt::format(columns, "", attn::pad_right("what it computes", width), "error", "mult-adds", "bytes");
+  for (const auto& [variant, cost, error] : results) {
+    const bool is_exact = error == 0.0 && is_exact_variant(variant);
+    table += '\n' + fmt::format(columns, variant, attn::pad_right(std::string(phrase_of(variant)), width),
+                                is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds,
+                                cost.score_bytes);
+  }
   return table;
 }
 
-void compare(attn::Trace& trace, const std::vector<VariantResult>& results) {
-  trace.note("comparison", "Side by side",
-             "The error is the largest difference from the output of full attention (gqa: with a key and "
-             "value head for each head). The vectors are random here; on text, where near words matter more, "
-             "windows are nearer to full attention. Multiply-adds and bytes are counted while the code runs. "
-             "Chunked and flash compute every pair: they save memory. Few tokens save little; the lesson "
-             "complexity lets n grow.",
-             comparison_table(results));
+/// What the row of gqa compares; nothing where there is none.
+std::string words_on_heads(const Workbench& bench, const std::vector<VariantResult>& results) {
+  const bool has_gqa = std::any_of(results.begin(), results.end(),
+                                   [](const auto& result) { return result.variant == "gqa"; });
+  if (!has_gqa) return "";
+  return fmt::format(" gqa has {0} heads, so {0} tables of scores, and is compared with {0}-head attention in "
+                     "which each head has its own K and V; what it saves is K and V: {1} of {0} are kept.",
+                     bench.heads(), bench.kv_heads());
+}
+
+void compare(const Workbench& bench, const std::vector<VariantResult>& results) {
+  bench.trace.note(
+      "comparison", "Side by side",
+      fmt::format("Error: the largest absolute difference from full attention's output. Mult-adds: products "
+                  "that go into a sum, counted while the code runs. Bytes: the most held at one time, of "
+                  "scores (linear, performer: of sums).{} Few tokens save little; the lesson complexity lets n "
+                  "grow. The vectors are random; on text, where near words matter more, windows come closer.",
+                  words_on_heads(bench, results)),
+      comparison_table(results));
 }
 
 /// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
@@ -335,13 +349,21 @@ std::string pictures_of(const std::vector<std::pair<std::string, Mask<2>>>& mask
   return lines;
 }
 
+/// " Strided sparse: near keys, closer than 2, and those 2, 4, … away." Empty where no rule can be said.
+std::string rule_of_sparse(const VariantBench& on) {
+  if (!is_wanted("sparse", on.bench.options) || *on.bench.options.pattern != "strided") return "";
+  const auto block = *on.bench.options.block;
+  return fmt::format(" Sparse is strided here: keys less than {0} places away, and those {0}, {1}, {2} … away.",
+                     block, 2 * block, 3 * block);
+}
+
 void show_patterns(VariantBench& on) {
   constexpr std::size_t most = 8;
   std::vector<std::pair<std::string, Mask<2>>> masks = {{"full", on.visible_mask()}};
   masks.insert(masks.end(), on.patterns.begin(), on.patterns.end());
   if (masks.size() == 1) return;
   on.bench.trace.note("patterns", "Which pairs are computed",
-                      fmt::format("A row is a query, a column a key: █ computed, · left out.{}",
+                      fmt::format("A row is a query, a column a key: █ computed, · left out.{}{}", rule_of_sparse(on),
                                   on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
                       pictures_of(masks, most));
 }
@@ -404,7 +426,7 @@ void run_efficient(Workbench& bench) {
       bench.trace.note(fmt::format("{}/skipped", variant.name), fmt::format("{}: left out", variant.name),
                        fmt::format("{}. It can be shown with {}.", obstacle.reason, obstacle.valid));
   }
-  compare(bench.trace, on.shown);
+  compare(bench, on.shown);
   show_patterns(on);
   bench.flow(efficient_flow(on));
   suggest_variants(bench);

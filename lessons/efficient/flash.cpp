@@ -202,8 +202,10 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
        .formula = "Q Kᵀ / √d_k",
        .from = {"Q", "K"},
        .axes = {"query", "key"},
-       .note = "Shown as a whole. In memory there is one tile of them at a time." + hidden("−inf"),
-       .worked = worked_scores_of_tiles(on, visible)},
+       .note = "Shown as a whole; in memory there is one tile of them at a time. The entries worked out below "
+               "follow the last row." + hidden("−inf"),
+       .worked = worked_scores_of_tiles(on, visible),
+       .worked_at = attn::Index{n - 1, 0}},
       tiles.scores);
   tiles.number = on.bench.trace.step(
       {.id = "flash/tile",
@@ -267,11 +269,24 @@ attn::WorkedOut worked_running_maximum(attn::Known<2> scores, attn::Known<2> max
   };
 }
 
+/// [block, query] of the last query, where a block after the first has a larger score than all before it;
+/// else of the last block.
+attn::Index first_rescaling(const Tensor<2>& scores, const std::vector<Block>& blocks) {
+  const auto i = scores.shape(0) - 1;
+  const auto* row = &scores(i, 0);
+  for (std::size_t b = 1; b < blocks.size(); ++b) {
+    const auto* begin = row + blocks[b].begin;
+    if (*std::max_element(begin, row + blocks[b].end) > *std::max_element(row, begin)) return {b, i};
+  }
+  return {blocks.size() - 1, i};
+}
+
 /// The four lines of the running softmax, each for all queries and blocks, over the scores laid out.
 RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                                  const std::vector<Block>& blocks) {
   auto& trace = on.bench.trace;
   const auto n = on.n(), d_v = on.V.shape(1), last = blocks.size() - 1;
+  const auto followed = first_rescaling(scores, blocks);
   const Tensor<2> empty({blocks.size(), n});
   RunningRows running = {empty, empty, empty, Tensor<2>({n, d_v})};
   auto& [maximum, rescaling, sum, output] = running;
@@ -288,8 +303,10 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .formula = "m′ = max(m, the scores of the block)",
        .from = {"flash/scores"},
        .axes = {"block", "query"},
-       .note = "A column is one query: its largest score after each block of keys. It never falls.",
-       .worked = worked_running_maximum({"flash/scores", scores}, {"flash/maximum", maximum}, blocks)},
+       .note = "A row is a block of keys, a column is a query: its largest score up to that block. It never "
+               "falls.",
+       .worked = worked_running_maximum({"flash/scores", scores}, {"flash/maximum", maximum}, blocks),
+       .worked_at = followed},
       maximum);
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -297,17 +314,18 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
       rescaling(b, i) = b == 0 ? 0.0 : std::exp(maximum(b - 1, i) - maximum(b, i));
   rescaling = trace.step(
       {.id = "flash/rescaling",
-       .title = "By what the sums so far are multiplied",
+       .title = "What the sums so far are multiplied by",
        .formula = "c = exp(m − m′)",
        .from = {"flash/maximum"},
        .axes = {"block", "query"},
        .note =
-           "1 where the block has no larger score, less where it has one. Before the first block there is "
-           "nothing to rescale: exp(−∞) = 0. To leave this factor out is the classic mistake.",
+           "1 where the block has no larger score, less where it has one; 0 before the first block, where "
+           "nothing has been summed. To leave this factor out is the classic mistake.",
        .worked =
            [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
              return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
-           }},
+           },
+       .worked_at = followed},
       rescaling);
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -330,9 +348,11 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                                          worked_rescaled(rescaling, at[0], at[1],
                                                          worked_at("flash/sum", sum, at[0] - 1, at[1])));
                           return attn::Worked::sum(std::move(terms));
-                        }},
+                        },
+                    .worked_at = followed},
                    sum);
 
+  Tensor<2> of_last_query;
   for (std::size_t i = 0; i < n; ++i) {
     Tensor<2> accumulated({blocks.size(), d_v});
     for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -358,9 +378,11 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                                                                worked_at("flash/accumulated", accumulated,
                                                                          at[0] - 1, at[1])));
                  return attn::Worked::sum(std::move(terms));
-               }},
+               },
+           .worked_at = attn::Index{followed[0], 0}},
           accumulated);
     for (std::size_t c = 0; c < d_v; ++c) output(i, c) = accumulated(last, c) / sum(last, i);
+    if (i == n - 1) of_last_query = accumulated;
   }
   output = trace.step(
       {.id = "flash/output",
@@ -370,9 +392,13 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .axes = {"query", "d_v"},
        .worked =
            [&](const attn::Index& at) {
+             const auto denominator = worked_at("flash/sum", sum, last, at[0]);
+             if (at[0] == n - 1)
+               return worked_at("flash/accumulated", of_last_query, last, at[1]) / denominator;
              auto terms = worked_block_terms(scores, maximum, {0, n}, last, at[0], &on.V, at[1]);
-             return attn::Worked::sum(std::move(terms)) / worked_at("flash/sum", sum, last, at[0]);
-           }},
+             return attn::Worked::sum(std::move(terms)) / denominator;
+           },
+       .worked_at = attn::Index{n - 1, 0}},
       output);
   return running;
 }
@@ -446,7 +472,7 @@ void show_flash_code(VariantBench& on, std::size_t block) {
                                     "history = []",
                                     fmt::format("for start in range(0, n, {}):", block),
                                     fmt::format("    keys = slice(start, start + {})", block),
-                                    "    s = Q @ K[keys].T / np.sqrt(d_k)"};
+                                    "    s = Q @ K[keys].T / np.sqrt(d_k)   # here of all queries at once"};
   if (on.causal()) lines.push_back("    s[np.arange(n)[keys] > np.arange(n)[:, None]] = -np.inf");
   lines.insert(lines.end(), {"    larger = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - larger)",
                              "    p = np.exp(s - larger[:, None])", "    l = c * l + p.sum(axis=1)",
@@ -467,10 +493,10 @@ void show_flash(VariantBench& on) {
   trace.note(
       "flash/idea", "Flash attention: tiles, and a running softmax",
       fmt::format("Queries and keys come in blocks of {0}, and only a tile of {0} × {0} scores is held at a "
-                  "time. But softmax divides by the sum of a whole row, and subtracts its maximum "
-                  "first. So each query keeps three things: the largest score so far m, the sum l and "
-                  "the output o, both relative to m. When a block has a larger score, l and o are "
-                  "multiplied by c. Nothing is left out: the output is exact.",
+                  "time. But softmax needs the maximum and the sum of a whole row. So each query keeps three "
+                  "things: the largest score so far m, the sum of exponentials l and the sum of values o, "
+                  "both relative to exp(m). Where a block has a larger score, m changes, and l and o are "
+                  "multiplied by c to be relative to the new one. Nothing is left out: the output is exact.",
                   block),
       "m′ = max(m, the scores s of the block)\n"
       "c  = exp(m − m′)\n"
@@ -506,7 +532,7 @@ void show_flash(VariantBench& on) {
                                        difference_from_masked(on, output_by_tiles, on.visible_mask())}),
                .limit = rounding(trace, on.magnitude)});
   claim_equals_exact_kernel(on, "flash",
-                            "the fast kernel, which holds one tile at a time as well, gives the same output",
+                            "the compiled tile-by-tile code of attnlab bench gives the same output",
                             running.output, {.causal = on.causal()});
   trace.claim({.id = "flash-memory",
                .claim = "the scores that flash attention holds do not grow with the sequence",

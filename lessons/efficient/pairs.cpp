@@ -265,7 +265,7 @@ void show_local(VariantBench& on) {
                    .code = {on.causal() ? fmt::format("local_mask = (0 <= i - j) & (i - j <= {})", w)
                                         : fmt::format("local_mask = abs(i - j) <= {}", w)},
                    .claim_id = "local-equals-band-mask",
-                   .claim = "local attention equals full attention under the band mask",
+                   .claim = "local equals full attention in which a mask hides all but the near keys",
                    .worked = worked_window(w, on.causal())},
                   attn::window_keys(n, w, after), mask);
   claim_equals_window_kernel(on, "local", output, {.causal = on.causal(), .window = w});

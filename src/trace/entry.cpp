@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "attn/error.hpp"
@@ -27,7 +28,7 @@ bool is_index(const std::string& text) {
 
 bool can_be_named(const std::string& token) {
   constexpr std::size_t widest = 16;
-  return !token.empty() && !is_index(token) && token.find_first_of(",]# ") == token.npos &&
+  return !token.empty() && !is_index(token) && token.find_first_of(",]#") == token.npos &&
          display_width(token) <= widest;
 }
 
@@ -38,6 +39,10 @@ std::string token_name(const std::vector<std::string>& tokens, std::size_t i) {
 bool is_hidden(const Event& event, const Index& at) {
   const double element = element_at(*event.tensor, at);
   return !std::isfinite(element) || (event.distribution && element == 0.0);
+}
+
+bool is_within(const Index& at, const Shape& shape) {
+  return std::equal(at.begin(), at.end(), shape.begin(), shape.end(), std::less<>());
 }
 
 /// Axes along which the third entry is worked out, and the second one on the next such axis.
@@ -120,6 +125,7 @@ std::optional<Index> entry_to_work_out(const Event& event) {
       at[axis] = std::min(wanted, shape[axis] - 1);
       if (wanted > 0) --wanted;
     }
+  if (event.worked_at && is_within(*event.worked_at, shape)) at = *event.worked_at;
   if (!at.empty() && is_hidden(event, at))
     for (at.back() = 0; at.back() + 1 < shape.back() && is_hidden(event, at);) ++at.back();
   if (!std::isfinite(element_at(*event.tensor, at))) return std::nullopt;
@@ -166,7 +172,7 @@ std::string worked_result(const Event& event, const Index& at, double value, int
 }
 
 std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number) {
-  constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 480;
+  constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 320;
   for (std::size_t terms = most_terms;; terms /= 2) {
     auto text = worked.text(number, terms);
     if (terms == fewest_terms || display_width(text) <= longest) return text;

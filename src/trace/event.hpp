@@ -48,6 +48,7 @@ std::string_view name_of(Kind kind);
 struct Place {
   std::size_t position = 0;  ///< on the page, whatever the order in which things were computed
   bool in_one_line = false;  ///< its formula and shape alone: an earlier lesson taught it
+  bool is_plotted = true;    ///< where it is a curve
 };
 
 /// One thing that happens in a lesson, as every renderer receives it. `tensor` and `worked` are valid during
@@ -66,6 +67,7 @@ struct Event {
   bool curve = false;                        ///< values along the last axis are points of a line
   std::optional<Measurement> measurement{};  ///< of a claim
   WorkedOut worked{};                        ///< how each entry of a step comes about, where that is known
+  std::optional<Index> worked_at{};          ///< the entry to show that of, where the lesson chose one
   std::optional<Place> place{};              ///< on the page; none of what is detail
   std::string notice{};                      ///< what to notice in the numbers of this run
   bool has_notice = false;                   ///< which may be empty, and stands in the place of the note

@@ -64,7 +64,8 @@ void Trace::place_on_page(Event& event) const {
   const auto has_id = [&](const OnPage& shown) { return shown.id == event.id; };
   const auto found = std::find_if(page_.begin(), page_.end(), has_id);
   if (found != page_.end()) {
-    event.place = Place{static_cast<std::size_t>(found - page_.begin()), found->in_one_line};
+    event.place =
+        Place{static_cast<std::size_t>(found - page_.begin()), found->in_one_line, found->is_plotted};
     event.has_notice = found->notice != nullptr;
     if (found->notice) event.notice = found->notice(event);
   } else if (page_.empty()) {
@@ -194,6 +195,8 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
   }
   ranks_[prefix_ + about.id] = tensor.shape.size();
   if (about.worked) event.worked = worked_as_shown(about.worked, has_batch && !shows_batch);
+  event.worked_at = about.worked_at;
+  if (about.worked_at && shows_batch) event.worked_at->insert(event.worked_at->begin(), 0);
   event.tensor = std::move(tensor);
   send(event);
 }

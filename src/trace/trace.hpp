@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ struct About {
   bool distribution = false;
   bool curve = false;  ///< worth a plot along its last axis
   WorkedOut worked{};  ///< how each entry of a step comes about: called during the step only
+  std::optional<Index> worked_at{};  ///< the entry to work out, without the batch axis; none: a middle one
 };
 
 /// What is worth noticing in the numbers of an event, as sentences; empty where there is nothing.
@@ -36,11 +38,17 @@ struct OnPage {
   std::string id;
   Notice notice{};
   bool in_one_line = false;
+  bool is_plotted = true;  ///< where it is a curve
 };
 
 /// The step's formula and shape alone, for what an earlier lesson taught.
 inline OnPage in_one_line(std::string id) {
   return {.id = std::move(id), .in_one_line = true};
+}
+
+/// A curve as a table alone.
+inline OnPage without_plot(std::string id, Notice notice = {}) {
+  return {.id = std::move(id), .notice = std::move(notice), .is_plotted = false};
 }
 
 /// A claim that a lesson verifies on the run. `formula` says what was measured.

@@ -55,6 +55,10 @@ std::vector<double> ticks_of(const Scale& scale) {
     for (double power = std::ceil(std::log10(scale.low) - rounding); power <= last; ++power)
       ticks.push_back(std::pow(10.0, power));
   }
+  if (ticks.size() == 2) {
+    if (scale.low < ticks.front()) ticks.insert(ticks.begin(), scale.low);
+    if (scale.high > ticks.back()) ticks.push_back(scale.high);
+  }
   if (ticks.size() >= 3) return ticks;
   ticks.clear();
   for (const double place : {0.0, 0.25, 0.5, 0.75, 1.0}) ticks.push_back(scale.value_at(place));

@@ -24,8 +24,8 @@ struct Scale {
 /// The scale of these values; those that are not finite are left out.
 Scale scale_of(const std::vector<double>& values);
 
-/// Values to write beside a scale: its powers of ten where it is logarithmic and has three at least, else
-/// both ends and three between them.
+/// Values to write beside a scale: its powers of ten where it is logarithmic and has three at least, or two
+/// and an end besides; else both ends and three between them.
 std::vector<double> ticks_of(const Scale& scale);
 
 /// A tensor whose last axis holds the points of a line: one line for each entry of the axes before it.

@@ -186,7 +186,8 @@ TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
   write_worked(event);
   if (!event.tensor->shape.empty()) text_ += format_table(event, style_);
   write_legends(event);
-  if (event.curve && !style_.plain) text_ += '\n' + format_plot(event, style_);
+  const bool is_plotted = event.curve && !style_.plain && (style_.all || event.place->is_plotted);
+  if (is_plotted) text_ += '\n' + format_plot(event, style_);
   write_prose(event.notice, body_indent);
   if (!event.has_notice || style_.all) write_prose(event.note, body_indent);
   block.body = std::exchange(text_, text);
@@ -287,8 +288,11 @@ void TextRenderer::write_worked(const Event& event) {
   if (const auto* entry = worked.entry()) {
     pieces = {"= " + printable(names_.name(entry->tensor, entry->index)), "= " + number(worked)};
   } else {
-    pieces = before_operators("= " + text_on_page(worked, number));
-    pieces.push_back(worked_result(event, *at, worked.value(), style_.precision));
+    const auto text = text_on_page(worked, number);
+    const auto result = worked_result(event, *at, worked.value(), style_.precision);
+    pieces = before_operators("= " + text);
+    const bool says_result = result == "= " + text || result == "≈ " + text;
+    if (!says_result) pieces.push_back(result);
   }
   const bool has_room = display_width(name) + 30 < style_.width;
   const std::size_t indent = has_room ? display_width(name) + 1 : 2;
