@@ -26,6 +26,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -34,7 +35,8 @@ namespace {
 Tensor<3> draw_d_output(Workbench& bench) {
   return bench.input<3>({.id = "d_output",
                          .title = "How the loss changes with the output",
-                         .note = "How much L grows with each number of the output; here it is drawn."});
+                         .note = "∂L/∂output. A real loss would supply it; here it is random, and L = Σ output · d_output is the "
+                                 "simplest loss with exactly this gradient."});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {
@@ -128,8 +130,8 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .from = {"weights", "d_weights"},
        .axes = {"query", "key"},
        .note =
-           "Keys above the weighted average of the row of d_weights get a positive gradient, keys below it a "
-           "negative one. Where one key has nearly all the weight, nearly no gradient is left (lesson "
+           "Where d_weights is above the weighted average of its row, d_scaled is positive; below it, negative. "
+           "Where one key has nearly all the weight, nearly no gradient is left (lesson "
            "scaling).",
        .worked = attn::worked_softmax_backward({"weights", attention.weights}, {"d_weights", d_weights})},
       attn::softmax_backward(attention.weights, d_weights));
@@ -462,8 +464,11 @@ Extreme extreme_of(const attn::Event& event) {
   for (std::size_t i = 1; i < rows * columns; ++i)
     if (std::abs(event.tensor->at(i)) > std::abs(event.tensor->at(at))) at = i;
   const auto first = event.axes.size() - 2;
-  return {fmt::format("{}[{}, {}]", event.id, name_along(event, first, at / columns),
-                      name_along(event, first + 1, at % columns)),
+  const auto name = [&](std::size_t axis, std::size_t i) {
+    const auto& labels = event.labels[axis];
+    return labels.empty() ? name_along(event, axis, i) : attn::numbered_token(labels.of(0), i);
+  };
+  return {fmt::format("{}[{}, {}]", event.id, name(first, at / columns), name(first + 1, at % columns)),
           event.tensor->at(at)};
 }
 
@@ -504,7 +509,7 @@ void set_backward_page(Workbench& bench) {
                     attn::in_one_line("mask"),
                     attn::in_one_line("scaled"),
                     attn::in_one_line("masked"),
-                    attn::in_one_line("weights"),
+                    {"weights", [](const auto&) { return ""; }},
                     attn::in_one_line("output"),
                     {"d_output"},
                     attn::in_one_line("L"),

@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "attn/error.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/complexity/layers.hpp"
 #include "lessons/complexity/worked.hpp"
 #include "lessons/lesson.hpp"
@@ -141,7 +143,7 @@ void show_curves(Workbench& bench, LayerCosts& costs, const Quantity& quantity, 
                  const std::vector<std::string>& layers, const std::string& note) {
   const auto& lengths = bench.options.lengths;
   Integers<2> curves({layers.size(), lengths.size()});
-  std::vector<std::string> from;
+  std::vector<std::string> from = {"n", "d"};
   for (std::size_t k = 0; k < layers.size(); ++k) {
     for (std::size_t i = 0; i < lengths.size(); ++i)
       curves(k, i) = quantity.of(costs.of(layers[k], {lengths[i], bench.d_model()}));
@@ -157,8 +159,9 @@ void show_curves(Workbench& bench, LayerCosts& costs, const Quantity& quantity, 
        .curve = true,
        .worked =
            [&](const attn::Index& at) {
-             return attn::Worked({from[at[0]], {at[1]}, true}, static_cast<double>(curves(at[0], at[1])));
-           }},
+             return worked_quantity(bench, std::string(quantity.id), layers[at[0]])({at[1]});
+           },
+       .worked_at = attn::Index{0, lengths.size() - 1}},
       curves);
 }
 
@@ -208,13 +211,11 @@ void introduce_complexity(Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(
       "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds: how "
-      "much "
-      "there is to compute. Bytes of scores: how much must be held meanwhile. Steps: how many operations "
-      "have "
-      "to wait for each other, whatever machine computes them. Path: how many operations lie between the "
-      "first "
-      "token and the last. None of them is looked up: every layer runs on random numbers and counts what it "
-      "does.");
+      "much there is to compute. Bytes: how much must be held meanwhile, of scores or of what a layer has in "
+      "their place. Steps: how many operations of one layer have to wait for each other. Path: how many "
+      "operations lie between the first token and the last, through as many stacked layers as that takes. "
+      "The table counts them while the code of each layer runs on random numbers; the code below has the "
+      "formulas, which the counts must equal.");
   bench.trace.note(
       "counting", "How it is counted",
       fmt::format(
@@ -225,34 +226,57 @@ void introduce_complexity(Workbench& bench) {
           *options.window, *options.block, *options.rank, *options.heads, *options.kv_heads));
 }
 
-/// The share of full attention's multiply-adds that sparse attention took: "34 %".
-std::string share_of_sparse(LayerCosts& costs, const Size& size) {
-  return fmt::format("{:.0f} %", 100.0 * static_cast<double>(costs.multiply_adds("sparse", size)) /
-                                     static_cast<double>(costs.multiply_adds("full", size)));
+/// What each layer does, in a few words.
+std::string_view words_for(std::string_view layer) {
+  static const std::map<std::string_view, std::string_view> words = {
+      {"recurrence", "reads token by token"},   {"convolution", "mixes neighbours"},
+      {"projections", "W_Q, W_K, W_V, W_O"},    {"full", "every pair"},
+      {"local", "near keys, both sides"},       {"sliding", "the last few keys"},
+      {"sparse", "near keys, every nth"},       {"linear", "one sum of φ(k) vᵀ"},
+      {"linear/causal", "the same as it goes"}, {"chunked", "pairs, rows at a time"},
+      {"flash", "pairs, tile by tile"},         {"linformer", "keys mixed into a few"},
+      {"performer", "linear, random φ"},        {"gqa", "heads share K and V"}};
+  return words.at(layer);
+}
+
+/// " n = 9", "never": from which n on full attention takes more.
+std::string crossing_in_words(LayerCosts& costs, std::string_view layer, std::size_t d, std::size_t longest) {
+  if (layer == "full") return "";
+  const auto place = costs.crossing(layer, d, longest);
+  return place ? fmt::format("n = {}", *place) : "–";
 }
 
 /// A row a layer, at the longest of the lengths.
 void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   const auto d = bench.d_model();
   const auto& options = bench.options;
-  auto table = fmt::format("{:<14} {:>13} {:>8} {:>6} {:>5}   {}", "", "multiply-adds", "bytes", "steps",
-                           "path", "full costs more");
+  const auto row = [](std::string_view layer, std::string_view words, const auto& adds, const auto& bytes,
+                      const auto& steps, const auto& path, const std::string& crossing) {
+    const auto line = fmt::format("{:<13} {} {:>8} {:>6} {:>5} {:>4}  {}", layer,
+                                  attn::pad_right(std::string(words), 21), adds, bytes, steps, path, crossing);
+    return line.substr(0, line.find_last_not_of(' ') + 1);
+  };
+  auto table = row("", "", "mult-adds", "bytes", "steps", "path", "full > it");
   for (const auto& layer : counted_layers()) {
     const auto& cost = costs.of(layer.id, {longest, d});
-    table += fmt::format("\n{:<14} {:>13}", layer.id, cost.cost.multiply_adds);
-    if (!layer.connects_tokens) continue;
-    const auto place = layer.id == "full" ? std::nullopt : costs.crossing(layer.id, d, longest);
-    table += fmt::format(" {:>8} {:>6} {:>5}{}", cost.cost.score_bytes, cost.sequential_steps,
-                         cost.path_length, place ? fmt::format("   from n = {}", *place) : "");
+    const auto adds = cost.cost.multiply_adds;
+    table += '\n' + (layer.connects_tokens
+                         ? row(layer.id, words_for(layer.id), adds, cost.cost.score_bytes,
+                               cost.sequential_steps, cost.path_length,
+                               crossing_in_words(costs, layer.id, d, longest))
+                         : row(layer.id, words_for(layer.id), adds, "", "", "", ""));
   }
+  const auto kept = attn::item_size(bench.trace.dtype()) * 2 * longest * (d / *options.heads);
   bench.trace.note(
       "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
       fmt::format(
-          "Measured with windows of w = {}, blocks of {}, r = {}. Projections are the four products with "
-          "W_Q, W_K, W_V and W_O that every attention layer has besides. Sparse took {} of full "
-          "attention's multiply-adds. The last column says from which n up to {} on full attention takes "
-          "more multiply-adds.",
-          *options.window, *options.block, *options.rank, share_of_sparse(costs, {longest, d}), longest),
+          "“full > it”: from which n on full attention takes more multiply-adds; – means not up to n = {}. "
+          "Windows reach {} tokens, blocks have {}, linformer mixes into {} keys. Projections come on top in every "
+          "attention layer. A window waits for nothing (1 step), but its path needs a layer for every {} "
+          "tokens. gqa has {} heads, so as many tables of scores; what it saves is K and V: {} bytes in place "
+          "of {}.",
+          longest, *options.window, *options.block, *options.rank, *options.window, *options.heads,
+          kept * *options.kv_heads, kept * *options.heads),
       table);
 }
 
@@ -280,7 +304,8 @@ std::string notice_of_growth(const attn::Event& counts) {
                  after = counts.tensor->at((k + 1) * lengths - 1);
     growth.push_back(fmt::format("{} {:.2f} times", name_along(counts, 0, k), after / before));
   }
-  return fmt::format("From n = {} to n = {} they grow: {}.", name_along(counts, 1, lengths - 2),
+  return fmt::format("#{} is the column n = {}. From n = {} to n = {} they grow: {}.", lengths - 1,
+                     name_along(counts, 1, lengths - 1), name_along(counts, 1, lengths - 2),
                      name_along(counts, 1, lengths - 1), fmt::join(growth, ", "));
 }
 
@@ -292,7 +317,7 @@ void set_complexity_page(attn::Trace& trace) {
               attn::in_one_line("n"),
               attn::in_one_line("d"),
               {"multiply_adds", notice_of_growth},
-              {"score_bytes", notice_of_growth}},
+              attn::without_plot("score_bytes", notice_of_growth)},
              {"recurrence-in-n", "recurrence-in-d", "full-in-n", "full-in-d", "full-overtakes-recurrence",
               "flash-memory"});
 }
@@ -300,8 +325,8 @@ void set_complexity_page(attn::Trace& trace) {
 void conclude(attn::Trace& trace) {
   trace.note(
       "reading", "What it says",
-      "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d: attention takes less only while n < "
-      "d, and its projections, 4 n d², are more than a recurrence takes in all. Attention did not win by "
+      "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d. Without its projections attention "
+      "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not win by "
       "computing less. It won because no token waits for another, and because any two tokens are one "
       "step apart.");
 }

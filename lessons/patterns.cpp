@@ -25,6 +25,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -89,6 +90,13 @@ double divisor_of(const Workbench& bench) {
   return std::sqrt(static_cast<double>(bench.d_model() / bench.heads())) * bench.options.temperature;
 }
 
+/// "√8", "(√8 · 0.02)".
+std::string divisor_in_words(const Workbench& bench) {
+  const auto root = fmt::format("√{}", bench.d_model() / bench.heads());
+  const double T = bench.options.temperature;
+  return T == 1.0 ? root : fmt::format("({} · {:g})", root, T);
+}
+
 /// The inputs, and the scaled scores [batch×head×query×key] that they lead to.
 Tensor<4> draw_scaled_scores(Workbench& bench) {
   const auto d_model = bench.d_model();
@@ -117,20 +125,43 @@ void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::stri
 }
 
 /// The weights [batch×head×query×key], or the ones that are given.
-Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula) {
+Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula,
+                       const std::string& origin = "") {
   const auto weights = input_of_heads(
       bench,
       {.id = "weights",
        .title = bench.options.heads ? "The weights of each head" : "The weights of attention",
        .formula = formula,
        .axes = {"query", "key"},
-       .note = "All the rest of this page is read off these numbers; how they come about is the subject of "
-               "the lessons self-attention and multihead. Row i says how query i shares out its attention.",
+       .note = "All the rest of this page is read off these numbers. Row i says how query i shares out its "
+               "attention." + origin,
        .distribution = true},
       drawn);
   if (bench.trace.is_given("weights"))
     require_shares(weights, bench.trace.dtype(), bench.trace.given_name("weights"));
   return weights;
+}
+
+/// " The scaled scores of cat are 0.11, 0.20; exp(0.20) / (exp(0.11) + exp(0.20)) = 0.5225 is its weight of
+/// cat.": the second query of the first sample and head, and the key that it looks at most. Empty where there
+/// are too many keys to write down.
+std::string origin_of_a_weight(const Workbench& bench, const Tensor<4>& scores, const Tensor<4>& weights) {
+  constexpr std::size_t most_keys = 6;
+  constexpr double largest_without_shift = 30.0;
+  const auto& tokens = bench.plan.sentence.tokens[0];
+  const auto i = std::min<std::size_t>(1, tokens.size() - 1);
+  if (bench.trace.is_given("weights") || tokens.size() > most_keys) return "";
+  std::vector<std::string> exponentials;
+  std::size_t strongest = 0;
+  for (std::size_t j = 0; j < tokens.size(); ++j) {
+    if (scores(0, 0, i, j) > largest_without_shift) return "";
+    if (std::isfinite(scores(0, 0, i, j))) exponentials.push_back(fmt::format("exp({:.4f})", scores(0, 0, i, j)));
+    if (weights(0, 0, i, j) > weights(0, 0, i, strongest)) strongest = j;
+  }
+  return fmt::format(" The strongest of {}: exp({:.4f}) / ({}) ≈ {:.4f}, where {:.4f} is its scaled score for {}.",
+                     attn::numbered_token(tokens, i), scores(0, 0, i, strongest), fmt::join(exponentials, " + "),
+                     weights(0, 0, i, strongest), scores(0, 0, i, strongest),
+                     attn::numbered_token(tokens, strongest));
 }
 
 /// The weights that the page reads its numbers off, and the mask behind them. Weights that are given without
@@ -145,9 +176,11 @@ std::pair<Tensor<4>, std::optional<Mask<3>>> weights_and_mask(Workbench& bench) 
   }
   const auto scaled = draw_scaled_scores(bench);
   const auto mask = bench.mask(sentence, sentence);
-  const auto formula = fmt::format("softmax(X W_Q (X W_K)ᵀ / {:.4g}{}){}", divisor_of(bench),
+  const auto formula = fmt::format("softmax(X W_Q (X W_K)ᵀ / {}{}){}", divisor_in_words(bench),
                                    mask ? " where mask" : "", bench.options.heads ? " for each head" : "");
-  return {show_weights(bench, attn::softmax(mask ? attn::apply_mask(scaled, *mask) : scaled), formula), mask};
+  const auto visible_scores = mask ? attn::apply_mask(scaled, *mask) : scaled;
+  const auto weights = attn::softmax(visible_scores);
+  return {show_weights(bench, weights, formula, origin_of_a_weight(bench, visible_scores, weights)), mask};
 }
 
 /// What the rest of the page needs of the measures.
@@ -255,17 +288,19 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
        &WorkedMeasures::local, neighbour_share(weights, lengths));
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
-        .formula = "share of weights above 0.1",
-        .note = "The name misleads: where attention is sparse, few weights are large. From 10 keys on, equal "
-                "shares are not above 0.1. Hidden keys count as small weights."},
+        .formula = "share of weights w with 0.1 < w",
+        .note = std::string("Each comparison counts 1 where it is true. The name misleads: where attention is "
+                            "sparse, few weights are large. From 10 keys on, equal shares are not above 0.1.") +
+                (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
   const auto spread = step(
       {.id = "entropy",
        .title = "How widely attention spreads",
-       .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
+       .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
        .note = fmt::format(
-           "0 where one key gets everything, ln {0} = {1:.4f} where {0} keys share equally.{2} exp(entropy) "
-           "says how many keys are in use. (0 ln 0 counts as 0.)",
+           "One bracket for each query. 0 where one key gets everything, log {0} = {1:.4f} where {0} keys share "
+           "equally.{2} exp(entropy) says how many keys are in use. (log is the natural logarithm, and "
+           "0 log 0 counts as 0.)",
            n, std::log(static_cast<double>(n)),
            hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
       &WorkedMeasures::entropy, entropy(weights, lengths));
@@ -383,26 +418,25 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
   bench.trace.note(
       "verdict", "What this attention is",
       fmt::format(
-          "Collapsed means here: the entropy is less than {:g} below the largest possible, so over 95 % of "
-          "the keys are in use and it hardly matters what a query asks. Over-sparse: it is below {:g}, about "
-          "1.2 keys are in use, and hardly any gradient gets through softmax. Selective lies between. "
-          "Undecided: no query {}has a choice. There are no agreed limits; these are the lab's.",
+          "Uniform (the lab's limit): the entropy is within {:g} of the largest possible. On average the "
+          "weights are nearly equal; single rows may still differ. Over-sparse: the entropy is below {:g}, "
+          "about 1.2 keys are in use, and training hardly changes such weights any more (lesson backward). "
+          "Selective lies between. Undecided: no query {}has a choice.",
           collapsed_within, over_sparse_below, has_little_choice ? "or hardly one " : ""),
       verdicts(bench, entropy, largest));
   bench.trace.note(
-      "collapse", "Collapsed: where it comes from and what helps",
+      "collapse", "Uniform: where it comes from and what helps",
       "The scores are nearly equal: parameters drawn too small, tokens that have become alike, too high a "
-      "temperature. What helps: an initialisation that gives scores of size 1, a learning rate that warms up "
-      "(lesson training), residuals and layer norm, which keep tokens apart. Dropout does not: it drops "
-      "weights by chance and leaves the rest as equal as before. To cause it: --temperature 100.");
+      "temperature. What helps: parameters drawn so that scores are of size 1, and a learning rate that "
+      "starts small (lesson training). Dropout does not: it drops weights by chance and leaves the rest as "
+      "equal as before. To cause it: --temperature 100.");
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
       "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "
-      "What "
-      "helps: the scale, normalised queries and keys, weight decay, a penalty on low entropy. Zhai et al. "
-      "(2023) call this end, not the other, entropy collapse. A head may be sharp and useful, such as one "
-      "that always looks at the token before; it is a failure where a head is sharp before it has learned "
-      "anything. To cause it: --temperature 0.02.");
+      "What helps: the scale, and training that keeps parameters small (weight decay). A head may be sharp "
+      "and useful, such as one that always looks at the token before; it is a failure where a head is sharp "
+      "before it has learned anything. In the literature (Zhai et al. 2023) “entropy collapse” is this "
+      "failure. To cause it: --temperature 0.02.");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
@@ -432,10 +466,10 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
        .value = -attn::max_abs(entropy_bias(ends.one_hot, bench.plan.sentence.lengths(), inside_logarithm)),
        .limit = attn::at_most(its_bias)});
   trace.claim({.id = "ends-recognised",
-               .claim = "equal shares are judged collapsed, a single key over-sparse",
+               .claim = "equal shares are judged uniform, a single key over-sparse",
                .formula = "number of heads judged to be anything else",
                .value = static_cast<double>(
-                   count_misjudged(ends.uniform_entropy, largest_entropy, Spread::collapsed) +
+                   count_misjudged(ends.uniform_entropy, largest_entropy, Spread::uniform) +
                    count_misjudged(ends.one_hot_entropy, largest_entropy, Spread::over_sparse)),
                .limit = attn::exactly(0.0)});
 }
@@ -494,10 +528,11 @@ std::vector<std::string> patterns_code(const Workbench& bench) {
   return {sentence.is_padded() ? std::string("n = int(lengths)") : fmt::format("n = {}", sentence.length()),
           "i = np.arange(n)",
           "diagonal = weights[..., i, i].mean(axis=-1)",
-          "behind, before = weights[..., i[:-1], i[1:]], weights[..., i[1:], i[:-1]]",
-          "local = (behind + before).sum(axis=-1) / max(2 * (n - 1), 1)",
+          "to_next     = weights[..., i[:-1], i[1:]]",
+          "to_previous = weights[..., i[1:], i[:-1]]",
+          "local = (to_next + to_previous).sum(axis=-1) / max(2 * (n - 1), 1)",
           "sparse_ratio = (weights[..., :n, :n] > 0.1).mean(axis=(-2, -1))",
-          "logarithms = np.log(np.where(weights > 0, weights, 1))",
+          "logarithms = np.log(np.where(weights > 0, weights, 1))   # log 1 = 0",
           "entropy = -(weights * logarithms).sum(axis=-1)[..., :n].mean(axis=-1)",
           "strongest = weights.argmax(axis=-1)"};
 }
@@ -506,7 +541,7 @@ void lay_out_patterns(Workbench& bench) {
   bench.trace.page(
       {{"comparison"},
        attn::in_one_line("mask"),
-       {"weights", [](const auto&) { return "Each row is how one query shares out its attention."; }},
+       {"weights"},
        {"diagonal"},
        {"local"},
        {"sparse_ratio"},
@@ -560,8 +595,8 @@ const Lesson patterns = {
     .title = "what attention looks like in numbers, and its failures",
     .teaches =
         "Numbers that sum up a table of weights: how much falls on the diagonal and beside it, how many "
-        "weights are large, the entropy, the strongest key of each token. Attention that has collapsed into "
-        "an average and attention that has shrunk to a single key are recognised, with what leads there and "
+        "weights are large, the entropy, the strongest key of each token. Attention that has become nearly "
+        "uniform and attention that has shrunk to a single key are recognised, with what leads there and "
         "what helps.",
     .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "rng", "draws",
                 "weight-scale", "embeddings", "dtype"},

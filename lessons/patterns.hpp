@@ -49,7 +49,7 @@ Tensor<4> one_hot_weights(const Integers<3>& chosen, std::size_t keys);
 
 /// How widely attention spreads.
 enum class Spread {
-  collapsed,  ///< as good as uniform: less than 0.05 nats below the largest entropy, 95 % of the keys in use
+  uniform,    ///< as good as uniform: less than 0.05 nats below the largest entropy, 95 % of the keys in use
   selective,  ///< between the two
   over_sparse,  ///< as good as one-hot: less than 0.2 nats, 1.2 keys in use
   undecided,    ///< no query, or hardly one, may see more than one key: both would be true
@@ -63,7 +63,7 @@ Spread spread_of(double entropy, double largest_entropy);
 /// Throws std::invalid_argument where the shapes differ.
 std::int64_t count_misjudged(const Tensor<2>& entropy, const Tensor<2>& largest_entropy, Spread expected);
 
-/// "collapsed", "selective", "over-sparse" or "undecided".
+/// "uniform", "selective", "over-sparse" or "undecided".
 std::string_view name_of(Spread spread);
 
 }  // namespace lessons

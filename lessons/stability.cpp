@@ -48,8 +48,9 @@ void explain_overflow(Workbench& bench) {
   bench.idea(
       "Softmax takes e to the power of each score: a score that is 2.3 higher counts ten times as much. But "
       "the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
-      "number; and every sum or product with a nan is nan. A forgotten √d_k is enough, or half precision. "
-      "The cure: subtract the largest score first. The shares stay the same.",
+      "number; and every sum or product with a nan is nan. In float64 a score must exceed 709 for that; in half "
+      "precision (float16) only 11, which a forgotten 1/√d_k easily reaches. The cure: subtract the largest "
+      "score m first. The shares stay the same, for exp(m) cancels.",
       "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
@@ -60,9 +61,9 @@ void explain_overflow(Workbench& bench) {
                     attn::exp_overflows_above(format), attn::exp_vanishes_below(format));
   bench.trace.note(
       "limits", "Where exp ends",
-      fmt::format("This page computes in {}. In half precision (float16) a score of 12 is already "
-                  "too large.",
-                  attn::name_of(dtype)),
+      fmt::format("The run computes in {}. Tensors whose names begin with float16/ are computed in half "
+                  "precision{}.",
+                  attn::name_of(dtype), narrower_formats(dtype).empty() ? "; this run has none" : ""),
       table);
 }
 
@@ -97,6 +98,19 @@ std::vector<std::string> stability_code(attn::Dtype dtype) {
   return lines;
 }
 
+/// The same in halves, each number rounded, for a run that is wider.
+void show_code_of_halves(Workbench& bench) {
+  if (narrower_formats(bench.trace.dtype()).empty()) return;
+  bench.trace.within("float16", [&] {
+    bench.code({"def half(x):", "    return x.astype(np.float16).astype(float)",
+                "def shares_in_half(x):                 # rounds after every step",
+                "    exp = half(np.exp(x))", "    return exp, half(exp / half(exp.sum(axis=1))[:, None])", "",
+                "s = half(scores)", "float16_naive_exp, float16_naive_weights = shares_in_half(s)",
+                "shifted = half(s - s.max(axis=1)[:, None])",
+                "float16_stable_weights = shares_in_half(shifted)[1]"});
+  });
+}
+
 Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
   const auto n = bench.plan.sentence.length();
   const auto drawn = bench.normal<1>("scores", {n}, {.axis = 0});
@@ -109,10 +123,11 @@ Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
   bench.label({"key"}, bench.plan.sentence);
   bench.trace.label("query", {{names}});
   return bench.trace.input({.id = "scores",
-                            .title = "The scores of one query, and the same ones larger",
+                            .title = "One query's scores, and the same larger",
                             .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
                             .axes = {"query", "key"},
-                            .note = "The first row is of the size that the scale 1/√d_k aims at."},
+                            .note = "Four copies of one query, its scores multiplied by 1, 10, 100 and 1000. The scale "
+                                    "1/√d_k aims at size 1."},
                            scores);
 }
 
@@ -136,6 +151,35 @@ struct StepsIn {
   }
 };
 
+/// Where the first row has its largest score.
+attn::Index largest_of_first(const Tensor<2>& scores) {
+  const auto* row = &scores(0, 0);
+  return {0, static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row)};
+}
+
+/// A place in the first row that has not its largest score, where there is one.
+attn::Index another_of_first(const Tensor<2>& scores) {
+  const auto largest = largest_of_first(scores);
+  return {0, largest[1] == 0 && scores.shape(1) > 1 ? std::size_t{1} : std::size_t{0}};
+}
+
+/// What became of each row that has a nan: ∞ / ∞, or 0 / 0.
+std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum) {
+  std::vector<std::string> overflowing, vanished;
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    if (std::isinf(sum(i))) overflowing.push_back(name_of_size(i));
+    if (sum(i) == 0.0) vanished.push_back(name_of_size(i));
+  }
+  std::string note;
+  if (!overflowing.empty())
+    note = fmt::format("The sum is inf in {}: inf / inf is nan, and a finite number over inf is 0.",
+                       fmt::join(overflowing, ", "));
+  if (!vanished.empty())
+    note += fmt::format("{}All exponentials are 0 in {}: 0 / 0 is nan.", note.empty() ? "" : " ",
+                        fmt::join(vanished, ", "));
+  return note.empty() ? fmt::format("No score is large enough to overflow in {} rows.", exp.shape(0)) : note;
+}
+
 }  // namespace
 
 NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype format) {
@@ -147,7 +191,8 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
                     .from = {"scores"},
                     .note = fmt::format("inf above {:.2f}, 0 below {:.2f}.",
                                         attn::exp_overflows_above(format), attn::exp_vanishes_below(format)),
-                    .worked = attn::worked_exp(attn::Known{"scores", scores})},
+                    .worked = attn::worked_exp(attn::Known{"scores", scores}),
+                    .worked_at = largest_of_first(scores)},
                    attn::exp(scores));
 
   const auto sum = in.main_step({.id = "naive/sum",
@@ -162,12 +207,10 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
        .title = "Naive: each exponential over the sum",
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
-       .note =
-           in.is_of_run()
-               ? "inf / inf is nan, and so is 0 / 0. A finite number over inf is 0 and looks like a weight."
-               : "",
+       .note = note_of_naive_weights(exp, sum),
        .distribution = true,
-       .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum})},
+       .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum}),
+       .worked_at = largest_of_first(scores)},
       attn::divide_rows(exp, sum));
   return {exp, sum, weights};
 }
@@ -192,7 +235,8 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                ? "Now no score is above 0. It divides numerator and denominator by the same exp(max): the "
                  "shares stay."
                : "",
-       .worked = attn::worked_subtract_from_rows({"scores", scores}, {"stable/max", max})},
+       .worked = attn::worked_subtract_from_rows({"scores", scores}, {"stable/max", max}),
+       .worked_at = another_of_first(scores)},
       attn::subtract_from_rows(scores, max));
 
   const auto exp = in.step({.id = "stable/exp",
@@ -200,7 +244,8 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                             .formula = "exp(stable/shifted)",
                             .from = {"stable/shifted"},
                             .note = "Small ones still become 0, as they should: beside 1 they do not count.",
-                            .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted})},
+                            .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted}),
+                            .worked_at = another_of_first(scores)},
                            attn::exp(shifted));
 
   const auto sum = in.step({.id = "stable/sum",
@@ -221,7 +266,8 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                    ? "Each share is rounded to 11 binary digits, so a row sums to 1 only roughly."
                    : "",
        .distribution = true,
-       .worked = attn::worked_divide_rows({"stable/exp", exp}, {"stable/sum", sum})},
+       .worked = attn::worked_divide_rows({"stable/exp", exp}, {"stable/sum", sum}),
+       .worked_at = another_of_first(scores)},
       attn::divide_rows(exp, sum));
   return {max, shifted, exp, sum, weights};
 }
@@ -315,9 +361,8 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 /// Only a run whose format holds all halves can show them.
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
   const std::string text =
-      "A masked score should be −∞. Much code writes −10⁹ instead, so that a row in which everything is "
-      "hidden "
-      "does not become nan. But half precision ends at ±65504, and −10⁹ rounds to -inf (PyTorch refuses it "
+      "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a "
+      "row in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ rounds to -inf (PyTorch refuses it "
       "with an error).";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
@@ -335,10 +380,10 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
 }
 
 /// What the naive and the stable form make of the largest score of each row.
-void show_both_forms(Workbench& bench, const BothForms& of_run) {
+void show_both_forms(Workbench& bench, const BothForms& narrowest) {
   static constexpr char columns[] = "{:<11}{:>10}{:>12}{:>14}{:>12}{:>15}";
   const auto number = [](double x) { return std::isnan(x) ? "nan" : fmt::format("{:.4f}", x); };
-  const auto& [format, scores, naive, stable, logsumexp] = of_run;
+  const auto& [format, scores, naive, stable, logsumexp] = narrowest;
   auto table = fmt::format(columns, "", "score x", "exp(x)", "naive weight", "exp(x − m)", "stable weight");
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const auto* row = &scores(i, 0);
@@ -347,16 +392,18 @@ void show_both_forms(Workbench& bench, const BothForms& of_run) {
                                 fmt::format("{:.4g}", naive.exp(i, j)), number(naive.weights(i, j)),
                                 number(stable.exp(i, j)), number(stable.weights(i, j)));
   }
-  bench.trace.note("both-forms", "The largest score of each row, both ways",
-                   "In exact numbers the two weights of a row would be equal.", table);
+  bench.trace.note(
+      "both-forms", fmt::format("The largest score of each row, both ways, in {}", attn::name_of(format)),
+      "x is the largest score of its row, so x − m is 0. In exact numbers the two weights would be equal.",
+      table);
 }
 
 void advise_on_softmax(attn::Trace& trace) {
   trace.note(
       "advice", "What to do",
-      "Always subtract the maximum. Scale by 1/√d_k. Keep softmax, its sums and layer norm in float32 even "
-      "where the rest is half. Never compile softmax with -ffast-math, which assumes that inf and nan do "
-      "not exist.");
+      "Always subtract the maximum. Scale by 1/√d_k. Keep softmax and its sums in float32 even where the "
+      "rest is half. Never compile softmax with the option -ffast-math: it assumes that inf and nan do not "
+      "exist.");
 }
 
 /// "1.00, 1.00, 3.35": for each row of weights [temperature×key].
@@ -378,22 +425,27 @@ void lay_out_stability(Workbench& bench) {
   bench.trace.page({{"limits"},
                     {"flow"},
                     {"code"},
+                    {"float16/code"},
                     {"both-forms"},
                     {"scores"},
                     {"naive/exp"},
                     in_one_line("naive/sum"),
                     {"naive/weights"},
+                    {"float16/naive/exp"},
+                    {"float16/naive/weights"},
                     in_one_line("stable/max"),
                     in_one_line("stable/shifted"),
-                    in_one_line("stable/exp"),
+                    {"stable/exp"},
                     in_one_line("stable/sum"),
                     {"stable/weights"},
+                    {"float16/stable/weights"},
                     {"temperature/weights",
                      [](const auto& weights) {
-                       return "Keys in use, exp(entropy): " + keys_in_use(weights) +
-                              ". Without the shift, a T below 1 is one more way to overflow.";
+                       return "T, the temperature, divides the scores before softmax. Keys in use (e to the "
+                              "power of the entropy: 1 where one key has all): " +
+                              keys_in_use(weights) +
+                              " at these T. Without the shift, a T below 1 is one more way to overflow.";
                      }},
-
                     {"fills"},
                     {"no-halves"},
                     {"scores-beyond-format"},
@@ -410,11 +462,12 @@ void run_stability(Workbench& bench) {
   explain_overflow(bench);
   bench.flow(stability_flow(bench));
   bench.code(stability_code(trace.dtype()));
+  show_code_of_halves(bench);
   const auto scores = show_scores_of_all_sizes(bench);
   std::vector<BothForms> formats = {show_own_format(bench, scores)};
-  show_both_forms(bench, formats.front());
   for (const auto format : narrower_formats(trace.dtype()))
     formats.push_back(show_narrower_format(bench, scores, format));
+  show_both_forms(bench, formats.back());
   const auto fills = show_fills_in_halves(bench, formats.back());
   trace.note("temperature", "The temperature",
              "Dividing the scores by T sets how sharply softmax decides. A T below 1 makes scores larger: "
@@ -424,7 +477,7 @@ void run_stability(Workbench& bench) {
   advise_on_softmax(trace);
 
   claim_stability(bench, formats, fills, entropy);
-  bench.try_next({{"stability --dtype float16", "which rows overflow now?"},
+  bench.try_next({{"stability --dtype float16", "the whole page in half precision"},
                   {"stability --explain 'stable/exp[size 1000, cat]'", "why is it 0?"},
                   {"patterns", "attention that decides too little or too much"}});
 }

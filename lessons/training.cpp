@@ -72,13 +72,15 @@ Schedule show_schedule(Workbench& bench) {
   const auto d_model = static_cast<std::int64_t>(bench.d_model());
   const auto warmup = static_cast<std::int64_t>(*bench.options.warmup);
   const auto steps = steps_to_show(warmup);
+  const auto peak = static_cast<std::size_t>(std::find(steps.begin(), steps.end(), warmup) - steps.begin());
   std::vector<std::string> names;
   for (const auto step : steps) names.push_back(fmt::format("{}", step));
   auto& trace = bench.trace;
   trace.settled_input({.id = "step", .title = "Some steps of training", .axes = {"step"}}, steps);
   trace.label("step", {{names}});
   bench.code({fmt::format("d_model, warmup = {}, {}", d_model, warmup),
-              "with np.errstate(divide=\"ignore\"):", "    schedule_falling = schedule_step ** -0.5",
+              "with np.errstate(divide=\"ignore\"):   # at step 0 it is inf, and the other is less",
+              "    schedule_falling = schedule_step ** -0.5",
               "schedule_rising = schedule_step * warmup ** -1.5",
               "lower = np.minimum(schedule_falling, schedule_rising)",
               "schedule_rate = d_model ** -0.5 * lower"});
@@ -111,15 +113,16 @@ Schedule show_schedule(Workbench& bench) {
                   .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
                   .from = {"rising", "falling"},
                   .axes = {"step"},
-                  .note = fmt::format("Highest at step {}: (d_model · warmup)^−0.5 = {:.4g}.", warmup,
-                                      learning_rate(warmup, d_model, warmup)),
+                  .note = fmt::format("The worked entry is the peak, at step {}: (d_model · warmup)^−0.5 = {:.4g}.",
+                                      warmup, learning_rate(warmup, d_model, warmup)),
                   .curve = true,
                   .worked =
                       [&](const attn::Index& at) {
                         const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
                         const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
                         return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
-                      }},
+                      },
+                  .worked_at = attn::Index{peak}},
                  lower_rate(rising, falling, d_model));
   return {steps, rate};
 }
@@ -324,7 +327,7 @@ std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench) {
               fmt::format("clipping_by_value = np.clip(clipping_gradients, -{0}, {0})", max_norm)});
   const auto clipped = clip_by_norm(bench, gradients, max_norm);
   const auto by_value = trace.step({.id = "by_value",
-                                    .title = "Each number cut off by itself",
+                                    .title = "Clipping by value: each number cut off by itself",
                                     .formula = fmt::format("g limited to ±{:g}", max_norm),
                                     .from = {"gradients"},
                                     .axes = {"layer", "feature"},
@@ -389,18 +392,21 @@ void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const Tensor
 void explain_initialisation(attn::Trace& trace) {
   trace.note(
       "initialisation-idea", "Initialisation: how large should parameters be at first?",
-      "Each number of y = x W is a sum of d products. Where x has the mean square v and the parameters have "
-      "mean 0 and standard deviation s, its variance is d · s² · v. Many layers multiply by d · s² again and "
-      "again: above 1 the numbers explode, below 1 they vanish, and so do gradients on the way back.",
-      "Xavier  s² = 2 / (fan_in + fan_out)   factor 1 where both are d\n"
+      "If the numbers of x have the mean square v, and W is drawn with mean 0 and standard deviation s, then "
+      "each number of y = x W has the variance d · s² · v: d products of variance s² · v each. Every layer "
+      "multiplies by this factor d · s². Above 1 the numbers explode, below 1 they vanish. ReLU(x) = max(0, x) "
+      "between layers sets half of the numbers to 0 and halves the factor. fan_in and fan_out are how many "
+      "numbers go into a layer and come out, here both d.",
+      "Xavier  s² = 2 / (fan_in + fan_out)   factor 1\n"
       "He      s² = 2 / fan_in               factor 2; with ReLU in between, 1");
 }
 
 void explain_schedule(attn::Trace& trace) {
   trace.note(
       "schedule-idea", "Warm-up: small steps first",
-      "At first gradients are large and point in changing directions, and Adam has seen too few to know "
-      "their size. So the learning rate rises from 0 and falls again later.",
+      "At first gradients are large and point in changing directions. Adam, the usual optimiser, divides "
+      "each step by the size of earlier gradients and has seen too few yet. So the learning rate, by which "
+      "steps are multiplied, rises from 0 and falls again later.",
       "rate = d_model^−0.5 · min(step^−0.5, step · warmup^−1.5)");
 }
 
@@ -426,8 +432,9 @@ void set_training_page(attn::Trace& trace) {
               {"dropout-idea"},
               {"dropout/code"},
               {"dropout/weights", [](const auto&) { return ""; }},
-              attn::in_one_line("dropout/mask"),
+              {"dropout/mask"},
               {"dropout/dropped"},
+              {"dropout/kept"},
               {"dropout/mean"},
               {"dropout/variance"},
               {"initialisation-idea"},
@@ -439,13 +446,13 @@ void set_training_page(attn::Trace& trace) {
               {"schedule/code"},
               attn::in_one_line("schedule/rising"),
               attn::in_one_line("schedule/falling"),
-              {"schedule/rate"},
+              attn::without_plot("schedule/rate"),
               {"clipping-idea"},
               {"clipping/code"},
               {"clipping/gradients"},
               {"clipping/norm"},
               {"clipping/factor"},
-              attn::in_one_line("clipping/clipped"),
+              {"clipping/clipped"},
               attn::in_one_line("clipping/by_value"),
               attn::in_one_line("clipping/cosine_by_value"),
               {"no-direction"}},
@@ -485,7 +492,7 @@ void run_training(Workbench& bench) {
   claim_initialisation(bench, xavier);
   claim_schedule(trace, schedule, options);
   claim_clipping(trace, gradients, clipped, *options.max_norm);
-  bench.try_next({{"training --dropout 0.5", "how far from the weights is the mean now?"},
+  bench.try_next({{"training --dropout 0.7", "how far from the weights is the mean now?"},
                   {"training --max-norm 10", "a gradient that is short enough stays"},
                   {"stability", "another way in which training goes wrong: overflow"}});
 }
@@ -514,7 +521,7 @@ const Lesson training = {
     .takes_batches = false,
     .multiplies_inputs = false,
     .defaults =
-        {.d_model = 64, .samples = 4096, .dropout = 0.1, .layers = 6, .warmup = 4000, .max_norm = 1.0},
+        {.d_model = 64, .samples = 4096, .dropout = 0.3, .layers = 6, .warmup = 4000, .max_norm = 1.0},
     .examples = {"training --d-model 128 --layers 12 --warmup 1000", "training --dropout 0.5 --max-norm 10"},
     .inputs = training_inputs,
     .run = run_training,

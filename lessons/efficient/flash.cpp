@@ -299,12 +299,11 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
     }
   maximum = trace.step(
       {.id = "flash/maximum",
-       .title = "The running maximum after each block",
+       .title = "The running maximum after each block of keys",
        .formula = "m′ = max(m, the scores of the block)",
        .from = {"flash/scores"},
        .axes = {"block", "query"},
-       .note = "A row is a block of keys, a column is a query: its largest score up to that block. It never "
-               "falls.",
+       .note = "A row is a block of keys, a column a query: its largest score so far.",
        .worked = worked_running_maximum({"flash/scores", scores}, {"flash/maximum", maximum}, blocks),
        .worked_at = followed},
       maximum);
@@ -467,13 +466,16 @@ namespace {
 
 /// For all queries at once: a block of queries does the same without the others.
 void show_flash_code(VariantBench& on, std::size_t block) {
-  std::vector<std::string> lines = {"n, d_k = Q.shape",
+  std::vector<std::string> lines = {
+      "flash_scores = Q @ K.T / np.sqrt(Q.shape[1])   # a kernel holds one tile of it"};
+  if (on.causal())
+    lines.push_back("flash_scores = np.where(np.tri(len(Q), dtype=bool), flash_scores, -np.inf)");
+  lines.insert(lines.end(), {"n = len(Q)",
                                     "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)",
                                     "history = []",
                                     fmt::format("for start in range(0, n, {}):", block),
                                     fmt::format("    keys = slice(start, start + {})", block),
-                                    "    s = Q @ K[keys].T / np.sqrt(d_k)   # here of all queries at once"};
-  if (on.causal()) lines.push_back("    s[np.arange(n)[keys] > np.arange(n)[:, None]] = -np.inf");
+                                    "    s = flash_scores[:, keys]"});
   lines.insert(lines.end(), {"    larger = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - larger)",
                              "    p = np.exp(s - larger[:, None])", "    l = c * l + p.sum(axis=1)",
                              "    o = c[:, None] * o + p @ V[keys]", "    m = larger",
@@ -497,12 +499,7 @@ void show_flash(VariantBench& on) {
                   "things: the largest score so far m, the sum of exponentials l and the sum of values o, "
                   "both relative to exp(m). Where a block has a larger score, m changes, and l and o are "
                   "multiplied by c to be relative to the new one. Nothing is left out: the output is exact.",
-                  block),
-      "m′ = max(m, the scores s of the block)\n"
-      "c  = exp(m − m′)\n"
-      "l′ = c l + Σⱼ exp(sⱼ − m′)\n"
-      "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ\n"
-      "after the last block:  output = o / l");
+                  block));
   show_flash_code(on, block);
   const auto tiles = show_tiles(on, blocks);
   const auto running = show_running_softmax(on, tiles.scores, blocks);

@@ -160,7 +160,7 @@ Tensor<4> one_hot_weights(const Integers<3>& chosen, std::size_t keys) {
 
 Spread spread_of(double entropy, double largest_entropy) {
   if (largest_entropy <= collapsed_within) return Spread::undecided;
-  if (entropy > largest_entropy - collapsed_within) return Spread::collapsed;
+  if (entropy > largest_entropy - collapsed_within) return Spread::uniform;
   return entropy < over_sparse_below ? Spread::over_sparse : Spread::selective;
 }
 
@@ -177,7 +177,7 @@ std::int64_t count_misjudged(const Tensor<2>& entropy, const Tensor<2>& largest_
 }
 
 std::string_view name_of(Spread spread) {
-  const std::string_view names[] = {"collapsed", "selective", "over-sparse", "undecided"};
+  const std::string_view names[] = {"uniform", "selective", "over-sparse", "undecided"};
   return names[static_cast<int>(spread)];
 }
 

@@ -59,7 +59,7 @@ void claim_overflows(attn::Trace& trace, const std::vector<BothForms>& formats) 
                  .value = static_cast<double>(overflows),
                  .limit = attn::exactly(0.0)});
   trace.claim({.id = "naive-overflows-as-predicted",
-               .claim = "the naive form overflows exactly where the table says",
+               .claim = "in all formats the naive form overflows exactly above the limits of the table",
                .formula = "number of scores whose naive/exp is inf below the limit or finite above",
                .value = static_cast<double>(unforeseen),
                .limit = attn::exactly(0.0)});

@@ -4,6 +4,7 @@
 #include "attn/ops/dropout.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -82,6 +83,24 @@ void show_dropout_code(const Workbench& bench) {
 
 }  // namespace
 
+namespace {
+
+/// "Keys 1, 4 are dropped; what is left grows by 1 / 0.7. The row now sums to 1.2001."
+std::string note_of_dropped(const Tensor<1>& weights, const Integers<1>& mask, double p) {
+  std::vector<std::size_t> dropped;
+  double sum = 0.0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    if (mask(j) == 0) dropped.push_back(j);
+    sum += weights(j) * static_cast<double>(mask(j)) / (1.0 - p);
+  }
+  const auto what = dropped.empty()        ? std::string("This mask drops none")
+                    : dropped.size() == 1 ? fmt::format("Key {} is dropped", dropped[0])
+                                          : fmt::format("Keys {} are dropped", fmt::join(dropped, ", "));
+  return fmt::format("{}; what is left is divided by {:g}. The row now sums to {:.4f}.", what, 1.0 - p, sum);
+}
+
+}  // namespace
+
 ShownDropout show_dropout(Workbench& bench) {
   const double p = bench.options.dropout;
   const auto samples = *bench.options.samples;
@@ -112,7 +131,7 @@ ShownDropout show_dropout(Workbench& bench) {
        .from = {"weights", "mask"},
        .axes = {"key"},
        .note = p == 0.0 ? "With p = 0 nothing is dropped."
-                        : "What is left grows by 1 / (1 − p). The row need not sum to 1 any more.",
+                        : note_of_dropped(weights, moments.first_mask, p),
        .worked = attn::worked_dropout(attn::Known<1>{"weights", weights}, "mask", moments.first_mask, p)},
       attn::dropout(weights, moments.first_mask, p));
   const auto mean = trace.step({.id = "mean",
@@ -120,14 +139,19 @@ ShownDropout show_dropout(Workbench& bench) {
                                 .formula = fmt::format("mean of dropped over {} masks", samples),
                                 .from = {"weights"},
                                 .axes = {"key"},
-                                .note = "This is what the division by 1 − p is for."},
+                                .note = fmt::format(
+                                    "Entry 0: {:.4f} · {} / {} / {:g} ≈ {:.4f}. On average the weights stay what "
+                                    "they were: this is what the division by 1 − p is for.",
+                                    weights(0), moments.kept(0), samples, 1.0 - p, moments.mean(0))},
                                moments.mean);
   trace.step({.id = "variance",
               .title = "What dropout adds",
               .formula = fmt::format("variance of dropped over {} masks", samples),
               .from = {"weights"},
               .axes = {"key"},
-              .note = "Dropout adds variance to the weights; without it there is none."},
+              .note = fmt::format("In theory weights² · p / (1 − p), for entry 0 {:.4f}² · {:.4f} ≈ {:.4f}. "
+                                  "Without dropout there is none.",
+                                  weights(0), p / (1.0 - p), weights(0) * weights(0) * p / (1.0 - p))},
              moments.variance);
   trace.step({.id = "variance_theory",
               .title = "The variance in theory",

@@ -127,7 +127,12 @@ void show_factors(Workbench& bench) {
                     .title = "A layer's factor",
                     .formula = "d · s²",
                     .axes = {"initialisation"},
-                    .note = "In theory. With ReLU between the layers it is half."},
+                    .note = "In theory. With ReLU between the layers it is half.",
+                    .worked =
+                        [&](const attn::Index& at) {
+                          return attn::Worked::product({static_cast<double>(d),
+                                                        square(attn::Worked(all[at[0]].standard_deviation))});
+                        }},
                    factors);
 }
 
@@ -261,17 +266,12 @@ VarianceThroughLayers show_initialisations(Workbench& bench) {
   show(he, Between::relu, "He with ReLU in between: the variance stays",
        "The 2 in √(2 / fan_in) is there for this half. (The first layer doubles: its input has not been "
        "through ReLU.)");
-  const auto [score_std, entropy] = show_attending(bench, x);
-  std::string spread;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    spread += fmt::format("{}{:.4f} ({})", i == 0 ? "" : ", ", entropy(i), all[i].name);
+  show_attending(bench, x);
   bench.trace.note(
       "comparison", "Measured: the mean of y² after some layers",
-      fmt::format(
-          "{} random vectors go through {} layer{}. The entropy of the attention of {} of them to each other "
-          "is {}; equal weights would have {:.4f}.",
-          vectors, layers, layers == 1 ? "" : "s", attending, spread,
-          std::log(static_cast<double>(attending))),
+      fmt::format("{} random vectors go through {} layer{}. ReLU comes after y is measured, so layer 1 sees "
+                  "none: it has the factor without ReLU.",
+                  vectors, layers, layers == 1 ? "" : "s"),
       table);
   return kept;
 }

@@ -131,8 +131,8 @@ TEST_CASE("1e-9 inside the logarithm takes up to 1e-9 off for each key and makes
 
 TEST_CASE("spread is judged by its distance from both ends", "[patterns]") {
   const double largest = std::log(6.0);
-  CHECK(lessons::spread_of(largest, largest) == Spread::collapsed);
-  CHECK(lessons::spread_of(largest - 0.04, largest) == Spread::collapsed);
+  CHECK(lessons::spread_of(largest, largest) == Spread::uniform);
+  CHECK(lessons::spread_of(largest - 0.04, largest) == Spread::uniform);
   CHECK(lessons::spread_of(largest - 0.06, largest) == Spread::selective);
   CHECK(lessons::spread_of(0.21, largest) == Spread::selective);
   CHECK(lessons::spread_of(0.19, largest) == Spread::over_sparse);
@@ -144,11 +144,11 @@ TEST_CASE("spread is judged by its distance from both ends", "[patterns]") {
 
 TEST_CASE("heads that are judged to be something else are counted", "[patterns]") {
   const Tensor<2> entropy = {{1.79, 0.9, 0.0}}, largest = {{1.79, 1.79, 1.79}};
-  CHECK(lessons::count_misjudged(entropy, largest, Spread::collapsed) == 2);
-  CHECK(lessons::count_misjudged(largest, largest, Spread::collapsed) == 0);
+  CHECK(lessons::count_misjudged(entropy, largest, Spread::uniform) == 2);
+  CHECK(lessons::count_misjudged(largest, largest, Spread::uniform) == 0);
   CHECK(lessons::count_misjudged(largest, largest, Spread::over_sparse) == 3);
-  CHECK(lessons::count_misjudged(Tensor<2>{{0.0}}, Tensor<2>{{0.0}}, Spread::collapsed) == 0);
-  CHECK_THROWS_AS(lessons::count_misjudged(entropy, Tensor<2>{{1.0}}, Spread::collapsed),
+  CHECK(lessons::count_misjudged(Tensor<2>{{0.0}}, Tensor<2>{{0.0}}, Spread::uniform) == 0);
+  CHECK_THROWS_AS(lessons::count_misjudged(entropy, Tensor<2>{{1.0}}, Spread::uniform),
                   std::invalid_argument);
 }
 
