@@ -614,6 +614,7 @@ def training(inputs, config):
     random = inputs.random("dropout/mask")
     masks = random.binomial(1, 1 - p, (samples, 6))
     inputs.add("dropout/mask", masks[0])
+    inputs.add("dropout/kept", masks.sum(axis=0))
     inputs.draw("initialisation/x", 1, (256, d_model))
     inputs.draw("initialisation/Z", 1, (layers, d_model, d_model))
     inputs.draw("initialisation/Z_Q", 1, (d_model, d_model))
@@ -623,8 +624,26 @@ def training(inputs, config):
     inputs.add("schedule/step", np.unique(quarters))
 
 
+def words_and_projections(inputs, config):
+    """Of one sentence; or queries of the target and keys of the source."""
+    if config.get("tokens"):
+        queries = keys = sentence_vectors(inputs)
+    else:
+        keys, queries = config["source_tokens"], config["target_tokens"]
+        draw_vectors(inputs, keys, queries)
+        show_lengths(inputs, keys)
+        embed(inputs, "X_target", queries)
+        embed(inputs, "X_source", keys)
+    single_head_weights(inputs)
+    attention_mask(inputs, "mask", queries, keys)
+    return queries, keys
+
+
 def backward(inputs, config):
-    queries, keys = queries_keys_values(inputs, config)
+    """With --draws stream it starts from Q, K and V."""
+    by_name = config.get("draws", "stream") == "name"
+    start = words_and_projections if by_name else queries_keys_values
+    queries, keys = start(inputs, config)
     inputs.normal_batch("d_output", len(keys), longest(queries), config["d_v"])
 
 

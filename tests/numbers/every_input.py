@@ -154,8 +154,8 @@ def differences(page, trace):
 def check_examples(page, program):
     """The few lines at the top of the page, for both ways to draw."""
     examples = re.findall(r"((?:    .*\n)+)", page.__doc__)
-    check_example(page, program, examples[0], ["--draws", "name", "--sentence", "the cat sat on the mat"])
-    check_example(page, program, examples[1], ["--draws", "stream", "--sentence", "a b c d e f"])
+    check_example(page, program, examples[0], ["--draws", "name", "--d-model", "8", "--sentence", "the cat sat on the mat"])
+    check_example(page, program, examples[1], ["--draws", "stream", "--d-model", "8", "--sentence", "a b c d e f"])
 
 
 def check_example(page, program, lines, arguments):
