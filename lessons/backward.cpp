@@ -33,10 +33,12 @@ namespace lessons {
 namespace {
 
 Tensor<3> draw_d_output(Workbench& bench) {
-  return bench.input<3>({.id = "d_output",
-                         .title = "How the loss changes with the output",
-                         .note = "∂L/∂output. A real loss would supply it; here it is random, and L = Σ output · d_output is the "
-                                 "simplest loss with exactly this gradient."});
+  return bench.input<3>(
+      {.id = "d_output",
+       .title = "How the loss changes with the output",
+       .note =
+           "∂L/∂output. A real loss would supply it; here it is random, and L = Σ output · d_output is the "
+           "simplest loss with exactly this gradient."});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {
@@ -99,15 +101,11 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .formula = "weightsᵀ d_output",
        .from = {"weights", "d_output"},
        .axes = {"key", "d_v"},
-       .note =
-           "V is the B of the rule. Value j went into output i with weight ij; with the same weight d_output "
-           "of query i comes back to it, from all queries.",
+       .note = "V is the B of the rule: d_output comes back with the same weights.",
        .worked = attn::worked_transpose_matmul({"weights", attention.weights}, {"d_output", d_output})},
       attn::matmul(attn::transpose(attention.weights), d_output));
 
-  std::string note =
-      "weights is the A of the rule. More of weight ij puts more of value j into output i, and L changes by "
-      "the dot product of d_output i with value j.";
+  std::string note = "weights is the A of the rule: row i of d_output meets value j.";
   if (in.mask)
     note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
   d_weights = trace.step({.id = "d_weights",
@@ -129,10 +127,10 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .formula = "weights · (d_weights − Σⱼ weights · d_weights)",
        .from = {"weights", "d_weights"},
        .axes = {"query", "key"},
-       .note =
-           "Where d_weights is above the weighted average of its row, d_scaled is positive; below it, negative. "
-           "Where one key has nearly all the weight, nearly no gradient is left (lesson "
-           "scaling).",
+       .note = "Where d_weights is above the weighted average of its row, d_scaled is positive; below it, "
+               "negative. "
+               "Where one key has nearly all the weight, nearly no gradient is left (lesson "
+               "scaling).",
        .worked = attn::worked_softmax_backward({"weights", attention.weights}, {"d_weights", d_weights})},
       attn::softmax_backward(attention.weights, d_weights));
   d_scores = trace.step(
@@ -152,9 +150,7 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .formula = "d_scores K",
        .from = {"d_scores", "K"},
        .axes = {"query", "d_k"},
-       .note = "scores = Q Kᵀ: Q is the A of the rule and Kᵀ the B. The gradient of a query is a sum of the "
-               "keys, "
-               "each times its d_score.",
+       .note = "A query's gradient is a sum of the keys, each times its d_score.",
        .worked = attn::worked_matmul(attn::Known{"d_scores", d_scores}, attn::Known<3>{"K", in.K})},
       attn::matmul(d_scores, in.K));
   d_K = trace.step(
@@ -188,10 +184,9 @@ Tensor<2> show_d_weight(Workbench& bench, const Named& X, const std::string& pro
        .formula = formula_of_weight(bench, X, projection),
        .from = {X.id, d_id},
        .axes = {"d_model", last_axis},
-       .note =
-           fmt::format("{0} = {1} W_{0}, so W_{0} is the B of the rule. Every word uses the same W_{0}, so "
-                       "its gradient is a sum over the words. This is what training needs.",
-                       projection, X.id),
+       .note = fmt::format("{0} = {1} W_{0}, so W_{0} is the B of the rule: a sum over all words, which "
+                           "share it.",
+                           projection, X.id),
        .worked = attn::worked_linear_backward_weight({X.id, X.tensor}, {d_id, d_projection})},
       attn::linear_backward_weight(X.tensor, d_projection));
 }
@@ -221,11 +216,10 @@ Tensor<3> show_d_vectors(Workbench& bench, const Named& X, const std::string& ax
        .formula = fmt::format("{}", fmt::join(terms, " + ")),
        .from = from,
        .axes = {axis, "d_model"},
-       .note = fmt::format("{}In a deeper model this is d_output of the layer below.",
-                           uses.size() > 1 ? fmt::format("{} goes into {} products, and the gradients of all "
-                                                         "of them add up. ",
-                                                         X.id, uses.size())
-                                           : ""),
+       .note = fmt::format("{}It is d_output of the layer below.",
+                           uses.size() > 1
+                               ? fmt::format("The gradients of {}'s {} products add up. ", X.id, uses.size())
+                               : ""),
        .worked = attn::worked_linear_backward_input(products)},
       sum);
 }
@@ -499,36 +493,37 @@ void set_backward_page(Workbench& bench) {
   const auto known = [&](const char* id) {
     return has_projections ? attn::in_one_line(id) : attn::OnPage{id};
   };
-  bench.trace.page({attn::in_one_line("X"),
-                    attn::in_one_line("X_target"),
-                    attn::in_one_line("X_source"),
-                    known("Q"),
-                    known("K"),
-                    known("V"),
-                    attn::in_one_line("scores"),
-                    attn::in_one_line("mask"),
-                    attn::in_one_line("scaled"),
-                    attn::in_one_line("masked"),
-                    {"weights", [](const auto&) { return ""; }},
-                    attn::in_one_line("output"),
-                    {"d_output"},
-                    attn::in_one_line("L"),
-                    {"product-rule"},
-                    {"d_V"},
-                    {"d_weights"},
-                    {"softmax-rule"},
-                    {"d_scaled", notice_of_scaled},
-                    attn::in_one_line("d_scores"),
-                    {"d_Q"},
-                    known("d_K"),
-                    whole_batch(bench, "d_W_Q", notice_of_weight),
-                    attn::in_one_line("d_W_K"),
-                    attn::in_one_line("d_W_V"),
-                    {"d_X"},
-                    {"d_X_target"},
-                    {"d_X_source"}},
-                   {"check/d_V", "check/d_Q", "check/d_W_Q", "check/d_X", "check/d_X_target",
-                    "rows-of-d_scaled-sum-to-0", "hidden-scores-have-no-gradient"});
+  bench.trace.page(
+      {attn::in_one_line("X"),
+       attn::in_one_line("X_target"),
+       attn::in_one_line("X_source"),
+       known("Q"),
+       known("K"),
+       known("V"),
+       attn::in_one_line("scores"),
+       attn::in_one_line("mask"),
+       attn::in_one_line("scaled"),
+       attn::in_one_line("masked"),
+       {"weights", [](const auto&) { return "The way back needs them twice: in d_V and in d_scaled."; }},
+       {"d_output"},
+       attn::in_one_line("output"),
+       attn::in_one_line("L"),
+       {"product-rule"},
+       {"d_V"},
+       {"d_weights"},
+       {"softmax-rule"},
+       {"d_scaled", notice_of_scaled},
+       attn::in_one_line("d_scores"),
+       {"d_Q"},
+       known("d_K"),
+       whole_batch(bench, "d_W_Q", notice_of_weight),
+       attn::in_one_line("d_W_K"),
+       attn::in_one_line("d_W_V"),
+       {"d_X"},
+       {"d_X_target"},
+       {"d_X_source"}},
+      {"check/d_Q", "check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
+       "hidden-scores-have-no-gradient"});
 }
 
 void introduce_backward(Workbench& bench) {
@@ -537,8 +532,7 @@ void introduce_backward(Workbench& bench) {
       "would the loss L grow? That is its gradient, and training moves the parameter the other way. The "
       "gradients are found by going through the forward pass backwards: each step turns the gradient of its "
       "result into the gradients of what the result was computed from (the chain rule). d_Q stands for ∂L/∂Q "
-      "and has the shape of Q.",
-      "d_x = d_y · ∂y/∂x   from d_output back to d_W_Q, d_W_K and d_W_V");
+      "and has the shape of Q.");
 }
 
 void go_back_to_words(Workbench& bench, const ProjectedFrom& from, const AttentionInputs& in,
@@ -573,7 +567,6 @@ void run_backward(Workbench& bench) {
   claim_softmax(bench, in.mask, gradients);
   claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
   bench.try_next({{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"},
-                  {"backward --explain 'd_W_Q[0,1]'", "another parameter"},
                   {"training", "what helps the many small steps of training"}});
 }
 

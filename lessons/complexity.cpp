@@ -150,19 +150,18 @@ void show_curves(Workbench& bench, LayerCosts& costs, const Quantity& quantity, 
     from.push_back(fmt::format("{}/{}", layers[k], quantity.id));
   }
   bench.trace.label("layer", {{layers}});
-  bench.trace.step(
-      {.id = std::string(quantity.id),
-       .title = title,
-       .from = from,
-       .axes = {"layer", "length"},
-       .note = note,
-       .curve = true,
-       .worked =
-           [&](const attn::Index& at) {
-             return worked_quantity(bench, std::string(quantity.id), layers[at[0]])({at[1]});
-           },
-       .worked_at = attn::Index{0, lengths.size() - 1}},
-      curves);
+  bench.trace.step({.id = std::string(quantity.id),
+                    .title = title,
+                    .from = from,
+                    .axes = {"layer", "length"},
+                    .note = note,
+                    .curve = true,
+                    .worked =
+                        [&](const attn::Index& at) {
+                          return worked_quantity(bench, std::string(quantity.id), layers[at[0]])({at[1]});
+                        },
+                    .worked_at = attn::Index{0, lengths.size() - 1}},
+                   curves);
 }
 
 /// Where full attention crosses the other layers, in one table.
@@ -232,7 +231,7 @@ std::string_view words_for(std::string_view layer) {
       {"recurrence", "reads token by token"},   {"convolution", "mixes neighbours"},
       {"projections", "W_Q, W_K, W_V, W_O"},    {"full", "every pair"},
       {"local", "near keys, both sides"},       {"sliding", "the last few keys"},
-      {"sparse", "near keys, every nth"},       {"linear", "one sum of φ(k) vᵀ"},
+      {"sparse", "near keys, some far"},        {"linear", "one sum of φ(k) vᵀ"},
       {"linear/causal", "the same as it goes"}, {"chunked", "pairs, rows at a time"},
       {"flash", "pairs, tile by tile"},         {"linformer", "keys mixed into a few"},
       {"performer", "linear, random φ"},        {"gqa", "heads share K and V"}};
@@ -252,31 +251,36 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   const auto& options = bench.options;
   const auto row = [](std::string_view layer, std::string_view words, const auto& adds, const auto& bytes,
                       const auto& steps, const auto& path, const std::string& crossing) {
-    const auto line = fmt::format("{:<13} {} {:>8} {:>6} {:>5} {:>4}  {}", layer,
-                                  attn::pad_right(std::string(words), 21), adds, bytes, steps, path, crossing);
+    const auto line =
+        fmt::format("{:<13} {} {:>9} {:>6} {:>5} {:>4}  {}", layer, attn::pad_right(std::string(words), 21),
+                    adds, bytes, steps, path, crossing);
     return line.substr(0, line.find_last_not_of(' ') + 1);
   };
   auto table = row("", "", "mult-adds", "bytes", "steps", "path", "full > it");
   for (const auto& layer : counted_layers()) {
     const auto& cost = costs.of(layer.id, {longest, d});
     const auto adds = cost.cost.multiply_adds;
-    table += '\n' + (layer.connects_tokens
-                         ? row(layer.id, words_for(layer.id), adds, cost.cost.score_bytes,
-                               cost.sequential_steps, cost.path_length,
-                               crossing_in_words(costs, layer.id, d, longest))
-                         : row(layer.id, words_for(layer.id), adds, "", "", "", ""));
+    table += '\n' + (layer.connects_tokens ? row(layer.id, words_for(layer.id), adds, cost.cost.score_bytes,
+                                                 cost.sequential_steps, cost.path_length,
+                                                 crossing_in_words(costs, layer.id, d, longest))
+                                           : row(layer.id, words_for(layer.id), adds, "", "", "", ""));
   }
   const auto kept = attn::item_size(bench.trace.dtype()) * 2 * longest * (d / *options.heads);
   bench.trace.note(
       "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
       fmt::format(
+          "A recurrence computes each token's state from the one before it. A convolution gives each token a "
+          "sum over its neighbours, each times a matrix. The other ways are those of the lesson efficient: "
+          "linear attention, say, adds up all φ(k) vᵀ first, so that no query meets a single key. "
           "“full > it”: from which n on full attention takes more multiply-adds; – means not up to n = {}. "
-          "Windows reach {} tokens, blocks have {}, linformer mixes into {} keys. Projections come on top in every "
+          "Windows reach {} tokens, blocks have {}, linformer mixes into {} keys, sparse "
+          "reads keys less than {} away and each {} further. Projections come on top in every "
           "attention layer. A window waits for nothing (1 step), but its path needs a layer for every {} "
-          "tokens. gqa has {} heads, so as many tables of scores; what it saves is K and V: {} bytes in place "
+          "tokens. gqa has {} heads, so as many tables of scores; what it saves is K and V: {} bytes in "
+          "place "
           "of {}.",
-          longest, *options.window, *options.block, *options.rank, *options.window, *options.heads,
-          kept * *options.kv_heads, kept * *options.heads),
+          longest, *options.window, *options.block, *options.rank, *options.block, *options.block,
+          *options.window, *options.heads, kept * *options.kv_heads, kept * *options.heads),
       table);
 }
 

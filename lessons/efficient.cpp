@@ -140,11 +140,10 @@ void set_efficient_page(attn::Trace& trace, const Options& options) {
   std::vector<attn::OnPage> page = {{"idea"},         {"comparison"}, {"patterns"},
                                     {name + "/idea"}, {"flow"},       {name + "/code"}};
   const bool traces_V = name == "flash";
-  for (const auto* id : {"Q", "K", "full/weights", "full/output"}) page.push_back(attn::in_one_line(id));
+  for (const auto* id : {"Q", "K"}) page.push_back(attn::in_one_line(id));
   page.push_back({.id = "V", .in_one_line = !traces_V});
   auto claims = variant.claims;
-  if (options.variant == "all")
-    claims.push_back("chunked-is-exact");
+  if (options.variant == "all") claims.push_back("chunked-is-exact");
   trace.page(joined_pages(std::move(page), variant.page), claims);
 }
 
@@ -178,7 +177,8 @@ void require_possible(const Options& options) {
 void introduce_efficient(const Workbench& bench) {
   bench.idea(
       "Full attention computes a score for every pair of tokens: of 100000 tokens these are 10 000 000 000, "
-      "for every head of every layer. There are three ways out. Leave pairs out (local, sliding, sparse). Sum up "
+      "for every head of every layer. There are three ways out. Leave pairs out (local, sliding, sparse). "
+      "Sum up "
       "the keys and values first (linear, linformer, performer). Or compute the very same output in an order "
       "that holds few scores at a time (chunked, flash). And heads can share their keys and values (gqa). "
       "All "
@@ -286,7 +286,8 @@ bool is_exact_variant(std::string_view name) {
 std::string comparison_table(const std::vector<VariantResult>& results) {
   static constexpr char columns[] = "{:<9} {} {:>6} {:>9} {:>6}";
   constexpr std::size_t width = 40;
-  auto table = fmt::format(columns, "", attn::pad_right("what it computes", width), "error", "mult-adds", "bytes");
+  auto table =
+      fmt::format(columns, "", attn::pad_right("what it computes", width), "error", "mult-adds", "bytes");
   for (const auto& [variant, cost, error] : results) {
     const bool is_exact = error == 0.0 && is_exact_variant(variant);
     table += '\n' + fmt::format(columns, variant, attn::pad_right(std::string(phrase_of(variant)), width),
@@ -298,22 +299,24 @@ std::string comparison_table(const std::vector<VariantResult>& results) {
 
 /// What the row of gqa compares; nothing where there is none.
 std::string words_on_heads(const Workbench& bench, const std::vector<VariantResult>& results) {
-  const bool has_gqa = std::any_of(results.begin(), results.end(),
-                                   [](const auto& result) { return result.variant == "gqa"; });
+  const bool has_gqa =
+      std::any_of(results.begin(), results.end(), [](const auto& result) { return result.variant == "gqa"; });
   if (!has_gqa) return "";
-  return fmt::format(" gqa has {0} heads, so {0} tables of scores, and is compared with {0}-head attention in "
-                     "which each head has its own K and V; what it saves is K and V: {1} of {0} are kept.",
-                     bench.heads(), bench.kv_heads());
+  return fmt::format(
+      " gqa has {0} heads, so {0} tables of scores, and is compared with {0}-head attention in "
+      "which each head has its own K and V; what it saves is K and V: {1} of {0} are kept.",
+      bench.heads(), bench.kv_heads());
 }
 
 void compare(const Workbench& bench, const std::vector<VariantResult>& results) {
   bench.trace.note(
       "comparison", "Side by side",
-      fmt::format("Error: the largest absolute difference from full attention's output. Mult-adds: products "
-                  "that go into a sum, counted while the code runs. Bytes: the most held at one time, of "
-                  "scores (linear, performer: of sums).{} On text, where near words matter more than in these "
-                  "random vectors, windows come closer.",
-                  words_on_heads(bench, results)),
+      fmt::format(
+          "Error: the largest absolute difference from full attention's output. Mult-adds: products "
+          "that go into a sum, counted while the code runs. Bytes: the most held at one time, of "
+          "scores (linear, performer: of sums).{} On text, where near words matter more than in these "
+          "random vectors, windows come closer.",
+          words_on_heads(bench, results)),
       comparison_table(results));
 }
 
@@ -340,8 +343,9 @@ std::string pictures_of(const std::vector<std::pair<std::string, Mask<2>>>& mask
 std::string rule_of_sparse(const VariantBench& on) {
   if (!is_wanted("sparse", on.bench.options) || *on.bench.options.pattern != "strided") return "";
   const auto block = *on.bench.options.block;
-  return fmt::format(" Sparse is strided here: keys less than {0} places away, and those {0}, {1}, {2} … away.",
-                     block, 2 * block, 3 * block);
+  return fmt::format(
+      " Sparse is strided here: keys less than {0} places away, and those {0}, {1}, {2} … away.", block,
+      2 * block, 3 * block);
 }
 
 void show_patterns(VariantBench& on) {
@@ -349,10 +353,11 @@ void show_patterns(VariantBench& on) {
   std::vector<std::pair<std::string, Mask<2>>> masks = {{"full", on.visible_mask()}};
   masks.insert(masks.end(), on.patterns.begin(), on.patterns.end());
   if (masks.size() == 1) return;
-  on.bench.trace.note("patterns", "Which pairs are computed",
-                      fmt::format("A row is a query, a column a key: █ computed, · left out.{}{}", rule_of_sparse(on),
-                                  on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
-                      pictures_of(masks, most));
+  on.bench.trace.note(
+      "patterns", "Which pairs are computed",
+      fmt::format("A row is a query, a column a key: █ computed, · left out.{}{}", rule_of_sparse(on),
+                  on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
+      pictures_of(masks, most));
 }
 
 /// Full attention and the variant that the page goes into, with the shapes of this run.
@@ -387,11 +392,10 @@ std::vector<std::string> efficient_flow(const VariantBench& on) {
 
 void suggest_variants(const Workbench& bench) {
   const bool is_flash = variant_on_page(bench.options).name == shown_of_all;
-  bench.try_next(
-      {{is_flash ? "efficient --variant local" : "efficient --variant flash",
-        is_flash ? "fewer scores: what is lost?" : "exact, without a whole row of scores"},
-       {"efficient --variant linear", "no scores, but sums of keys and values"},
-       {"complexity", "multiply-adds, bytes and paths as n grows"}});
+  bench.try_next({{is_flash ? "efficient --variant local" : "efficient --variant flash",
+                   is_flash ? "fewer scores: what is lost?" : "exact, without a whole row of scores"},
+                  {"efficient --variant linear", "no scores, but sums of keys and values"},
+                  {"complexity", "multiply-adds, bytes and paths as n grows"}});
 }
 
 void run_efficient(Workbench& bench) {

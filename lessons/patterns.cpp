@@ -134,7 +134,8 @@ Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::stri
        .formula = formula,
        .axes = {"query", "key"},
        .note = "All the rest of this page is read off these numbers. Row i says how query i shares out its "
-               "attention." + origin,
+               "attention." +
+               origin,
        .distribution = true},
       drawn);
   if (bench.trace.is_given("weights"))
@@ -142,9 +143,13 @@ Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::stri
   return weights;
 }
 
-/// " The scaled scores of cat are 0.11, 0.20; exp(0.20) / (exp(0.11) + exp(0.20)) = 0.5225 is its weight of
-/// cat.": the second query of the first sample and head, and the key that it looks at most. Empty where there
-/// are too many keys to write down.
+/// "0.2500", "−0.2500".
+std::string signed_number(double x) {
+  return fmt::format("{}{:.4f}", x < 0.0 ? "−" : "", std::abs(x));
+}
+
+/// " The strongest of cat: exp(0.20) / (exp(0.11) + exp(0.20)) ≈ 0.5225, …": of the second query of the first
+/// sample and head. Empty where there are too many keys to write down.
 std::string origin_of_a_weight(const Workbench& bench, const Tensor<4>& scores, const Tensor<4>& weights) {
   constexpr std::size_t most_keys = 6;
   constexpr double largest_without_shift = 30.0;
@@ -155,13 +160,15 @@ std::string origin_of_a_weight(const Workbench& bench, const Tensor<4>& scores, 
   std::size_t strongest = 0;
   for (std::size_t j = 0; j < tokens.size(); ++j) {
     if (scores(0, 0, i, j) > largest_without_shift) return "";
-    if (std::isfinite(scores(0, 0, i, j))) exponentials.push_back(fmt::format("exp({:.4f})", scores(0, 0, i, j)));
+    if (std::isfinite(scores(0, 0, i, j)))
+      exponentials.push_back(fmt::format("exp({})", signed_number(scores(0, 0, i, j))));
     if (weights(0, 0, i, j) > weights(0, 0, i, strongest)) strongest = j;
   }
-  return fmt::format(" The strongest of {}: exp({:.4f}) / ({}) ≈ {:.4f}, where {:.4f} is its scaled score for {}.",
-                     attn::numbered_token(tokens, i), scores(0, 0, i, strongest), fmt::join(exponentials, " + "),
-                     weights(0, 0, i, strongest), scores(0, 0, i, strongest),
-                     attn::numbered_token(tokens, strongest));
+  const auto score = signed_number(scores(0, 0, i, strongest));
+  return fmt::format(
+      " The strongest of {}: exp({}) / ({}) ≈ {:.4f}, where {} is its scaled score for {}; d_k is {}.",
+      attn::numbered_token(tokens, i), score, fmt::join(exponentials, " + "), weights(0, 0, i, strongest),
+      score, attn::numbered_token(tokens, strongest), bench.d_model() / bench.heads());
 }
 
 /// The weights that the page reads its numbers off, and the mask behind them. Weights that are given without
@@ -289,21 +296,23 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
         .formula = "share of weights w with 0.1 < w",
-        .note = std::string("Each comparison counts 1 where it is true. The name misleads: where attention is "
-                            "sparse, few weights are large. From 10 keys on, equal shares are not above 0.1.") +
-                (hides ? " Keys that the mask hides count as small weights." : "")},
+        .note =
+            std::string("Each comparison counts 1 where it is true. The name misleads: where attention is "
+                        "sparse, few weights are large. From 10 keys on, equal shares are not above 0.1.") +
+            (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
-  const auto spread = step(
-      {.id = "entropy",
-       .title = "How widely attention spreads",
-       .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-       .note = fmt::format(
-           "One bracket for each query. 0 where one key gets everything, log {0} = {1:.4f} where {0} keys share "
-           "equally.{2} exp(entropy) says how many keys are in use. (log is the natural logarithm, and "
-           "0 log 0 counts as 0.)",
-           n, std::log(static_cast<double>(n)),
-           hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
-      &WorkedMeasures::entropy, entropy(weights, lengths));
+  const auto spread =
+      step({.id = "entropy",
+            .title = "How widely attention spreads",
+            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
+            .note = fmt::format(
+                "One bracket for each query. 0 where one key gets everything, log {0} = {1:.4f} where {0} "
+                "keys share "
+                "equally.{2} exp(entropy) says how many keys are in use. (log is the natural logarithm, and "
+                "0 log 0 counts as 0.)",
+                n, std::log(static_cast<double>(n)),
+                hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
+           &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
             .title = "Where each token looks most",
@@ -448,8 +457,8 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
                .value = attn::row_sum_deviation(weights),
                .limit = rounding(bench.trace)});
   trace.claim({.id = "uniform-entropy",
-               .claim = bench.options.causal ? "equal shares of i + 1 keys have the entropy ln(i + 1)"
-                                             : "equal shares of n keys have the entropy ln n",
+               .claim = bench.options.causal ? "equal shares of i + 1 keys have the entropy log(i + 1)"
+                                             : "equal shares of n keys have the entropy log n",
                .formula = bench.options.causal ? "max |uniform/entropy − mean of ln(i + 1)|"
                                                : "max |uniform/entropy − ln n|",
                .value = attn::max_abs_difference(ends.uniform_entropy, largest_entropy),
@@ -538,19 +547,18 @@ std::vector<std::string> patterns_code(const Workbench& bench) {
 }
 
 void lay_out_patterns(Workbench& bench) {
-  bench.trace.page(
-      {{"comparison"},
-       attn::in_one_line("mask"),
-       {"weights"},
-       {"diagonal"},
-       {"local"},
-       {"sparse_ratio"},
-       {"entropy"},
-       attn::in_one_line("strongest"),
-       {"verdict"},
-       {"collapse"},
-       {"over-sparse"}},
-      {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
+  bench.trace.page({{"comparison"},
+                    attn::in_one_line("mask"),
+                    {"weights"},
+                    {"diagonal"},
+                    {"local"},
+                    {"sparse_ratio"},
+                    {"entropy"},
+                    attn::in_one_line("strongest"),
+                    {"verdict"},
+                    {"collapse"},
+                    {"over-sparse"}},
+                   {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
 }
 
 void run_patterns(Workbench& bench) {

@@ -48,7 +48,8 @@ void explain_overflow(Workbench& bench) {
   bench.idea(
       "Softmax takes e to the power of each score: a score that is 2.3 higher counts ten times as much. But "
       "the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
-      "number; and every sum or product with a nan is nan. In float64 a score must exceed 709 for that; in half "
+      "number; and every sum or product with a nan is nan. In float64 a score must exceed 709 for that; in "
+      "half "
       "precision (float16) only 11, which a forgotten 1/√d_k easily reaches. The cure: subtract the largest "
       "score m first. The shares stay the same, for exp(m) cancels.",
       "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
@@ -122,19 +123,24 @@ Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
   }
   bench.label({"key"}, bench.plan.sentence);
   bench.trace.label("query", {{names}});
-  return bench.trace.input({.id = "scores",
-                            .title = "One query's scores, and the same larger",
-                            .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
-                            .axes = {"query", "key"},
-                            .note = "Four copies of one query, its scores multiplied by 1, 10, 100 and 1000. The scale "
-                                    "1/√d_k aims at size 1."},
-                           scores);
+  return bench.trace.input(
+      {.id = "scores",
+       .title = "One query's scores, and the same larger",
+       .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
+       .axes = {"query", "key"},
+       .note = "Four copies of one query, its scores multiplied by 1, 10, 100 and 1000. The scale "
+               "1/√d_k aims at size 1."},
+      scores);
 }
 
 /// Steps in a format. One that is narrower than the run's shows its main steps only.
 struct StepsIn {
   Workbench& bench;
   Dtype format;
+
+  std::string named(const std::string& title) const {
+    return is_of_run() ? title : fmt::format("{} ({})", title, attn::name_of(format));
+  }
 
   bool is_of_run() const { return format == bench.trace.dtype(); }
 
@@ -163,21 +169,23 @@ attn::Index another_of_first(const Tensor<2>& scores) {
   return {0, largest[1] == 0 && scores.shape(1) > 1 ? std::size_t{1} : std::size_t{0}};
 }
 
-/// What became of each row that has a nan: ∞ / ∞, or 0 / 0.
-std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum) {
+/// "1.3101 / 1.9843 ≈ 0.6602 in the first row", and what became of the rows that have a nan.
+std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, const Tensor<2>& weights) {
   std::vector<std::string> overflowing, vanished;
   for (std::size_t i = 0; i < sum.size(); ++i) {
     if (std::isinf(sum(i))) overflowing.push_back(name_of_size(i));
     if (sum(i) == 0.0) vanished.push_back(name_of_size(i));
   }
-  std::string note;
+  const auto at = largest_of_first(exp);
+  std::string note = std::isfinite(weights(0, at[1]))
+                         ? fmt::format("{}: {:.4f} / {:.4f} ≈ {:.4f}.", name_of_size(0), exp(0, at[1]),
+                                       sum(0), weights(0, at[1]))
+                         : "";
   if (!overflowing.empty())
-    note = fmt::format("The sum is inf in {}: inf / inf is nan, and a finite number over inf is 0.",
-                       fmt::join(overflowing, ", "));
-  if (!vanished.empty())
-    note += fmt::format("{}All exponentials are 0 in {}: 0 / 0 is nan.", note.empty() ? "" : " ",
-                        fmt::join(vanished, ", "));
-  return note.empty() ? fmt::format("No score is large enough to overflow in {} rows.", exp.shape(0)) : note;
+    note += fmt::format(" {}: the sum is inf, inf / inf is nan, and a finite number over inf is 0.",
+                        fmt::join(overflowing, ", "));
+  if (!vanished.empty()) note += fmt::format(" {}: 0 / 0 is nan.", fmt::join(vanished, ", "));
+  return note;
 }
 
 }  // namespace
@@ -186,7 +194,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
   const StepsIn in{bench, format};
   const auto exp =
       in.main_step({.id = "naive/exp",
-                    .title = "Naive: e to the power of each score",
+                    .title = in.named("Naive: e to the power of each score"),
                     .formula = "exp(scores)",
                     .from = {"scores"},
                     .note = fmt::format("inf above {:.2f}, 0 below {:.2f}.",
@@ -204,10 +212,10 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
 
   const auto weights = in.main_step(
       {.id = "naive/weights",
-       .title = "Naive: each exponential over the sum",
+       .title = in.named("Naive: each exponential over the sum"),
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
-       .note = note_of_naive_weights(exp, sum),
+       .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum))),
        .distribution = true,
        .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum}),
        .worked_at = largest_of_first(scores)},
@@ -258,7 +266,7 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
 
   const auto weights = in.main_step(
       {.id = "stable/weights",
-       .title = "Stable: the shares, finite in every row",
+       .title = in.named("Stable: the shares, finite in every row"),
        .formula = in.is_of_run() ? "stable/exp / stable/sum" : "exp(stable/shifted) / Σⱼ exp(stable/shifted)",
        .from = in.is_of_run() ? std::vector<std::string>{"stable/exp", "stable/sum"}
                               : std::vector<std::string>{"stable/shifted"},
@@ -362,7 +370,8 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
   const std::string text =
       "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a "
-      "row in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ rounds to -inf (PyTorch refuses it "
+      "row in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
+      "rounds to -inf (PyTorch refuses it "
       "with an error).";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
@@ -422,15 +431,16 @@ std::string keys_in_use(const attn::Event& weights) {
 
 void lay_out_stability(Workbench& bench) {
   using attn::in_one_line;
+  const bool has_halves = !narrower_formats(bench.trace.dtype()).empty();
+  const auto shown = [&](const char* id) { return has_halves ? in_one_line(id) : attn::OnPage{id}; };
   bench.trace.page({{"limits"},
                     {"flow"},
                     {"code"},
-                    {"float16/code"},
                     {"both-forms"},
                     {"scores"},
-                    {"naive/exp"},
+                    shown("naive/exp"),
                     in_one_line("naive/sum"),
-                    {"naive/weights"},
+                    shown("naive/weights"),
                     {"float16/naive/exp"},
                     {"float16/naive/weights"},
                     in_one_line("stable/max"),
@@ -444,7 +454,9 @@ void lay_out_stability(Workbench& bench) {
                        return "T, the temperature, divides the scores before softmax. Keys in use (e to the "
                               "power of the entropy: 1 where one key has all): " +
                               keys_in_use(weights) +
-                              " at these T. Without the shift, a T below 1 is one more way to overflow.";
+                              ". The entry worked out is of T = 10. The code subtracts the largest score "
+                              "first, which changes no weight "
+                              "but keeps a small T from overflowing.";
                      }},
                     {"fills"},
                     {"no-halves"},

@@ -78,12 +78,11 @@ Schedule show_schedule(Workbench& bench) {
   auto& trace = bench.trace;
   trace.settled_input({.id = "step", .title = "Some steps of training", .axes = {"step"}}, steps);
   trace.label("step", {{names}});
-  bench.code({fmt::format("d_model, warmup = {}, {}", d_model, warmup),
-              "with np.errstate(divide=\"ignore\"):   # at step 0 it is inf, and the other is less",
-              "    schedule_falling = schedule_step ** -0.5",
-              "schedule_rising = schedule_step * warmup ** -1.5",
-              "lower = np.minimum(schedule_falling, schedule_rising)",
-              "schedule_rate = d_model ** -0.5 * lower"});
+  bench.code(
+      {fmt::format("d_model, warmup = {}, {}", d_model, warmup),
+       "with np.errstate(divide=\"ignore\"):    # inf at step 0, where rising is 0",
+       "    schedule_falling = schedule_step ** -0.5", "schedule_rising = schedule_step * warmup ** -1.5",
+       "lower = np.minimum(schedule_falling, schedule_rising)", "schedule_rate = d_model ** -0.5 * lower"});
   const auto rising =
       trace.step({.id = "rising",
                   .title = "The rising part of the learning rate: a straight line",
@@ -107,23 +106,23 @@ Schedule show_schedule(Workbench& bench) {
                "formula has to count from 1, or to take the minimum with the line, which is 0.",
        .worked = [&](const attn::Index& at) { return pow(attn::whole_entry("step", steps, at), -0.5); }},
       of_each(steps, falling_rate));
-  const auto rate =
-      trace.step({.id = "rate",
-                  .title = "The learning rate",
-                  .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
-                  .from = {"rising", "falling"},
-                  .axes = {"step"},
-                  .note = fmt::format("The worked entry is the peak, at step {}: (d_model · warmup)^−0.5 = {:.4g}.",
-                                      warmup, learning_rate(warmup, d_model, warmup)),
-                  .curve = true,
-                  .worked =
-                      [&](const attn::Index& at) {
-                        const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
-                        const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
-                        return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
-                      },
-                  .worked_at = attn::Index{peak}},
-                 lower_rate(rising, falling, d_model));
+  const auto rate = trace.step(
+      {.id = "rate",
+       .title = "The learning rate",
+       .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
+       .from = {"rising", "falling"},
+       .axes = {"step"},
+       .note = fmt::format("The worked entry is the peak, at step {}: (d_model · warmup)^−0.5 = {:.4g}.",
+                           warmup, learning_rate(warmup, d_model, warmup)),
+       .curve = true,
+       .worked =
+           [&](const attn::Index& at) {
+             const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
+             const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
+             return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
+           },
+       .worked_at = attn::Index{peak}},
+      lower_rate(rising, falling, d_model));
   return {steps, rate};
 }
 
@@ -394,7 +393,8 @@ void explain_initialisation(attn::Trace& trace) {
       "initialisation-idea", "Initialisation: how large should parameters be at first?",
       "If the numbers of x have the mean square v, and W is drawn with mean 0 and standard deviation s, then "
       "each number of y = x W has the variance d · s² · v: d products of variance s² · v each. Every layer "
-      "multiplies by this factor d · s². Above 1 the numbers explode, below 1 they vanish. ReLU(x) = max(0, x) "
+      "multiplies by this factor d · s². Above 1 the numbers explode, below 1 they vanish. ReLU(x) = max(0, "
+      "x) "
       "between layers sets half of the numbers to 0 and halves the factor. fan_in and fan_out are how many "
       "numbers go into a layer and come out, here both d.",
       "Xavier  s² = 2 / (fan_in + fan_out)   factor 1\n"
@@ -411,10 +411,11 @@ void explain_schedule(attn::Trace& trace) {
 }
 
 void explain_clipping(attn::Trace& trace) {
-  trace.note("clipping-idea", "Clipping: no step too long",
-             "One unusual batch can have a gradient a thousand times as long as usual. Clipping shortens all "
-             "gradients together, so the direction stays.",
-             "g ← g · min(1, max_norm / ‖g‖)");
+  trace.note(
+      "clipping-idea", "Clipping: no step too long",
+      "One unusual batch can have a gradient a thousand times as long as usual. Clipping by the norm "
+      "multiplies all gradients by one factor, so the direction stays. Clipping by value cuts off each "
+      "number by itself, which turns the gradient: its cosine with the old one falls below 1.");
 }
 
 void advise(attn::Trace& trace) {
@@ -434,11 +435,10 @@ void set_training_page(attn::Trace& trace) {
               {"dropout/weights", [](const auto&) { return ""; }},
               {"dropout/mask"},
               {"dropout/dropped"},
-              {"dropout/kept"},
+              attn::in_one_line("dropout/kept"),
               {"dropout/mean"},
-              {"dropout/variance"},
+              attn::in_one_line("dropout/variance"),
               {"initialisation-idea"},
-              {"initialisation/code"},
               {"initialisation/factors"},
               {"initialisation/comparison"},
               {"too-narrow"},
@@ -477,8 +477,7 @@ void run_training(Workbench& bench) {
   trace.note(
       "dropout-idea", "Dropout: weights set to 0 at random",
       "In training each attention weight is set to 0 with probability p, so that no output depends on a "
-      "single token. The others are divided by 1 − p. When the model is used, dropout is off.",
-      "dropped = weights · mask / (1 − p)");
+      "single token. The others are divided by 1 − p. When the model is used, dropout is off.");
   const auto dropout = trace.within("dropout", [&] { return show_dropout(bench); });
   explain_initialisation(trace);
   const auto xavier = trace.within("initialisation", [&] { return show_initialisations(bench); });

@@ -202,8 +202,7 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
        .formula = "Q Kᵀ / √d_k",
        .from = {"Q", "K"},
        .axes = {"query", "key"},
-       .note = "Shown as a whole; in memory there is one tile of them at a time. The entries worked out below "
-               "follow the last row." + hidden("−inf"),
+       .note = "Only one tile of them is held at a time. Below we follow the last row." + hidden("−inf"),
        .worked = worked_scores_of_tiles(on, visible),
        .worked_at = attn::Index{n - 1, 0}},
       tiles.scores);
@@ -317,9 +316,8 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .formula = "c = exp(m − m′)",
        .from = {"flash/maximum"},
        .axes = {"block", "query"},
-       .note =
-           "1 where the block has no larger score, less where it has one; 0 before the first block, where "
-           "nothing has been summed. To leave this factor out is the classic mistake.",
+       .note = "1 where the block has no larger score, 0 before the first block. To leave this factor out is "
+               "the classic mistake.",
        .worked =
            [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
              return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
@@ -470,12 +468,10 @@ void show_flash_code(VariantBench& on, std::size_t block) {
       "flash_scores = Q @ K.T / np.sqrt(Q.shape[1])   # a kernel holds one tile of it"};
   if (on.causal())
     lines.push_back("flash_scores = np.where(np.tri(len(Q), dtype=bool), flash_scores, -np.inf)");
-  lines.insert(lines.end(), {"n = len(Q)",
-                                    "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)",
-                                    "history = []",
-                                    fmt::format("for start in range(0, n, {}):", block),
-                                    fmt::format("    keys = slice(start, start + {})", block),
-                                    "    s = flash_scores[:, keys]"});
+  lines.insert(lines.end(),
+               {"n = len(Q)", "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)", "history = []",
+                fmt::format("for start in range(0, n, {}):", block),
+                fmt::format("    keys = slice(start, start + {})", block), "    s = flash_scores[:, keys]"});
   lines.insert(lines.end(), {"    larger = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - larger)",
                              "    p = np.exp(s - larger[:, None])", "    l = c * l + p.sum(axis=1)",
                              "    o = c[:, None] * o + p @ V[keys]", "    m = larger",
@@ -528,11 +524,10 @@ void show_flash(VariantBench& on) {
                .value = attn::maximum({difference_from_masked(on, running.output, on.visible_mask()),
                                        difference_from_masked(on, output_by_tiles, on.visible_mask())}),
                .limit = rounding(trace, on.magnitude)});
-  claim_equals_exact_kernel(on, "flash",
-                            "the compiled tile-by-tile code of attnlab bench gives the same output",
-                            running.output, {.causal = on.causal()});
+  claim_equals_exact_kernel(on, "flash", "the compiled code of attnlab bench gives the same", running.output,
+                            {.causal = on.causal()});
   trace.claim({.id = "flash-memory",
-               .claim = "the scores that flash attention holds do not grow with the sequence",
+               .claim = "the scores that flash attention holds do not grow with n",
                .formula = "score_bytes for the sequence twice over − score_bytes",
                .value = static_cast<double>(growth_of_held_scores(on, block, cost)),
                .limit = attn::exactly(0.0)});

@@ -72,7 +72,8 @@ Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
                                 return attn::Worked({"scores", {0, key[1]}}, scores(key[1]));
                               };
                               return attn::worked_softmax(first_row, scores.size(), temperatures[at[0]])(at);
-                            }},
+                            },
+                        .worked_at = attn::Index{3, 0}},
                        weights_at_temperatures(scores));
   const auto row_of = [&](std::size_t temperature) {
     std::vector<attn::Worked> row;

@@ -85,7 +85,7 @@ void show_dropout_code(const Workbench& bench) {
 
 namespace {
 
-/// "Keys 1, 4 are dropped; what is left grows by 1 / 0.7. The row now sums to 1.2001."
+/// "Keys 1, 4 are dropped. The others, divided by 0.7, sum to 1.2001."
 std::string note_of_dropped(const Tensor<1>& weights, const Integers<1>& mask, double p) {
   std::vector<std::size_t> dropped;
   double sum = 0.0;
@@ -93,10 +93,10 @@ std::string note_of_dropped(const Tensor<1>& weights, const Integers<1>& mask, d
     if (mask(j) == 0) dropped.push_back(j);
     sum += weights(j) * static_cast<double>(mask(j)) / (1.0 - p);
   }
-  const auto what = dropped.empty()        ? std::string("This mask drops none")
+  const auto what = dropped.empty()       ? std::string("This mask drops none")
                     : dropped.size() == 1 ? fmt::format("Key {} is dropped", dropped[0])
                                           : fmt::format("Keys {} are dropped", fmt::join(dropped, ", "));
-  return fmt::format("{}; what is left is divided by {:g}. The row now sums to {:.4f}.", what, 1.0 - p, sum);
+  return fmt::format("{}. The others, divided by {:g}, sum to {:.4f}.", what, 1.0 - p, sum);
 }
 
 }  // namespace
@@ -130,20 +130,19 @@ ShownDropout show_dropout(Workbench& bench) {
        .formula = fmt::format("weights · mask / (1 − p) = weights · mask / {:g}", 1.0 - p),
        .from = {"weights", "mask"},
        .axes = {"key"},
-       .note = p == 0.0 ? "With p = 0 nothing is dropped."
-                        : note_of_dropped(weights, moments.first_mask, p),
+       .note = p == 0.0 ? "With p = 0 nothing is dropped." : note_of_dropped(weights, moments.first_mask, p),
        .worked = attn::worked_dropout(attn::Known<1>{"weights", weights}, "mask", moments.first_mask, p)},
       attn::dropout(weights, moments.first_mask, p));
-  const auto mean = trace.step({.id = "mean",
-                                .title = "The weights again",
-                                .formula = fmt::format("mean of dropped over {} masks", samples),
-                                .from = {"weights"},
-                                .axes = {"key"},
-                                .note = fmt::format(
-                                    "Entry 0: {:.4f} · {} / {} / {:g} ≈ {:.4f}. On average the weights stay what "
-                                    "they were: this is what the division by 1 − p is for.",
-                                    weights(0), moments.kept(0), samples, 1.0 - p, moments.mean(0))},
-                               moments.mean);
+  const auto mean = trace.step(
+      {.id = "mean",
+       .title = "The weights again",
+       .formula = fmt::format("mean of dropped over {} masks", samples),
+       .from = {"weights"},
+       .axes = {"key"},
+       .note = fmt::format("Entry 0: {:.4f} · {} / {} / {:g} ≈ {:.4f}. On average the weights stay what "
+                           "they were: this is what the division by 1 − p is for.",
+                           weights(0), moments.kept(0), samples, 1.0 - p, moments.mean(0))},
+      moments.mean);
   trace.step({.id = "variance",
               .title = "What dropout adds",
               .formula = fmt::format("variance of dropped over {} masks", samples),

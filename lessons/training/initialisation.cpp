@@ -130,8 +130,8 @@ void show_factors(Workbench& bench) {
                     .note = "In theory. With ReLU between the layers it is half.",
                     .worked =
                         [&](const attn::Index& at) {
-                          return attn::Worked::product({static_cast<double>(d),
-                                                        square(attn::Worked(all[at[0]].standard_deviation))});
+                          return attn::Worked::product(
+                              {static_cast<double>(d), square(attn::Worked(all[at[0]].standard_deviation))});
                         }},
                    factors);
 }

@@ -172,7 +172,7 @@ std::string worked_result(const Event& event, const Index& at, double value, int
 }
 
 std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number) {
-  constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 320;
+  constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 250;
   for (std::size_t terms = most_terms;; terms /= 2) {
     auto text = worked.text(number, terms);
     if (terms == fewest_terms || display_width(text) <= longest) return text;

@@ -24,8 +24,8 @@ struct About {
   std::vector<std::string> axes{};
   std::string note{};
   bool distribution = false;
-  bool curve = false;  ///< worth a plot along its last axis
-  WorkedOut worked{};  ///< how each entry of a step comes about: called during the step only
+  bool curve = false;                ///< worth a plot along its last axis
+  WorkedOut worked{};                ///< how each entry of a step comes about: called during the step only
   std::optional<Index> worked_at{};  ///< the entry to work out, without the batch axis; none: a middle one
 };
 
