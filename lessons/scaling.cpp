@@ -261,7 +261,7 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
   for (std::size_t i = 0; i < dimensions.size(); ++i)
     for (std::size_t j = 0; j < shown; ++j) quotients(i, j) /= std::sqrt(static_cast<double>(dimensions[i]));
   const auto scaled = trace.step({.id = "example/scaled",
-                                  .title = "The same scores, scaled",
+                                  .title = "These scores divided by √d_k",
                                   .formula = "example/scores / √d_k",
                                   .from = {"example/scores", "d_k"},
                                   .axes = {"d_k", "key"},

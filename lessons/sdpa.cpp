@@ -289,22 +289,46 @@ std::vector<std::string> attention_code(const Workbench& bench, const std::optio
   return lines;
 }
 
-std::vector<std::string> attention_flow(const Workbench& bench, std::size_t queries, std::size_t keys,
-                                        bool is_masked) {
-  const auto matrix = [](const char* name, std::size_t rows, std::size_t columns) {
-    return fmt::format("{} [{}×{}]", name, rows, columns);
-  };
-  const auto Q = matrix("Q", queries, bench.d_k()), K = matrix("K", keys, bench.d_k()),
-             V = matrix("V", keys, bench.d_v());
+namespace {
+
+std::string matrix(const char* name, std::size_t rows, std::size_t columns) {
+  return fmt::format("{} [{}×{}]", name, rows, columns);
+}
+
+/// The drawing of Q, K and V, of what follows from Q and K to the right of them, and of the output. `weights`
+/// stands behind these steps or, as the drawing is narrower then, below them.
+std::vector<std::string> drawn_flow(const std::array<std::string, 3>& inputs, const std::string& steps,
+                                    const std::string& weights, const std::string& output, bool is_narrow) {
+  const auto& [Q, K, V] = inputs;
   const auto left = std::max({attn::display_width(Q), attn::display_width(K), attn::display_width(V)}) + 1;
-  const auto middle = fmt::format("├ Q Kᵀ → / √{} {}→ softmax → {} ", bench.d_k(), is_masked ? "→ mask " : "",
-                                  matrix("weights", queries, keys));
+  const auto middle = is_narrow ? "┘ → " + weights + " " : "├ " + steps + " → " + weights + " ";
   const auto margin = std::string(attn::display_width(middle), ' ');
   std::string line;
   for (std::size_t i = attn::display_width(V) + 1; i < left + margin.size(); ++i) line += "─";
-  return {attn::pad_right(Q, left) + "┐", attn::pad_right("", left) + middle + "┐",
-          attn::pad_right(K, left) + "┘" + margin.substr(1) + "├ " + matrix("output", queries, bench.d_v()),
-          V + " " + line + "┘"};
+  const auto above = attn::pad_right("", left);
+  if (is_narrow)
+    return {attn::pad_right(Q, left) + "┐", above + "├ " + steps, attn::pad_right(K, left) + middle + "┐",
+            V + " " + line + "┴ " + output};
+  return {attn::pad_right(Q, left) + "┐", above + middle + "┐",
+          attn::pad_right(K, left) + "┘" + margin.substr(1) + "├ " + output, V + " " + line + "┘"};
+}
+
+}  // namespace
+
+std::size_t width_of_flow(const std::vector<std::string>& lines) {
+  std::size_t width = 0;
+  for (const auto& line : lines) width = std::max(width, attn::display_width(line));
+  return width;
+}
+
+std::vector<std::string> attention_flow(const Workbench& bench, std::size_t queries, std::size_t keys,
+                                        bool is_masked, std::size_t most_columns) {
+  const std::array inputs = {matrix("Q", queries, bench.d_k()), matrix("K", keys, bench.d_k()),
+                             matrix("V", keys, bench.d_v())};
+  const auto steps = fmt::format("Q Kᵀ → / √{} {}→ softmax", bench.d_k(), is_masked ? "→ mask " : "");
+  const auto weights = matrix("weights", queries, keys), output = matrix("output", queries, bench.d_v());
+  const auto wide = drawn_flow(inputs, steps, weights, output, false);
+  return width_of_flow(wide) <= most_columns ? wide : drawn_flow(inputs, steps, weights, output, true);
 }
 
 std::vector<Input> attention_input_list() {

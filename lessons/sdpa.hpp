@@ -44,9 +44,16 @@ std::vector<std::string> softmax_code();
 std::vector<std::string> attention_code(const Workbench& bench, const std::optional<Mask<3>>& mask,
                                         const std::vector<std::string>& before = {});
 
-/// The way of Q, K and V through a single attention, with shapes, as a diagram of four lines.
+/// The columns that a diagram has on a page of 80, which indents it by 2.
+constexpr std::size_t columns_of_flow = 78;
+
+/// The columns of the widest line.
+std::size_t width_of_flow(const std::vector<std::string>& lines);
+
+/// The way of Q, K and V through a single attention, with shapes, as a diagram of four lines. Where it would
+/// be wider than `most_columns`, the weights stand in a line below the steps that lead to them.
 std::vector<std::string> attention_flow(const Workbench& bench, std::size_t queries, std::size_t keys,
-                                        bool is_masked);
+                                        bool is_masked, std::size_t most_columns = columns_of_flow);
 
 /// What a single attention starts from.
 struct AttentionInputs {

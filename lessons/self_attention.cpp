@@ -117,9 +117,12 @@ void claim_equivariance(Workbench& bench, const Answer& answer, const Tensor<3>&
 /// "X [5×4] → W_Q → " before Q, and so on, to the left of the way through attention.
 std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_masked) {
   const auto tokens = bench.plan.sentence.length();
-  auto lines = attention_flow(bench, tokens, tokens, is_masked);
   const auto X = fmt::format("X [{}×{}] ", tokens, bench.d_model());
   const std::string margin(attn::display_width(X), ' ');
+  const auto room = columns_of_flow - attn::display_width("┌ W_Q → ");
+  auto lines = attention_flow(bench, tokens, tokens, is_masked, room - std::min(room, margin.size()));
+  if (width_of_flow(lines) + margin.size() > room)
+    return {X, "├ W_Q → " + lines[0], "│       " + lines[1], "├ W_K → " + lines[2], "└ W_V → " + lines[3]};
   lines[0] = margin + "┌ W_Q → " + lines[0];
   lines[1] = margin + "│       " + lines[1];
   lines[2] = X + "┼ W_K → " + lines[2];

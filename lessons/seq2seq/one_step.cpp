@@ -45,7 +45,9 @@ Worked logistic(Worked x) {
   return Worked(1.0) / Worked::sum({1.0, exp(Worked::product({-1.0, std::move(x)}))});
 }
 
-/// One step of a decoder and what it is computed from.
+/// One step of a decoder. Its numbers are rows of the tensors `decoder/…`, which is where each comes from;
+/// its worked entries say how that row follows from the other tensors of this step. Only `hidden`, `scaled`
+/// and `masked` have no such tensor: they are computed here.
 class OneStep {
  public:
   OneStep(Workbench& bench, const Seq2SeqRun& run, std::size_t t)
@@ -221,24 +223,20 @@ class OneStep {
         state);
   }
 
-  std::pair<std::string, std::vector<std::string>> score_formula() const {
+  std::string score_formula() const {
     const auto& weights = run_.weights.decoder.attention;
-    const auto states = states_id();
-    if (has_heads_)
-      return {"(h W_Q)ᵢ · (" + states + " W_K)ᵢ", {"h", states, "attention/W_Q", "attention/W_K"}};
-    if (weights.v_a) return {"hidden v_a", {"hidden", "attention/v_a"}};
-    if (weights.W_a) return {"h W_a · " + states, {"h", states, "attention/W_a"}};
-    return {"h · " + states, {"h", states}};
+    if (has_heads_) return "(h W_Q)ᵢ · (" + states_id() + " W_K)ᵢ";
+    if (weights.v_a) return "hidden v_a";
+    return weights.W_a ? "h W_a · " + states_id() : "h · " + states_id();
   }
 
   template <std::size_t N>
   void show_weights(Tensor<N> scores, Tensor<N> weights, const std::vector<std::string>& axes) {
-    const auto [formula, from] = score_formula();
     scores = bench_.trace.step({.id = "scores",
                                 .title = attends_first_ ? "How well each source word matches"
                                                         : "Attend: how well each source word matches",
-                                .formula = formula,
-                                .from = from,
+                                .formula = score_formula(),
+                                .from = {"decoder/scores"},
                                 .axes = axes,
                                 .worked = [this](const Index& at) { return score(at); }},
                                scores);
@@ -254,7 +252,7 @@ class OneStep {
     weights = bench_.trace.step({.id = "weights",
                                  .title = "As shares of attention",
                                  .formula = "softmax(" + last + ")",
-                                 .from = {last},
+                                 .from = {"decoder/weights"},
                                  .axes = axes,
                                  .distribution = true,
                                  .worked = attn::worked_softmax(Known<N>{last, scores})},
@@ -292,13 +290,12 @@ class OneStep {
 
   void show_context() {
     attn::About about = {.id = "context",
-                         .title = "Their mixture",
+                         .title = "The states mixed by these shares",
                          .formula = "weights · " + states_id(),
-                         .from = {"weights", states_id()},
+                         .from = {"decoder/context"},
                          .axes = {"hidden"}};
     if (has_heads_) {
       about.formula = "[head₁; …; headₕ] W_O, headᵢ = weightsᵢ (" + states_id() + " W_V)ᵢ";
-      about.from = {"weights", states_id(), "attention/W_V", "attention/W_O"};
       about.note = "No entry is worked out: the lesson multihead shows the values of the heads one by one.";
     } else {
       about.worked = [this](const Index& at) {
@@ -337,10 +334,6 @@ class OneStep {
   void step() {
     constexpr std::size_t candidate = 2;
     auto& trace = bench_.trace;
-    std::vector<std::string> from = {"X_target", state_before_id()};
-    if (attends_first_) from.insert(from.begin() + 1, "context");
-    for (const char* weight : {"W_ih", "W_hh", "b_ih", "b_hh"})
-      from.push_back(std::string("decoder/") + weight);
     trace.label("gate", {{{"i", "f", "g", "o"}}});
     const std::string reads = attends_first_ ? "[y; context]" : "y",
                       before = attends_first_ ? "query" : "h before";
@@ -348,7 +341,7 @@ class OneStep {
         {.id = "gates",
          .title = "Step: what the cell writes, keeps and shows",
          .formula = fmt::format("σ(W_ih {} + W_hh {} + b)", reads, before),
-         .from = from,
+         .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
          .axes = {"gate", "hidden"},
          .note = fmt::format(
              "y is row {} of X_target, the word before. i says how much is written, f how much is kept, g "
@@ -365,7 +358,7 @@ class OneStep {
     c_ = trace.step({.id = "c",
                      .title = "Memory: kept + written",
                      .formula = t_ == 0 ? "f ∘ c_0 + i ∘ g" : "f ∘ c before + i ∘ g",
-                     .from = {"gates", t_ == 0 ? "decoder/c_0" : "decoder/c"},
+                     .from = {"decoder/c"},
                      .axes = {"hidden"},
                      .worked =
                          [=, this](const Index& at) {
@@ -376,7 +369,7 @@ class OneStep {
     h_ = trace.step({.id = "h",
                      .title = "The new state",
                      .formula = "o ∘ tanh(c)",
-                     .from = {"gates", "c"},
+                     .from = {"decoder/h"},
                      .axes = {"hidden"},
                      .worked =
                          [=, this](const Index& at) {
@@ -397,7 +390,7 @@ class OneStep {
         bench_.trace.step({.id = "attentional",
                            .title = "Context and state in one vector",
                            .formula = "tanh([context; h] W_c)",
-                           .from = {"context", "h", "attention/W_c"},
+                           .from = {"decoder/attentional"},
                            .axes = {"hidden"},
                            .worked =
                                [=, this](const Index& at) {
@@ -419,13 +412,11 @@ class OneStep {
   void write() {
     const auto& [lstm, attention, W_c, W, b] = run_.weights.decoder;
     const Known<2> output{"output/W", W};
-    std::vector<std::string> from = {"attentional", "output/W"};
-    if (attends_first_) from = {"h", "context", "output/W", "output/b"};
     logits_ =
         bench_.trace.step({.id = "logits",
                            .title = "Write: a number for each word",
                            .formula = attends_first_ ? "[h; context] W + b" : "attentional W",
-                           .from = from,
+                           .from = {"decoder/logits"},
                            .axes = {"vocabulary"},
                            .worked =
                                [this, output](const Index& at) {
@@ -440,7 +431,7 @@ class OneStep {
     bench_.trace.step({.id = "probabilities",
                        .title = "The next word",
                        .formula = "softmax(logits)",
-                       .from = {"logits"},
+                       .from = {"decoder/probabilities"},
                        .axes = {"vocabulary"},
                        .worked = attn::worked_softmax(Known<2>{"logits", logits_})},
                       attn::step_of(run_.decoder.probabilities, t_));

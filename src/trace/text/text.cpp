@@ -19,8 +19,8 @@ namespace attn {
 namespace {
 
 constexpr std::size_t body_indent = 2;
-constexpr std::size_t formula_indent = 6;
-constexpr std::size_t narrowest = 20;  // columns that a text needs at least
+constexpr std::size_t formula_indent = 6;  // less where a formula would be too wide
+constexpr std::size_t narrowest = 20;      // columns that a text needs at least
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -169,11 +169,17 @@ TextRenderer::Block TextRenderer::note_block(const Event& event) {
   const auto text = std::exchange(text_, {});
   write_prose(event.notice.empty() ? event.note : event.notice, body_indent);
   if (!event.formula.empty() && !event.note.empty()) write_line("");
-  if (!event.formula.empty())
-    for (const auto& line : lines_of(event.formula))
-      write_line(line, event.note.empty() ? body_indent : formula_indent);
+  if (!event.formula.empty()) write_formula(event.formula, event.note.empty() ? body_indent : formula_indent);
   block.body = std::exchange(text_, text);
   return block;
+}
+
+void TextRenderer::write_formula(const std::string& formula, std::size_t most_indent) {
+  const auto lines = lines_of(formula);
+  std::size_t widest = 0;
+  for (const auto& line : lines) widest = std::max(widest, display_width(line));
+  const auto room = style_.width - std::min(style_.width, widest);
+  for (const auto& line : lines) write_line(line, std::clamp(room, body_indent, most_indent));
 }
 
 TextRenderer::Block TextRenderer::tensor_block(const Event& event) {

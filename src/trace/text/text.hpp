@@ -55,6 +55,7 @@ class TextRenderer : public Sink {
 
   void write_heading(const std::string& start, const std::string& heading);
   void write_prose(const std::string& prose, std::size_t indent);
+  void write_formula(const std::string& formula, std::size_t most_indent);
   void write_legend(const std::string& legend);
   void write_line(const std::string& line, std::size_t indent = 0);
   std::string styled(const std::string& text, std::string_view style) const;

@@ -1,14 +1,18 @@
 #include "lessons/sdpa.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/text/width.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
@@ -129,4 +133,37 @@ TEST_CASE("attention refuses what does not fit with both shapes", "[attention]")
   CHECK_THROWS_WITH(attend(Q, K, K), Contains("1×2×3") && Contains("1×5×4"));
   CHECK_THROWS_WITH(attend(K, K, Q), Contains("1×4×4") && Contains("1×2×3"));
   CHECK_THROWS_WITH(attend(Q, Q, Q, {attn::padding_mask({2}, 2, 4)}), Contains("1×2×2") && Contains("1×2×4"));
+}
+
+TEST_CASE("the flow is no wider than a page of 80 columns, however long the sentence", "[attention]") {
+  const auto flow_of = [](const char* lesson, std::size_t words, std::size_t d_model) {
+    auto options = lesson_called(lesson).defaults;
+    options.sentence = {""};
+    for (std::size_t i = 0; i < words; ++i) options.sentence[0] += fmt::format("w{} ", i);
+    if (lesson_called(lesson).uses("d-model")) options.d_model = options.d_k = options.d_v = d_model;
+    options.causal = true;
+    return told_by(lesson, options).formulas.at("flow");
+  };
+  for (const std::string lesson : {"sdpa", "self-attention"})
+    for (const auto& [words, d_model] : {std::pair<std::size_t, std::size_t>{4, 4}, {30, 16}, {120, 256}}) {
+      const auto flow = flow_of(lesson.c_str(), words, d_model);
+      CAPTURE(flow);
+      std::istringstream lines(flow);
+      for (std::string line; std::getline(lines, line);) CHECK(2 + attn::display_width(line) <= 80);
+      for (const auto& part : {fmt::format("weights [{0}×{0}] ┐", words), std::string("→ mask → softmax"),
+                               fmt::format("output [{}×", words)})
+        CHECK_THAT(flow, Contains(part));
+    }
+}
+
+TEST_CASE("where the flow has less room its weights stand below the steps that lead to them", "[attention]") {
+  const Page page("sdpa", lesson_called("sdpa").defaults);
+  using Lines = std::vector<std::string>;
+  CHECK(lessons::attention_flow(page.bench, 3, 5, false) ==
+        Lines{"Q [3×4] ┐", "        ├ Q Kᵀ → / √4 → softmax → weights [3×5] ┐",
+              "K [5×4] ┘                                         ├ output [3×4]",
+              "V [5×4] ──────────────────────────────────────────┘"});
+  CHECK(lessons::attention_flow(page.bench, 3, 5, true, 60) ==
+        Lines{"Q [3×4] ┐", "        ├ Q Kᵀ → / √4 → mask → softmax", "K [5×4] ┘ → weights [3×5] ┐",
+              "V [5×4] ──────────────────┴ output [3×4]"});
 }

@@ -86,11 +86,11 @@ TEST_CASE("A plain row says of which head and which sentence it is") {
       [](attn::Trace& trace) {
         trace.label("query", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
         trace.step({.id = "heads", .axes = {"head", "query", "d_v"}},
-                   Tensor<4>(xt::zeros<double>({2, 2, 2, 1})));
+                   Tensor<4>(0.5 * xt::ones<double>({2, 2, 2, 1})));
       },
       true);
-  CHECK_THAT(text, Contains("  heads, batch 0 * head 1: Hi has 0.0000\n"));
-  CHECK_THAT(text, Contains("  heads, batch 1 * head 0: <pad> has 0.0000\n"));
+  CHECK_THAT(text, Contains("  heads, batch 0 * head 1: Hi has 0.5000\n"));
+  CHECK_THAT(text, Contains("  heads, batch 1 * head 0: <pad> has 0.5000\n"));
 }
 
 TEST_CASE("Every number of a page is on the plain page") {

@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <regex>
+#include <utility>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "tests/unit/well_formed.hpp"
@@ -113,6 +116,78 @@ TEST_CASE("a curve is drawn as a line with its name, with gaps where it is not f
   CHECK(count(document, "<path") == 2);
   CHECK_THAT(document, Contains("head warm"));
   CHECK_THAT(document, !Contains("nan"));
+}
+
+TEST_CASE(
+    "a mask is drawn with a dark cell where a query may see a key, without numbers, and with a legend") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.label("query", {{{"the", "cat"}}});
+    trace.label("key", {{{"le", "chat"}}});
+    trace.input({.id = "mask", .axes = {"query", "key"}}, attn::Mask<2>{{true, false}, {true, true}});
+  });
+  CHECK(is_well_formed(document));
+  for (const auto* part : {"<title>the → le: seen</title>", "<title>the → chat: hidden</title>",
+                           "<title>cat → chat: seen</title>", ">may be seen<", ">hidden<"})
+    CHECK_THAT(document, Contains(part));
+  CHECK(count(document, "fill=\"" + attn::svg::shade(1.0) + "\" class=\"cell\"") == 3);
+  CHECK(count(document, "fill=\"" + attn::svg::shade(0.0) + "\" class=\"cell\"") == 1);
+  CHECK_THAT(document, !Contains(">1.00<") && !Contains("one scale from 0 to 1 in all pictures"));
+}
+
+TEST_CASE("truth values that are no mask are not drawn") {
+  const auto document = drawn([](attn::Trace& trace) {
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{1.0}});
+    trace.input({.id = "kept", .axes = {"token", "d_model"}}, attn::Mask<2>{{true, false}});
+  });
+  CHECK_THAT(document, !Contains("kept"));
+}
+
+namespace {
+
+/// Where the figures of a document stand, in order: those outermost in the drawing.
+std::vector<std::pair<double, double>> places_of_figures(const std::string& document) {
+  const std::regex figure("<g transform=\"translate\\(([0-9.]+) ([0-9.]+)\\)\">\n<title>");
+  std::vector<std::pair<double, double>> places;
+  for (std::sregex_iterator match(document.begin(), document.end(), figure), end; match != end; ++match)
+    places.emplace_back(std::stod((*match)[1]), std::stod((*match)[2]));
+  return places;
+}
+
+std::string figures_of(std::size_t count, std::size_t tokens) {
+  return drawn([&](attn::Trace& trace) {
+    for (std::size_t i = 0; i < count; ++i)
+      trace.step({.id = "w" + std::to_string(i), .axes = {"query", "key"}, .distribution = true},
+                 Tensor<2>(xt::ones<double>({tokens, tokens})));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("narrow figures stand side by side, and a new row begins where the next one has no room") {
+  const auto narrow = places_of_figures(figures_of(6, 4));
+  REQUIRE(narrow.size() == 6);
+  CHECK(narrow[0].second == narrow[1].second);
+  CHECK(narrow[0].first < narrow[1].first);
+  CHECK(narrow[5].first == narrow[0].first);
+  CHECK(narrow[5].second > narrow[0].second);
+
+  const auto wide = places_of_figures(figures_of(2, 70));
+  REQUIRE(wide.size() == 2);
+  CHECK(wide[0].first == wide[1].first);
+  CHECK(wide[0].second < wide[1].second);
+}
+
+TEST_CASE("the document is as wide as its widest row and as high as its rows together") {
+  const auto size_of = [](const std::string& document) {
+    std::smatch match;
+    REQUIRE(std::regex_search(document, match, std::regex("width=\"([0-9]+)\" height=\"([0-9]+)\"")));
+    return std::pair(std::stod(match[1]), std::stod(match[2]));
+  };
+  const auto [one_wide, one_high] = size_of(figures_of(1, 4));
+  const auto [two_wide, two_high] = size_of(figures_of(2, 4));
+  CHECK(two_wide > one_wide);
+  CHECK(two_high == one_high);
+  CHECK(size_of(figures_of(6, 4)).second > one_high);
 }
 
 TEST_CASE("a trace without weights and curves is refused") {

@@ -123,8 +123,23 @@ TEST_CASE("A note is wrapped and its formula is not") {
   });
   CHECK(text ==
         "\nThe idea\n  One two three four five six seven eight nine ten eleven twelve thirteen\n  "
-        "fourteen.\n\n      a = " +
-            std::string(90, 'x') + "\n          where x  is long\n");
+        "fourteen.\n\n  a = " +
+            std::string(90, 'x') + "\n      where x  is long\n");
+}
+
+TEST_CASE("The formula of a note is indented by 6 columns as far as it fits into the line") {
+  const auto indent_of = [](std::size_t formula_width) {
+    const auto text = render([&](attn::Trace& trace) {
+      trace.note("idea", "The idea", "Prose.", std::string(formula_width, 'x') + "\ny");
+    });
+    const auto line = lines_of(text).at(4);
+    CHECK(lines_of(text).at(5).find('y') == line.find('x'));
+    return line.find('x');
+  };
+  CHECK(indent_of(74) == 6);
+  CHECK(indent_of(75) == 5);
+  CHECK(indent_of(78) == 2);
+  CHECK(indent_of(79) == 2);
 }
 
 TEST_CASE("What rounds to zero has no sign") {
@@ -138,12 +153,65 @@ TEST_CASE("Numbers that are not finite stand at the right of their column") {
 }
 
 TEST_CASE("A tensor of very large or very small numbers is in scientific notation throughout") {
-  CHECK(row_of({99999.0, 1.0}) == "       99999.0000      1.0000");
+  CHECK(row_of({99999.0, 0.5}) == "       99999.0000      0.5000");
   CHECK(row_of({100000.0, 1.0}) == "       1.0000e+05  1.0000e+00");
   CHECK(row_of({0.001, 0.0}) == "       0.0010  0.0000");
   CHECK(row_of({0.00099, 0.0}) == "       9.9000e-04  0.0000e+00");
-  CHECK(row_of({0.0, 0.0}) == "       0.0000  0.0000");
   CHECK(row_of({0.00099, infinity}) == "       9.9000e-04         inf");
+}
+
+TEST_CASE("A tensor of whole numbers has no digits after the point, not even where rounding left some") {
+  CHECK(row_of({0.0, 0.0}) == "       0  0");
+  CHECK(row_of({99999.0, -1.0}) == "       99999     -1");
+  CHECK(row_of({1.0 - 1e-16, 3.0 + 1e-12, infinity}) == "         1    3  inf");
+  CHECK(row_of({1.0, 0.3}) == "       1.0000  0.3000");
+  CHECK(row_of({1e-12, 1.0}) == "       0.0000  1.0000");
+  CHECK(row_of({1e-12, 0.3}) == "       0.0000  0.3000");
+}
+
+TEST_CASE("Rounding of a shorter type leaves more of a whole number") {
+  const double third_of_three = 1.0 - 0x1p-24;
+  const auto row_in = [&](attn::Dtype dtype) {
+    attn::TextRenderer renderer({"demo", "a lesson", {}}, {});
+    attn::Trace trace(renderer, {.dtype = dtype});
+    trace.input({.id = "v", .axes = {"d_k"}}, Tensor<1>{third_of_three, 2.0});
+    return lines_from(renderer.finish(), "d_k").at(1);
+  };
+  CHECK(row_in(attn::Dtype::float32) == "       1  2");
+  CHECK(row_in(attn::Dtype::float64) == "       1.0000  2.0000");
+}
+
+TEST_CASE("A table of shares has hidden keys where one is exactly 0, any other table has none") {
+  const auto has_hidden_keys = [](const Tensor<1>& values, bool distribution) {
+    bool has = false;
+    struct Look : attn::Sink {
+      explicit Look(bool& found) : found_(found) {}
+      void receive(const attn::Event& event) override { found_ = attn::has_hidden_keys(event); }
+      bool& found_;
+    } look(has);
+    attn::Trace trace(look, {});
+    trace.step({.id = "v", .axes = {"key"}, .distribution = distribution}, values);
+    return has;
+  };
+  CHECK(has_hidden_keys({1.0, 0.0}, true));
+  CHECK(has_hidden_keys({1.0, -0.0}, true));
+  CHECK_FALSE(has_hidden_keys({0.5, 0.5}, true));
+  CHECK_FALSE(has_hidden_keys({1.0, 1e-300}, true));
+  CHECK_FALSE(has_hidden_keys({1.0, 0.0}, false));
+}
+
+TEST_CASE("The zero of a hidden key is explained once, and nowhere without one") {
+  const auto page = [](const Tensor<1>& shares) {
+    return render([&](attn::Trace& trace) {
+      for (const auto* id : {"weights", "weights_again"})
+        trace.step({.id = id, .axes = {"key"}, .distribution = true}, shares);
+    });
+  };
+  const auto hidden = page({0.25, 0.75, 0.0});
+  const auto legend = hidden.find("· = exactly 0");
+  CHECK(legend < hidden.find("weights_again"));
+  CHECK(hidden.find("· = exactly 0", legend + 1) == std::string::npos);
+  CHECK_FALSE(contains(page({0.25, 0.75}), "exactly 0"));
 }
 
 TEST_CASE("The precision is the number of digits") {
@@ -207,7 +275,7 @@ TEST_CASE("Every entry of a leading axis has a table with a caption") {
       [](attn::Trace& trace) {
         trace.label("query", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
         Tensor<4> tensor = xt::zeros<double>({2, 2, 2, 1});
-        tensor(1, 0, 1, 0) = 7.0;
+        tensor(1, 0, 1, 0) = 7.5;
         trace.step({.id = "heads", .axes = {"head", "query", "d_v"}}, tensor);
       },
       {.precision = 1}, true);
@@ -225,7 +293,7 @@ TEST_CASE("Every entry of a leading axis has a table with a caption") {
   batch 1 · head 0
   query    0
   Bye    0.0
-  <pad>  7.0
+  <pad>  7.5
 
   batch 1 · head 1
   query    0
@@ -263,7 +331,7 @@ TEST_CASE("A leading axis with labels is captioned by them") {
 TEST_CASE("A tensor too wide for the terminal is split into blocks that repeat the row labels") {
   const auto text = render([](attn::Trace& trace) {
     trace.label("token", {{{"the", "cat"}}});
-    trace.input({.id = "X", .axes = {"token", "d_model"}}, counting(2, 13));
+    trace.input({.id = "X", .axes = {"token", "d_model"}}, Tensor<2>(0.5 + counting(2, 13)));
   });
   const auto lines = lines_of(text);
   std::size_t rows = 0;
@@ -272,7 +340,7 @@ TEST_CASE("A tensor too wide for the terminal is split into blocks that repeat t
     rows += line.rfind("  the", 0) == 0 ? 1U : 0U;
   }
   CHECK(rows == 2);
-  CHECK(contains(text, "  the     7.0000   8.0000   9.0000  10.0000  11.0000  12.0000\n"));
+  CHECK(contains(text, "  the     7.5000   8.5000   9.5000  10.5000  11.5000  12.5000\n"));
 }
 
 TEST_CASE("The column of strongest keys never makes a line too wide") {
@@ -288,10 +356,11 @@ TEST_CASE("However narrow the terminal, every number is there") {
   for (const std::size_t width : {1U, 20U, 33U}) {
     const auto text = render(
         [](attn::Trace& trace) {
-          trace.input({.id = "X", .axes = {"token", "key"}, .distribution = true}, counting(1, 5));
+          trace.input({.id = "X", .axes = {"token", "key"}, .distribution = true},
+                      Tensor<2>{{0.0, 1.5, 2.5, 3.5, 4.5}});
         },
         {.width = width});
-    for (const auto* number : {"·", "1.0000", "2.0000", "3.0000", "4.0000", "→ 4  4.0000"})
+    for (const auto* number : {"·", "1.5000", "2.5000", "3.5000", "4.5000", "→ 4  4.5000"})
       CHECK(contains(text, number));
   }
 }
