@@ -274,7 +274,7 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
           "linear attention, say, adds up all φ(k) vᵀ first, so that no query meets a single key. "
           "“full > it”: from which n on full attention takes more multiply-adds; – means not up to n = {}. "
           "Windows reach {} tokens, blocks have {}, linformer mixes into {} keys, sparse "
-          "reads keys less than {} away and each {} further. Projections come on top in every "
+          "reads keys less than {} away or a multiple of {} away. Projections come on top in every "
           "attention layer. A window waits for nothing (1 step), but its path needs a layer for every {} "
           "tokens. gqa has {} heads, so as many tables of scores; what it saves is K and V: {} bytes in "
           "place "

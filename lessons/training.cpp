@@ -415,7 +415,7 @@ void explain_clipping(attn::Trace& trace) {
       "clipping-idea", "Clipping: no step too long",
       "One unusual batch can have a gradient a thousand times as long as usual. Clipping by the norm "
       "multiplies all gradients by one factor, so the direction stays. Clipping by value cuts off each "
-      "number by itself, which turns the gradient: its cosine with the old one falls below 1.");
+      "number by itself. That may turn the gradient, whose cosine with the old one is then below 1.");
 }
 
 void advise(attn::Trace& trace) {
