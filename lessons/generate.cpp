@@ -584,10 +584,13 @@ void show_full_pass(Workbench& bench, const CausalDecoder& decoder, std::size_t 
     const auto row = score_words(mute, decoder, 0, {"", hidden}, hidden.shape(1) - steps + step);
     std::copy(row.begin(), row.end(), &logits(step, 0));
   }
+  std::vector<std::string> from = {"W_vocabulary"};
+  for (std::size_t step = 0; step + 1 < steps; ++step) from.push_back(fmt::format("step={}/token", step));
   bench.trace.step(
       {.id = "full/logits",
        .title = "Without a cache",
        .formula = "rows of one pass",
+       .from = from,
        .axes = {"step", "vocabulary"},
        .note =
            "Nothing was kept here: every token went through the model once more, in one pass whose steps are "
