@@ -96,7 +96,7 @@ const std::vector<Variant> variants = {
       {"flash/memory"}},
      {"flash-is-exact", "flash-equals-kernel", "flash-memory"}},
     {"linformer",
-     "all keys mixed into a few, then softmax",
+     "keys mixed into a few, then softmax",
      false,
      show_linformer,
      {attn::in_one_line("linformer/E"),

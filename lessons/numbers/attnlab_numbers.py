@@ -3,16 +3,16 @@
 A lesson starts from inputs: vectors for the words, weights, masks. Each word
 and each tensor is drawn from a stream of its own, whose seed is made of --seed
 and its name, so NumPy can draw the same numbers, bit for bit. These are those
-of self-attention with d_model 8:
+of self-attention, whose d_model is 4:
 
     from zlib import crc32
     def rng(name):  # with --rng pcg64: np.random.default_rng
         return np.random.RandomState([42, crc32(name.encode())])
     words = "the cat sat on the mat".split()
-    X = np.array([rng("token " + word).normal(0, 1, 8) for word in words])
-    W_Q = rng("W_Q").normal(0, 1 / np.sqrt(8), (8, 8))
-    W_K = rng("W_K").normal(0, 1 / np.sqrt(8), (8, 8))
-    W_V = rng("W_V").normal(0, 1 / np.sqrt(8), (8, 8))
+    X = np.array([rng("token " + word).normal(0, 1, 4) for word in words])
+    W_Q = rng("W_Q").normal(0, 1 / np.sqrt(4), (4, 4))
+    W_K = rng("W_K").normal(0, 1 / np.sqrt(4), (4, 4))
+    W_V = rng("W_V").normal(0, 1 / np.sqrt(4), (4, 4))
 
 So a number depends on the seed and its name only: a word has the same vector
 in every sentence and every lesson. The name of a tensor is its id in the trace
@@ -25,10 +25,10 @@ With --draws stream everything comes from one stream in a fixed order, as in
 the code of tutorials. With six different words:
 
     rng = np.random.RandomState(42)  # with --rng pcg64: np.random.default_rng
-    X = rng.normal(0, 1, (6, 8))
-    W_Q = rng.normal(0, 1 / np.sqrt(8), (8, 8))
-    W_K = rng.normal(0, 1 / np.sqrt(8), (8, 8))
-    W_V = rng.normal(0, 1 / np.sqrt(8), (8, 8))
+    X = rng.normal(0, 1, (6, 4))
+    W_Q = rng.normal(0, 1 / np.sqrt(4), (4, 4))
+    W_K = rng.normal(0, 1 / np.sqrt(4), (4, 4))
+    W_V = rng.normal(0, 1 / np.sqrt(4), (4, 4))
 
 The order is the same in all lessons:
 
@@ -314,7 +314,7 @@ def padding_mask(keys, n_q):
 def dropout_mask(inputs, queries, keys):
     """1 for each weight that stays, drawn after all the weights."""
     config = inputs.config
-    p = config["dropout"]
+    p = config.get("dropout", 0)
     if p > 0:
         heads = [config["heads"]] if config.get("heads") else []
         shape = [len(keys), *heads, longest(queries), longest(keys)]
@@ -442,7 +442,7 @@ def cross_attention(inputs, config):
     show_lengths(inputs, source)
     embed(inputs, "X_target", target)
     embed(inputs, "X_source", source)
-    if config["heads"] is None:
+    if config.get("heads") is None:
         single_head_weights(inputs)
     else:
         multihead_weights(inputs)
@@ -625,23 +625,17 @@ def training(inputs, config):
 
 
 def words_and_projections(inputs, config):
-    """Of one sentence; or queries of the target and keys of the source."""
-    if config.get("tokens"):
-        queries = keys = sentence_vectors(inputs)
-    else:
-        keys, queries = config["source_tokens"], config["target_tokens"]
-        draw_vectors(inputs, keys, queries)
-        show_lengths(inputs, keys)
-        embed(inputs, "X_target", queries)
-        embed(inputs, "X_source", keys)
-    single_head_weights(inputs)
-    attention_mask(inputs, "mask", queries, keys)
-    return queries, keys
+    """What Q, K and V are computed from."""
+    if not config.get("tokens"):
+        cross_attention(inputs, config)
+        return config["target_tokens"], config["source_tokens"]
+    self_attention(inputs, config)
+    return config["tokens"], config["tokens"]
 
 
 def backward(inputs, config):
-    """With --draws stream it starts from Q, K and V."""
-    by_name = config.get("draws", "stream") == "name"
+    """From one stream come Q, K and V; by name, what they come from."""
+    by_name = draws_by_name(config)
     start = words_and_projections if by_name else queries_keys_values
     queries, keys = start(inputs, config)
     inputs.normal_batch("d_output", len(keys), longest(queries), config["d_v"])

@@ -43,6 +43,7 @@ bool needs_no_worked_entry(const std::string& lesson, const std::string& id) {
   static const std::map<std::string, std::set<std::string>> ids = {
       {"scaling", {"example/scores"}},
       {"generate", {"full/logits"}},
+      {"stability", {"float16/naive/exp", "float16/naive/weights", "float16/stable/weights"}},
       {"training", {"dropout/mean", "dropout/variance"}}};
   const auto found = ids.find(lesson);
   return found != ids.end() && found->second.count(id) > 0;

@@ -82,7 +82,8 @@ VALUES = {
 
 # Options that change how a run is shown, or take inputs from elsewhere.
 DRAW_NOTHING = {"rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps",
-                "explain", "shapes", "precision", "full", "color", "help"}
+                "explain", "shapes", "precision", "full", "color", "help",
+                "plain", "width", "no-pager", "scoring", "mask", "layer"}
 
 WAYS = [["--rng", rng, "--draws", draws] for rng in ("legacy", "pcg64") for draws in ("name", "stream")]
 
@@ -154,8 +155,8 @@ def differences(page, trace):
 def check_examples(page, program):
     """The few lines at the top of the page, for both ways to draw."""
     examples = re.findall(r"((?:    .*\n)+)", page.__doc__)
-    check_example(page, program, examples[0], ["--draws", "name", "--d-model", "8", "--sentence", "the cat sat on the mat"])
-    check_example(page, program, examples[1], ["--draws", "stream", "--d-model", "8", "--sentence", "a b c d e f"])
+    check_example(page, program, examples[0], ["--draws", "name", "--sentence", "the cat sat on the mat"])
+    check_example(page, program, examples[1], ["--draws", "stream", "--sentence", "a b c d e f"])
 
 
 def check_example(page, program, lines, arguments):
@@ -191,7 +192,7 @@ def check_replaced(page, program):
     """What --input replaces is drawn all the same: the other inputs stay."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(pathlib.Path(folder) / "given.npz")
-        np.savez(path, X=np.zeros((2, 8)), W_K=np.zeros((8, 8)))
+        np.savez(path, X=np.zeros((2, 4)), W_K=np.zeros((4, 4)))
         arguments = ["self-attention", "--sentence", "a b", "--input", path, "--format", "json"]
         assert differences(page, json.loads(run(program, arguments).stdout)) == ["W_K", "X"]
 
