@@ -82,15 +82,10 @@ double magnification(const Tensor<3>& x) {
 WorkedOut worked_layer_norm(Known<3> x, Known<1> gain, Known<1> bias) {
   return [=](const Index& at) {
     const std::size_t d = x.tensor.shape(2);
-    const auto count = Worked(static_cast<double>(d));
-    std::vector<Worked> row;
-    for (std::size_t j = 0; j < d; ++j) row.push_back(x({at[0], at[1], j}));
-    const auto mean = Worked::sum(row) / count;
-    std::vector<Worked> squares;
-    for (const auto& entry : row) squares.push_back(Worked::product({entry - mean, entry - mean}));
-    const auto standard_deviation =
-        sqrt(Worked::sum({Worked::sum(std::move(squares)) / count, Worked(epsilon)}));
-    const auto standardized = (x(at) - mean) / standard_deviation;
+    const std::span row(&x.tensor(at[0], at[1], 0), d);
+    const double mean = mean_of(row);
+    const auto standard_deviation = sqrt(Worked::sum({Worked(variance_of(row, mean)), Worked(epsilon)}));
+    const auto standardized = (x(at) - Worked(mean)) / standard_deviation;
     return Worked::sum({Worked::product({standardized, gain({at[2]})}), bias({at[2]})});
   };
 }
