@@ -62,14 +62,15 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
                             : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
        .from = from,
        .axes = {"d_model"},
-       .note = "Every sentence, long or short, becomes a vector of the same size. The mean does not know in "
-               "which order the rows stand: what is to be known of the order must be in the rows.",
+       .note = "Every sentence, long or short, becomes a vector of the same size. The mean is the same in "
+               "whatever order the rows come. So word order can count only because positions were added to "
+               "the rows.",
        .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
       attn::mean_pool(normalized, lengths));
 
   const auto logits = trace.step(
       {.id = "logits",
-       .title = "A score for each class",
+       .title = "A logit, or score, for each class",
        .formula = "pooled W_class",
        .from = {"pooled", "W_class"},
        .axes = {"class"},
@@ -171,7 +172,7 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
   const auto padded = classify_again(bench, with_more_padding(encoded), weights, lengths);
   trace.claim(
       {.id = "padding-changes-nothing",
-       .claim = "two more positions of padding do not change the pooled vector",
+       .claim = "two <pad> more behind the sentence, hidden by the mask, leave the pooled vector as it is",
        .formula = "max |pooled of the padded sentence − pooled|",
        .value = attn::max_abs_difference(padded.pooled, pooled),
        .limit = rounding(bench.trace, attn::max_abs(again.residual) * attn::magnification(again.residual))});
@@ -200,9 +201,9 @@ ClassifierWeights draw_classifier_weights(Workbench& bench) {
 
 void choose_classifier_page(Workbench& bench) {
   std::vector<attn::OnPage> page = {attn::in_one_line("lengths"), attn::in_one_line("X"), {"encoded"}};
-  for (const auto* id :
-       {"mask", "Q", "K", "V", "scores", "weights", "heads", "output", "residual", "normalized"})
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads", "output", "residual"})
     page.push_back(attn::in_one_line(std::string("attention/") + id));
+  page.push_back({"attention/normalized"});
   for (const auto* id : {"pooled", "logits", "probabilities", "word-order"}) page.push_back({id});
   bench.trace.page(page, {"attention/rows-sum-to-1", "probabilities-sum-to-1", "padding-changes-nothing",
                           "no-order-without-positions"});
@@ -217,7 +218,8 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
 
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
-  std::vector<std::string> lines = {"# multihead(): see the lesson multihead; --all shows it here, too"};
+  std::vector<std::string> lines = {
+      "# softmax() and multihead(): see the lesson multihead; --all shows them"};
   const auto LN = layer_norm_code();
   lines.insert(lines.end(), LN.begin(), LN.end());
   const std::vector<std::string> more = {
@@ -242,12 +244,14 @@ void run_classifier(Workbench& bench) {
   bench.label({"token", "query", "key"}, sentence);
   auto& trace = bench.trace;
   choose_classifier_page(bench);
-  bench.idea(
-      "A sentence goes in, a verdict comes out: is this a complaint or not? Positions are added to the "
-      "words' "
-      "vectors, attention rewrites every word in the light of the others, the mean over the words makes one "
-      "vector of them, and a linear layer gives each class a score.",
-      "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
+  bench.idea("A sentence goes in, a verdict comes out: " +
+                 (*bench.options.classes == 2
+                      ? std::string("is this a complaint (class 1) or not (class 0)?")
+                      : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
+                 " Positions are added to the words' vectors, attention rewrites every word in the light of "
+                 "the others, the mean over the words makes one "
+                 "vector of them, and a linear layer gives each class a score.",
+             "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
   bench.flow(classifier_flow(bench));
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(

@@ -350,7 +350,7 @@ Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_
                       std::size_t row) {
   return bench.trace.step(
       {.id = "logits",
-       .title = "A score for each word",
+       .title = "A logit for each word",
        .formula = step == 0 ? hidden.id + "[last] W_vocabulary" : hidden.id + " W_vocabulary",
        .from = {hidden.id, "W_vocabulary"},
        .axes = {"vocabulary"},
@@ -402,9 +402,9 @@ void write_token(Workbench& bench, const CausalDecoder& decoder, const Tensor<2>
        .title = fmt::format("Written: “{}”", decoder.words[best]),
        .formula = "argmax logits",
        .from = {"logits"},
-       .note =
-           "Greedy decoding: the largest logit wins, the first one on a tie. The token is written here and "
-           "read in the next step.",
+       .note = fmt::format("{:.4f} (“{}”, place {} of the vocabulary) is the largest logit: greedy decoding "
+                           "writes that word, the first one on a tie. The next step reads it.",
+                           logits(0, best), decoder.words[best], best),
        .worked = worked_greedy_token({"logits", logits})},
       static_cast<std::int64_t>(best));
   decoding.logits.push_back(logits);
@@ -503,19 +503,17 @@ void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& d
     from.push_back(fmt::format("step={}/token", step));
   }
   bench.trace.label("token", {{words}});
-  bench.trace.step(
-      {.id = "written",
-       .title = "How the text goes on",
-       .formula = "one token a step",
-       .from = from,
-       .axes = {"token"},
-       .note = "The model is not trained: its parameters are drawn at random, and so is what it writes. The "
-               "numbers are places in the vocabulary.",
-       .worked =
-           [&](const attn::Index& at) {
-             return attn::Worked({from[at[0]], {}, true}, static_cast<double>(tokens(at[0])));
-           }},
-      tokens);
+  bench.trace.step({.id = "written",
+                    .title = "How the text goes on",
+                    .formula = "one token a step",
+                    .from = from,
+                    .axes = {"token"},
+                    .note = "Nothing is trained. The numbers are places in the vocabulary.",
+                    .worked =
+                        [&](const attn::Index& at) {
+                          return attn::Worked({from[at[0]], {}, true}, static_cast<double>(tokens(at[0])));
+                        }},
+                   tokens);
 }
 
 }  // namespace
@@ -696,13 +694,21 @@ std::string about_new_row(const attn::Event& weights) {
                   : "One row a head. It needs no mask: nothing stands behind the newest token.";
 }
 
+std::string about_logits(const attn::Event&) {
+  return "full/logits are the same numbers from one pass over the whole text, without a cache: the cache "
+         "saves work and changes no number.";
+}
+
 void choose_generate_page(Workbench& bench) {
   const auto step = fmt::format("step={}/", step_on_page(bench.options));
   const auto layer = step + layer_group(bench.options, layer_on_page(bench.options));
-  std::vector<attn::OnPage> page = {{"cost"}, {"logits"}, {"full/logits"}, {step + "read"}, {step + "x"}};
+  std::vector<attn::OnPage> page = {
+      {"cost"}, {"logits", about_logits}, attn::in_one_line("full/logits"), {step + "read"}, {step + "x"}};
   if (layer != step + "layer=1/" && layer != step)
     page.push_back(attn::in_one_line(step + "layer=1/residual"));
-  for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(layer + id));
+  page.push_back(attn::in_one_line(layer + "Q"));
+  page.push_back({layer + "K"});
+  page.push_back(attn::in_one_line(layer + "V"));
   page.push_back({layer + "cache/K"});
   page.push_back(attn::in_one_line(layer + "cache/V"));
   page.push_back(attn::in_one_line(layer + "scores"));
@@ -711,7 +717,7 @@ void choose_generate_page(Workbench& bench) {
   page.push_back({layer + "weights", about_new_row});
   for (const auto* id : {"heads", "output", "residual"}) page.push_back(attn::in_one_line(layer + id));
   page.push_back(attn::in_one_line(step + "logits"));
-  page.push_back({step + "probabilities"});
+  page.push_back(attn::in_one_line(step + "probabilities"));
   page.push_back({step + "token"});
   page.push_back({"written"});
   page.push_back(attn::in_one_line("cache/bytes"));
@@ -729,7 +735,7 @@ std::vector<std::string> generate_flow(const Workbench& bench) {
     std::string line;
     for (std::size_t i = 2; i < attn::display_width(cache); ++i) line += "─";
     lines.push_back(x + "┬ Q " + line + "┐");
-    lines.push_back(fmt::format("{}└ {}┴ scores [{}×{}×{}] → … → token",
+    lines.push_back(fmt::format("{}└ {}┴ scores [{}×{}×{}] → … → logits → token",
                                 std::string(attn::display_width(x), ' '), cache, bench.heads(), read,
                                 n + step));
   }
@@ -825,13 +831,12 @@ void run_generate(Workbench& bench) {
   require_range(bench);
   choose_generate_page(bench);
   bench.idea(
-      "A decoder writes a text one token at a time: it reads what is there, scores every word it knows, "
-      "writes "
-      "the best one behind the others and reads again. No token sees a later one, so what was computed for "
-      "the "
-      "tokens before stays as it is. Of all that, the new token needs their keys and their values only. They "
-      "are kept: the KV cache. The first step, the prefill, reads the whole prompt and fills the cache; each "
-      "later step reads one token.");
+      "A decoder writes a text one token at a time: it reads what is there, gives every word that it knows a "
+      "number (its logit), writes the word with the largest one and reads again. It knows the words of the "
+      "prompt only. No token sees a later one, so what was computed for the earlier tokens stays as it is. "
+      "Of their numbers, the new token needs only the keys and values. These are kept: the KV cache. The "
+      "first step, the prefill, reads the whole prompt; each later step reads one token. To stay small, "
+      "this decoder leaves out layer norm and the feed-forward network.");
   bench.flow(generate_flow(bench));
   bench.trace.note(
       "model", "The model",
@@ -850,10 +855,9 @@ void run_generate(Workbench& bench) {
   claim_full_pass(bench, decoder, decoding);
   claim_weights(bench, decoding);
   show_cache(bench, decoding);
-  bench.try_next(
-      {{"generate --layers 2 --layer 2", "the second layer has a cache of its own"},
-       {"generate --heads 4 --kv-heads 1 --d-model 8", "one key head for all: a quarter of the cache"},
-       {"efficient", "what to do about n² scores"}});
+  bench.try_next({{"generate --layers 2 --layer 2", "a second layer, a second cache"},
+                  {"generate --heads 4 --kv-heads 1 --d-model 8", "a quarter of the cache"},
+                  {"efficient", "what to do about n² scores"}});
 }
 
 std::vector<Input> generate_inputs(const Options& options) {

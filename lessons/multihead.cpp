@@ -341,6 +341,10 @@ std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) 
   lines.push_back(fmt::format("heads → transpose {} → reshape {} → W_O → output {}",
                               shape_of({n, h, bench.d_v()}), shape_of({n, h * bench.d_v()}),
                               shape_of({n, bench.d_model()})));
+  const auto d_model = bench.d_model(), kv = bench.kv_heads();
+  lines.push_back(fmt::format("with W_Q {}, W_K {}, W_V {}, W_O {}", shape_of({d_model, h * bench.d_k()}),
+                              shape_of({d_model, kv * bench.d_k()}), shape_of({d_model, kv * bench.d_v()}),
+                              shape_of({h * bench.d_v(), d_model})));
   return lines;
 }
 
@@ -402,9 +406,9 @@ void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
   if (n > most_rows) rows.push_back("…");
   bench.trace.note(
       "reshape-alone", "What a reshape without the transpose would give head 0",
-      fmt::format("{} → {} in one step has the right shape but the wrong rows: head 0 gets only the first {} "
-                  "of the {} tokens, each cut into {} rows.",
-                  shape_of({n, h * d_k}), shape_of({h, n, d_k}), (n + h - 1) / h, n, h),
+      fmt::format("{} → {} in one step has the right shape but the wrong rows. Head 0 has {} rows, and each "
+                  "token fills {} of them: only the first {} of the {} tokens come into head 0.",
+                  shape_of({n, h * d_k}), shape_of({h, n, d_k}), n, h, (n + h - 1) / h, n),
       fmt::format("{}", fmt::join(rows, "\n")));
 }
 
@@ -432,7 +436,7 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
     const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
     if (first_name == second_name) continue;
     return fmt::format(
-        "Each head has its own view: in head 0 {} looks most at {} ({:.4f}), in head 1 at {} ({:.4f}).",
+        "Each head has its own view: in head 0 “{}” looks most at “{}” ({:.4f}), in head 1 at “{}” ({:.4f}).",
         name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
         share(1, query, second));
   }
@@ -476,16 +480,27 @@ void lay_out_multihead(Workbench& bench) {
                    std::move(claims));
 }
 
+/// What several heads cost, and how many of them have keys of their own.
+std::string cost_of_heads(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), h = bench.heads(), d_k = bench.d_k();
+  if (h == 1) return "Here there is one head.";
+  return fmt::format(
+      "Splitting {0} columns into {1} heads of {2} costs the same multiplications as one head of {0}. Only "
+      "the "
+      "score tables multiply: {1} tables of {3}×{3} instead of one. Of the heads, kv_heads have their own K "
+      "and V.",
+      h * d_k, h, d_k, n);
+}
+
 void run_multihead(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
   lay_out_multihead(bench);
   bench.idea(
       "One attention gives each word one mixture of the others; several heads give it several. Each head "
-      "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. All heads "
-      "together take as many multiply-adds as one attention that is as wide, but h heads hold h tables of "
-      "scores: h times the bytes.",
-      "MultiHead(X) = Concat(head₁, …, headₕ) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
+      "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. " +
+          cost_of_heads(bench),
+      "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
   const auto X =

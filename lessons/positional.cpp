@@ -80,8 +80,8 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
   const auto reordered = in_order(sentence, other.order);
   trace.note("order", "The same words in another order",
              fmt::format("Two words {}change places: “{}” becomes “{}”. In the table below, rows and columns "
-                         "have moved with the words, and no number is new. To attention without positions "
-                         "the two orders are the same.",
+                         "have moved with the words, and no number is new: each word gets the same result "
+                         "in either order.",
                          sentence.size() > 1 ? "of each sentence " : "",
                          fmt::join(sentence.tokens[other.example], " "),
                          fmt::join(reordered.tokens[other.example], " ")));
@@ -162,6 +162,12 @@ std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
   return "";
 }
 
+/// The same, and what comes after the weights.
+std::string about_weights(const attn::Event& weights, std::size_t n) {
+  const auto rows = rows_of_equal_words(weights, n);
+  return rows + (rows.empty() ? "" : " ") + "From here on all is as before: output = weights V.";
+}
+
 /// The steps of one encoding that the page shows, from its idea to its weights.
 std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const PositionalInputs& in,
                                         std::size_t n) {
@@ -169,10 +175,12 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
   std::map<std::string, std::vector<attn::OnPage>> own = {
       {"sinusoidal",
        {in_one_line("frequencies"),
-        {"angles"},
+        in_one_line("angles"),
         {"encoding",
          [](const auto&) {
-           return "A pair of columns is the sine and cosine of one hand. No two rows are equal.";
+           return "Two columns are the sine and the cosine of one hand's angle, in radians: the position "
+                  "times "
+                  "the hand's frequency. No two rows are equal.";
          }},
         {"encoded", [](const auto&) { return "The same word has another row in another place."; }}}},
       {"learned", {{"table"}, {"encoded"}}},
@@ -183,7 +191,7 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
   std::vector<attn::OnPage> steps = {{"idea"}, {"code"}};
   for (auto& step : own.at(encoding)) steps.push_back(std::move(step));
   steps.push_back({"scores", [&in, n](const auto& scores) { return changed_score(scores, in.scores, n); }});
-  steps.push_back({"weights", [n](const auto& weights) { return rows_of_equal_words(weights, n); }});
+  steps.push_back({"weights", [n](const auto& weights) { return about_weights(weights, n); }});
   for (auto& step : steps) step.id = encoding + '/' + step.id;
   return steps;
 }
@@ -194,6 +202,7 @@ void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
   const auto n = bench.plan.sentence.lengths().front();
   std::vector<attn::OnPage> events = {
       {"comparison"},
+      {"X"},
       {"without/scores",
        [n](const auto& scores) { return score_of_pair(scores, n) + ", wherever the two words stand."; }},
       {"order"},
@@ -222,8 +231,7 @@ std::vector<std::string> positional_flow(const Workbench& bench) {
 /// Softmax, the scores without positions, and those of the words in the other order.
 std::vector<std::string> code_without_positions(const Workbench& bench, const OtherOrder& other) {
   constexpr std::size_t columns_of_code = 72;
-  auto lines = softmax_code();
-  lines.push_back("");
+  std::vector<std::string> lines = {"# softmax() is that of the lesson sdpa: --all shows it"};
   lines.push_back(fmt::format("without_scores    = X @ X.T / np.sqrt({})", bench.d_model()));
   if (other.most_words == 0) return lines;
   std::vector<std::string> orders;
@@ -243,16 +251,16 @@ void run_positional(Workbench& bench) {
   lay_out_positional(bench, in);
   bench.idea(
       "A score compares two words; where they stand does not come into it. “the cat saw the dog” and “the "
-      "dog "
-      "saw the cat” have the same scores, only in other places. So positions have to be put into the "
-      "numbers: added to the words (sinusoidal, learned), added to the scores (relative, T5, ALiBi), or by "
-      "turning queries and keys (RoPE). To see them alone, there are no W_Q, W_K and W_V here: Q = K = V = "
-      "X.",
+      "dog saw the cat” have the same scores, only in other places. So positions have to be put into the "
+      "numbers: into the words, the keys, the scores, or the angles of queries and keys. To see them alone, "
+      "there are no W_Q, W_K and W_V here: Q = K = V = X. Only T5 and ALiBi use --heads: each head has its "
+      "own numbers for the distances.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));
 
   show_without_positions(bench, in);
   auto other = other_order(in.X, bench.plan.sentence.lengths());
+  bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
   bench.code(code_without_positions(bench, other));
   other.scores = show_other_order(bench, in, other);
   auto encodings = show_encodings(bench, in);
@@ -261,7 +269,6 @@ void run_positional(Workbench& bench) {
   compare_encodings(bench, in, other, encodings);
   bench.try_next({{"positional --encoding rope", "queries and keys are turned instead"},
                   {"positional --encoding alibi", "nothing is learned: distance costs"},
-                  {"positional --sentence \"the dog saw the cat\"", "which scores change?"},
                   {"seq2seq", "attention as it began: a translator that looks back"}});
 }
 

@@ -27,6 +27,15 @@
 
 namespace lessons {
 
+namespace {
+
+constexpr const char* note_of_layer_norm =
+    "LN(x) = (x − mean) / √(variance + 1e-5) · gain + bias (Ba et al. 2016). Mean and variance are those of "
+    "the token's own row, the variance divided by d. Gain and bias are learned; before training they are 1 "
+    "and 0. 1e-5, the epsilon, avoids a division by 0.";
+
+}  // namespace
+
 Named residual(Workbench& bench, attn::About about, const Named& x, const Named& found) {
   about.formula = x.id + " + " + found.id;
   about.from = {x.id, found.id};
@@ -36,7 +45,7 @@ Named residual(Workbench& bench, attn::About about, const Named& x, const Named&
 
 Named layer_norm(Workbench& bench, attn::About about, const Named& x, const std::string& name,
                  const attn::LayerNormWeights& weights) {
-  about.formula = "(x − mean) / √(variance + 1e-5) · gain + bias, x = " + x.id;
+  about.formula = "LN(" + x.id + ")";
   about.from = {x.id, name + "/gain", name + "/bias"};
   about.worked =
       attn::worked_layer_norm(attn::Known{x.id, x.tensor}, attn::Known<1>{name + "/gain", weights.gain},
@@ -61,14 +70,12 @@ Named attention_residual(Workbench& bench, const Named& X, const Named& output) 
 }
 
 Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeights& weights) {
-  return layer_norm(
-      bench,
-      {.id = "normalized",
-       .title = "Each row brought to mean 0 and variance 1",
-       .axes = {"query", "d_model"},
-       .note = "Layer norm (Ba et al. 2016) takes mean and variance of each token's own row; the "
-               "variance divides by d, not d − 1."},
-      x, "norm", weights);
+  return layer_norm(bench,
+                    {.id = "normalized",
+                     .title = "Each row brought to mean 0 and variance 1",
+                     .axes = {"query", "d_model"},
+                     .note = note_of_layer_norm},
+                    x, "norm", weights);
 }
 
 std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask) {
@@ -122,6 +129,9 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
   const auto activation = activation_of(bench);
   const bool is_relu = activation == Activation::relu;
   auto& trace = bench.trace;
+  const std::size_t d_model = weights.W_1.shape(0), d_ff = weights.W_1.shape(1);
+  const std::string about_width =
+      d_ff == 4 * d_model ? " d_ff is 4 · d_model, as in the first transformer." : "";
   auto hidden = trace.step(
       {.id = "ffn/hidden",
        .title = "The network's hidden layer",
@@ -130,12 +140,13 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
        .from = {x.id, "W_1", "b_1"},
        .axes = {"token", "d_ff"},
        .note =
-           is_relu
-               ? "ReLU lets through what is positive and cuts off the rest. Without it W_1 and W_2 would be "
-                 "no more than one matrix."
-               : "GELU weighs x with Φ(x), the share of a normal distribution below x. It is smooth where "
-                 "ReLU has a corner, and lets a little of what is negative through: at least −0.17. Many "
-                 "programs replace erf by a formula with tanh, which is off by less than 0.0005.",
+           (is_relu
+                ? "ReLU lets through what is positive and cuts off the rest. Without it W_1 and W_2 would be "
+                  "no more than one matrix."
+                : "GELU weighs x with Φ(x), the share of a normal distribution below x. It is smooth where "
+                  "ReLU has a corner, and lets a little of what is negative through: at least −0.17. Many "
+                  "programs replace erf by a formula with tanh, which is off by less than 0.0005.") +
+           about_width,
        .worked = attn::worked_activation(
            activation, attn::worked_linear(attn::Known{x.id, x.tensor}, attn::Known<2>{"W_1", weights.W_1},
                                            attn::Known<1>{"b_1", weights.b_1}))},
@@ -176,16 +187,15 @@ struct SublayerText {
 };
 
 SublayerText around_attention() {
-  return {.residual_id = "residual_1",
-          .residual_title = "What attention found is added",
-          .residual_note =
-              "Attention only adds to a token's row (He et al. 2016), so that gradients have a straight way "
-              "back and blocks can be stacked.",
-          .norm_id = "norm_1",
-          .norm_note =
-              "Layer norm (Ba et al. 2016) takes mean and variance of each token's own row; the variance "
-              "divides by d, not d − 1.",
-          .weights = "norm_1"};
+  return {
+      .residual_id = "residual_1",
+      .residual_title = "What attention found is added",
+      .residual_note =
+          "Attention only adds to a token's row; the row itself goes on (He et al. 2016). So blocks can be "
+          "stacked.",
+      .norm_id = "norm_1",
+      .norm_note = note_of_layer_norm,
+      .weights = "norm_1"};
 }
 
 SublayerText around_cross_attention() {
@@ -411,9 +421,9 @@ void explain_norm_order(Workbench& bench) {
       "norm-order",
       is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
       is_post
-          ? "The first transformer had it so. Every row leaves the block at one scale. But gradients pass "
-            "every layer norm of the stack on their way back, and training needs a learning rate that "
-            "warms up (Xiong et al. 2020). Most models since normalise before: --norm pre."
+          ? "The first transformer had it so. Every row leaves the block at one scale. But on their way back "
+            "gradients have to pass every layer norm of the stack, so training needs a learning rate that "
+            "starts small (Xiong et al. 2020). Most models since normalise before: --norm pre."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. Gradients have a straight way back through the whole stack, and training needs no "
             "warm-up (Xiong et al. 2020). But the sums may grow from block to block, so the stack ends "
@@ -529,26 +539,26 @@ void show_parameter_count(Workbench& bench) {
 /// The steps of attention in the group `group`: earlier lessons taught them.
 std::vector<attn::OnPage> attention_on_page(const std::string& group) {
   std::vector<attn::OnPage> steps;
-  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads", "output"})
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads"})
     steps.push_back(attn::in_one_line(group + "/" + id));
+  steps.push_back({group + "/output"});
   return steps;
 }
 
 /// Of ReLU's output: how many numbers are 0.
 std::string count_zeros(const attn::Event& hidden) {
+  constexpr const char* what_0_does = " Where a token has a 0, that row of W_2 adds nothing to its output.";
   const auto& tensor = *hidden.tensor;
   const auto count = attn::element_count(tensor.shape);
   std::size_t zeros = 0;
   for (std::size_t i = 0; i < count; ++i) zeros += tensor.at(i) == 0.0 ? 1 : 0;
-  return fmt::format(
-      "{} {} of the {} numbers are 0: each token uses only the part of W_1 and W_2 where its numbers are "
-      "not.",
-      hidden.note, zeros, count);
+  return fmt::format("{} {} of the {} numbers are 0.{}", hidden.note, zeros, count,
+                     zeros > 0 ? what_0_does : "");
 }
 
 void choose_block_page(Workbench& bench) {
   const bool is_post = norm_order_of(bench) == NormOrder::post;
-  std::vector<attn::OnPage> page = {{"norm-order"}, {"decoder-is-causal"}, attn::in_one_line("X")};
+  std::vector<attn::OnPage> page = {{"norm-order"}, {"decoder-is-causal"}, {"X"}};
   const auto add_sublayer = [&](const std::vector<attn::OnPage>& steps, const char* residual,
                                 const char* norm) {
     if (!is_post) page.push_back({norm});

@@ -46,16 +46,13 @@ void show_cost(Workbench& bench) {
                                   static_cast<double>(n + at[0])});
   };
   bench.trace.label("feature", {{{"cached", "anew"}}});
-  bench.trace.step(
-      {.id = "cost",
-       .title = "How many scores a step computes",
-       .formula = "layers · heads · queries · keys",
-       .axes = {"step", "feature"},
-       .note =
-           "“Anew” is without a cache: every step reads the whole text, and its scores grow with the square "
-           "of the length. With it a later step has one query.",
-       .worked = worked},
-      cost);
+  bench.trace.step({.id = "cost",
+                    .title = "How many scores a step computes",
+                    .formula = "layers · heads · queries · keys",
+                    .axes = {"step", "feature"},
+                    .note = "“Anew” is without a cache: every step reads the whole text.",
+                    .worked = worked},
+                   cost);
 }
 
 void show_growth(Workbench& bench) {
@@ -139,15 +136,17 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
     names.push_back(fmt::format("{}", numbers[i]));
   }
   bench.trace.label("kv_head", {{names}});
-  bench.trace.step({.id = "cache/bytes",
-                    .title = "Bytes of the cache, by key and value heads",
-                    .formula = fmt::format("{} · kv_heads · {} · ({} + {}) numbers · {} bytes",
-                                           counted(*bench.options.layers, "layer"), counted(tokens, "token"),
-                                           bench.d_k(), bench.d_v(), attn::item_size(bench.trace.dtype())),
-                    .axes = {"kv_head"},
-                    .note = about_sharing(heads, kv_heads),
-                    .worked = worked_bytes_of_caches(bench, numbers, tokens)},
-                   bytes);
+  bench.trace.step(
+      {.id = "cache/bytes",
+       .title = "Bytes of the cache, by key and value heads",
+       .formula = fmt::format("{} · kv_heads · {} · ({} + {}) numbers · {} bytes, {} for kv_heads = {}",
+                              counted(*bench.options.layers, "layer"), counted(tokens, "token"), bench.d_k(),
+                              bench.d_v(), attn::item_size(bench.trace.dtype()),
+                              bytes_of_caches(bench, kv_heads, tokens), kv_heads),
+       .axes = {"kv_head"},
+       .note = about_sharing(heads, kv_heads),
+       .worked = worked_bytes_of_caches(bench, numbers, tokens)},
+      bytes);
 
   std::size_t kept = 0;
   for (const auto& cache : decoding.caches) kept += cache.size() * attn::item_size(bench.trace.dtype());

@@ -79,14 +79,38 @@ std::string comparison_row(const Encoding& encoding, const Measured& measured, b
                      measured.by_moving ? change(*measured.by_moving, measured.moving_limit) : "no row");
 }
 
-std::string explanation(const Options& options, const std::vector<Measured>& measured,
+/// "cat and dog" where there is one sentence.
+std::string words_that_swap(const Workbench& bench, const OtherOrder& other) {
+  if (bench.plan.sentence.size() > 1 || other.most_words == 0) return "two words";
+  const auto& order = other.order[0];
+  std::size_t first = 0;
+  while (order[first] == first) ++first;
+  const auto& tokens = bench.plan.sentence.tokens[0];
+  return fmt::format("“{}” and “{}”", tokens[first], tokens[order[first]]);
+}
+
+/// How each encoding works, in a sentence.
+std::string ways_of_encodings() {
+  return "sinusoidal and learned add a row to each word, one for each position. relative adds a vector to "
+         "the "
+         "key, t5 a number to the score: a learned one for each distance. alibi lowers the score by the same "
+         "amount for each word of distance. rope turns queries and keys by an angle that grows with the "
+         "position. ";
+}
+
+std::string explanation(const Workbench& bench, const std::vector<Measured>& measured,
                         const OtherOrder& other) {
+  const auto& options = bench.options;
+  const auto n = bench.plan.sentence.length();
+  const bool has_all = options.encoding == "all";
   const auto text = fmt::format(
-      "Learned: how many numbers are trained. Swap: how much some score changes when two words change "
-      "places. Later: how much when the sentence begins later, which is nothing for relative positions. {}",
-      options.encoding == "all"
-          ? fmt::format("The page goes on with {}; --encoding picks another.", encoding_on_page(options))
-          : "All encodings stand here without --encoding.");
+      "{}Absolute: it tells the place; relative: only the distance. Learned: how many numbers are trained. "
+      "Swap: the largest change of any score, word pair by word pair, when {} change places. Later: the same "
+      "when the sentence starts at position {} instead of 0{}. {}",
+      has_all ? ways_of_encodings() : "", words_that_swap(bench, other), n,
+      has_all || options.encoding == "learned" ? ", for which learned has no row" : "",
+      has_all ? fmt::format("The page goes on with {}.", encoding_on_page(options))
+              : "All encodings stand here without --encoding.");
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
     return text +
@@ -106,7 +130,7 @@ void show_comparison(Workbench& bench, const std::vector<Encoding>& encodings,
                            "later");
   for (std::size_t i = 0; i < encodings.size(); ++i)
     table += comparison_row(encodings[i], measured[i], other.most_words > 0);
-  bench.trace.note("comparison", "Side by side", explanation(bench.options, measured, other), table);
+  bench.trace.note("comparison", "Side by side", explanation(bench, measured, other), table);
 }
 
 void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
