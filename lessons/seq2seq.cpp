@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "attn/ops/mask.hpp"
@@ -72,15 +73,16 @@ void compare_variants(Workbench& bench) {
   const auto add = [&](const std::string& name, const char* asks, const char* score, const char* goes) {
     lines.push_back(line((bench.options.attention == name ? "→ " : "  ") + name, asks, score, goes));
   };
-  add("bahdanau", "sₜ₋₁", "v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)", "  into the cell");
-  add("luong-dot", "hₜ", "hₜ · h̄ⱼ", "  past the cell");
-  add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  past the cell");
-  add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  past the cell");
-  add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  past the cell");
+  add("bahdanau", "sₜ₋₁", "v_a · tanh(sₜ₋₁ W_q + h̄ⱼ W_k)", "  into the LSTM");
+  add("luong-dot", "hₜ", "hₜ · h̄ⱼ", "  to its result");
+  add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  to its result");
+  add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  to its result");
+  add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  to its result");
   bench.trace.note(
       "variants", "Which state asks, and where does the context go?",
-      "sₜ₋₁ is the decoder's state before the step, hₜ the one after it; hⱼ or h̄ⱼ is the encoder's. Past "
-      "the cell: the output reads tanh([context; hₜ] W_c), and the cell never sees the context.",
+      "sₜ₋₁ and hₜ are the decoder's states, before and after the step. h̄ⱼ is the encoder's state at source "
+      "word j. In Bahdanau the context enters the LSTM; in the others it is only joined to the LSTM's "
+      "result.",
       fmt::format("{}", fmt::join(lines, "\n")));
 }
 
@@ -100,9 +102,11 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
     const auto joint = std::max(attn::display_width(source), attn::display_width(asks));
     const auto context = fmt::format("┴→ context [{}] ", width), word = fmt::format("word before [{}] ", d);
     const auto end = joint + attn::display_width(context);
+    const std::string cell = "→ LSTM → h ";
     return {source + dashes(joint - attn::display_width(source)) + "┐",
-            asks + dashes(joint - attn::display_width(asks)) + context + "┐",
-            word + dashes(end - attn::display_width(word)) + "┴→ LSTM → state → word"};
+            asks + dashes(joint - attn::display_width(asks)) + context + "┬" +
+                dashes(attn::display_width(cell)) + "┐",
+            word + dashes(end - attn::display_width(word)) + "┴" + cell + "┴→ word"};
   }
   const auto step = fmt::format("word [{}] → LSTM → state [{}] ", d, width);
   const auto asks = fmt::format("┬→ scores → weights [{}] ", n),
@@ -117,14 +121,12 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
 
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
-      "One LSTM, the encoder, reads the source word by word. Another, the decoder, starts from the state "
-      "that "
-      "this has left and writes the target word by word. At first that one state was all it got, however "
-      "long "
-      "the sentence: a bottleneck. With attention the decoder looks back at every step: it compares its own "
-      "state with those of all source words and takes home their mixture. A trained one looks at cat while "
-      "it "
-      "writes chat. This is where attention comes from (Bahdanau et al. 2014).",
+      "One LSTM, the encoder, reads the source word by word; another, the decoder, writes the target. An "
+      "LSTM carries two vectors from word to word: a memory and a state. Gates, numbers between 0 and 1, "
+      "say how much of the memory is kept, how much is written to it, and how much of it is shown as the "
+      "state. At first the decoder got only the encoder's last state, however long the sentence: a "
+      "bottleneck. With attention (Bahdanau et al. 2014) it compares its own state with those of all source "
+      "words at every step and takes home their mixture. A trained one looks at “cat” to write “chat”.",
       "");
   bench.flow(seq2seq_flow(bench));
   compare_variants(bench);
@@ -136,52 +138,68 @@ void explain_bottleneck(Workbench& bench) {
     explain_luong(bench.trace);
 }
 
-/// Where the least is left of a word of the first sentence, `real` words long.
-std::string least_kept(const attn::Event& kept, std::size_t real) {
+/// Where the least is left of a word of the first sentence, `real` words long, of which the forward encoder
+/// has `hidden` numbers.
+std::string least_kept(const attn::Event& kept, std::size_t real, std::size_t hidden) {
   const auto& shape = kept.tensor->shape;
   const std::size_t width = shape.back();
   std::size_t least = 0;
   for (std::size_t i = 0; i < real * width; ++i)
     if (kept.tensor->at(i) < kept.tensor->at(least)) least = i;
   const auto words = kept.axes.size() - 2;
+  const std::size_t word = least / width, column = least % width;
+  const auto left_of = [&](std::size_t t) { return kept.tensor->at(t * width + column); };
+  std::string product;
+  if (column < hidden && word + 3 == real && left_of(word + 1) > 0.0)
+    product = fmt::format(" = {:.4f} · {:.4f}", left_of(word) / left_of(word + 1), left_of(word + 1));
   return fmt::format(
-      "What a word writes into the memory is multiplied by the forget gate of every word read after it. Of "
-      "what "
-      "“{}” wrote into number {}, {:.4f} is left. Attention reads each word's own state instead, however "
-      "long "
-      "the sentence is.",
-      name_along(kept, words, least / width), least % width, kept.tensor->at(least));
+      "What a word writes into the memory is multiplied by the forget gate f of every word read after it. Of "
+      "what “{}” wrote into number {}, {:.4f}{} is left at the end. Without attention the "
+      "decoder gets no more than that.",
+      name_along(kept, words, word), column, left_of(word), product);
+}
+
+/// The largest difference within a column of the first `rows` rows of `columns` numbers.
+double difference_of_rows(const attn::TensorView& x, std::size_t rows, std::size_t columns) {
+  double largest = 0.0;
+  for (std::size_t i = 1; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j)
+      largest = std::max(largest, std::abs(x.at(i * columns + j) - x.at(j)));
+  return largest;
 }
 
 std::string about_alignment(const attn::Event& weights) {
-  return "To write the word of a row, the decoder looks that much at each source word. After training the "
-         "table "
-         "shows which words translate which; these parameters are drawn at random. " +
-         strongest_pair(weights);
+  constexpr double hardly_anything = 0.01;
+  const auto& shape = weights.tensor->shape;
+  const std::size_t columns = shape.back(), rows = shape[shape.size() - 2];
+  const std::string shares = "A row says how much the decoder looks at each source word. ";
+  const bool are_alike = rows > 1 && difference_of_rows(*weights.tensor, rows, columns) < hardly_anything;
+  return shares +
+         (are_alike ? "Nothing is trained, so all rows are nearly alike. " : strongest_pair(weights) + " ");
 }
 
 void choose_seq2seq_page(Workbench& bench) {
-  const auto real = bench.plan.source.lengths().front();
+  const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
   std::vector<attn::OnPage> page = {
-      {"idea"},
-      {"flow"},
-      {"bottleneck/kept", [real](const attn::Event& kept) { return least_kept(kept, real); }},
-      {"variants"},
-      {"code"},
-      attn::in_one_line("lengths")};
+      {"idea"},           {"flow"}, {"variants"}, {"code"}, attn::in_one_line("lengths"), {"teacher-forcing"},
+      {"greedy-decoding"}};
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/h"));
     page.push_back(attn::in_one_line("encoder/reverse/h"));
     page.push_back({"encoder/states"});
   } else {
-    page.push_back({"encoder/h"});
+    page.push_back({"encoder/h", [](const attn::Event&) {
+                      return "The encoder's state after each source word, made as the decoder makes its h in "
+                             "the step below. Attention looks at these rows.";
+                    }});
   }
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
   page.push_back({"decoder/weights", about_alignment});
-  page.push_back({"greedy-decoding"});
-  bench.trace.page(page, {"rows-sum-to-1", "state-that-asks", "what-the-cell-reads",
-                          "padding-changes-nothing", "greedy-is-likeliest"});
+  page.push_back(
+      {"bottleneck/kept", [=](const attn::Event& kept) { return least_kept(kept, real, hidden); }});
+  bench.trace.page(page,
+                   {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
 }
 
 std::string about_padding(const TokenBatch& writes) {
@@ -191,14 +209,32 @@ std::string about_padding(const TokenBatch& writes) {
              : "";
 }
 
+/// What the decoder reads and writes at each step of the first sentence, where that fits on a line.
+std::string steps_of_words(const TokenBatch& writes) {
+  constexpr std::size_t most_steps = 6;
+  const auto& words = writes.tokens.front();
+  if (words.size() > most_steps) return "";
+  std::string reads = "reads  ", to_write = "writes ";
+  for (std::size_t t = 0; t < words.size(); ++t) {
+    const auto before = attn::shorten(t == 0 ? std::string(attn::start_token) : words[t - 1], 10);
+    const bool is_last = t + 1 == words.size();
+    const auto add = [is_last](std::string& line, const std::string& word) {
+      line += is_last ? word : attn::pad_right(word, 11);
+    };
+    add(reads, before);
+    add(to_write, attn::shorten(words[t], 10));
+  }
+  return fmt::format("{}\n{}", reads, to_write);
+}
+
 void explain_teacher_forcing(attn::Trace& trace, const TokenBatch& writes) {
   trace.note(
-      "teacher-forcing", "Teacher forcing",
-      "With a target the decoder reads, at every step, the word that should have been written before, "
-      "whatever it would have chosen itself: <s> and then the target. To be written are the same words "
-      "one step earlier: the target and then </s>. Each row is named after the word to be "
-      "written. The vocabulary is the target's own words and </s>; a real one has tens of thousands." +
-          about_padding(writes));
+      "teacher-forcing", "Teacher forcing: the decoder is given the true words",
+      "X_target is the target moved on by one: it begins with <s>. So at each step the decoder reads the "
+      "true word before, whatever it would have written there. The tables name a step after the word "
+      "to be written. The vocabulary is the target's own words and </s>." +
+          about_padding(writes),
+      steps_of_words(writes));
 }
 
 /// "the the cat …" for each sentence.

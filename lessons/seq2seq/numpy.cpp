@@ -27,9 +27,19 @@ std::string cell_code(const std::string& name) {
   return fmt::format("{0} = {0}_W_ih, {0}_W_hh, {0}_b_ih + {0}_b_hh", name);
 }
 
+Lines lstm_lines() {
+  return {"def lstm(x, h, c, W_ih, W_hh, b):",
+          "    i, f, g, o = np.split(W_ih @ x + W_hh @ h + b, 4)",
+          "    i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)",
+          "    c = f * c + i * g",
+          "    return i, f, g, o, c, o * np.tanh(c)",
+          ""};
+}
+
 Lines earlier_lines(const Workbench& bench, const std::optional<GreedyReading>& greedy) {
   auto lines = softmax_code();
   append(lines, {"", "def sigmoid(x):", "    return 1 / (1 + np.exp(-x))", ""});
+  append(lines, lstm_lines());
   append(lines, {"def run(X, cell):", fmt::format("    rows = [np.zeros((6, {}))]", *bench.options.hidden),
                  "    for x in X:", "        rows.append(lstm(x, rows[-1][5], rows[-1][4], *cell))",
                  "    return np.array(rows[1:])", ""});
@@ -46,16 +56,6 @@ Lines earlier_lines(const Workbench& bench, const std::optional<GreedyReading>& 
   lines.push_back("start = " + array_literal({greedy->start.data(), d_model}, d_model) + "[0]");
   lines.push_back("vectors = " + array_literal({greedy->vectors.data(), greedy->vectors.size()}, d_model));
   return lines;
-}
-
-Lines lstm_lines() {
-  return {"# softmax(), sigmoid() and run(), the cell over a sentence: see --all",
-          "def lstm(x, h, c, W_ih, W_hh, b):",
-          "    i, f, g, o = np.split(W_ih @ x + W_hh @ h + b, 4)",
-          "    i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)",
-          "    c = f * c + i * g",
-          "    return i, f, g, o, c, o * np.tanh(c)",
-          ""};
 }
 
 /// The lines of a step that attend with the state h.
@@ -174,10 +174,11 @@ Lines name_lines(const Workbench& bench, std::size_t t) {
 
 void show_seq2seq_code(Workbench& bench, const std::optional<GreedyReading>& greedy, std::size_t steps,
                        std::size_t t) {
-  bench.trace.within("earlier", [&] { bench.code(earlier_lines(bench, greedy)); });
-  auto lines = lstm_lines();
+  auto earlier = earlier_lines(bench, greedy);
+  append(earlier, encode_lines(bench));
+  bench.trace.within("earlier", [&] { bench.code(earlier); });
+  Lines lines = {"# softmax(), lstm(), the encoder's states and its last h, c: see --all"};
   append(lines, step_lines(bench));
-  append(lines, encode_lines(bench));
   append(lines, decode_lines(bench, greedy.has_value(), steps));
   bench.code(lines);
   bench.trace.within("names", [&] { bench.code(name_lines(bench, t)); });

@@ -87,6 +87,13 @@ class OneStep {
   Worked memory_before(std::size_t b, std::size_t k) const {
     return before("decoder/c_0", run_.encoder.c_0, "decoder/c", run_.decoder.states.c, b, k);
   }
+  /// What stands for the word that is read: `“les”`, the word written before.
+  std::string word_before() const {
+    if (t_ == 0) return std::string(attn::start_token);
+    const auto& target = bench_.plan.target;
+    return target.size() != 1 ? "the word before"
+                              : fmt::format("“{}”, the word before", target.tokens[0][t_ - 1]);
+  }
   const char* state_before_id() const { return t_ == 0 ? "decoder/s_0" : "decoder/h"; }
 
   /// Number k of the state that asks.
@@ -339,14 +346,14 @@ class OneStep {
                       before = attends_first_ ? "query" : "h before";
     gates_ = trace.step(
         {.id = "gates",
-         .title = "Step: what the cell writes, keeps and shows",
+         .title = "Gates: what the LSTM writes, keeps, shows",
          .formula = fmt::format("σ(W_ih {} + W_hh {} + b)", reads, before),
          .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
          .axes = {"gate", "hidden"},
          .note = fmt::format(
-             "y is row {} of X_target, the word before. i says how much is written, f how much is kept, g "
+             "y is row {} of X_target, the vector of {}. i says how much is written, f how much is kept, g "
              "what would be written (tanh in place of σ), o how much is shown. σ(x) = 1 / (1 + e⁻ˣ).",
-             t_),
+             t_, word_before()),
          .worked =
              [this](const Index& at) {
                return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
