@@ -783,23 +783,38 @@ std::vector<std::string> layer_code(const Workbench& bench) {
 }
 
 /// All layers, and the steps of decoding.
+/// "tokens, caches, passes = [0, 1, 2], empty, []": a long prompt takes several lines.
+std::vector<std::string> start_code(const Decoding& decoding) {
+  constexpr std::size_t most_columns = 74;
+  const auto prompt = prompt_code(decoding);
+  const auto whole = fmt::format("tokens, caches, passes = {}, empty, []", prompt);
+  if (attn::display_width(whole) <= most_columns) return {whole};
+  std::vector<std::string> lines = {"tokens, caches, passes = (", "    "};
+  for (const auto& line : attn::wrap(prompt, most_columns - 4)) {
+    lines.back() += line;
+    lines.push_back("    ");
+  }
+  lines.back() += ", empty, [])";
+  return lines;
+}
+
 std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& decoding) {
   const auto steps = *bench.options.new_tokens;
-  return {"def read(tokens, caches):",
-          "    known, passed = caches[0][0].shape[1], []",
-          "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
-          "    for cache, weights in zip(caches, layers):",
-          "        passed.append(layer(x, *cache, *weights))",
-          "        x = passed[-1][\"residual\"]",
-          "    return x @ W_vocabulary, passed",
-          "",
-          fmt::format("tokens, caches, passes = {}, empty, []", prompt_code(decoding)),
-          fmt::format("for step in range({}):", steps),
-          "    scored, passed = read(tokens, caches)",
-          "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
-          "    passes.append((scored[-1], passed))",
-          "    tokens.append(scored[-1].argmax())",
-          fmt::format("full_logits = read(tokens[:-1], empty)[0][-{}:]", steps)};
+  std::vector<std::string> lines = {"def read(tokens, caches):",
+                                    "    known, passed = caches[0][0].shape[1], []",
+                                    "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
+                                    "    for cache, weights in zip(caches, layers):",
+                                    "        passed.append(layer(x, *cache, *weights))",
+                                    "        x = passed[-1][\"residual\"]",
+                                    "    return x @ W_vocabulary, passed",
+                                    ""};
+  for (const auto& line : start_code(decoding)) lines.push_back(line);
+  lines.insert(lines.end(),
+               {fmt::format("for step in range({}):", steps), "    scored, passed = read(tokens, caches)",
+                "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
+                "    passes.append((scored[-1], passed))", "    tokens.append(scored[-1].argmax())",
+                fmt::format("full_logits = read(tokens[:-1], empty)[0][-{}:]", steps)});
+  return lines;
 }
 
 /// What the page's code has computed under the names of this page.

@@ -378,7 +378,8 @@ Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::v
        .note = "What a word writes into the memory, i ∘ g, is multiplied by the forget gate of every word "
                "read after it. The longer ago, the less is left. Attention reads each word's own state, "
                "one step away, however long the sentence is.",
-       .worked = worked_kept(encoder, lengths)},
+       .worked = worked_kept(encoder, lengths),
+       .worked_at = attn::Index{0, 0}},
       kept);
 }
 

@@ -297,7 +297,7 @@ class OneStep {
 
   void show_context() {
     attn::About about = {.id = "context",
-                         .title = "The states mixed by these shares",
+                         .title = "A mixture of the states",
                          .formula = "weights · " + states_id(),
                          .from = {"decoder/context"},
                          .axes = {"hidden"}};
