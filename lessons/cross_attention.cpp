@@ -81,9 +81,9 @@ std::vector<std::string> cross_attention_flow_of_heads(const Workbench& bench) {
   for (std::size_t i = 0; i < attn::display_width(weights) + 1; ++i) line += "─";
   return {attn::pad_right(target, left) + "→ " + attn::pad_right(Q, width) + " ┐",
           attn::pad_right(source, left) + "→ " + attn::pad_right(K, width) + " ┴ " + weights + " ┐",
-          std::string(left, ' ') + "↘ " + attn::pad_right(V, width) + " ──" + line + "┴ " +
-              of_head("heads", h, n_q, bench.d_v()),
-          fmt::format("heads → concat [{}×{}] → W_O → output [{}×{}]", n_q, h * bench.d_v(), n_q, d)};
+          std::string(left, ' ') + "↘ " + attn::pad_right(V, width) + " ──" + line + "┴ heads",
+          fmt::format("{} → concat [{}×{}] → W_O → output [{}×{}]", of_head("heads", h, n_q, bench.d_v()),
+                      n_q, h * bench.d_v(), n_q, d)};
 }
 
 /// Multi-head cross-attention in NumPy, as these options have it.

@@ -735,9 +735,8 @@ std::vector<std::string> generate_flow(const Workbench& bench) {
     std::string line;
     for (std::size_t i = 2; i < attn::display_width(cache); ++i) line += "─";
     lines.push_back(x + "┬ Q " + line + "┐");
-    lines.push_back(fmt::format("{}└ {}┴ scores [{}×{}×{}] → … → logits → token",
-                                std::string(attn::display_width(x), ' '), cache, bench.heads(), read,
-                                n + step));
+    lines.push_back(fmt::format("{}└ {}┴ scores [{}×{}×{}] → token", std::string(attn::display_width(x), ' '),
+                                cache, bench.heads(), read, n + step));
   }
   return lines;
 }

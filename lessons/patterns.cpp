@@ -125,8 +125,7 @@ void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::stri
 }
 
 /// The weights [batch×head×query×key], or the ones that are given.
-Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula,
-                       const std::string& origin = "") {
+Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula) {
   const auto weights = input_of_heads(
       bench,
       {.id = "weights",
@@ -134,41 +133,12 @@ Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::stri
        .formula = formula,
        .axes = {"query", "key"},
        .note = "All the rest of this page is read off these numbers. Row i says how query i shares out its "
-               "attention." +
-               origin,
+               "attention.",
        .distribution = true},
       drawn);
   if (bench.trace.is_given("weights"))
     require_shares(weights, bench.trace.dtype(), bench.trace.given_name("weights"));
   return weights;
-}
-
-/// "0.2500", "−0.2500".
-std::string signed_number(double x) {
-  return fmt::format("{}{:.4f}", x < 0.0 ? "−" : "", std::abs(x));
-}
-
-/// " The strongest of cat: exp(0.20) / (exp(0.11) + exp(0.20)) ≈ 0.5225, …": of the second query of the first
-/// sample and head. Empty where there are too many keys to write down.
-std::string origin_of_a_weight(const Workbench& bench, const Tensor<4>& scores, const Tensor<4>& weights) {
-  constexpr std::size_t most_keys = 6;
-  constexpr double largest_without_shift = 30.0;
-  const auto& tokens = bench.plan.sentence.tokens[0];
-  const auto i = std::min<std::size_t>(1, tokens.size() - 1);
-  if (bench.trace.is_given("weights") || tokens.size() > most_keys) return "";
-  std::vector<std::string> exponentials;
-  std::size_t strongest = 0;
-  for (std::size_t j = 0; j < tokens.size(); ++j) {
-    if (scores(0, 0, i, j) > largest_without_shift) return "";
-    if (std::isfinite(scores(0, 0, i, j)))
-      exponentials.push_back(fmt::format("exp({})", signed_number(scores(0, 0, i, j))));
-    if (weights(0, 0, i, j) > weights(0, 0, i, strongest)) strongest = j;
-  }
-  const auto score = signed_number(scores(0, 0, i, strongest));
-  return fmt::format(
-      " The strongest of {}: exp({}) / ({}) ≈ {:.4f}, where {} is its scaled score for {}; d_k is {}.",
-      attn::numbered_token(tokens, i), score, fmt::join(exponentials, " + "), weights(0, 0, i, strongest),
-      score, attn::numbered_token(tokens, strongest), bench.d_model() / bench.heads());
 }
 
 /// The weights that the page reads its numbers off, and the mask behind them. Weights that are given without
@@ -185,9 +155,8 @@ std::pair<Tensor<4>, std::optional<Mask<3>>> weights_and_mask(Workbench& bench) 
   const auto mask = bench.mask(sentence, sentence);
   const auto formula = fmt::format("softmax(X W_Q (X W_K)ᵀ / {}{}){}", divisor_in_words(bench),
                                    mask ? " where mask" : "", bench.options.heads ? " for each head" : "");
-  const auto visible_scores = mask ? attn::apply_mask(scaled, *mask) : scaled;
-  const auto weights = attn::softmax(visible_scores);
-  return {show_weights(bench, weights, formula, origin_of_a_weight(bench, visible_scores, weights)), mask};
+  const auto weights = attn::softmax(mask ? attn::apply_mask(scaled, *mask) : scaled);
+  return {show_weights(bench, weights, formula), mask};
 }
 
 /// What the rest of the page needs of the measures.

@@ -108,7 +108,7 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
                 dashes(attn::display_width(cell)) + "┐",
             word + dashes(end - attn::display_width(word)) + "┴" + cell + "┴→ word"};
   }
-  const auto step = fmt::format("word [{}] → LSTM → state [{}] ", d, width);
+  const auto step = fmt::format("word [{}] → LSTM → h [{}] ", d, width);
   const auto asks = fmt::format("┬→ scores → weights [{}] ", n),
              context = fmt::format("┬→ context [{}] ", width);
   const auto fork = attn::display_width(step);

@@ -161,9 +161,9 @@ TEST_CASE("where the flow has less room its weights stand below the steps that l
   using Lines = std::vector<std::string>;
   CHECK(lessons::attention_flow(page.bench, 3, 5, false) ==
         Lines{"Q [3×4] ┐", "        ├ Q Kᵀ → / √4 → softmax → weights [3×5] ┐",
-              "K [5×4] ┘                                       ├ output [3×4]",
-              "V [5×4] ────────────────────────────────────────┘"});
+              "K [5×4] ┘                                       ├ output [3×2]",
+              "V [5×2] ────────────────────────────────────────┘"});
   CHECK(lessons::attention_flow(page.bench, 3, 5, true, 60) ==
         Lines{"Q [3×4] ┐", "        ├ Q Kᵀ → / √4 → mask → softmax", "K [5×4] ┘ → weights [3×5] ┐",
-              "V [5×4] ──────────────────┴ output [3×4]"});
+              "V [5×2] ──────────────────┴ output [3×2]"});
 }

@@ -116,11 +116,11 @@ TEST_CASE("What to notice in the numbers of a run stands in the place of the not
     trace.page({{.id = "Q", .notice = [](const attn::Event&) { return ""; }}});
     tap(trace, "Q");
   });
-  CHECK_THAT(nothing, Contains("Note of Q"));
+  CHECK_THAT(nothing, !Contains("Note of Q"));
 }
 
 TEST_CASE("Tensors that are not on the page are counted") {
-  CHECK_THAT(render(lesson), Contains("\n\n2 more tensors of this run: --all shows them.\n\nTry next\n"));
+  CHECK_THAT(render(lesson), Contains("\n\n2 more tables of this run: --all shows them.\n\nTry next\n"));
   CHECK_THAT(render(lesson), !Contains("W_K"));
   const auto one = render([](attn::Trace& trace) {
     trace.page({{.id = "Q"}});
@@ -128,7 +128,7 @@ TEST_CASE("Tensors that are not on the page are counted") {
     tap(trace, "Q");
     trace.note("remark", "A remark", "Prose.");
   });
-  CHECK_THAT(one, Contains("\n1 more tensor of this run: --all shows it.\n") && !Contains("A remark"));
+  CHECK_THAT(one, Contains("\n1 more table of this run: --all shows it.\n") && !Contains("A remark"));
 }
 
 TEST_CASE(

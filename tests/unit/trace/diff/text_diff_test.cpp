@@ -47,7 +47,7 @@ const std::string weights = R"(2  weights = softmax(scaled)   Shares   [query 2 
 
 )";
 
-const std::string claims = R"(1 more tensor of this run: --all shows it.
+const std::string claims = R"(1 more table of this run: --all shows it.
 
 What holds on this run
   ✓ each row of weights sums to 1   off by less than 1e-12
