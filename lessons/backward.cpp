@@ -397,7 +397,10 @@ void draw_branches(std::vector<std::string>& lines, const std::vector<std::strin
     line += "─";
   lines.push_back(attn::pad_right(branches[0], left) + "┐");
   lines.push_back(attn::pad_right(branches[1], left) + middle + "┐");
-  lines.push_back(branches[2] + " " + line + "┴ " + end);
+  const auto last = branches[2] + " " + line + "┴ ";
+  constexpr std::size_t most_columns = 78;
+  const bool has_room = attn::display_width(last + end) <= most_columns;
+  lines.push_back(last + (has_room ? end : end.substr(0, end.find(" ["))));
 }
 
 std::vector<std::string> backward_flow(const BackwardStart& start) {
