@@ -32,7 +32,9 @@ class SectionComparison {
   }
 
   TextSectionDiff run() {
-    if (std::ranges::equal(a_.lines, b_.lines, {}, &TextLine::text, &TextLine::text)) return std::move(diff_);
+    const auto is_same = [](const TextLine& a, const TextLine& b) { return a.text == b.text; };
+    if (std::equal(a_.lines.begin(), a_.lines.end(), b_.lines.begin(), b_.lines.end(), is_same))
+      return std::move(diff_);
     for (const auto& [in_a, in_b] : pairs()) {
       if (in_a && in_b) {
         compare_lines(*in_a, *in_b);
@@ -134,7 +136,7 @@ bool is_one_of(const TextSection& section, const std::vector<std::string>& wante
 /// A page shows some of a run's steps: what neither has cannot be compared.
 void require_any(const std::vector<TextSection>& sections, const std::string& wanted) {
   const auto is_wanted = [&](const auto& section) { return is_one_of(section, {wanted}); };
-  if (std::ranges::none_of(sections, is_wanted))
+  if (std::none_of(sections.begin(), sections.end(), is_wanted))
     throw Error(
         fmt::format("--steps {}: the expected page does not show it; valid: a page of --all", wanted));
 }

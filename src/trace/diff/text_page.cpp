@@ -107,7 +107,7 @@ std::vector<std::string> written_options(std::string_view text) {
       options.back().append(" ").append(word);
     else
       options.emplace_back(word);
-    if (std::ranges::count(word, '"') % 2 == 1) is_open = !is_open;
+    if (std::count(word.begin(), word.end(), '"') % 2 == 1) is_open = !is_open;
   }
   return options;
 }
@@ -154,10 +154,12 @@ std::vector<Word> placed_words(std::string_view line) {
 /// The cells of a row of a table, up to its strongest key; none of any other line.
 std::vector<Word> cells_of(std::string_view line) {
   auto words = placed_words(line);
-  words.erase(std::ranges::find(words, "→", &Word::text), words.end());
+  const auto is_arrow = [](const Word& word) { return word.text == "→"; };
+  words.erase(std::find_if(words.begin(), words.end(), is_arrow), words.end());
   if (!words.empty() && indent_of(line) == page_indent) words.erase(words.begin());  // the label
-  const bool is_row = std::ranges::all_of(
-      words, [](const auto& word) { return number_in(word.text) || word.text == "…" || word.text == "·"; });
+  const bool is_row = std::all_of(words.begin(), words.end(), [](const auto& word) {
+    return number_in(word.text) || word.text == "…" || word.text == "·";
+  });
   return is_row ? words : std::vector<Word>();
 }
 
@@ -165,7 +167,8 @@ std::vector<Word> cells_of(std::string_view line) {
 bool stands_above(const std::vector<Word>& line, const std::vector<Word>& cells) {
   constexpr std::size_t corner_and_strongest = 2;
   return line.size() <= cells.size() + corner_and_strongest &&
-         std::ranges::includes(line, cells, {}, &Word::end, &Word::end);
+         std::includes(line.begin(), line.end(), cells.begin(), cells.end(),
+                       [](const Word& a, const Word& b) { return a.end < b.end; });
 }
 
 }  // namespace
@@ -188,7 +191,8 @@ std::vector<TextSection> parse_text_page(std::string_view text) {
   std::string lesson;
   std::size_t steps = 0;
   for (auto& section : sections) {
-    if (std::ranges::any_of(section.lines, is_rule, &TextLine::text)) {
+    const auto is_below_title = [](const TextLine& line) { return is_rule(line.text); };
+    if (std::any_of(section.lines.begin(), section.lines.end(), is_below_title)) {
       read_header(section);
       lesson = section.lesson;
       steps = 0;
@@ -252,13 +256,15 @@ TableLabels table_labels_of(const TextSection& section, std::size_t line, std::s
   const std::string_view text = lines[line].text;
   if (text.size() > longest_row) return {};
   const auto cells = cells_of(text);
-  const auto cell = std::ranges::find(cells, word.data(), [](const auto& one) { return one.text.data(); });
+  const auto cell = std::find_if(cells.begin(), cells.end(),
+                                 [&](const Word& one) { return one.text.data() == word.data(); });
   if (cell == cells.end()) return {};
   std::string_view column;
   for (auto i = line; i > 0 && lines[i - 1].number + 1 == lines[i].number; --i) {
     const auto above = placed_words(lines[i - 1].text);
     if (!stands_above(above, cells)) break;
-    column = std::ranges::find(above, cell->end, &Word::end)->text;
+    column =
+        std::find_if(above.begin(), above.end(), [&](const Word& one) { return one.end == cell->end; })->text;
   }
   if (column.empty()) return {};
   const bool has_label = indent_of(text) == page_indent;
