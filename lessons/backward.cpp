@@ -425,7 +425,8 @@ std::vector<std::string> backward_flow(const BackwardStart& start) {
 
 /// The forward pass is detail: earlier lessons showed its code.
 void show_backward_code(Workbench& bench, const BackwardStart& start) {
-  const auto& [in, from] = start;
+  const auto& in = start.in;
+  const auto& from = start.from;
   std::vector<std::string> projections;
   if (from) projections = {projection_code(from->X_query.id, from->X_key.id)};
   bench.trace.within("forward", [&] { bench.code(attention_code(bench, in.mask, projections)); });

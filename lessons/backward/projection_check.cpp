@@ -87,7 +87,8 @@ Tensor<3> change_times(const Named& X, const Tensor<3>& change_of_weight) {
 std::vector<MovedInput> weights_to_move(const ProjectedFrom& from, const AttentionInputs& in,
                                         const ProjectionGradients& gradients,
                                         const AttentionGradients& magnitudes, double divisor) {
-  const auto& [X_query, X_key, weights] = from;
+  const auto &X_query = from.X_query, &X_key = from.X_key;
+  const auto& weights = from.weights;
   return {{moved_weight("W_Q", weights.W_Q, gradients.d_W_Q, X_query, magnitudes.d_Q),
            [&](const Tensor<3>& change) { return Move{.Q = change_times(X_query, change)}; },
            attn::max_abs(X_query.tensor) * attn::max_abs(in.K) / divisor},
@@ -101,8 +102,9 @@ std::vector<MovedInput> weights_to_move(const ProjectedFrom& from, const Attenti
 std::vector<MovedInput> vectors_to_move(const ProjectedFrom& from, const AttentionInputs& in,
                                         const ProjectionGradients& gradients,
                                         const AttentionGradients& magnitudes, double divisor) {
-  const auto& [X_query, X_key, weights] = from;
-  const auto& [W_Q, W_K, W_V] = weights;
+  const auto &X_query = from.X_query, &X_key = from.X_key;
+  const auto& weights = from.weights;
+  const auto &W_Q = weights.W_Q, &W_K = weights.W_K, &W_V = weights.W_V;
   const double through_Q = attn::max_abs(attn::linear_backward_input(in.K, W_Q)) / divisor;
   const double through_K = attn::max_abs(attn::linear_backward_input(in.Q, W_K)) / divisor;
   const double through_both = std::sqrt(attn::max_abs(attn::matmul(W_Q, attn::transpose(W_K))) / divisor);

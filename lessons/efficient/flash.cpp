@@ -288,7 +288,8 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
   const auto followed = first_rescaling(scores, blocks);
   const Tensor<2> empty({blocks.size(), n});
   RunningRows running = {empty, empty, empty, Tensor<2>({n, d_v})};
-  auto& [maximum, rescaling, sum, output] = running;
+  auto &maximum = running.maximum, &rescaling = running.rescaling, &sum = running.sum;
+  auto& output = running.output;
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i) {

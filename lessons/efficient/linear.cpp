@@ -320,7 +320,8 @@ Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostC
                                const std::string& for_features,
                                const std::optional<attn::Worked>& worked_for_features = std::nullopt) {
   auto& trace = on.bench.trace;
-  const auto& [variant, phi_Q, phi_K] = features;
+  const auto& variant = features.variant;
+  const auto &phi_Q = features.phi_Q, &phi_K = features.phi_K;
   const auto n = on.n(), f = phi_K.shape(1), d_v = on.V.shape(1);
   const auto weights =
       trace.step({.id = variant + "/weights",
