@@ -155,6 +155,7 @@ TEST_CASE("what a page tells to try next runs") {
     INFO(lesson);
     CHECK(commands.size() >= 2);
     for (const auto& command : commands) {
+      if (command.rfind("bench", 0) == 0) continue;  // takes a minute and has tests of its own
       INFO(command);
       const auto result = run(command);
       CHECK(result.status == 0);
