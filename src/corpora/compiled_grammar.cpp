@@ -1,0 +1,310 @@
+#include "corpora/compiled_grammar.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "corpora/grammar_checks.hpp"
+
+namespace corpora {
+
+namespace {
+
+/// A value for each parameter of a table.
+using Values = std::vector<std::size_t>;
+
+/// The last of the conditions that hold counts; one form alone is for every condition.
+std::optional<std::size_t> form_index(const std::vector<std::vector<Condition>>& possible, std::size_t forms,
+                                      const std::vector<bool>& holds) {
+  if (forms == 1) return 0;
+  std::optional<std::size_t> result;
+  std::size_t offset = 0;
+  for (const auto& conditions : possible) {
+    if (conditions.size() == forms) {
+      for (std::size_t i = 0; i < forms; ++i)
+        if (holds[offset + i]) result = i;
+      return result;
+    }
+    offset += conditions.size();
+  }
+  return result;
+}
+
+/// Words with their values, and rules with theirs, that a grammar may have.
+constexpr std::size_t most_combined = 2'000'000;
+
+class Compiler {
+ public:
+  explicit Compiler(const GrammarText& text)
+      : text_(text), rules_of_(text.symbols.size()), tables_of_(text.symbols.size()) {
+    for (const auto& rule : text.rules) rules_of_[rule.symbol].push_back(&rule);
+    for (const auto& table : text.tables) tables_of_[table.symbol].push_back(&table);
+  }
+
+  CompiledGrammar compile() {
+    grammar_.start = state(text_.start, {});
+    drop_dead_alternatives();
+    require_every_rule();
+    find_weights();
+    return std::move(grammar_);
+  }
+
+ private:
+  std::size_t state(std::size_t symbol, const std::vector<Combinations>& allowed) {
+    const auto known = states_.find({symbol, allowed});
+    if (known != states_.end()) return known->second;
+    const auto index = grammar_.states.size();
+    states_.emplace(std::pair(symbol, allowed), index);
+    grammar_.states.push_back({symbol, allowed, !tables_of_[symbol].empty(), false, {}, {}, {}, {}, {}, {}});
+    if (grammar_.states[index].is_table)
+      add_entries(index);
+    else
+      for (const auto* rule : rules_of_[symbol]) add_alternatives(index, *rule);
+    return index;
+  }
+
+  void add_entries(std::size_t index) {
+    auto& state = grammar_.states[index];
+    const auto& sorts = text_.symbols[state.symbol].sorts;
+    for (std::size_t i = 0; i < sorts.size(); ++i)
+      if (text_.sorts[sorts[i]].is_decided && !state.decided_variable) state.decided_variable = i;
+    for (const auto* table : tables_of_[state.symbol]) {
+      state.decides = text_.shapes[table->shape].decides;
+      for (const auto& row : table->rows) {
+        auto values = first_values(state.allowed);
+        do add_entry(state, *table, row, values);
+        while (advance(state.allowed, values));
+      }
+    }
+  }
+
+  static std::size_t next_allowed(Combinations allowed, std::size_t first) {
+    while (first < most_combinations && (allowed >> first & 1) == 0) ++first;
+    return first;
+  }
+
+  static Values first_values(const std::vector<Combinations>& allowed) {
+    Values values;
+    for (const auto combinations : allowed) values.push_back(next_allowed(combinations, 0));
+    return values;
+  }
+
+  /// The next values that are allowed; false after the last.
+  static bool advance(const std::vector<Combinations>& allowed, Values& values) {
+    for (auto i = values.size(); i-- > 0;) {
+      values[i] = next_allowed(allowed[i], values[i] + 1);
+      if (values[i] < most_combinations) return true;
+      values[i] = next_allowed(allowed[i], 0);
+    }
+    return false;
+  }
+
+  void add_entry(State& state, const Table& table, const Row& row, const Values& values) {
+    count_combined(row.line);
+    auto entry = entry_of(state.symbol, table, row, values);
+    if (!entry) return;
+    if (state.decided_variable) compare_with_other_values(state, table, row, values, *entry);
+    const double before = state.entry_weights.empty() ? 0.0 : state.entry_weights.back();
+    state.entry_weights.push_back(before + 1.0 / static_cast<double>(table.rows.size()));
+    state.entries.push_back(std::move(*entry));
+  }
+
+  void count_combined(std::size_t line) {
+    if (++combined_ > most_combined)
+      text_.fail(line,
+                 fmt::format("the values of all variables have more than {} combinations", most_combined),
+                 "fewer variables that stand twice in a rule, or fewer values");
+  }
+
+  /// Nothing where the word does not have these values.
+  std::optional<LexicalEntry> entry_of(std::size_t symbol, const Table& table, const Row& row,
+                                       const Values& values) const {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if ((table.allowed[i] >> values[i] & 1) == 0) return std::nullopt;
+    if (!satisfies(symbol, values, row.condition)) return std::nullopt;
+    const auto& shape = text_.shapes[table.shape];
+    const auto source = form_index(shape.source, row.source.size(), holding(symbol, values, shape.source));
+    const auto target = form_index(shape.target, row.target.size(), holding(symbol, values, shape.target));
+    if (!source || !target || !row.source[*source] || !row.target[*target]) return std::nullopt;
+    const std::string* category = nullptr;
+    for (const auto& [condition, name] : shape.categories)
+      if (satisfies(symbol, values, condition)) category = &name;
+    if (category == nullptr) return std::nullopt;
+    LexicalEntry entry{&row.source[*source]->front(), &*row.target[*target], category, ""};
+    for (const auto& word : *entry.target) entry.gloss += (entry.gloss.empty() ? "" : " ") + word.text;
+    if (entry.gloss.empty()) entry.gloss = no_gloss;
+    return entry;
+  }
+
+  /// A condition is about the first variable that has the feature.
+  bool satisfies(std::size_t symbol, const Values& values, Condition condition) const {
+    constexpr auto satisfied = ~std::uint64_t{0};
+    const auto& sorts = text_.symbols[symbol].sorts;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!text_.satisfies(text_.sorts[sorts[i]], values[i], condition)) return false;
+      for (const auto feature : text_.sorts[sorts[i]].features) condition[feature] = satisfied;
+    }
+    return true;
+  }
+
+  std::vector<bool> holding(std::size_t symbol, const Values& values,
+                            const std::vector<std::vector<Condition>>& possible) const {
+    std::vector<bool> holds;
+    for (const auto& conditions : possible)
+      for (const auto& condition : conditions) holds.push_back(satisfies(symbol, values, condition));
+    return holds;
+  }
+
+  void compare_with_other_values(const State& state, const Table& table, const Row& row, Values values,
+                                 LexicalEntry& entry) const {
+    const auto variable = *state.decided_variable;
+    const auto count = text_.sorts[text_.symbols[state.symbol].sorts[variable]].combinations;
+    for (std::size_t value = 0; value < count; ++value) {
+      values[variable] = value;
+      const auto other = entry_of(state.symbol, table, row, values);
+      if (!other) continue;
+      const bool has_same_source = other->source->text == entry.source->text;
+      if (!has_same_source || other->gloss != entry.gloss) entry.agrees = true;
+      if (has_same_source && other->gloss != entry.gloss) entry.needs_controller = true;
+    }
+  }
+
+  void add_alternatives(std::size_t index, const Rule& rule) {
+    std::vector<Combinations> allowed;
+    for (const auto& variable : rule.variables) allowed.push_back(variable.allowed);
+    for (std::size_t i = 0; i < grammar_.states[index].allowed.size(); ++i)
+      allowed[i] &= grammar_.states[index].allowed[i];
+    add_combinations(index, rule, 0, allowed);
+  }
+
+  /// A variable that stands twice in a rule has one value in each alternative; another can keep several.
+  void add_combinations(std::size_t index, const Rule& rule, std::size_t variable,
+                        std::vector<Combinations>& allowed) {
+    if (variable == rule.variables.size()) return add_alternative(index, rule, allowed);
+    if (allowed[variable] == 0) return;
+    if (occurrences(rule, variable) < 2) return add_combinations(index, rule, variable + 1, allowed);
+    const auto all = allowed[variable];
+    for (std::size_t value = 0; value < most_combinations; ++value) {
+      if ((all >> value & 1) == 0) continue;
+      allowed[variable] = Combinations{1} << value;
+      add_combinations(index, rule, variable + 1, allowed);
+    }
+    allowed[variable] = all;
+  }
+
+  static std::size_t occurrences(const Rule& rule, std::size_t variable) {
+    std::size_t count = 0;
+    for (const auto& item : rule.source)
+      count += static_cast<std::size_t>(std::count(item.variables.begin(), item.variables.end(), variable));
+    return count;
+  }
+
+  void add_alternative(std::size_t index, const Rule& rule, const std::vector<Combinations>& allowed) {
+    count_combined(rule.line);
+    Alternative alternative{&rule, {}, std::vector<LengthWeights>(rule.source.size())};
+    for (const auto& item : rule.source) {
+      std::vector<Combinations> arguments;
+      for (const auto variable : item.variables) arguments.push_back(allowed[variable]);
+      const auto next = state(item.symbol, arguments);
+      const auto& reached = grammar_.states[next];
+      if (reached.is_table && reached.entries.empty()) return;
+      alternative.states.push_back(next);
+    }
+    grammar_.states[index].alternatives.push_back(std::move(alternative));
+  }
+
+  void drop_dead_alternatives() {
+    std::vector<bool> ends;
+    for (const auto& state : grammar_.states) ends.push_back(!state.entries.empty());
+    const auto is_alive = [&](const Alternative& alternative) {
+      return std::all_of(alternative.states.begin(), alternative.states.end(),
+                         [&](std::size_t state) { return ends[state]; });
+    };
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (std::size_t i = 0; i < ends.size(); ++i) {
+        const auto& alternatives = grammar_.states[i].alternatives;
+        if (ends[i] || std::none_of(alternatives.begin(), alternatives.end(), is_alive)) continue;
+        ends[i] = true;
+        grows = true;
+      }
+    }
+    for (auto& state : grammar_.states)
+      state.alternatives.erase(
+          std::remove_if(state.alternatives.begin(), state.alternatives.end(),
+                         [&](const Alternative& alternative) { return !is_alive(alternative); }),
+          state.alternatives.end());
+  }
+
+  void require_every_rule() const {
+    std::set<const Rule*> used;
+    for (const auto& state : grammar_.states)
+      for (const auto& alternative : state.alternatives) used.insert(alternative.rule);
+    for (const auto& rule : text_.rules)
+      if (used.count(&rule) == 0)
+        text_.fail(rule.line, "no words agree with all that the rule asks for",
+                   "values that its words, and the rules that lead to it, have in common");
+  }
+
+  void find_weights() {
+    std::vector<double> total(text_.symbols.size(), 0.0);
+    for (const auto& rule : text_.rules) total[rule.symbol] += rule.weight;
+    for (auto& state : grammar_.states) {
+      state.cumulative.resize(longest_sentence + 1);
+      if (state.is_table && !state.entries.empty()) state.weights[1] = state.entry_weights.back();
+    }
+    for (std::size_t length = 1; length <= longest_sentence; ++length) {
+      is_found_.assign(grammar_.states.size(), false);
+      for (std::size_t i = 0; i < grammar_.states.size(); ++i) find_weight(i, length, total);
+      for (auto& state : grammar_.states)
+        for (auto& alternative : state.alternatives)
+          for (std::size_t item = 0; item < alternative.states.size(); ++item)
+            alternative.rest[item][length] = weight(alternative, item, length);
+    }
+  }
+
+  /// Of the items from `first` on having `length` words in all.
+  double weight(const Alternative& alternative, std::size_t first, std::size_t length) const {
+    const auto& own = grammar_.states[alternative.states[first]].weights;
+    if (first + 1 == alternative.states.size()) return own[length];
+    const auto& rest = alternative.rest[first + 1];
+    double sum = 0.0;
+    for (std::size_t i = 1; i < length; ++i) sum += own[i] * rest[length - i];
+    return sum;
+  }
+
+  /// States with the same number of words depend on each other through rules with a single item only.
+  void find_weight(std::size_t index, std::size_t length, const std::vector<double>& total) {
+    auto& state = grammar_.states[index];
+    if (state.is_table || is_found_[index]) return;
+    is_found_[index] = true;
+    double sum = 0.0;
+    for (const auto& alternative : state.alternatives) {
+      if (alternative.states.size() == 1) find_weight(alternative.states[0], length, total);
+      const auto share = alternative.rule->weight / total[state.symbol];
+      sum += share * weight(alternative, 0, length);
+      state.cumulative[length].push_back(sum);
+    }
+    state.weights[length] = sum;
+  }
+
+  const GrammarText& text_;
+  std::vector<std::vector<const Rule*>> rules_of_;
+  std::vector<std::vector<const Table*>> tables_of_;
+  std::map<std::pair<std::size_t, std::vector<Combinations>>, std::size_t> states_;
+  std::vector<bool> is_found_;
+  std::size_t combined_ = 0;
+  CompiledGrammar grammar_;
+};
+
+}  // namespace
+
+CompiledGrammar compile(const GrammarText& text) {
+  require_sound_rules(text);
+  return Compiler(text).compile();
+}
+
+}  // namespace corpora

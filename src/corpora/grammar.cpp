@@ -1,0 +1,115 @@
+#include "corpora/grammar.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "attn/error.hpp"
+#include "corpora/compiled_grammar.hpp"
+#include "corpora/derivation.hpp"
+#include "corpora/target_vocabulary.hpp"
+
+namespace corpora {
+
+namespace {
+
+std::vector<std::string> sorted(const std::set<std::string>& words) {
+  return {words.begin(), words.end()};
+}
+
+}  // namespace
+
+Grammar::Grammar() = default;
+Grammar::Grammar(Grammar&&) noexcept = default;
+Grammar& Grammar::operator=(Grammar&&) noexcept = default;
+Grammar::~Grammar() = default;
+
+Grammar Grammar::read(std::string_view text, std::string_view file_name) {
+  Grammar grammar;
+  grammar.text_ = std::make_unique<GrammarText>(parse_grammar(text, file_name));
+  grammar.compiled_ = std::make_unique<CompiledGrammar>(compile(*grammar.text_));
+  return grammar;
+}
+
+Grammar Grammar::load(const std::string& path) {
+  constexpr std::string_view valid = "a text file with a grammar";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw attn::Error(fmt::format("{} is a directory; valid: {}", path, valid));
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw attn::Error(fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) throw attn::Error(fmt::format("{} cannot be read; valid: {}", path, valid));
+  return read(text, path);
+}
+
+std::vector<std::size_t> Grammar::lengths() const {
+  const auto& weights = compiled_->states[compiled_->start].weights;
+  std::vector<std::size_t> result;
+  for (std::size_t length = 1; length <= longest_sentence; ++length)
+    if (weights[length] > 0.0) result.push_back(length);
+  return result;
+}
+
+SentencePair Grammar::draw(attn::Random& random) const {
+  const auto& weights = compiled_->states[compiled_->start].weights;
+  const auto possible = lengths();
+  if (possible.empty())
+    throw attn::Error(fmt::format("{} has no sentence of up to {} words; valid: shorter rules",
+                                  text_->file_name, longest_sentence));
+  double left = 0.0;
+  for (const auto length : possible) left += weights[length];
+  left *= random.random_sample();
+  for (const auto length : possible) {
+    left -= weights[length];
+    if (left < 0.0) return draw(random, length);
+  }
+  return draw(random, possible.back());
+}
+
+SentencePair Grammar::draw(attn::Random& random, std::size_t length) const {
+  const auto& weights = compiled_->states[compiled_->start].weights;
+  if (length > longest_sentence || weights[length] <= 0.0)
+    throw attn::Error(fmt::format("{} has no sentence of {} words; valid: {}", text_->file_name, length,
+                                  fmt::join(lengths(), ", ")));
+  RandomChoices choices(*compiled_, random);
+  return Derivation(*text_, *compiled_, choices, length).pair();
+}
+
+std::optional<SentencePair> Grammar::translate(const std::vector<std::string>& words) const {
+  if (words.empty() || words.size() > longest_sentence) return std::nullopt;
+  GivenWords choices(*compiled_, words);
+  if (!choices.has_derivation()) return std::nullopt;
+  return Derivation(*text_, *compiled_, choices, words.size()).pair();
+}
+
+std::vector<std::string> Grammar::source_words() const {
+  std::set<std::string> words;
+  for (const auto& state : compiled_->states)
+    for (const auto& entry : state.entries) {
+      words.insert(entry.source->text);
+      if (!entry.source->before_vowel.empty()) words.insert(entry.source->before_vowel);
+    }
+  return sorted(words);
+}
+
+std::vector<std::string> Grammar::target_words() const {
+  return sorted(target_vocabulary(*text_, *compiled_));
+}
+
+std::vector<std::string> Grammar::glosses() const {
+  std::set<std::string> glosses;
+  for (const auto& state : compiled_->states)
+    for (const auto& entry : state.entries) glosses.insert(entry.gloss);
+  return sorted(glosses);
+}
+
+}  // namespace corpora

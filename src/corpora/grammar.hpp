@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/random/random.hpp"
+#include "corpora/sentence_pair.hpp"
+
+namespace corpora {
+
+struct CompiledGrammar;
+struct GrammarText;
+
+/// A synchronous grammar: each of its rules makes a piece of a source sentence and the same piece of its
+/// translation, and words agree across rules in number, gender and whatever else the grammar's file declares.
+/// data/corpora/README.md tells how such a file is written.
+class Grammar {
+ public:
+  /// Throws attn::Error, with the name of the file and the line, where the text is no grammar: an unknown
+  /// nonterminal or feature, sides that do not match, a rule that cannot end or can never be used.
+  static Grammar read(std::string_view text, std::string_view file_name);
+
+  /// As above, from a file.
+  static Grammar load(const std::string& path);
+
+  Grammar(Grammar&&) noexcept;
+  Grammar& operator=(Grammar&&) noexcept;
+  ~Grammar();
+
+  /// A pair of any length, by the weights of the grammar alone.
+  SentencePair draw(attn::Random& random) const;
+
+  /// A pair whose source has exactly `length` words, by the weights of the grammar among those. Throws
+  /// attn::Error where the grammar has none.
+  SentencePair draw(attn::Random& random, std::size_t length) const;
+
+  /// The pair whose source is those words; none where the grammar does not have it. "a" and "an" may stand
+  /// for each other, and come out as is right.
+  std::optional<SentencePair> translate(const std::vector<std::string>& words) const;
+
+  /// The numbers of source words that a sentence can have, up to 32.
+  std::vector<std::size_t> lengths() const;
+
+  /// Every word that can stand in a source sentence, sorted by its bytes.
+  std::vector<std::string> source_words() const;
+
+  /// Every word that can stand in a target sentence, and a few that cannot (a contraction of words that never
+  /// meet in it); sorted by its bytes.
+  std::vector<std::string> target_words() const;
+
+  /// Every gloss of a source word, sorted by its bytes.
+  std::vector<std::string> glosses() const;
+
+ private:
+  Grammar();
+
+  std::unique_ptr<GrammarText> text_;
+  std::unique_ptr<CompiledGrammar> compiled_;
+};
+
+}  // namespace corpora
