@@ -9,6 +9,7 @@
 #include "lab/bench/arguments.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/lesson_arguments.hpp"
+#include "lab/train/arguments.hpp"
 #include "lessons/numbers/page.hpp"
 
 namespace lab {
@@ -25,6 +26,7 @@ std::string general_help() {
       "       attnlab tour [options]\n"
       "       attnlab diff A B [options]\n"
       "       attnlab bench [options]     time the attention kernels\n"
+      "       attnlab train TASK          train a small model that the lessons use\n"
       "       attnlab LESSON --help\n"
       "       attnlab --help numbers      NumPy code for every number drawn\n\nLessons, in the order in "
       "which to learn them:\n");
@@ -46,7 +48,7 @@ std::string help_on(const std::string& topic) {
 }
 
 std::vector<std::string> command_names() {
-  std::vector<std::string> names = {"list", "tour", "diff", "bench"};
+  std::vector<std::string> names = {"list", "tour", "diff", "bench", "train"};
   for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
   return names;
 }
@@ -63,6 +65,7 @@ Command parse(int argc, char** argv) {
   if (name == "tour") return parse_tour(argc - 1, argv + 1);
   if (name == "diff") return parse_diff(argc - 1, argv + 1);
   if (name == "bench") return parse_bench(argc - 1, argv + 1);
+  if (name == "train") return parse_train(argc - 1, argv + 1);
   if (name == "list") {
     if (argc == 3 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h"))
       return PrintText{"attnlab list: the lessons in the order in which to learn them, one a line\n"};
@@ -75,7 +78,8 @@ Command parse(int argc, char** argv) {
   if (name.starts_with('-'))
     throw Error(
         fmt::format("\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
-                    "attnlab tour, attnlab diff A B, attnlab bench, attnlab --help, attnlab --version",
+                    "attnlab tour, attnlab diff A B, attnlab bench, attnlab train TASK, attnlab --help, "
+                    "attnlab --version",
                     name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,
                           attn::likely_meant(name, command_names()), fmt::join(command_names(), ", ")));

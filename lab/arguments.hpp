@@ -9,6 +9,7 @@
 
 #include "lab/bench/bench.hpp"
 #include "lab/pager.hpp"
+#include "lab/train/train.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lab {
@@ -58,8 +59,8 @@ struct RunLesson {
 
 struct ListLessons {};
 
-/// The lessons in order; of the options only the sentence, the target, the seed, how numbers are drawn and the
-/// dtype are the tour's.
+/// The lessons in order; of the options only the sentence, the target, the seed, how numbers are drawn and
+/// the dtype are the tour's.
 struct TakeTour {
   std::size_t first = 0;  ///< index of the lesson to start with
   lessons::Options options;
@@ -71,7 +72,7 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<RunLesson, RunBench, DiffTraces, ListLessons, TakeTour, PrintText>;
+using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, ListLessons, TakeTour, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

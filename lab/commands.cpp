@@ -35,6 +35,10 @@ int carry_out(const RunBench& bench) {
   return 0;
 }
 
+int carry_out(const RunTraining& training) {
+  return run_training(training);
+}
+
 int carry_out(const TakeTour& tour) {
   return take_tour(tour) ? 0 : 1;
 }

@@ -12,9 +12,9 @@
 #include "attn/error.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/gemm.hpp"
-#include "lab/bench/progress_bar.hpp"
 #include "lab/bench/report.hpp"
 #include "lab/output.hpp"
+#include "lab/progress_bar.hpp"
 
 namespace lab {
 

@@ -25,6 +25,7 @@ CBLAS_TRANSPOSE form(const Matrix<T>& matrix) {
 
 template <class T>
 int stride(const Matrix<T>& matrix) {
+  if (matrix.stride > 0) return static_cast<int>(matrix.stride);
   return static_cast<int>(matrix.is_transposed ? matrix.rows : matrix.columns);
 }
 

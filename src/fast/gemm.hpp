@@ -13,11 +13,12 @@ struct Matrix {
   std::size_t rows;
   std::size_t columns;
   bool is_transposed = false;  ///< rows and columns are those of the transpose then
+  std::size_t stride = 0;      ///< numbers from row to row in memory; 0: they touch
 };
 
 template <class T>
 Matrix<T> transposed(const Matrix<T>& matrix) {
-  return {matrix.data, matrix.columns, matrix.rows, !matrix.is_transposed};
+  return {matrix.data, matrix.columns, matrix.rows, !matrix.is_transposed, matrix.stride};
 }
 
 /// c = factor · a b through BLAS.

@@ -154,6 +154,7 @@ class SafetensorsReader : public StoredTrace {
     const bool is_valid =
         metadata.is_object() && std::all_of(metadata.begin(), metadata.end(), std::mem_fn(&json::is_string));
     if (!is_valid) refuse(file_.path(), "its __metadata__ is no object of texts", R"({"name":"text"})");
+    metadata_ = metadata.get<std::map<std::string, std::string>>();
     if (metadata.value("schema", "") != trace_schema) return;
     read_lesson(metadata, header_, file_.path());
     read_config(parse_json<nlohmann::ordered_json>(metadata.value("config", "{}"), file_.path()), header_,
@@ -189,35 +190,41 @@ std::string little_endian(std::uint64_t number) {
 
 }  // namespace
 
-SafetensorsWriter::SafetensorsWriter(const Header& header) {
-  metadata_ = "{";
-  append_member(metadata_, "schema", std::string(trace_schema));
-  append_member(metadata_, "lesson", header.lesson);
-  append_member(metadata_, "title", header.title);
-  append_member(metadata_, "config", config_as_json(header));
+void SafetensorsFile::describe(std::string_view name, const std::string& text) {
+  if (metadata_.empty()) metadata_ = "{";
+  append_member(metadata_, name, text);
 }
 
-void SafetensorsWriter::receive(const Event& event) {
-  if (!event.tensor || !has_elements(*event.tensor)) return;
-  const auto copy = with_one_nan(*event.tensor);
-  const auto tensor = copy.view();
+void SafetensorsFile::add(std::string_view id, const TensorView& tensor, ElementType type) {
   const auto begin = elements_.size();
-  const auto type = element_type_of(tensor.dtype);
   elements_ += encode(tensor, type);
-  append_member(metadata_, "tensor:" + event.id, description_as_json(event));
   std::string entry = "{";
   append_member(entry, "dtype", safetensors_name(type));
   append_member(entry, "shape", tensor.shape);
   append_member(entry, "data_offsets", std::vector<std::size_t>{begin, elements_.size()});
-  entries_ += fmt::format(",\"{}\":{}}}", event.id, entry);
+  entries_ += fmt::format(",\"{}\":{}}}", id, entry);
 }
 
-std::string SafetensorsWriter::finish() {
+std::string SafetensorsFile::finish() {
   constexpr std::size_t alignment = 8;
   auto header =
       fmt::format("{{\"__metadata__\":{}}}{}}}", std::exchange(metadata_, {}), std::exchange(entries_, {}));
   header.append((alignment - header.size() % alignment) % alignment, ' ');
   return little_endian(header.size()) + header + std::exchange(elements_, {});
+}
+
+SafetensorsWriter::SafetensorsWriter(const Header& header) {
+  file_.describe("schema", std::string(trace_schema));
+  file_.describe("lesson", header.lesson);
+  file_.describe("title", header.title);
+  file_.describe("config", config_as_json(header));
+}
+
+void SafetensorsWriter::receive(const Event& event) {
+  if (!event.tensor || !has_elements(*event.tensor)) return;
+  const auto copy = with_one_nan(*event.tensor);
+  file_.describe("tensor:" + event.id, description_as_json(event));
+  file_.add(event.id, copy.view(), element_type_of(copy.dtype()));
 }
 
 std::unique_ptr<StoredTrace> open_safetensors(File file) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,9 @@ class StoredTrace {
   /// The lesson and its config; empty where the file is not a trace of ours.
   const Header& header() const { return header_; }
 
+  /// The texts that a safetensors file keeps beside its tensors, by name.
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
   /// In the order of the file.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
 
@@ -54,6 +58,7 @@ class StoredTrace {
 
  protected:
   Header header_;
+  std::map<std::string, std::string> metadata_;
   std::vector<StoredTensor> tensors_;
   std::vector<StoredWords> words_;
 };

@@ -1,4 +1,4 @@
-#include "lab/bench/progress_bar.hpp"
+#include "lab/progress_bar.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

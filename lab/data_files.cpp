@@ -1,0 +1,43 @@
+#include "lab/data_files.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "attn/error.hpp"
+
+namespace lab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> data_folders() {
+  std::vector<fs::path> folders;
+  if (const char* named = std::getenv("ATTNLAB_DATA")) folders.emplace_back(named);
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "attnlab");
+  folders.emplace_back(ATTNLAB_SOURCE_DATA);
+  return folders;
+}
+
+}  // namespace
+
+std::string data_folder(const std::string& name) {
+  std::vector<std::string> tried;
+  for (const auto& folder : data_folders()) {
+    const auto candidate = folder / name;
+    std::error_code error;
+    if (fs::is_directory(candidate, error)) return candidate.string();
+    tried.push_back(candidate.string());
+  }
+  throw attn::Error(
+      fmt::format("the lab's data are not there; looked for: {}; valid: a folder with {} in ATTNLAB_DATA",
+                  fmt::join(tried, ", "), name));
+}
+
+}  // namespace lab

@@ -1,0 +1,214 @@
+#include "lab/train/arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
+#include "lab/command_line.hpp"
+#include "lab/data_files.hpp"
+#include "lab/option_values.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Error;
+using attn::train::TaskEntry;
+
+const char* const how_it_is_trained = "How it is trained";
+const char* const what_is_trained = "The model; each task has its own defaults";
+const char* const where_it_goes = "Where it goes";
+
+std::string about() {
+  std::string tasks;
+  for (const auto& task : attn::train::tasks())
+    tasks += fmt::format("  {:<12} {}\n", task.name, task.summary);
+  return help_paragraph(
+             "train: the small models that the lessons use, trained here in seconds\n\n"
+             "Examples are drawn by the seed from the lab's own grammar and word lists. The same seed, "
+             "threads "
+             "and kind of processor give the same weights. In the end held-out examples tell how good the "
+             "model "
+             "is.") +
+         "\n\nTasks:\n" + tasks;
+}
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const auto& task : attn::train::tasks()) names.push_back(task.name);
+  return names;
+}
+
+const TaskEntry& task_named(const std::string& name) {
+  for (const auto& task : attn::train::tasks())
+    if (task.name == name) return task;
+  throw Error(fmt::format("train: there is no task \"{}\"; did you mean {}? valid: {}", name,
+                          attn::likely_meant(name, task_names()), fmt::join(task_names(), ", ")));
+}
+
+std::size_t size_of(std::string_view flag, const std::string& text, int smallest = 1) {
+  return static_cast<std::size_t>(parse_whole(flag, text, smallest, 1000000));
+}
+
+double positive_number(std::string_view flag, const std::string& text) {
+  const double number = parse_tolerance(flag, text);
+  if (number == 0) throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", flag, text));
+  return number;
+}
+
+double probability(std::string_view flag, const std::string& text) {
+  const double number = parse_tolerance(flag, text);
+  if (number >= 1) throw Error(fmt::format("--{} {} is out of range; valid: from 0 to below 1", flag, text));
+  return number;
+}
+
+using Assign = std::function<void(const std::string& text)>;
+
+void add(CLI::App& app, const char* group, std::string_view flag, std::string_view value,
+         std::string_view help, Assign assign_text) {
+  add_text_option(app, flag, value, Values::one, help_of_option(help), std::move(assign_text))->group(group);
+}
+
+void add_settings(CLI::App& app, RunTraining& run) {
+  auto& settings = run.settings;
+  add(app, how_it_is_trained, "steps", "N", "batches to learn from",
+      [&](const std::string& text) { settings.steps = size_of("steps", text); });
+  add(app, how_it_is_trained, "batch", "N", "examples in a batch; default 64",
+      [&](const std::string& text) { settings.batch = size_of("batch", text); });
+  add(app, how_it_is_trained, "rate", "X", "the highest learning rate, at the end of the warm-up",
+      [&](const std::string& text) { settings.rate = positive_number("rate", text); });
+  add(app, how_it_is_trained, "warm-up", "N", "steps in which the rate rises; default a twentieth",
+      [&](const std::string& text) { settings.warm_up = size_of("warm-up", text); });
+  add(app, how_it_is_trained, "clip", "X", "the longest gradient; longer ones are shortened; default 1",
+      [&](const std::string& text) { settings.largest_norm = positive_number("clip", text); });
+  add(app, how_it_is_trained, "dropout", "P", "share of the numbers that are set to 0 in training",
+      [&](const std::string& text) { settings.dropout = probability("dropout", text); });
+  add(app, how_it_is_trained, "seed", "N",
+      "seed of the examples, of their order and of the first weights; default 42",
+      [&](const std::string& text) {
+        settings.seed = static_cast<std::uint32_t>(parse_whole("seed", text, 0, 2147483647));
+        run.options.seed = settings.seed;
+      });
+  add(app, how_it_is_trained, "threads", "N", "threads that share each batch; default 2",
+      [&](const std::string& text) { settings.threads = parse_whole("threads", text, 1, 64); });
+  add(app, how_it_is_trained, "resume", "FILE",
+      "go on with a training that was interrupted, with its settings",
+      [&](const std::string& text) { run.resume = text; });
+}
+
+void add_sizes(CLI::App& app, RunTraining& run) {
+  auto& options = run.options;
+  const auto add_size = [&](std::string_view flag, std::string_view help, std::optional<std::size_t>& field,
+                            int smallest = 1) {
+    add(app, what_is_trained, flag, "N", help,
+        [flag, smallest, &field](const std::string& text) { field = size_of(flag, text, smallest); });
+  };
+  add(app, what_is_trained, "grammar", "FILE",
+      "of translation, gloss and language: another grammar; data/corpora/README.md tells how to write one",
+      [&](const std::string& text) { options.grammar = text; });
+  add(app, what_is_trained, "attention", "NAME",
+      "of translation and dates: bahdanau, bahdanau-input (the query sees the last word, too), "
+      "luong-general, none",
+      [&](const std::string& text) { options.attention = text; });
+  add(app, what_is_trained, "positions", "NAME", "of the others: sinusoidal, learned, rotary, none",
+      [&](const std::string& text) { options.positions = text; });
+  add_size("d-model", "numbers in a word's vector", options.d_model);
+  add_size("heads", "attention heads", options.heads);
+  add_size("d-k", "numbers in a query and in a key of a head", options.d_k);
+  add_size("d-v", "numbers in a value of a head", options.d_v);
+  add_size("d-ff", "width of the feed-forward network; 0: none", options.d_ff, 0);
+  add_size("layers", "transformer blocks", options.layers);
+  add_size("hidden", "numbers in the state of each of the encoder's two LSTMs", options.hidden);
+  add_size("d-a", "width of additive attention", options.d_a);
+}
+
+void add_outputs(CLI::App& app, RunTraining& run) {
+  add(app, where_it_goes, "output", "FILE", "the weights, as safetensors; default TASK.safetensors",
+      [&](const std::string& text) { run.output = text; });
+  add(app, where_it_goes, "dtype", "float16|float32",
+      "of the weights in the file; default float16 where that changes no score",
+      [&](const std::string& text) {
+        run.dtype =
+            parse_choice<std::string>("dtype", text, {{"float16", "float16"}, {"float32", "float32"}});
+      });
+  app.add_flag_callback(
+         "--pharaoh", [&] { run.pharaoh = true; },
+         help_of_option(
+             "of translation: print i-j for each target word j and the source word i that it looks at "
+             "most, a line for each held-out sentence, and nothing else"))
+      ->group(where_it_goes);
+}
+
+/// Options that a task does not read are refused.
+void refuse_foreign(const TaskEntry& task, const attn::train::TaskOptions& options) {
+  const bool is_recurrent = task.name == "translation" || task.name == "dates";
+  const bool has_grammar = task.name == "translation" || task.name == "gloss" || task.name == "language";
+  const auto refuse_where = [&](bool is_foreign, std::string_view flag) {
+    if (is_foreign) throw Error(fmt::format("train {}: --{} does not concern this task", task.name, flag));
+  };
+  refuse_where(!has_grammar && options.grammar, "grammar");
+  refuse_where(!is_recurrent && options.attention, "attention");
+  refuse_where(!is_recurrent && options.hidden, "hidden");
+  refuse_where(!is_recurrent && options.d_a, "d-a");
+  refuse_where(is_recurrent && options.positions, "positions");
+  refuse_where(is_recurrent && options.heads, "heads");
+  refuse_where(is_recurrent && options.d_k, "d-k");
+  refuse_where(is_recurrent && options.d_v, "d-v");
+  refuse_where(is_recurrent && options.d_ff, "d-ff");
+  refuse_where(is_recurrent && options.layers, "layers");
+}
+
+std::string command_of(int argc, char** argv) {
+  std::string command = "attnlab";
+  for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
+  return command;
+}
+
+}  // namespace
+
+Command parse_train(int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first.empty())
+    throw Error(
+        fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
+  const bool names_task = !first.starts_with("-");
+  const TaskEntry& task = names_task ? task_named(first) : attn::train::tasks().front();
+  RunTraining run = {.task = &task,
+                     .settings = task.settings,
+                     .options = {},
+                     .output = task.name + ".safetensors",
+                     .resume = {},
+                     .dtype = {},
+                     .pharaoh = false,
+                     .command = command_of(argc, argv)};
+  run.settings.threads = 2;
+  CLI::App app(about(), "attnlab train TASK");
+  prepare(app, help_examples({"train gloss --seed 7 --output gloss.safetensors",
+                              "train translation --attention luong-general --steps 1000"}));
+  add_settings(app, run);
+  add_sizes(app, run);
+  add_outputs(app, run);
+  app.set_help_flag("--help,-h", "this page")->group(where_it_goes);
+  const int shift = names_task ? 1 : 0;
+  if (const auto help = read_arguments(app, "train", argc - shift, argv + shift)) return *help;
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    if (extras.front().starts_with("--"))
+      refuse_option(app, "train", extras.front().substr(0, extras.front().find('=')));
+    throw Error(
+        fmt::format("train: \"{}\" belongs to no option; valid: one task, then options", extras.front()));
+  }
+  if (!names_task)
+    throw Error(
+        fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
+  refuse_foreign(task, run.options);
+  if (app.count("--steps") > 0 && app.count("--warm-up") == 0)
+    run.settings.warm_up = std::max<std::size_t>(run.settings.steps / 20, 1);
+  run.options.corpora = data_folder("corpora");
+  return run;
+}
+
+}  // namespace lab

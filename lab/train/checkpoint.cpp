@@ -1,0 +1,128 @@
+#include "lab/train/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "attn/error.hpp"
+#include "lab/output.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Model;
+using attn::ModelTensor;
+
+const char* const current_id = "training/weights";
+const char* const first_id = "training/first_moment";
+const char* const second_id = "training/second_moment";
+
+ModelTensor flat(std::string id, const std::vector<float>& values) {
+  return {std::move(id), {values.size()}, {values.begin(), values.end()}};
+}
+
+std::vector<float> numbers_of(const Model& model, const std::string& id, std::size_t count) {
+  const auto& values = model.at(id).values;
+  if (values.size() != count)
+    throw attn::Error(fmt::format("--resume: {} has {} numbers; valid: {}", id, values.size(), count));
+  return {values.begin(), values.end()};
+}
+
+/// What must be the same for a training to go on.
+std::map<std::string, std::string> settings_of(const RunTraining& run) {
+  const auto& settings = run.settings;
+  return {{"steps", std::to_string(settings.steps)},
+          {"batch", std::to_string(settings.batch)},
+          {"rate", fmt::format("{}", settings.rate)},
+          {"warm_up", std::to_string(settings.warm_up)},
+          {"clip", fmt::format("{}", settings.largest_norm)},
+          {"dropout", fmt::format("{}", settings.dropout)},
+          {"seed", std::to_string(settings.seed)},
+          {"threads", std::to_string(settings.threads)}};
+}
+
+void require_same_settings(const RunTraining& run, const Model& model) {
+  for (const auto& [name, value] : settings_of(run)) {
+    const auto found = model.training.find(name);
+    const auto stored = found == model.training.end() ? std::string("missing") : found->second;
+    if (stored == value) continue;
+    auto flag = name;
+    for (char& character : flag)
+      if (character == '_') character = '-';
+    throw attn::Error(fmt::format("--resume {}: its {} is {}, here it is {}; valid: --{} {}", *run.resume,
+                                  flag, stored, value, flag, stored));
+  }
+}
+
+}  // namespace
+
+void Best::update(const attn::train::Trainer& trainer, double held_out_loss) {
+  step = trainer.state().adam.step;
+  if (held_out_loss > loss) return;
+  loss = held_out_loss;
+  values = trainer.values();
+}
+
+Model model_of(const RunTraining& run, const attn::train::Task& task, const std::vector<float>& values,
+               const std::vector<attn::train::Score>& scores) {
+  Model model;
+  model.task = run.task->name;
+  model.command = run.command;
+  for (const auto& [name, value] : task.configuration()) model.configuration[name] = value;
+  for (const auto& [name, words] : task.vocabularies()) model.vocabularies[name] = words;
+  for (const auto& score : scores) model.scores[score.name] = score.value;
+  for (const auto& shape : task.table().shapes()) {
+    const float* first = values.data() + shape.offset;
+    const attn::Shape axes =
+        shape.is_vector ? attn::Shape{shape.size()} : attn::Shape{shape.rows, shape.columns};
+    model.tensors.push_back({shape.name, axes, {first, first + shape.size()}});
+  }
+  return model;
+}
+
+std::vector<float> values_of(const Model& model, const attn::train::WeightTable& table) {
+  std::vector<float> values;
+  for (const auto& shape : table.shapes()) {
+    const auto& stored = model.at(shape.name);
+    if (stored.values.size() != shape.size())
+      throw attn::Error(fmt::format("{} of the model has {} numbers; valid: {}", shape.name,
+                                    stored.values.size(), shape.size()));
+    values.insert(values.end(), stored.values.begin(), stored.values.end());
+  }
+  return values;
+}
+
+void write_checkpoint(const RunTraining& run, const attn::train::Task& task,
+                      const attn::train::Trainer& trainer, const Best& best) {
+  auto model = model_of(run, task, best.values, {});
+  const auto state = trainer.state();
+  model.training = settings_of(run);
+  model.training["step"] = std::to_string(state.adam.step);
+  model.training["best_loss"] = fmt::format("{}", best.loss);
+  model.tensors.push_back(flat(current_id, state.values));
+  model.tensors.push_back(flat(first_id, state.adam.first));
+  model.tensors.push_back(flat(second_id, state.adam.second));
+  write_to_file(run.output, attn::model_file(model, attn::ElementType::float32));
+}
+
+void resume(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer,
+            Best& best) {
+  const auto model = attn::read_model(*run.resume);
+  if (model.task != run.task->name)
+    throw attn::Error(fmt::format("--resume {}: it is a model of the task {}; valid: attnlab train {}",
+                                  *run.resume, model.task, model.task));
+  if (model.training.empty())
+    throw attn::Error(fmt::format(
+        "--resume {}: its training is finished; valid: the file of one that was interrupted", *run.resume));
+  require_same_settings(run, model);
+  const std::size_t numbers = task.table().numbers();
+  best.values = values_of(model, task.table());
+  best.loss = std::strtod(model.training.at("best_loss").c_str(), nullptr);
+  best.step = std::strtoul(model.training.at("step").c_str(), nullptr, 10);
+  trainer.restore({numbers_of(model, current_id, numbers),
+                   {best.step, numbers_of(model, first_id, numbers), numbers_of(model, second_id, numbers)}});
+}
+
+}  // namespace lab

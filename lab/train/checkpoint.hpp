@@ -1,0 +1,35 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "lab/train/train.hpp"
+#include "trace/model.hpp"
+
+namespace lab {
+
+/// The weights that predict held-out examples best so far.
+struct Best {
+  std::vector<float> values;
+  double loss = std::numeric_limits<double>::infinity();
+  std::size_t step = 0;  ///< how far the training has come
+
+  void update(const attn::train::Trainer& trainer, double held_out_loss);
+};
+
+/// The weights under the lessons' ids, with everything that is known about them.
+attn::Model model_of(const RunTraining& run, const attn::train::Task& task, const std::vector<float>& values,
+                     const std::vector<attn::train::Score>& scores);
+
+/// The numbers of a model in the order of the table. Throws attn::Error where it has other weights.
+std::vector<float> values_of(const attn::Model& model, const attn::train::WeightTable& table);
+
+/// Writes the best weights, and beside them what a later training needs to go on.
+void write_checkpoint(const RunTraining& run, const attn::train::Task& task,
+                      const attn::train::Trainer& trainer, const Best& best);
+
+/// Brings a training to where the file of `--resume` left it. Throws attn::Error where that holds a finished
+/// model, or one of another task or of other settings.
+void resume(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer, Best& best);
+
+}  // namespace lab

@@ -1,0 +1,183 @@
+#include "lab/train/train.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+#include "attn/error.hpp"
+#include "lab/output.hpp"
+#include "lab/progress_bar.hpp"
+#include "lab/train/checkpoint.hpp"
+#include "trace/model.hpp"
+#include "trace/text/plot.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::train::Score;
+using attn::train::StepReport;
+using attn::train::Task;
+using attn::train::Trainer;
+using Clock = std::chrono::steady_clock;
+
+std::atomic<bool> is_interrupted = false;
+
+/// While an object of this class exists, Ctrl-C asks for the end of the training instead of ending the
+/// program.
+class CatchInterrupt {
+ public:
+  CatchInterrupt() : before_(std::signal(SIGINT, [](int) { is_interrupted = true; })) {}
+  ~CatchInterrupt() { std::signal(SIGINT, before_); }
+  CatchInterrupt(const CatchInterrupt&) = delete;
+  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+/// Says on stderr how far the training is.
+class Progress {
+ public:
+  Progress(std::size_t first, std::size_t steps) : first_(first), steps_(steps) {}
+
+  void report(const StepReport& step) {
+    predictions_ += step.predictions;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const auto done = static_cast<double>(step.step - first_), left = static_cast<double>(steps_ - step.step);
+    const auto text = fmt::format("loss {:.4f}  {:.0f} tokens/s  {:.0f} s left", step.loss,
+                                  static_cast<double>(predictions_) / seconds, seconds / done * left);
+    bar_.show(static_cast<double>(step.step) / static_cast<double>(steps_), text);
+    if (!isatty(STDERR_FILENO) && step.step % std::max<std::size_t>(steps_ / 10, 1) == 0)
+      fmt::print(stderr, "step {} of {}  {}\n", step.step, steps_, text);
+  }
+
+ private:
+  std::size_t first_, steps_, predictions_ = 0;
+  Clock::time_point start_ = Clock::now();
+  ProgressBar bar_;
+};
+
+/// The mean loss of each fortieth of the steps.
+class LossCurve {
+ public:
+  explicit LossCurve(std::size_t steps) : stretch_(std::max<std::size_t>(steps / 40, 1)) {}
+
+  void add(const StepReport& step) {
+    sum_ += step.loss;
+    if (++count_ < stretch_) return;
+    steps_.push_back(static_cast<double>(step.step));
+    losses_.push_back(sum_ / static_cast<double>(count_));
+    sum_ = 0;
+    count_ = 0;
+  }
+
+  std::string plot() const {
+    if (losses_.size() < 2) return "";
+    attn::Curves curves;
+    curves.positions = steps_;
+    curves.axis = "step";
+    curves.lines = {{.name = "loss", .values = losses_}};
+    curves.horizontal = {.low = steps_.front(), .high = steps_.back()};
+    curves.vertical = attn::scale_of(losses_);
+    return "Loss of the training batches\n" + attn::format_chart(curves, attn::tick) + "\n";
+  }
+
+ private:
+  std::size_t stretch_, count_ = 0;
+  double sum_ = 0;
+  std::vector<double> steps_, losses_;
+};
+
+std::string shown(double score) {
+  return score <= 1 ? fmt::format("{:7.2f} %", 100 * score) : fmt::format("{:7.0f}  ", score);
+}
+
+std::string report(const RunTraining& run, const Task& task, const attn::train::Weights<float>& weights,
+                   const std::vector<Score>& scores, const LossCurve& curve) {
+  std::string text = fmt::format("train {}\n{} weights, seed {}, {} threads, {} steps of {} examples\n\n",
+                                 run.task->name, task.table().numbers(), run.settings.seed,
+                                 run.settings.threads, run.settings.steps, run.settings.batch);
+  text += curve.plot();
+  text += "On examples that it has not seen\n";
+  for (const auto& score : scores) text += fmt::format("  {}  {}\n", shown(score.value), score.name);
+  text += "\nSome of them\n";
+  for (const auto& line : task.samples(weights)) text += fmt::format("  {}\n", line);
+  return text;
+}
+
+bool is_equal(const std::vector<Score>& a, const std::vector<Score>& b) {
+  constexpr double least_change = 0.0005;  ///< half of the last digit of a score in percent with one decimal
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::abs(a[i].value - b[i].value) > least_change) return false;
+  return true;
+}
+
+/// The model in the type that was asked for, else in float16 where no score changes.
+attn::ElementType type_for(const RunTraining& run, const Task& task, const attn::Model& model,
+                           const std::vector<Score>& scores) {
+  if (run.dtype) return *run.dtype == "float16" ? attn::ElementType::float16 : attn::ElementType::float32;
+  auto values = values_of(attn::rounded(model, attn::ElementType::float16), task.table());
+  const auto rounded_scores = task.scores({&task.table(), values.data(), nullptr});
+  return is_equal(scores, rounded_scores) ? attn::ElementType::float16 : attn::ElementType::float32;
+}
+
+/// Trains to the end or until Ctrl-C; leaves the best weights in `best`.
+void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& best, LossCurve& curve) {
+  const CatchInterrupt interrupt;
+  Progress progress(best.step, run.settings.steps);
+  const std::size_t stretch = std::max<std::size_t>(run.settings.steps / 10, 1);
+  while (!trainer.is_done() && !is_interrupted) {
+    const auto step = trainer.step();
+    curve.add(step);
+    progress.report(step);
+    if (step.step % stretch != 0 && !trainer.is_done()) continue;
+    best.update(trainer, attn::train::mean_loss(task.held_out(), trainer.weights()));
+    if (!trainer.is_done()) write_checkpoint(run, task, trainer, best);
+  }
+  if (!is_interrupted) return;
+  best.update(trainer, attn::train::mean_loss(task.held_out(), trainer.weights()));
+  write_checkpoint(run, task, trainer, best);
+}
+
+}  // namespace
+
+int run_training(const RunTraining& run) {
+  require_writable(run.output);
+  const auto task = run.task->make(run.options);
+  Trainer trainer(task->table(), task->training(), run.settings);
+  Best best;
+  if (run.resume) resume(run, *task, trainer, best);
+  LossCurve curve(run.settings.steps);
+  is_interrupted = false;
+  train(run, *task, trainer, best, curve);
+  if (is_interrupted) {
+    fmt::print(
+        stderr,
+        "attnlab: stopped after {} of {} steps; the best weights so far are in {}; go on with --resume {}\n",
+        best.step, run.settings.steps, run.output, run.output);
+    return 1;
+  }
+  const attn::train::Weights<float> weights = {&task->table(), best.values.data(), nullptr};
+  if (run.pharaoh) {
+    std::string text;
+    for (const auto& line : task->alignments(weights)) text += line + "\n";
+    write_to_stdout(text);
+    return 0;
+  }
+  const auto scores = task->scores(weights);
+  const auto model = model_of(run, *task, best.values, scores);
+  const auto file = attn::model_file(model, type_for(run, *task, model, scores));
+  write_to_file(run.output, file);
+  write_to_stdout(report(run, *task, weights, scores, curve) +
+                  fmt::format("\n{} has the weights ({} KiB)\n", run.output, (file.size() + 1023) / 1024));
+  return 0;
+}
+
+}  // namespace lab

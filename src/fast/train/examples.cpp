@@ -1,0 +1,104 @@
+#include "fast/train/examples.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace attn::train {
+
+Vocabulary::Vocabulary(std::vector<std::string> words) : words_(std::move(words)) {
+  for (std::size_t i = 0; i < words_.size(); ++i) ids_.emplace(words_[i], static_cast<int>(i));
+}
+
+int Vocabulary::id(const std::string& word) const {
+  const auto found = ids_.find(word);
+  if (found == ids_.end()) throw std::logic_error("the vocabulary has no word " + word);
+  return found->second;
+}
+
+std::vector<int> Vocabulary::ids(const std::vector<std::string>& words) const {
+  std::vector<int> result;
+  for (const auto& word : words) result.push_back(id(word));
+  return result;
+}
+
+LabelledExamples::LabelledExamples(TransformerSizes sizes, std::vector<Labelled> examples,
+                                   double entropy_weight)
+    : sizes_(sizes), examples_(std::move(examples)), entropy_weight_(entropy_weight) {}
+
+std::size_t LabelledExamples::predictions(std::size_t example) const {
+  const auto& targets = examples_[example].targets;
+  return static_cast<std::size_t>(
+      std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; }));
+}
+
+Variable<float> LabelledExamples::loss(Tape<float>& tape, const Weights<float>& weights,
+                                       const std::vector<std::size_t>& examples, float scale, double dropout,
+                                       Random* random) const {
+  std::vector<std::vector<int>> inputs, targets;
+  for (const std::size_t example : examples) {
+    inputs.push_back(examples_[example].input);
+    targets.push_back(examples_[example].targets);
+  }
+  const Rows rows = rows_by_sample(inputs);
+  const auto result = run(tape, weights, sizes_, rows, dropout, random);
+  auto loss = cross_entropy(tape, result.logits, rows_by_sample(targets).ids, scale);
+  if (entropy_weight_ == 0 || !random) return loss;
+  const auto share = static_cast<float>(entropy_weight_) / static_cast<float>(sizes_.heads * sizes_.layers);
+  for (const auto& attended : result.attended)
+    loss = add_scaled(tape, loss, entropy(tape, attended.weights, result.sizes, rows.lengths, scale), share);
+  return loss;
+}
+
+Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input) {
+  Tape<float> tape(false);
+  const auto result = run(tape, weights, sizes, rows_by_sample({input}));
+  Reading reading;
+  for (std::size_t row = 0; row < result.logits.rows; ++row) {
+    const float* logits = result.logits.value + row * sizes.classes;
+    reading.classes.push_back(static_cast<int>(std::max_element(logits, logits + sizes.classes) - logits));
+  }
+  const std::size_t n = input.size();
+  for (const auto& attended : result.attended) {
+    auto& heads = reading.weights.emplace_back();
+    for (std::size_t head = 0; head < sizes.heads; ++head) {
+      auto& queries = heads.emplace_back();
+      for (std::size_t query = 0; query < n; ++query) {
+        const float* row = attended.weights.value + (head * n + query) * n;
+        queries.emplace_back(row, row + n);
+      }
+    }
+  }
+  return reading;
+}
+
+double accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
+                const std::vector<Labelled>& examples) {
+  std::size_t right = 0, all = 0;
+  for (const auto& example : examples) {
+    const auto classes = read(weights, sizes, example.input).classes;
+    for (std::size_t i = 0; i < example.targets.size(); ++i) {
+      if (example.targets[i] < 0) continue;
+      ++all;
+      right += classes[i] == example.targets[i];
+    }
+  }
+  return all == 0 ? 0 : static_cast<double>(right) / static_cast<double>(all);
+}
+
+TranslationExamples::TranslationExamples(EncoderDecoderSizes sizes, std::vector<std::vector<int>> sources,
+                                         std::vector<std::vector<int>> targets)
+    : sizes_(sizes), sources_(std::move(sources)), targets_(std::move(targets)) {}
+
+Variable<float> TranslationExamples::loss(Tape<float>& tape, const Weights<float>& weights,
+                                          const std::vector<std::size_t>& examples, float scale,
+                                          double dropout, Random* random) const {
+  std::vector<std::vector<int>> sources, targets;
+  for (const std::size_t example : examples) {
+    sources.push_back(sources_[example]);
+    targets.push_back(targets_[example]);
+  }
+  return translation_loss(tape, weights, sizes_, sources, targets, scale, dropout, random);
+}
+
+}  // namespace attn::train

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fast/train/encoder_decoder.hpp"
+#include "fast/train/trainer.hpp"
+#include "fast/train/transformer.hpp"
+
+namespace attn::train {
+
+/// Words with their numbers, 0, 1, ….
+class Vocabulary {
+ public:
+  explicit Vocabulary(std::vector<std::string> words);
+
+  const std::vector<std::string>& words() const { return words_; }
+  std::size_t size() const { return words_.size(); }
+
+  /// Throws std::logic_error for an unknown word.
+  int id(const std::string& word) const;
+  std::vector<int> ids(const std::vector<std::string>& words) const;
+
+ private:
+  std::vector<std::string> words_;
+  std::unordered_map<std::string, int> ids_;
+};
+
+/// What a transformer reads, and the class of each position (or the one of the sentence); −1: none.
+struct Labelled {
+  std::vector<int> input;
+  std::vector<int> targets;
+};
+
+/// Examples for a transformer. The loss also has `entropy_weight` times the mean entropy of the attention
+/// weights, which makes attention choose.
+class LabelledExamples : public Examples {
+ public:
+  LabelledExamples(TransformerSizes sizes, std::vector<Labelled> examples, double entropy_weight = 0);
+
+  std::size_t count() const override { return examples_.size(); }
+  std::size_t length(std::size_t example) const override { return examples_[example].input.size(); }
+  std::size_t predictions(std::size_t example) const override;
+  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
+                       const std::vector<std::size_t>& examples, float scale, double dropout,
+                       Random* random) const override;
+
+  const std::vector<Labelled>& all() const { return examples_; }
+
+ private:
+  TransformerSizes sizes_;
+  std::vector<Labelled> examples_;
+  double entropy_weight_;
+};
+
+/// What a trained transformer makes of a sentence.
+struct Reading {
+  std::vector<int> classes;  ///< the likeliest of each position, or of the sentence
+  /// [layer][head][query][key]
+  std::vector<std::vector<std::vector<std::vector<float>>>> weights;
+};
+
+Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input);
+
+/// Share of the predictions that are right.
+double accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
+                const std::vector<Labelled>& examples);
+
+/// Sentences and their translations for an EncoderDecoder.
+class TranslationExamples : public Examples {
+ public:
+  TranslationExamples(EncoderDecoderSizes sizes, std::vector<std::vector<int>> sources,
+                      std::vector<std::vector<int>> targets);
+
+  std::size_t count() const override { return sources_.size(); }
+  std::size_t length(std::size_t example) const override {
+    return sources_[example].size() + targets_[example].size();
+  }
+  std::size_t predictions(std::size_t example) const override { return targets_[example].size() + 1; }
+  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
+                       const std::vector<std::size_t>& examples, float scale, double dropout,
+                       Random* random) const override;
+
+  const std::vector<std::vector<int>>& sources() const { return sources_; }
+  const std::vector<std::vector<int>>& targets() const { return targets_; }
+
+ private:
+  EncoderDecoderSizes sizes_;
+  std::vector<std::vector<int>> sources_, targets_;
+};
+
+}  // namespace attn::train

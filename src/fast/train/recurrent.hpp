@@ -1,0 +1,45 @@
+#pragma once
+
+#include "fast/train/operations.hpp"
+
+/// Operations of recurrent models with attention. Rows lie by position: row = position · batch + sample.
+namespace attn::train {
+
+template <class T>
+struct LstmState {
+  Variable<T> h;  ///< [positions·batch × hidden]
+  Variable<T> c;
+};
+
+enum class Direction { forwards, backwards };
+
+/// An LSTM (Hochreiter & Schmidhuber 1997, Gers et al. 2000) over all positions of `inputs`
+/// [positions·batch × 4·hidden], which holds W_ih x + b_ih + b_hh in the gate order i, f, g, o.
+/// W_hh is [4·hidden × hidden]. Where a sample has ended its state stays as it is.
+template <class T>
+LstmState<T> lstm(Tape<T>& tape, const Variable<T>& inputs, const LstmState<T>& before,
+                  const Variable<T>& W_hh, const Lengths& lengths, Direction direction = Direction::forwards);
+
+/// score[sample, position] = v · tanh(query + key) (Bahdanau et al. 2014, appendix A.1.2): query [batch ×
+/// d_a] and keys [positions·batch × d_a] are projected already, v is [1×d_a]. Scores beyond a length are not
+/// set.
+template <class T>
+Variable<T> additive_scores(Tape<T>& tape, const Variable<T>& query, const Variable<T>& keys,
+                            const Variable<T>& v, const Lengths& lengths);
+
+/// score[sample, position] = query · key (Luong et al. 2015, section 3.1). Scores beyond a length are not
+/// set.
+template <class T>
+Variable<T> dot_scores(Tape<T>& tape, const Variable<T>& query, const Variable<T>& keys,
+                       const Lengths& lengths);
+
+/// softmax over the first `length` scores of each row; 0 behind them.
+template <class T>
+Variable<T> softmax(Tape<T>& tape, const Variable<T>& scores, const Lengths& lengths);
+
+/// context[sample] = Σ weights[sample, position] · state[position, sample]
+template <class T>
+Variable<T> weighted_sum(Tape<T>& tape, const Variable<T>& weights, const Variable<T>& states,
+                         const Lengths& lengths);
+
+}  // namespace attn::train

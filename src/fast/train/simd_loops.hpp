@@ -1,0 +1,183 @@
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "fast/simd/exp2.hpp"
+#include "fast/train/loops.hpp"
+
+/// The loops for one instruction set: each works on registers full of numbers, and on what is left over by
+/// way of a register's worth of memory.
+namespace attn::train {
+
+using simd::Vector;
+
+template <class T, class Arch>
+ATTN_INLINE Vector<T, Arch> load(const T* from, std::size_t count) {
+  constexpr std::size_t size = simd::lanes<T, Arch>;
+  if (count >= size) return Vector<T, Arch>::load_unaligned(from);
+  alignas(64) T numbers[size] = {};
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = from[i];
+  return Vector<T, Arch>::load_aligned(numbers);
+}
+
+template <class T, class Arch>
+ATTN_INLINE void store(Vector<T, Arch> vector, T* to, std::size_t count) {
+  constexpr std::size_t size = simd::lanes<T, Arch>;
+  if (count >= size) return vector.store_unaligned(to);
+  alignas(64) T numbers[size];
+  vector.store_aligned(numbers);
+  for (std::size_t i = 0; i < count; ++i) to[i] = numbers[i];
+}
+
+/// Calls work(first, left) for each register's worth of `count` numbers.
+template <class T, class Arch, class Work>
+ATTN_INLINE void for_each_register(std::size_t count, const Work& work) {
+  constexpr std::size_t size = simd::lanes<T, Arch>;
+  for (std::size_t i = 0; i < count; i += size) work(i, count - i);
+}
+
+template <class T, class Arch>
+ATTN_INLINE Vector<T, Arch> exponential(Vector<T, Arch> x) {
+  return simd::power_of_2(x * Vector<T, Arch>(std::numbers::log2e_v<T>));
+}
+
+/// Beyond ± 40 nothing changes in float64 any more, and 2^x stays finite.
+template <class T, class Arch>
+ATTN_INLINE Vector<T, Arch> sigmoid(Vector<T, Arch> x) {
+  const Vector<T, Arch> one(T{1}), limit(T{40});
+  return one / (one + exponential<T, Arch>(xsimd::min(limit, xsimd::max(-limit, -x))));
+}
+
+template <class T, class Arch>
+ATTN_INLINE Vector<T, Arch> hyperbolic_tangent(Vector<T, Arch> x) {
+  const Vector<T, Arch> one(T{1}), two(T{2});
+  return two * sigmoid<T, Arch>(two * x) - one;
+}
+
+template <class T, class Arch>
+struct SimdLoops {
+  using V = Vector<T, Arch>;
+
+  static void lstm_forward(std::size_t hidden, T* gates, const T* c_before, T* c, T* tanh_c, T* h) {
+    T *i_gate = gates, *f_gate = gates + hidden, *g_gate = gates + 2 * hidden, *o_gate = gates + 3 * hidden;
+    for_each_register<T, Arch>(hidden, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      const V i = sigmoid<T, Arch>(load<T, Arch>(i_gate + at, left));
+      const V f = sigmoid<T, Arch>(load<T, Arch>(f_gate + at, left));
+      const V g = hyperbolic_tangent<T, Arch>(load<T, Arch>(g_gate + at, left));
+      const V o = sigmoid<T, Arch>(load<T, Arch>(o_gate + at, left));
+      const V cell = f * load<T, Arch>(c_before + at, left) + i * g;
+      const V shown = hyperbolic_tangent<T, Arch>(cell);
+      store<T, Arch>(i, i_gate + at, left);
+      store<T, Arch>(f, f_gate + at, left);
+      store<T, Arch>(g, g_gate + at, left);
+      store<T, Arch>(o, o_gate + at, left);
+      store<T, Arch>(cell, c + at, left);
+      store<T, Arch>(shown, tanh_c + at, left);
+      store<T, Arch>(o * shown, h + at, left);
+    });
+  }
+
+  static void lstm_backward(std::size_t hidden, const T* gates, const T* c_before, const T* tanh_c,
+                            const T* d_h, T* d_c, T* d_sums) {
+    const V one(T{1});
+    for_each_register<T, Arch>(hidden, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      const V i = load<T, Arch>(gates + at, left), f = load<T, Arch>(gates + hidden + at, left);
+      const V g = load<T, Arch>(gates + 2 * hidden + at, left),
+              o = load<T, Arch>(gates + 3 * hidden + at, left);
+      const V shown = load<T, Arch>(tanh_c + at, left), d_state = load<T, Arch>(d_h + at, left);
+      const V d_cell = load<T, Arch>(d_c + at, left) + d_state * o * (one - shown * shown);
+      store<T, Arch>(d_cell * g * i * (one - i), d_sums + at, left);
+      store<T, Arch>(d_cell * load<T, Arch>(c_before + at, left) * f * (one - f), d_sums + hidden + at, left);
+      store<T, Arch>(d_cell * i * (one - g * g), d_sums + 2 * hidden + at, left);
+      store<T, Arch>(d_state * shown * o * (one - o), d_sums + 3 * hidden + at, left);
+      store<T, Arch>(d_cell * f, d_c + at, left);
+    });
+  }
+
+  static void tanh(std::size_t count, const T* from, T* to) {
+    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      store<T, Arch>(hyperbolic_tangent<T, Arch>(load<T, Arch>(from + at, left)), to + at, left);
+    });
+  }
+
+  static T tanh_dot(std::size_t count, const T* a, const T* b, const T* v, T* hidden) {
+    V sum(T{0});
+    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      const V h = hyperbolic_tangent<T, Arch>(load<T, Arch>(a + at, left) + load<T, Arch>(b + at, left));
+      store<T, Arch>(h, hidden + at, left);
+      sum += h * load<T, Arch>(v + at, left);
+    });
+    return xsimd::hadd(sum);
+  }
+
+  static void tanh_dot_backward(std::size_t count, T d, const T* hidden, const T* v, T* d_a, T* d_b, T* d_v) {
+    const V one(T{1}), d_score(d);
+    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      const V h = load<T, Arch>(hidden + at, left);
+      const V d_sum = d_score * load<T, Arch>(v + at, left) * (one - h * h);
+      store<T, Arch>(load<T, Arch>(d_a + at, left) + d_sum, d_a + at, left);
+      store<T, Arch>(load<T, Arch>(d_b + at, left) + d_sum, d_b + at, left);
+      store<T, Arch>(load<T, Arch>(d_v + at, left) + d_score * h, d_v + at, left);
+    });
+  }
+
+  static T exp_shifted(std::size_t count, const T* from, T shift, T* to) {
+    constexpr std::size_t size = simd::lanes<T, Arch>;
+    const V largest(shift);
+    V sum(T{0});
+    std::size_t at = 0;
+    for (; at + size <= count; at += size) {
+      const V power = exponential<T, Arch>(V::load_unaligned(from + at) - largest);
+      power.store_unaligned(to + at);
+      sum += power;
+    }
+    T total = xsimd::hadd(sum);
+    if (at < count) {
+      store<T, Arch>(exponential<T, Arch>(load<T, Arch>(from + at, count - at) - largest), to + at,
+                     count - at);
+      for (; at < count; ++at) total += to[at];
+    }
+    return total;
+  }
+
+  static void add_scaled(std::size_t count, T factor, const T* from, T* to) {
+    const V scale(factor);
+    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      store<T, Arch>(load<T, Arch>(to + at, left) + scale * load<T, Arch>(from + at, left), to + at, left);
+    });
+  }
+
+  static T dot(std::size_t count, const T* a, const T* b) {
+    V sum(T{0});
+    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      sum += load<T, Arch>(a + at, left) * load<T, Arch>(b + at, left);
+    });
+    return xsimd::hadd(sum);
+  }
+
+  static void adam(std::size_t count, AdamStep<T> step, const T* gradient, T* first, T* second, T* weight) {
+    const V scale(step.gradient_scale), keep_first(step.first_decay), keep_second(step.second_decay);
+    const V new_first(1 - step.first_decay), new_second(1 - step.second_decay);
+    const V rate(step.rate), epsilon(step.epsilon);
+    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      const V g = scale * load<T, Arch>(gradient + at, left);
+      const V m = keep_first * load<T, Arch>(first + at, left) + new_first * g;
+      const V v = keep_second * load<T, Arch>(second + at, left) + new_second * g * g;
+      store<T, Arch>(m, first + at, left);
+      store<T, Arch>(v, second + at, left);
+      store<T, Arch>(load<T, Arch>(weight + at, left) - rate * m / (xsimd::sqrt(v) + epsilon), weight + at,
+                     left);
+    });
+  }
+
+  static constexpr Loops<T> table = {lstm_forward, lstm_backward, tanh, tanh_dot, tanh_dot_backward,
+                                     exp_shifted,  add_scaled,    dot,  adam};
+};
+
+template <simd::Isa isa, class T>
+const Loops<T>* loops_for() {
+  return &SimdLoops<T, simd::Architecture<isa>>::table;
+}
+
+}  // namespace attn::train

@@ -1,0 +1,93 @@
+#include "corpora/dates.hpp"
+
+#include <algorithm>
+
+#include "attn/random/generator.hpp"
+#include "fast/train/tasks/translation_task.hpp"
+
+namespace attn::train {
+
+namespace {
+
+std::vector<std::string> characters(const std::string& text) {
+  std::vector<std::string> result;
+  for (const char character : text) result.emplace_back(1, character);
+  return result;
+}
+
+class Dates final : public TranslationTask {
+ public:
+  explicit Dates(const TaskOptions& options)
+      : TranslationTask({.attention = DecoderAttention::bahdanau_input,
+                         .source_words = 0,
+                         .target_words = 0,
+                         .d_model = 16,
+                         .hidden = 32,
+                         .d_a = 32},
+                        options, characters(corpora::date_source_characters()),
+                        characters(corpora::date_target_characters())) {
+    Generator generator(options.seed, drawing_examples);
+    std::vector<corpora::DateExample> training;
+    for (int i = 0; i < 20000; ++i) training.push_back(corpora::draw_date(generator));
+    for (int i = 0; i < 500; ++i) dates_.push_back(corpora::draw_date(generator));
+    set_examples(examples(training), examples(dates_));
+  }
+
+  std::vector<Score> scores(const Weights<float>& weights) const override {
+    std::vector<Score> scores = {{"exact dates", exact(weights, held_out_examples())}};
+    if (sizes().attention != DecoderAttention::none)
+      scores.push_back({"character → a character of its field", right_fields(weights)});
+    return scores;
+  }
+
+  std::vector<std::string> samples(const Weights<float>& weights) const override {
+    std::vector<std::string> lines;
+    const auto translations =
+        translate_all(weights, sizes(),
+                      {held_out_examples().sources().begin(), held_out_examples().sources().begin() + 5}, 15);
+    for (std::size_t i = 0; i < translations.size(); ++i) {
+      std::string written;
+      for (const int word : translations[i].words)
+        written += target_words().words()[static_cast<std::size_t>(word)];
+      lines.push_back(dates_[i].source + " → " + written);
+    }
+    return lines;
+  }
+
+ private:
+  std::unique_ptr<TranslationExamples> examples(const std::vector<corpora::DateExample>& dates) const {
+    std::vector<std::vector<int>> sources, targets;
+    for (const auto& date : dates) {
+      sources.push_back(source_words().ids(characters(date.source)));
+      targets.push_back(target_words().ids(characters(date.target)));
+    }
+    return std::make_unique<TranslationExamples>(sizes(), std::move(sources), std::move(targets));
+  }
+
+  /// Of the digits, how many look most at a character of the field that decides them.
+  double right_fields(const Weights<float>& weights) const {
+    const auto rows =
+        forced_alignment(weights, sizes(), held_out_examples().sources(), held_out_examples().targets());
+    std::size_t digits = 0, right = 0;
+    for (std::size_t i = 0; i < dates_.size(); ++i)
+      for (std::size_t t = 0; t < rows[i].size(); ++t) {
+        const auto& field = dates_[i].fields[t];
+        if (!field) continue;
+        const auto strongest = static_cast<std::size_t>(
+            std::max_element(rows[i][t].begin(), rows[i][t].end()) - rows[i][t].begin());
+        ++digits;
+        right += strongest >= field->begin && strongest < field->end;
+      }
+    return static_cast<double>(right) / static_cast<double>(digits);
+  }
+
+  std::vector<corpora::DateExample> dates_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_dates(const TaskOptions& options) {
+  return std::make_unique<Dates>(options);
+}
+
+}  // namespace attn::train

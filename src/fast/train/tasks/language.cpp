@@ -1,0 +1,113 @@
+#include <map>
+
+#include "fast/train/tasks/grammar_pairs.hpp"
+#include "fast/train/tasks/labelled_task.hpp"
+
+namespace attn::train {
+
+namespace {
+
+/// Forms of which a sentence allows only one, by the number of the subject.
+const std::map<std::string, std::string>& other_number() {
+  static const std::map<std::string, std::string> forms = {{"is", "are"},   {"are", "is"},  {"was", "were"},
+                                                           {"were", "was"}, {"does", "do"}, {"do", "does"}};
+  return forms;
+}
+
+std::vector<std::string> with_end(std::vector<std::string> words) {
+  words.emplace_back("</s>");
+  return words;
+}
+
+/// Guesses each next word of an English sentence from the words before it.
+class Language final : public LabelledTask {
+ public:
+  Language(const TaskOptions& options, const corpora::Grammar& grammar)
+      : LabelledTask({.words = 0,
+                      .classes = 0,
+                      .d_model = 64,
+                      .heads = 4,
+                      .d_k = 16,
+                      .d_v = 16,
+                      .layers = 2,
+                      .is_causal = true,
+                      .has_norm = false},
+                     options, grammar.source_words(), with_end(grammar.source_words())) {
+    auto pairs = draw_pairs(grammar, options.seed, 100000, 2000, 0);
+    held_out_ = std::move(pairs.held_out);
+    set_examples(labelled(pairs.training), labelled(held_out_));
+  }
+
+  std::vector<Score> scores(const Weights<float>& weights) const override {
+    Agreement all, across;
+    RightKeys subjects;
+    for (std::size_t i = 0; i < held_out_.size(); ++i) count_agreement(weights, i, all, across, subjects);
+    return {{"verb agrees with its subject", all.share()},
+            {"verb agrees across a noun of the other number", across.share()},
+            subjects.best("word before the verb → the subject"),
+            {"nouns of the other number between", static_cast<double>(across.all)}};
+  }
+
+  std::vector<std::string> samples(const Weights<float>& weights) const override {
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::string guesses;
+      for (const int word : read(weights, sizes(), held_out_examples()[i].input).classes)
+        guesses += classes().words()[static_cast<std::size_t>(word)] + " ";
+      lines.push_back(corpora::source_text(held_out_[i]));
+      lines.push_back("next: " + guesses);
+    }
+    return lines;
+  }
+
+ private:
+  struct Agreement {
+    std::size_t all = 0, right = 0;
+    double share() const { return all == 0 ? 1 : static_cast<double>(right) / static_cast<double>(all); }
+  };
+
+  /// Whether the verb's right form gets a larger logit than the one for the other number.
+  void count_agreement(const Weights<float>& weights, std::size_t i, Agreement& all, Agreement& across,
+                       RightKeys& subjects) const {
+    const auto& sentence = held_out_[i].source;
+    for (std::size_t t = 1; t < sentence.size(); ++t) {
+      const auto other = other_number().find(sentence[t].text);
+      if (other == other_number().end() || !sentence[t].controller || *sentence[t].controller >= t) continue;
+      Tape<float> tape(false);
+      const auto result = run(tape, weights, sizes(), rows_by_sample({held_out_examples()[i].input}));
+      const float* logits = result.logits.value + (t - 1) * sizes().classes;
+      const bool is_right = logits[classes().id(sentence[t].text)] > logits[classes().id(other->second)];
+      const auto count = [&](Agreement& agreement) {
+        ++agreement.all;
+        agreement.right += is_right;
+      };
+      count(all);
+      if (sentence[t].nouns_between > 0) count(across);
+      subjects.add(read(weights, sizes(), held_out_examples()[i].input), t - 1, *sentence[t].controller);
+    }
+  }
+
+  std::vector<Labelled> labelled(const std::vector<corpora::SentencePair>& pairs) const {
+    std::vector<Labelled> examples;
+    for (const auto& pair : pairs) {
+      Labelled example;
+      for (std::size_t t = 0; t < pair.source.size(); ++t) {
+        example.input.push_back(words().id(pair.source[t].text));
+        example.targets.push_back(t + 1 < pair.source.size() ? classes().id(pair.source[t + 1].text)
+                                                             : classes().id("</s>"));
+      }
+      examples.push_back(std::move(example));
+    }
+    return examples;
+  }
+
+  std::vector<corpora::SentencePair> held_out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_language(const TaskOptions& options) {
+  return std::make_unique<Language>(options, load_grammar(options));
+}
+
+}  // namespace attn::train

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fast/train/trainer.hpp"
+
+namespace attn::train {
+
+/// The stream of the seed that examples are drawn from.
+inline constexpr std::uint32_t drawing_examples = 3;
+
+/// A share between 0 and 1, or a number, that tells how good a model is.
+struct Score {
+  std::string name;  ///< "exact translations"
+  double value;
+};
+
+/// Something to learn: the examples, drawn by the seed, the model, and what is measured in the end.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual const WeightTable& table() const = 0;
+  virtual const Examples& training() const = 0;
+  virtual const Examples& held_out() const = 0;  ///< their loss tells which weights are the best so far
+
+  virtual std::vector<Score> scores(const Weights<float>& weights) const = 0;
+
+  /// A few held-out examples and what the model makes of them, in lines to read.
+  virtual std::vector<std::string> samples(const Weights<float>& weights) const = 0;
+
+  /// The gold links and the model's of the held-out examples, one line an example in the format of Pharaoh:
+  /// "0-0 1-2". Empty where the task has none.
+  virtual std::vector<std::string> alignments(const Weights<float>&) const { return {}; }
+
+  /// The words that the rows of tables and the columns of the output stand for: "words", "classes".
+  virtual std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const = 0;
+
+  /// What, beside the weights, the model is: "heads" "2".
+  virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
+};
+
+/// What a reader may choose. Unset: the task's default.
+struct TaskOptions {
+  std::uint32_t seed = 42;
+  std::string corpora;  ///< the folder that holds the lab's grammar and lexicon
+  std::optional<std::string> grammar;
+  std::optional<std::string> attention;
+  std::optional<std::string> positions;
+  std::optional<std::size_t> d_model, heads, d_k, d_v, d_ff, layers, hidden, d_a;
+};
+
+/// A task by name, and how it is trained best.
+struct TaskEntry {
+  std::string name;
+  std::string summary;  ///< one line for the list
+  Settings settings;
+  std::unique_ptr<Task> (*make)(const TaskOptions& options);
+};
+
+/// All tasks, in the order in which they are listed.
+const std::vector<TaskEntry>& tasks();
+
+std::unique_ptr<Task> make_translation(const TaskOptions& options);
+std::unique_ptr<Task> make_gloss(const TaskOptions& options);
+std::unique_ptr<Task> make_language(const TaskOptions& options);
+std::unique_ptr<Task> make_sentiment(const TaskOptions& options);
+std::unique_ptr<Task> make_dates(const TaskOptions& options);
+std::unique_ptr<Task> make_induction(const TaskOptions& options);
+std::unique_ptr<Task> make_reverse(const TaskOptions& options);
+
+}  // namespace attn::train

@@ -1,0 +1,38 @@
+#include "fast/train/tasks/task.hpp"
+
+namespace attn::train {
+
+const std::vector<TaskEntry>& tasks() {
+  static const std::vector<TaskEntry> all = {
+      {"translation",
+       "English sentences into French, by two LSTMs with attention",
+       {.steps = 2000, .batch = 64, .rate = 8e-3, .warm_up = 100},
+       make_translation},
+      {"gloss",
+       "each English word's French form: a word looks where its form is decided",
+       {.steps = 1500, .batch = 64, .rate = 8e-3, .warm_up = 75},
+       make_gloss},
+      {"language",
+       "the next word of an English sentence: verbs agree with their subjects",
+       {.steps = 3000, .batch = 64, .rate = 3e-3, .warm_up = 150},
+       make_language},
+      {"sentiment",
+       "is a sentence positive or negative, with not, never, hardly and but?",
+       {.steps = 1500, .batch = 64, .rate = 4e-3, .warm_up = 75},
+       make_sentiment},
+      {"dates",
+       "dates as people write them into ISO 8601, character by character",
+       {.steps = 400, .batch = 64, .rate = 8e-3, .warm_up = 20},
+       make_dates},
+      {"induction",
+       "what followed this token the last time? Two layers find out, one cannot",
+       {.steps = 400, .batch = 64, .rate = 8e-3, .warm_up = 20},
+       make_induction},
+      {"reverse",
+       "a sequence backwards: attention by place alone",
+       {.steps = 100, .batch = 64, .rate = 8e-3, .warm_up = 5},
+       make_reverse}};
+  return all;
+}
+
+}  // namespace attn::train

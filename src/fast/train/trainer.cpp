@@ -1,0 +1,161 @@
+#include "fast/train/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "attn/random/generator.hpp"
+#include "fast/gemm.hpp"
+#include "fast/parallel.hpp"
+#include "fast/simd/flush_denormals.hpp"
+#include "fast/train/loops.hpp"
+
+namespace attn::train {
+
+namespace {
+
+constexpr std::uint32_t drawing_weights = 0, ordering_examples = 1, dropping = 2;  ///< streams of a seed
+
+std::size_t count_predictions(const Examples& examples, const std::vector<std::size_t>& batch) {
+  std::size_t count = 0;
+  for (const std::size_t example : batch) count += examples.predictions(example);
+  return count;
+}
+
+bool ends_with(std::string_view name, std::string_view ending) {
+  return name.size() >= ending.size() && name.substr(name.size() - ending.size()) == ending;
+}
+
+/// 1/√fan_in, 1 for tables, and 0 for biases. LSTM weights are read as W x, so their fan_in is the columns.
+double deviation(const WeightShape& shape) {
+  if (ends_with(shape.name, "embedding") || ends_with(shape.name, "positions")) return 1;
+  if (shape.is_vector)
+    return ends_with(shape.name, "/v_a") ? 1 / std::sqrt(static_cast<double>(shape.size())) : 0;
+  const bool is_transposed = ends_with(shape.name, "/W_ih") || ends_with(shape.name, "/W_hh");
+  return 1 / std::sqrt(static_cast<double>(is_transposed ? shape.columns : shape.rows));
+}
+
+/// Deals the examples of a batch, so that each thread gets long and short ones.
+std::vector<std::size_t> share(const std::vector<std::size_t>& batch, std::size_t thread,
+                               std::size_t threads) {
+  std::vector<std::size_t> dealt;
+  for (std::size_t i = thread; i < batch.size(); i += threads) dealt.push_back(batch[i]);
+  return dealt;
+}
+
+}  // namespace
+
+Batches::Batches(const Examples& examples, std::size_t batch, std::uint32_t seed)
+    : examples_(examples), batch_(std::min(batch, examples.count())), seed_(seed) {}
+
+std::vector<std::size_t> Batches::next() {
+  if (batches_.empty()) refill();
+  auto batch = std::move(batches_.back());
+  batches_.pop_back();
+  return batch;
+}
+
+void Batches::refill() {
+  constexpr std::size_t batches_of_a_stretch = 50;
+  Generator generator(seed_, ordering_examples + 16 * ++round_);
+  const auto order = generator.permutation(static_cast<std::int64_t>(examples_.count()));
+  const std::size_t stretch = batches_of_a_stretch * batch_;
+  for (std::size_t first = 0; first + batch_ <= order.size(); first += stretch) {
+    std::vector<std::size_t> near(
+        order.begin() + static_cast<std::ptrdiff_t>(first),
+        order.begin() + static_cast<std::ptrdiff_t>(std::min(first + stretch, order.size())));
+    std::stable_sort(near.begin(), near.end(),
+                     [&](std::size_t a, std::size_t b) { return examples_.length(a) < examples_.length(b); });
+    for (std::size_t i = 0; i + batch_ <= near.size(); i += batch_)
+      batches_.emplace_back(near.begin() + static_cast<std::ptrdiff_t>(i),
+                            near.begin() + static_cast<std::ptrdiff_t>(i + batch_));
+  }
+  const auto shuffled = generator.permutation(static_cast<std::int64_t>(batches_.size()));
+  std::vector<std::vector<std::size_t>> batches;
+  for (const auto i : shuffled) batches.push_back(std::move(batches_[static_cast<std::size_t>(i)]));
+  batches_ = std::move(batches);
+}
+
+Trainer::Trainer(const WeightTable& table, const Examples& examples, Settings settings)
+    : table_(table),
+      examples_(examples),
+      settings_(settings),
+      values_(table.numbers()),
+      adam_(table.numbers(), {settings.rate, settings.warm_up, settings.steps}, settings.largest_norm),
+      batches_(examples, settings.batch, settings.seed) {
+  for (int thread = 0; thread < settings.threads; ++thread) {
+    gradients_.emplace_back(table.numbers());
+    tapes_.push_back(std::make_unique<Tape<float>>());
+  }
+  draw_weights();
+}
+
+void Trainer::draw_weights() {
+  Generator generator(settings_.seed, drawing_weights);
+  for (const auto& shape : table_.shapes()) {
+    float* weight = values_.data() + shape.offset;
+    if (ends_with(shape.name, "/gain")) {
+      std::fill_n(weight, shape.size(), 1.0F);
+    } else if (ends_with(shape.name, "/b_ih")) {
+      std::fill_n(weight + shape.size() / 4, shape.size() / 4, 1.0F);  // i, f, g, o
+    } else if (deviation(shape) > 0) {
+      for (std::size_t i = 0; i < shape.size(); ++i)
+        weight[i] = static_cast<float>(generator.normal(0, deviation(shape)));
+    }
+  }
+}
+
+void Trainer::add_up_gradients() {
+  for (std::size_t thread = 1; thread < gradients_.size(); ++thread)
+    loops<float>().add_scaled(values_.size(), 1.0F, gradients_[thread].data(), gradients_.front().data());
+}
+
+StepReport Trainer::step() {
+  const auto batch = batches_.next();
+  const std::size_t threads = gradients_.size(), predictions = count_predictions(examples_, batch);
+  const float scale = 1.0F / static_cast<float>(std::max<std::size_t>(predictions, 1));
+  const auto step_number = static_cast<std::uint32_t>(adam_.steps_done());
+  std::vector<double> losses(threads);
+  const fast::SingleThreadedBlas single_threaded;
+  for_each_task(threads, settings_.threads, [&](std::size_t thread) {
+    const simd::FlushDenormals flush;
+    Generator random(settings_.seed, dropping + 16 * (step_number * static_cast<std::uint32_t>(threads) +
+                                                      static_cast<std::uint32_t>(thread)));
+    auto& tape = *tapes_[thread];
+    tape.clear();
+    std::fill(gradients_[thread].begin(), gradients_[thread].end(), 0.0F);
+    const auto dealt = share(batch, thread, threads);
+    if (dealt.empty()) return;
+    const auto loss = examples_.loss(tape, {&table_, values_.data(), gradients_[thread].data()}, dealt, scale,
+                                     settings_.dropout, &random);
+    tape.backward(loss);
+    losses[thread] = static_cast<double>(*loss.value);
+  });
+  add_up_gradients();
+  const double norm = adam_.step(values_.data(), gradients_.front().data());
+  return {adam_.steps_done(), std::accumulate(losses.begin(), losses.end(), 0.0), norm, predictions};
+}
+
+void Trainer::restore(State state) {
+  values_ = std::move(state.values);
+  adam_.restore(std::move(state.adam));
+  for (std::size_t i = 0; i < adam_.steps_done(); ++i) batches_.next();
+}
+
+double mean_loss(const Examples& examples, const Weights<float>& weights) {
+  constexpr std::size_t at_once = 100;
+  double sum = 0;
+  std::size_t predictions = 0;
+  for (std::size_t first = 0; first < examples.count(); first += at_once) {
+    std::vector<std::size_t> some(std::min(at_once, examples.count() - first));
+    std::iota(some.begin(), some.end(), first);
+    Tape<float> tape(false);
+    sum += static_cast<double>(*examples.loss(tape, weights, some, 1.0F, 0, nullptr).value);
+    predictions += count_predictions(examples, some);
+  }
+  return predictions == 0 ? 0 : sum / static_cast<double>(predictions);
+}
+
+}  // namespace attn::train

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "attn/random/random.hpp"
+#include "fast/train/optimizer.hpp"
+#include "fast/train/tape.hpp"
+#include "fast/train/weights.hpp"
+
+namespace attn::train {
+
+/// How to train. The same settings and threads give the same weights, bit for bit.
+struct Settings {
+  std::size_t steps = 2000;
+  std::size_t batch = 64;
+  double rate = 8e-3;  ///< the highest
+  std::size_t warm_up = 100;
+  double largest_norm = 1.0;  ///< of a batch's gradient; a longer one is shortened
+  double dropout = 0.0;
+  std::uint32_t seed = 42;
+  int threads = 1;
+};
+
+/// What is trained on: numbered examples, and the loss of some of them.
+class Examples {
+ public:
+  virtual ~Examples() = default;
+  virtual std::size_t count() const = 0;
+
+  /// Numbers from which a batch is made of examples of like length.
+  virtual std::size_t length(std::size_t example) const = 0;
+
+  /// How many predictions an example asks for.
+  virtual std::size_t predictions(std::size_t example) const = 0;
+
+  /// scale · Σ cross-entropy of the predictions. Without `random` there is no dropout.
+  virtual Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
+                               const std::vector<std::size_t>& examples, float scale, double dropout,
+                               Random* random) const = 0;
+};
+
+/// The examples of each step: all in a new random order each time they are used up, and within a stretch of
+/// that order those of like length together, in batches that come in a random order again.
+class Batches {
+ public:
+  Batches(const Examples& examples, std::size_t batch, std::uint32_t seed);
+  std::vector<std::size_t> next();
+
+ private:
+  void refill();
+
+  const Examples& examples_;
+  std::size_t batch_;
+  std::uint32_t seed_;
+  std::uint32_t round_ = 0;
+  std::vector<std::vector<std::size_t>> batches_;  ///< taken from the end
+};
+
+/// What a step did.
+struct StepReport {
+  std::size_t step;
+  double loss;  ///< mean of the batch's predictions, before the step
+  double gradient_norm;
+  std::size_t predictions;
+};
+
+/// Weights in training.
+class Trainer {
+ public:
+  /// Weights are drawn from normal(0, 1/√fan_in), tables from normal(0, 1); biases are 0 but
+  /// those of forget gates, which are 1 (Jozefowicz et al. 2015), gains are 1.
+  Trainer(const WeightTable& table, const Examples& examples, Settings settings);
+
+  StepReport step();
+
+  bool is_done() const { return adam_.steps_done() >= settings_.steps; }
+  const std::vector<float>& values() const { return values_; }
+  Weights<float> weights() { return {&table_, values_.data(), nullptr}; }
+  const WeightTable& table() const { return table_; }
+
+  /// Everything that the steps to come depend on.
+  struct State {
+    std::vector<float> values;
+    Adam<float>::State adam;
+  };
+  State state() const { return {values_, adam_.state()}; }
+
+  /// Goes on where a training with the same settings stood.
+  void restore(State state);
+
+ private:
+  void draw_weights();
+  void add_up_gradients();
+
+  WeightTable table_;
+  const Examples& examples_;
+  Settings settings_;
+  std::vector<float> values_;
+  std::vector<std::vector<float>> gradients_;  ///< of each thread
+  std::vector<std::unique_ptr<Tape<float>>> tapes_;
+  Adam<float> adam_;
+  Batches batches_;
+};
+
+/// Mean loss of examples, without dropout.
+double mean_loss(const Examples& examples, const Weights<float>& weights);
+
+}  // namespace attn::train

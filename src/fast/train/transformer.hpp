@@ -1,0 +1,57 @@
+#pragma once
+
+#include "fast/train/heads.hpp"
+#include "fast/train/weights.hpp"
+
+/// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
+namespace attn::train {
+
+enum class Positions { none, sinusoidal, learned, rotary };
+
+struct TransformerSizes {
+  std::size_t words;    ///< that are read
+  std::size_t classes;  ///< that each position, or each sentence, is given one of
+  std::size_t d_model = 64;
+  std::size_t heads = 2;
+  std::size_t d_k = 32;  ///< of a head
+  std::size_t d_v = 32;
+  std::size_t d_ff = 0;  ///< 0: no feed-forward network
+  std::size_t layers = 1;
+  Positions positions = Positions::sinusoidal;
+  std::size_t longest = 32;  ///< rows of the table of learned positions
+  bool is_causal = false;
+  bool has_norm = true;         ///< layer norm after each residual (Vaswani et al. 2017)
+  bool is_of_sentence = false;  ///< one class for the mean of all positions
+};
+
+/// Ids: embedding, positions, layer=1/attention/W_Q, …, layer=1/norm_1/gain, …, layer=1/W_1, …, output/W,
+/// output/b.
+WeightTable weights_of(const TransformerSizes& sizes);
+
+/// Sentences as ids, filled up with −1. Id number `sample · positions + position`.
+struct Rows {
+  std::vector<int> ids;
+  Lengths lengths;
+
+  std::size_t positions() const { return ids.size() / lengths.size(); }
+};
+
+Rows rows_by_sample(const std::vector<std::vector<int>>& sentences);
+
+/// Row p is (sin(p ω₀), cos(p ω₀), sin(p ω₁), …) with ωᵢ = 10000^(−2i/d_model) (Vaswani et al. 2017, section
+/// 3.5): what a transformer with sinusoidal positions adds to the vector at position p.
+std::vector<double> sinusoidal_position(std::size_t position, std::size_t d_model);
+
+template <class T>
+struct TransformerRun {
+  Variable<T> logits;                 ///< [batch·positions × classes] or [batch × classes]
+  std::vector<Attended<T>> attended;  ///< of each layer
+  HeadSizes sizes;
+};
+
+/// Dropout acts on the input and on what each sublayer adds.
+template <class T>
+TransformerRun<T> run(Tape<T>& tape, const Weights<T>& weights, const TransformerSizes& sizes,
+                      const Rows& rows, double dropout_probability = 0, Random* random = nullptr);
+
+}  // namespace attn::train

@@ -1,0 +1,122 @@
+#include "trace/model.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "attn/error.hpp"
+#include "trace/file.hpp"
+#include "trace/json/values.hpp"
+#include "trace/safetensors.hpp"
+#include "trace/stored_trace.hpp"
+
+namespace attn {
+
+namespace {
+
+using nlohmann::json;
+
+TensorView view_of(const ModelTensor& tensor) {
+  return {Dtype::float64, tensor.shape, tensor.values.data()};
+}
+
+/// A member of the file's metadata, as JSON.
+template <class T>
+T described(const StoredTrace& file, const std::string& path, const std::string& name) {
+  const auto found = file.metadata().find(name);
+  if (found == file.metadata().end())
+    refuse(path, fmt::format("its metadata has no \"{}\"", name), "a model that attnlab train wrote");
+  try {
+    return parse_json<json>(found->second, path).get<T>();
+  } catch (const json::exception&) {
+    refuse(path, fmt::format("its \"{}\" is {}", name, in_message(found->second)),
+           "a model that attnlab train wrote");
+  }
+}
+
+std::string text_of(const StoredTrace& file, const std::string& path, const std::string& name) {
+  const auto found = file.metadata().find(name);
+  if (found == file.metadata().end())
+    refuse(path, fmt::format("its metadata has no \"{}\"", name), "a model that attnlab train wrote");
+  return found->second;
+}
+
+std::vector<double> values_of(const AnyTensor& tensor, const std::string& path, const std::string& id) {
+  const auto view = tensor.view();
+  if (view.dtype == Dtype::int64 || view.dtype == Dtype::boolean)
+    refuse(path, fmt::format("its {} holds no floating-point numbers", id),
+           "a model that attnlab train wrote");
+  std::vector<double> values(element_count(view.shape));
+  std::memcpy(values.data(), view.data, values.size() * sizeof(double));
+  if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); }))
+    refuse(path, fmt::format("its {} holds numbers that are not finite", id), "finite weights");
+  return values;
+}
+
+}  // namespace
+
+const ModelTensor* Model::find(std::string_view id) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const ModelTensor& tensor) { return tensor.id == id; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+const ModelTensor& Model::at(std::string_view id) const {
+  if (const auto* tensor = find(id)) return *tensor;
+  std::vector<std::string> ids;
+  for (const auto& tensor : tensors) ids.push_back(tensor.id);
+  throw Error(fmt::format("the model of the task {} has no {}; it has {}", task, id, fmt::join(ids, ", ")));
+}
+
+std::string model_file(const Model& model, ElementType type) {
+  SafetensorsFile file;
+  file.describe("schema", std::string(model_schema));
+  file.describe("task", model.task);
+  file.describe("command", model.command);
+  file.describe("configuration", json(model.configuration).dump());
+  file.describe("vocabularies", json(model.vocabularies).dump());
+  file.describe("scores", json(model.scores).dump());
+  if (!model.training.empty()) file.describe("training", json(model.training).dump());
+  for (const auto& tensor : model.tensors) file.add(tensor.id, view_of(tensor), type);
+  return file.finish();
+}
+
+Model read_model(const std::string& path) {
+  const auto file = open_trace(File(path, "a .safetensors file that attnlab train wrote"));
+  const auto schema = file->metadata().find("schema");
+  if (schema == file->metadata().end() || schema->second != model_schema)
+    refuse(path, "it is no model of this lab",
+           fmt::format("a .safetensors file of the schema {}", model_schema));
+  Model model;
+  model.task = text_of(*file, path, "task");
+  model.command = text_of(*file, path, "command");
+  model.configuration = described<std::map<std::string, std::string>>(*file, path, "configuration");
+  model.vocabularies =
+      described<std::map<std::string, std::vector<std::string>>>(*file, path, "vocabularies");
+  model.scores = described<std::map<std::string, double>>(*file, path, "scores");
+  if (file->metadata().contains("training"))
+    model.training = described<std::map<std::string, std::string>>(*file, path, "training");
+  for (std::size_t i = 0; i < file->tensors().size(); ++i) {
+    const auto& stored = file->tensors()[i];
+    model.tensors.push_back({stored.id, stored.shape, values_of(file->read(i), path, stored.id)});
+  }
+  return model;
+}
+
+Model rounded(Model model, ElementType type) {
+  for (auto& tensor : model.tensors) {
+    const auto bytes = encode(view_of(tensor), type);
+    const Layout layout = {.type = type, .shape = tensor.shape};
+    std::vector<std::byte> stored(bytes.size());
+    std::memcpy(stored.data(), bytes.data(), bytes.size());
+    const auto decoded = decode(layout, std::move(stored), tensor.id);
+    std::memcpy(tensor.values.data(), decoded.view().data, tensor.values.size() * sizeof(double));
+  }
+  return model;
+}
+
+}  // namespace attn

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/tensor.hpp"
+#include "trace/element_type.hpp"
+
+namespace attn {
+
+/// The name and version of the models that this program writes: see data/models/README.md.
+constexpr std::string_view model_schema = "attnlab.model/1";
+
+/// A weight of a model under the id that the lessons give it.
+struct ModelTensor {
+  std::string id;
+  Shape shape;
+  std::vector<double> values;  ///< in row-major order
+};
+
+/// Trained weights, and what is known about them.
+struct Model {
+  std::string task;                                  ///< "gloss"
+  std::map<std::string, std::string> configuration;  ///< "heads" "2"
+  std::map<std::string, std::vector<std::string>>
+      vocabularies;                      ///< "words": what the rows of a table stand for
+  std::map<std::string, double> scores;  ///< what was measured after training
+  std::string command;                   ///< that made it
+  std::vector<ModelTensor> tensors;
+  std::map<std::string, std::string> training;  ///< where a training that goes on stands; else empty
+
+  /// Null where there is none of that id.
+  const ModelTensor* find(std::string_view id) const;
+
+  /// Throws Error, naming the model's task and what there is, where there is none.
+  const ModelTensor& at(std::string_view id) const;
+};
+
+/// The bytes of a .safetensors file, with numbers rounded to that floating-point type.
+std::string model_file(const Model& model, ElementType type);
+
+/// Throws Error, with the path and what is wrong, for a file that is no model of ours, is truncated or
+/// contradicts itself.
+Model read_model(const std::string& path);
+
+/// The model with its numbers rounded to that type, as reading what was written would give it.
+Model rounded(Model model, ElementType type);
+
+}  // namespace attn
