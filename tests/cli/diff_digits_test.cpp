@@ -13,7 +13,11 @@
 
 namespace {
 
+#ifdef ATTNLAB_SANITIZE
+constexpr int random_places = 10;
+#else
 constexpr int random_places = 50;
+#endif
 
 /// The text with another digit at that place.
 std::string with_digit_changed(std::string text, std::size_t place) {

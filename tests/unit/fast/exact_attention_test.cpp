@@ -95,7 +95,7 @@ TEST_CASE("a block of queries sees what its queries see", "[exact]") {
 }
 
 TEMPLATE_TEST_CASE("every kernel computes what plain loops in float64 do", "[exact]", float, double) {
-  for (unsigned seed = 0; seed < 600; ++seed) {
+  for (unsigned seed = 0; seed < random_problems; ++seed) {
     const ExactProblem problem = random_problem(seed);
     const auto expected = run_forward<double>(kernels().front(), problem);
     for_each_version(problem.sizes, [&](const Kernel& kernel, const std::string& name) {

@@ -158,7 +158,7 @@ TEMPLATE_TEST_CASE("every kernel agrees with PyTorch, forward and backward", "[e
 }
 
 TEMPLATE_TEST_CASE("every kernel's gradients are those of plain loops in float64", "[exact]", float, double) {
-  for (unsigned seed = 0; seed < 600; ++seed) {
+  for (unsigned seed = 0; seed < random_problems; ++seed) {
     const ExactProblem problem = random_problem(seed);
     const auto expected = run<double>(kernels().front(), problem);
     const Magnitudes sums = magnitudes(problem, expected);

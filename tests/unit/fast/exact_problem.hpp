@@ -21,3 +21,9 @@ struct ExactProblem {
 /// A problem of any kind: one token or hundreds, odd and unequal axes, all sorts of visibility, scores of
 /// ±10⁴, scores that rise from key to key, denormal inputs.
 ExactProblem random_problem(unsigned seed);
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr unsigned random_problems = 150;
+#else
+constexpr unsigned random_problems = 600;
+#endif
