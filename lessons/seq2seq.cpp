@@ -69,21 +69,20 @@ void compare_variants(Workbench& bench) {
     return attn::pad_right(name, 17) + attn::pad_right(asks, 6) + attn::pad_right(score, 29) + goes;
   };
   std::vector<std::string> lines = {
-      line("  --attention", "asks", "score of source word j", "  context goes")};
+      line("  --attention", "asks", "score of source word j", "  context goes to")};
   const auto add = [&](const std::string& name, const char* asks, const char* score, const char* goes) {
     lines.push_back(line((bench.options.attention == name ? "→ " : "  ") + name, asks, score, goes));
   };
-  add("bahdanau", "sₜ₋₁", "v_a · tanh(sₜ₋₁ W_q + h̄ⱼ W_k)", "  into the LSTM");
-  add("luong-dot", "hₜ", "hₜ · h̄ⱼ", "  to its result");
-  add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  to its result");
-  add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  to its result");
-  add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  to its result");
-  bench.trace.note(
-      "variants", "Which state asks, and where does the context go?",
-      "sₜ₋₁ and hₜ are the decoder's states, before and after the step. h̄ⱼ is the encoder's state at source "
-      "word j. In Bahdanau the context enters the LSTM; in the others it is only joined to the LSTM's "
-      "result.",
-      fmt::format("{}", fmt::join(lines, "\n")));
+  add("bahdanau", "sₜ₋₁", "v_a · tanh(sₜ₋₁ W_q + h̄ⱼ W_k)", "  LSTM and result");
+  add("luong-dot", "hₜ", "hₜ · h̄ⱼ", "  result");
+  add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  result");
+  add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  result");
+  add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  result");
+  bench.trace.note("variants", "Which state asks, and where does the context go?",
+                   "sₜ₋₁ and hₜ are the decoder's states before and after step t. h̄ⱼ is the encoder's state "
+                   "at source word j. [a; b] is a with b behind it. The matrices W and the vector v_a are "
+                   "learned; tanh(…) has d_a numbers.",
+                   fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 std::string dashes(std::size_t count) {
@@ -121,12 +120,13 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
 
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
-      "One LSTM, the encoder, reads the source word by word; another, the decoder, writes the target. An "
-      "LSTM carries two vectors from word to word: a memory and a state. Gates, numbers between 0 and 1, "
-      "say how much of the memory is kept, how much is written to it, and how much of it is shown as the "
-      "state. At first the decoder got only the encoder's last state, however long the sentence: a "
-      "bottleneck. With attention (Bahdanau et al. 2014) it compares its own state with those of all source "
-      "words at every step and takes home their mixture. A trained one looks at “cat” to write “chat”.",
+      "One LSTM, the encoder, reads the source word by word; another, the decoder, writes the target. Both "
+      "carry two vectors from word to word: a memory c and a state h. At each word they make new content g "
+      "and three gates, numbers between 0 and 1: the forget gate f says how much of the memory is kept, the "
+      "input gate i how much of g is written to it, the output gate o how much of it is shown as h. At first "
+      "the decoder got only the encoder's last h and c: a bottleneck. With "
+      "attention (Bahdanau et al. 2014) it compares its state with those of all source words. What "
+      "matches goes into a mixture, the context. Trained, it looks at “cats” to write “chats”.",
       "");
   bench.flow(seq2seq_flow(bench));
   compare_variants(bench);
@@ -153,9 +153,8 @@ std::string least_kept(const attn::Event& kept, std::size_t real, std::size_t hi
   if (column < hidden && word + 3 == real && left_of(word + 1) > 0.0)
     product = fmt::format(" = {:.4f} · {:.4f}", left_of(word) / left_of(word + 1), left_of(word + 1));
   return fmt::format(
-      "What a word writes into the memory is multiplied by the forget gate f of every word read after it. Of "
-      "what “{}” wrote into number {}, {:.4f}{} is left at the end. Without attention the "
-      "decoder gets no more than that.",
+      "What a word writes into the memory is multiplied by f of every word read after it. Of what “{}” wrote "
+      "into number {}, {:.4f}{} is left at the end. Without attention the decoder gets no more than that.",
       name_along(kept, words, word), column, left_of(word), product);
 }
 
@@ -172,7 +171,9 @@ std::string about_alignment(const attn::Event& weights) {
   constexpr double hardly_anything = 0.01;
   const auto& shape = weights.tensor->shape;
   const std::size_t columns = shape.back(), rows = shape[shape.size() - 2];
-  const std::string shares = "A row says how much the decoder looks at each source word. ";
+  const std::string shares =
+      "A row says how much the decoder looks at each source word. One source word more adds a column, one "
+      "target word more a row. ";
   const bool are_alike = rows > 1 && difference_of_rows(*weights.tensor, rows, columns) < hardly_anything;
   return shares +
          (are_alike ? "Nothing is trained, so all rows are nearly alike. " : strongest_pair(weights) + " ");
@@ -189,8 +190,8 @@ void choose_seq2seq_page(Workbench& bench) {
     page.push_back({"encoder/states"});
   } else {
     page.push_back({"encoder/h", [](const attn::Event&) {
-                      return "The encoder's state after each source word, made as the decoder makes its h in "
-                             "the step below. Attention looks at these rows.";
+                      return "The output gate o times tanh of the memory c, number by number (∘); “One step” "
+                             "below makes o and c. Attention looks at these rows.";
                     }});
   }
   const auto step = one_step_on_page(bench);
@@ -228,13 +229,12 @@ std::string steps_of_words(const TokenBatch& writes) {
 }
 
 void explain_teacher_forcing(attn::Trace& trace, const TokenBatch& writes) {
-  trace.note(
-      "teacher-forcing", "Teacher forcing: the decoder is given the true words",
-      "X_target is the target moved on by one: it begins with <s>. So at each step the decoder reads the "
-      "true word before, whatever it would have written there. The tables name a step after the word "
-      "to be written. The vocabulary is the target's own words and </s>." +
-          about_padding(writes),
-      steps_of_words(writes));
+  trace.note("teacher-forcing", "Teacher forcing: the decoder is given the true words",
+             "<s> stands for the start of a sentence, </s> for its end. At each step the decoder reads the "
+             "true word before (in X_target), not the one that it would have written. A step has the name of "
+             "the word to be written. The decoder knows the target's words and </s>." +
+                 about_padding(writes),
+             steps_of_words(writes));
 }
 
 /// "the the cat …" for each sentence.
@@ -447,7 +447,7 @@ std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRu
 
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
-  bench.trace.note("one-step", fmt::format("One step: “{}”, t = {}", word, t),
+  bench.trace.note("one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
                    attends_as(bench, "bahdanau")
                        ? "It attends, its cell makes a step, then every word gets a probability."
                        : "Its cell makes a step, it attends, then every word gets a probability.");
@@ -496,7 +496,8 @@ void run_seq2seq(Workbench& bench) {
   const bool is_bahdanau = attends_as(bench, "bahdanau");
   bench.try_next({{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
                    "which state asks now?"},
-                  {"seq2seq --source \"i love the small cats\"", "it writes by itself"},
+                  {"seq2seq --source \"i love the small cats\"",
+                   "no target: it writes by itself, in the words of the source"},
                   {"transformer-block", "attention without a recurrence"}});
 }
 

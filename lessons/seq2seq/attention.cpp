@@ -143,7 +143,7 @@ attn::About about_masked(const std::string& last) {
 
 attn::About about_weights(const std::string& last) {
   return {.id = "weights",
-          .title = "The alignment: target × source",
+          .title = "The alignment",
           .formula = fmt::format("softmax({})", last),
           .from = {last},
           .axes = {"target", "source"},

@@ -177,11 +177,16 @@ void show_seq2seq_code(Workbench& bench, const std::optional<GreedyReading>& gre
   auto earlier = earlier_lines(bench, greedy);
   append(earlier, encode_lines(bench));
   bench.trace.within("earlier", [&] { bench.code(earlier); });
-  Lines lines = {"# softmax(), lstm(), the encoder's states and its last h, c: see --all"};
+  Lines lines = {greedy ? "# softmax(), lstm(), the encoder's states and its last h, c: see --all"
+                        : "# called for each y of X_target; softmax(), lstm(), the encoder: see --all"};
   append(lines, step_lines(bench));
-  append(lines, decode_lines(bench, greedy.has_value(), steps));
+  const auto loop = decode_lines(bench, greedy.has_value(), steps);
+  Lines names;
+  append(greedy ? lines : names, loop);
+  if (!greedy) lines.pop_back();
   bench.code(lines);
-  bench.trace.within("names", [&] { bench.code(name_lines(bench, t)); });
+  append(names, name_lines(bench, t));
+  bench.trace.within("names", [&] { bench.code(names); });
 }
 
 }  // namespace lessons

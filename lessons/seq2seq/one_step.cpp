@@ -11,6 +11,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -341,38 +342,42 @@ class OneStep {
   void step() {
     constexpr std::size_t candidate = 2;
     auto& trace = bench_.trace;
-    trace.label("gate", {{{"i", "f", "g", "o"}}});
+    trace.label("gate", {{{"input", "forget", "new", "output"}}});
     const std::string reads = attends_first_ ? "[y; context]" : "y",
                       before = attends_first_ ? "query" : "h before";
-    gates_ = trace.step(
-        {.id = "gates",
-         .title = "Gates: what the LSTM writes, keeps, shows",
-         .formula = fmt::format("σ(W_ih {} + W_hh {} + b)", reads, before),
-         .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
-         .axes = {"gate", "hidden"},
-         .note = fmt::format(
-             "y is row {} of X_target, the vector of {}. i says how much is written, f how much is kept, g "
-             "what would be written (tanh in place of σ), o how much is shown. σ(x) = 1 / (1 + e⁻ˣ).",
-             t_, word_before()),
-         .worked =
-             [this](const Index& at) {
-               return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
-             }},
-        gates_);
+    gates_ =
+        trace.step({.id = "gates",
+                    .title = "The gates, and what is new",
+                    .formula = fmt::format("σ(a), for new tanh(a)\na = W_ih {} + W_hh {} + b", reads, before),
+                    .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
+                    .axes = {"gate", "hidden"},
+                    .note = fmt::format("y is row {} of X_target, the vector of {}. σ(a) = 1 / (1 + e⁻ᵃ). "
+                                        "W_ih and W_hh stand on the left, as in PyTorch, all others on the "
+                                        "right. b is b_ih + b_hh; where it is 0 the sum leaves it out.",
+                                        t_, word_before()),
+                    .worked =
+                        [this](const Index& at) {
+                          return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
+                        }},
+                   gates_);
     const auto gate = [this](std::size_t name, const Index& at) {
       return Known<3>{"gates", gates_}({at[0], name, at[1]});
     };
-    c_ = trace.step({.id = "c",
-                     .title = "Memory: kept + written",
-                     .formula = t_ == 0 ? "f ∘ c_0 + i ∘ g" : "f ∘ c before + i ∘ g",
-                     .from = {"decoder/c"},
-                     .axes = {"hidden"},
-                     .worked =
-                         [=, this](const Index& at) {
-                           return Worked::sum({Worked::product({gate(1, at), memory_before(at[0], at[1])}),
-                                               Worked::product({gate(0, at), gate(candidate, at)})});
-                         }},
-                    c_);
+    c_ = trace.step(
+        {.id = "c",
+         .title = "The memory: kept + written",
+         .formula = t_ == 0 ? "f ∘ c_0 + i ∘ g" : "f ∘ c before + i ∘ g",
+         .from = {"decoder/c"},
+         .axes = {"hidden"},
+         .note = t_ == 0 ? "c_0 is the encoder's last memory."
+                         : fmt::format("c before is row {} of decoder/c, the memory after the step before.",
+                                       t_ - 1),
+         .worked =
+             [=, this](const Index& at) {
+               return Worked::sum({Worked::product({gate(1, at), memory_before(at[0], at[1])}),
+                                   Worked::product({gate(0, at), gate(candidate, at)})});
+             }},
+        c_);
     h_ = trace.step({.id = "h",
                      .title = "The new state",
                      .formula = "o ∘ tanh(c)",
@@ -453,6 +458,21 @@ class OneStep {
   Tensor<2> logits_;
 };
 
+/// What the decoder makes of the probabilities of one sentence.
+std::string about_the_likeliest(const attn::Event& probabilities, bool has_target) {
+  const auto& shares = *probabilities.tensor;
+  if (shares.shape.size() != 1) return "";
+  std::size_t likeliest = 0;
+  for (std::size_t i = 1; i < shares.shape[0]; ++i)
+    if (shares.at(i) > shares.at(likeliest)) likeliest = i;
+  const auto word = name_along(probabilities, 0, likeliest);
+  return has_target ? fmt::format(
+                          "The likeliest is “{}”, whatever word is right: nothing is trained. Training "
+                          "raises the share of the right word.",
+                          word)
+                    : fmt::format("The likeliest, “{}”, is the word that it writes.", word);
+}
+
 }  // namespace
 
 std::size_t step_to_walk_through(const std::vector<std::size_t>& lengths) {
@@ -464,14 +484,18 @@ void show_one_step(Workbench& bench, const Seq2SeqRun& run, std::size_t t) {
 }
 
 std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
-  const std::vector<attn::OnPage> attend = {attn::in_one_line("one-step/query"),
+  const bool has_target = bench.plan.target.size() > 0;
+  const std::vector<attn::OnPage> attend = {{"one-step/query", nothing_to_notice},
                                             {"one-step/hidden"},
                                             {"one-step/scores"},
                                             attn::in_one_line("one-step/scaled"),
                                             attn::in_one_line("one-step/masked"),
                                             {"one-step/weights"},
                                             {"one-step/context"}};
-  const std::vector<attn::OnPage> step = {{"one-step/gates"}, {"one-step/c"}, {"one-step/h"}};
+  const std::vector<attn::OnPage> step = {
+      {"one-step/gates"},
+      {"one-step/c"},
+      attends_as(bench, "bahdanau") ? attn::in_one_line("one-step/h") : attn::OnPage{"one-step/h"}};
   std::vector<attn::OnPage> page = {{"one-step"}};
   const auto add = [&](const std::vector<attn::OnPage>& steps) {
     page.insert(page.end(), steps.begin(), steps.end());
@@ -479,7 +503,11 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
   const bool attends_first = attends_as(bench, "bahdanau");
   add(attends_first ? attend : step);
   add(attends_first ? step : attend);
-  add({{"one-step/attentional"}, attn::in_one_line("one-step/logits"), {"one-step/probabilities"}});
+  add({{"one-step/attentional"},
+       attn::in_one_line("one-step/logits"),
+       {"one-step/probabilities", [has_target](const attn::Event& probabilities) {
+          return about_the_likeliest(probabilities, has_target);
+        }}});
   return page;
 }
 
