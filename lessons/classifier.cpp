@@ -74,23 +74,25 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .formula = "pooled W_class",
        .from = {"pooled", "W_class"},
        .axes = {"class"},
-       .note = "Each column of W_class is the direction of one class. A bias would be 0 before training, and "
-               "is left out. PyTorch's cross_entropy wants these scores: it takes the softmax itself.",
+       .note =
+           "Logit c is the dot product of pooled and column c of W_class: the more the two point the same "
+           "way, the higher it is. A bias would be 0 before training, and is left out. (PyTorch's loss "
+           "cross_entropy is given these logits, not the probabilities: it takes the softmax itself.)",
        .worked =
            attn::worked_linear(attn::Known{"pooled", pooled}, attn::Known<2>{"W_class", weights.W_class})},
       attn::linear(pooled, weights.W_class));
 
-  const auto probabilities = trace.step(
-      {.id = "probabilities",
-       .title = "The probability of each class",
-       .formula = "softmax(logits)",
-       .from = {"logits"},
-       .axes = {"class"},
-       .note =
-           "Nothing has been trained: the parameters are drawn at random, and the verdict means nothing. "
-           "Training compares the probability of the right class with 1 and moves each parameter a little.",
-       .worked = attn::worked_softmax(attn::Known{"logits", logits})},
-      attn::softmax(logits));
+  const auto probabilities =
+      trace.step({.id = "probabilities",
+                  .title = "The probability of each class",
+                  .formula = "softmax(logits)",
+                  .from = {"logits"},
+                  .axes = {"class"},
+                  .note = "Nothing has been trained: the parameters are drawn at random, and the verdict "
+                          "means nothing. Training would show the model sentences whose class is known, and "
+                          "move each parameter a little so that the probability of the right class grows.",
+                  .worked = attn::worked_softmax(attn::Known{"logits", logits})},
+                 attn::softmax(logits));
   return {residual, pooled, logits, probabilities};
 }
 
@@ -193,18 +195,35 @@ ClassifierWeights draw_classifier_weights(Workbench& bench) {
   auto& trace = bench.trace;
   auto attention = trace.within("attention", [&] { return draw_multihead_weights(bench); });
   auto norm = trace.within("attention", [&] { return layer_norm_weights(bench, "norm"); });
-  auto W_class = bench.input<2>({.id = "W_class",
-                                 .title = "Makes a score for each class",
-                                 .note = "Each column is the direction of one class."});
+  auto W_class = bench.input<2>(
+      {.id = "W_class", .title = "Makes a score for each class", .note = "A column for each class."});
   return {std::move(attention), std::move(norm), std::move(W_class)};
 }
 
+/// The class of the first sentence, and what it is worth.
+std::string about_verdict(const attn::Event& probabilities) {
+  const auto& shares = *probabilities.tensor;
+  const bool is_batch = shares.shape.size() > 1;
+  std::size_t verdict = 0;
+  for (std::size_t c = 1; c < shares.shape.back(); ++c)
+    if (shares.at(c) > shares.at(verdict)) verdict = c;
+  return fmt::format("The verdict{}: class {}, with {:.4f}. ", is_batch ? " on the first sentence" : "",
+                     verdict, shares.at(verdict)) +
+         probabilities.note;
+}
+
 void choose_classifier_page(Workbench& bench) {
-  std::vector<attn::OnPage> page = {attn::in_one_line("lengths"), attn::in_one_line("X"), {"encoded"}};
-  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads", "output", "residual"})
+  std::vector<attn::OnPage> page = {attn::in_one_line("lengths"), {"X"}, {"positions"}, {"encoded"}};
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked", "weights", "heads", "output"})
     page.push_back(attn::in_one_line(std::string("attention/") + id));
+  page.push_back({"attention/residual", [](const attn::Event&) {
+                    return "What attention found is added to each token. A query is a token that asks: the "
+                           "rows are those of the tokens.";
+                  }});
   page.push_back({"attention/normalized"});
-  for (const auto* id : {"pooled", "logits", "probabilities", "word-order"}) page.push_back({id});
+  for (const auto* id : {"pooled", "W_class", "logits"}) page.push_back({id});
+  page.push_back({"probabilities", about_verdict});
+  page.push_back({"word-order"});
   bench.trace.page(page, {"attention/rows-sum-to-1", "probabilities-sum-to-1", "padding-changes-nothing",
                           "no-order-without-positions"});
 }
@@ -219,7 +238,7 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
   std::vector<std::string> lines = {
-      "# softmax() and multihead(): see the lesson multihead; --all shows them"};
+      "# softmax(), multihead(): attention as in the lesson multihead; see --all"};
   const auto LN = layer_norm_code();
   lines.insert(lines.end(), LN.begin(), LN.end());
   const std::vector<std::string> more = {
@@ -248,9 +267,11 @@ void run_classifier(Workbench& bench) {
                  (*bench.options.classes == 2
                       ? std::string("is this a complaint (class 1) or not (class 0)?")
                       : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
-                 " Positions are added to the words' vectors, attention rewrites every word in the light of "
-                 "the others, the mean over the words makes one "
-                 "vector of them, and a linear layer gives each class a score.",
+                 " Each word becomes a vector, its embedding, and the vector of its position is added. "
+                 "Attention rewrites every word in the light of the others. As in the lesson "
+                 "transformer-block, its result is added to what came in (a residual connection), and layer "
+                 "norm (LN) brings each row to one scale. The mean over the words makes one vector of them, "
+                 "and a matrix, W_class, gives each class a score.",
              "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
   bench.flow(classifier_flow(bench));
   bench.show_lengths(sentence);
@@ -261,34 +282,33 @@ void run_classifier(Workbench& bench) {
   const auto positions =
       trace.input({.id = "positions",
                    .title = "What says where a token stands",
-                   .formula = "PE(p, 2i) = sin(p ωᵢ), PE(p, 2i+1) = cos(p ωᵢ), ωᵢ = 10000^(−2i/d)",
+                   .formula = "sin(p ωᵢ) at 2i, cos(p ωᵢ) at 2i + 1\nωᵢ = 10000^(−2i/d)",
                    .axes = {"position", "d_model"},
-                   .note = "The sinusoidal encoding of the first transformer (see the lesson positional). It "
-                           "is computed, not learned, and needs an even d_model."},
+                   .note = "Row p stands for position p; the numbers 2i and 2i + 1 of a row belong together. "
+                           "This is the sinusoidal encoding of the first transformer (see the lesson "
+                           "positional). It is computed, not learned, and needs an even d_model."},
                   attn::sinusoidal_encoding(sentence.length(), bench.d_model()));
   const auto weights = draw_classifier_weights(bench);
   const auto mask = trace.within("attention", [&] { return bench.padding_mask(sentence); });
   show_classifier_code(bench, mask);
 
-  const auto encoded = trace.step(
-      {.id = "encoded",
-       .title = "Each token and its place",
-       .formula = "X + positions",
-       .from = {"X", "positions"},
-       .axes = {"token", "d_model"},
-       .note =
-           "Row p of the positions, the sinusoidal ones of the lesson positional, is added to token p: the "
-           "same "
-           "word at two places has two different rows. (The first transformer multiplies the embeddings by "
-           "√d_model before; this lesson does not.)",
-       .worked = attn::worked_add_positions({"X", X}, {"positions", positions})},
-      attn::add_positions(X, positions));
+  const auto encoded =
+      trace.step({.id = "encoded",
+                  .title = "Each token and its place",
+                  .formula = "X + positions",
+                  .from = {"X", "positions"},
+                  .axes = {"token", "d_model"},
+                  .note = "Row p of the positions is added to token p, so the same word at two places has "
+                          "two different rows. (The first transformer multiplies the embeddings by √d_model "
+                          "before; this lesson does not.)",
+                  .worked = attn::worked_add_positions({"X", X}, {"positions", positions})},
+                 attn::add_positions(X, positions));
   const auto shown = classify(bench, encoded, weights, sentence.lengths(), mask);
 
   explain_tutorial(bench, encoded, shown.pooled, weights);
   explain_order(bench, X, positions, shown.probabilities, weights);
   claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
-  bench.try_next({{"classifier --sentence \"rotten was the apple\"", "the same words in another order"},
+  bench.try_next({{"classifier --sentence \"rotten was apple the\"", "the same words in reverse"},
                   {"classifier --sentence \"the apple was rotten\" --sentence \"i love cats\"",
                    "two sentences of different length: what does <pad> get?"},
                   {"generate", "a model that writes: its classes are words"}});

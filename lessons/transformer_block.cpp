@@ -30,9 +30,9 @@ namespace lessons {
 namespace {
 
 constexpr const char* note_of_layer_norm =
-    "LN(x) = (x − mean) / √(variance + 1e-5) · gain + bias (Ba et al. 2016). Mean and variance are those of "
+    "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias (Ba et al. 2016). Mean and variance are those of "
     "the token's own row, the variance divided by d. Gain and bias are learned; before training they are 1 "
-    "and 0. 1e-5, the epsilon, avoids a division by 0.";
+    "and 0. 1e−05 = 0.00001, called epsilon, avoids a division by 0.";
 
 }  // namespace
 
@@ -123,6 +123,22 @@ FeedForwardWeights draw_feed_forward_weights(Workbench& bench) {
   return {std::move(W_1), std::move(b_1), std::move(W_2), std::move(b_2)};
 }
 
+/// x W + b without the terms in which x is 0: ReLU makes many of them. A bias of 0 takes no room either.
+attn::WorkedOut worked_without_zeros(const attn::Known<3>& x, const attn::Known<2>& weight,
+                                     const attn::Known<1>& bias) {
+  return [=](const attn::Index& at) {
+    std::vector<attn::Worked> terms;
+    for (std::size_t k = 0; k < weight.tensor.shape(0); ++k) {
+      auto number = x({at[0], at[1], k}), factor = weight({k, at[2]});
+      if (number.value() == 0.0 && std::isfinite(factor.value())) continue;
+      terms.push_back(attn::Worked::product({std::move(number), std::move(factor)}));
+    }
+    auto last = bias({at[2]});
+    if (terms.empty() || last.value() != 0.0) terms.push_back(std::move(last));
+    return attn::Worked::sum(std::move(terms));
+  };
+}
+
 }  // namespace
 
 FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeights& weights) {
@@ -141,8 +157,9 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
        .axes = {"token", "d_ff"},
        .note =
            (is_relu
-                ? "ReLU lets through what is positive and cuts off the rest. Without it W_1 and W_2 would be "
-                  "no more than one matrix."
+                ? fmt::format("max(0, …), called ReLU, lets through what is positive and cuts off the rest. "
+                              "Without it W_1 [{0}×{1}] and W_2 [{1}×{0}] would be no more than one matrix.",
+                              d_model, d_ff)
                 : "GELU weighs x with Φ(x), the share of a normal distribution below x. It is smooth where "
                   "ReLU has a corner, and lets a little of what is negative through: at least −0.17. Many "
                   "programs replace erf by a formula with tanh, which is off by less than 0.0005.") +
@@ -162,9 +179,10 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
        .formula = "ffn/hidden W_2 + b_2",
        .from = {"ffn/hidden", "W_2", "b_2"},
        .axes = {"token", "d_model"},
-       .note = "Every row comes from its own token only.",
-       .worked = attn::worked_linear(attn::Known{"ffn/hidden", hidden}, attn::Known<2>{"W_2", weights.W_2},
-                                     attn::Known<1>{"b_2", weights.b_2})},
+       .note = is_relu ? "Every row comes from its own token only. Where ffn/hidden is 0, the worked sum "
+                         "leaves the term out."
+                       : "Every row comes from its own token only.",
+       .worked = worked_without_zeros({"ffn/hidden", hidden}, {"W_2", weights.W_2}, {"b_2", weights.b_2})},
       attn::linear(hidden, weights.W_2, weights.b_2));
   return {std::move(hidden), std::move(output)};
 }
@@ -187,15 +205,12 @@ struct SublayerText {
 };
 
 SublayerText around_attention() {
-  return {
-      .residual_id = "residual_1",
-      .residual_title = "What attention found is added",
-      .residual_note =
-          "Attention only adds to a token's row; the row itself goes on (He et al. 2016). So blocks can be "
-          "stacked.",
-      .norm_id = "norm_1",
-      .norm_note = note_of_layer_norm,
-      .weights = "norm_1"};
+  return {.residual_id = "residual_1",
+          .residual_title = "What attention found is added",
+          .residual_note = "Attention only adds to a token's row; the row itself goes on (He et al. 2016).",
+          .norm_id = "norm_1",
+          .norm_note = note_of_layer_norm,
+          .weights = "norm_1"};
 }
 
 SublayerText around_cross_attention() {
@@ -252,7 +267,8 @@ void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
   }
   bench.trace.claim(
       {.id = id,
-       .claim = "each row of " + norm.id + " has mean 0 and variance 1, epsilon, gain and bias left aside",
+       .claim =
+           "each row of " + norm.id + " has mean 0, and variance 1 but for epsilon, before gain and bias",
        .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v that of " + x.id,
        .value = attn::standardization_deviation(before_gain_and_bias(norm.tensor, weights), x.tensor),
        .limit = limit});
@@ -406,12 +422,12 @@ std::string block_formula(NormOrder order, bool has_memory) {
 void explain_idea(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   bench.idea(
-      fmt::format(
-          "A transformer is a stack of blocks like this one. In it attention lets the tokens look at each "
-          "other{}, and a small network (ffn) then rewrites every token by itself. Each of these sublayers "
-          "only adds to what is there: a residual connection. Layer norm (LN) keeps the rows at one scale. "
-          "The output has the shape of X, so the next block can go on with it.",
-          has_memory ? ", cross-attention lets them look into an encoder's sentence" : ""),
+      fmt::format("A transformer is a stack of blocks like this one. In it attention lets the tokens look at "
+                  "each other{}, and a small network, the feed-forward network (ffn), then rewrites every "
+                  "token by itself. Each of these parts is a sublayer. What a sublayer finds is added to "
+                  "what came in: a residual connection. Layer norm (LN) keeps the rows at one scale. The "
+                  "output has the shape of X, so the next block can go on with it.",
+                  has_memory ? ", cross-attention lets them look into an encoder's sentence" : ""),
       block_formula(norm_order_of(bench), has_memory));
 }
 
@@ -421,13 +437,14 @@ void explain_norm_order(Workbench& bench) {
       "norm-order",
       is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
       is_post
-          ? "The first transformer had it so. Every row leaves the block at one scale. But on their way back "
-            "gradients have to pass every layer norm of the stack, so training needs a learning rate that "
-            "starts small (Xiong et al. 2020). Most models since normalise before: --norm pre."
+          ? "The first transformer had it so, and every row leaves the block at one scale. But training "
+            "sends a correction back through the whole stack (lesson backward), and each layer norm on its "
+            "way changes how large it is. So training has to begin with very small steps (Xiong et al. 2020; "
+            "lesson training). Most models since have the layer norm before the sublayer: --norm pre."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
-            "touched. Gradients have a straight way back through the whole stack, and training needs no "
-            "warm-up (Xiong et al. 2020). But the sums may grow from block to block, so the stack ends "
-            "with one more layer norm.",
+            "touched. So the correction that training sends back (lesson backward) has a straight way "
+            "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "
+            "But the sums may grow from block to block, so the stack ends with one more layer norm.",
       is_post ? "post (this run)   x ← LN(x + sublayer(x))\npre               x ← x + sublayer(LN(x))"
               : "post              x ← LN(x + sublayer(x))\npre (this run)    x ← x + sublayer(LN(x))");
 }
@@ -539,9 +556,12 @@ void show_parameter_count(Workbench& bench) {
 /// The steps of attention in the group `group`: earlier lessons taught them.
 std::vector<attn::OnPage> attention_on_page(const std::string& group) {
   std::vector<attn::OnPage> steps;
-  for (const auto* id : {"mask", "Q", "K", "V", "scores", "weights", "heads"})
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked", "weights", "heads"})
     steps.push_back(attn::in_one_line(group + "/" + id));
-  steps.push_back({group + "/output"});
+  steps.push_back({group + "/output", [](const attn::Event& output) {
+                     return output.note + (output.note.empty() ? "" : " ") +
+                            "A query is a token that asks: the rows are those of the tokens.";
+                   }});
   return steps;
 }
 
@@ -558,7 +578,7 @@ std::string count_zeros(const attn::Event& hidden) {
 
 void choose_block_page(Workbench& bench) {
   const bool is_post = norm_order_of(bench) == NormOrder::post;
-  std::vector<attn::OnPage> page = {{"norm-order"}, {"decoder-is-causal"}, {"X"}};
+  std::vector<attn::OnPage> page = {{"decoder-is-causal"}, {"X"}};
   const auto add_sublayer = [&](const std::vector<attn::OnPage>& steps, const char* residual,
                                 const char* norm) {
     if (!is_post) page.push_back({norm});
@@ -567,6 +587,7 @@ void choose_block_page(Workbench& bench) {
     if (is_post) page.push_back({norm});
   };
   add_sublayer(attention_on_page("attention"), "residual_1", "norm_1");
+  page.push_back({"norm-order"});
   page.push_back(attn::in_one_line("memory"));
   add_sublayer(attention_on_page("cross"), "residual_cross", "norm_cross");
   const attn::OnPage hidden = {"ffn/hidden",
@@ -636,7 +657,7 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   if (is_gelu)
     lines.insert(lines.begin(), {"from math import erf, sqrt",
                                  "GELU = np.vectorize(lambda x: x / 2 * (1 + erf(x / sqrt(2))))"});
-  lines.insert(lines.begin(), "# multihead(): see the lesson multihead; --all shows it here, too");
+  lines.insert(lines.begin(), "# multihead(): attention as in the lesson multihead; --all shows its code");
   lines.emplace_back("");
   const auto reads = [&](const SublayerText& text, const std::string& x) {
     return is_post ? x : text.norm_id;
