@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -29,6 +30,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -371,8 +373,9 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
         "from looking ahead: it sees what it would see if they came one by one.");
   else
     bench.trace.note(
-        "read", fmt::format("Step {}: “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format("Only the token that was written last goes through the model. Of the {} tokens before it "
+        "read",
+        fmt::format("Step {}: the model reads “{}”", step.number, decoder.words[decoding.tokens.back()]),
+        fmt::format("Only this token, written last, goes through the model. Of the {} tokens before it "
                     "nothing is needed but what the cache holds.",
                     step.known));
 }
@@ -508,7 +511,8 @@ void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& d
                     .formula = "one token a step",
                     .from = from,
                     .axes = {"token"},
-                    .note = "Nothing is trained. The numbers are places in the vocabulary.",
+                    .note = "The numbers are places in the vocabulary, counted from 0. Nothing is trained, "
+                            "so the text means nothing.",
                     .worked =
                         [&](const attn::Index& at) {
                           return attn::Worked({from[at[0]], {}, true}, static_cast<double>(tokens(at[0])));
@@ -665,8 +669,8 @@ void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding&
     return attn::Worked({from[at[0]], {at[1]}}, logits(at[0], at[1]));
   };
   bench.trace.step({.id = "logits",
-                    .title = "With the cache",
-                    .formula = "step=T/logits, a row each",
+                    .title = "The logits of all steps",
+                    .formula = "step=T/logits in row T",
                     .from = from,
                     .axes = {"step", "vocabulary"},
                     .worked = from_step},
@@ -695,8 +699,32 @@ std::string about_new_row(const attn::Event& weights) {
 }
 
 std::string about_logits(const attn::Event&) {
-  return "full/logits are the same numbers from one pass over the whole text, without a cache: the cache "
+  return "A column for each word of the vocabulary: those of the prompt, in the order in which they come. "
+         "full/logits are the same numbers from one pass over the whole text, without a cache: the cache "
          "saves work and changes no number.";
+}
+
+/// What the cache has more than before, and how words are told apart that stand in the text twice.
+std::string about_cache(const attn::Event& cache) {
+  const auto axis = cache.axes.size() - 2;
+  std::set<std::string> words;
+  bool has_twins = false;
+  for (std::size_t i = 0; i < cache.tensor->shape[axis]; ++i)
+    has_twins = !words.insert(name_along(cache, axis, i)).second || has_twins;
+  return cache.note +
+         (has_twins ? " (A word that the text has twice: #1 is its first place, #2 the second.)" : "");
+}
+
+/// The word that the logits of a step choose: the first of the largest.
+std::string about_largest_logit(const attn::Event& logits) {
+  const auto& numbers = *logits.tensor;
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < numbers.shape.back(); ++i)
+    if (numbers.at(i) > numbers.at(best)) best = i;
+  return fmt::format(
+      "{:.4f} (“{}”, place {} of the vocabulary) is the largest: greedy decoding writes that word, the first "
+      "one on a tie. The next step reads it.",
+      numbers.at(best), name_along(logits, logits.axes.size() - 1, best), best);
 }
 
 void choose_generate_page(Workbench& bench) {
@@ -707,20 +735,20 @@ void choose_generate_page(Workbench& bench) {
   if (layer != step + "layer=1/" && layer != step)
     page.push_back(attn::in_one_line(step + "layer=1/residual"));
   page.push_back(attn::in_one_line(layer + "Q"));
-  page.push_back({layer + "K"});
+  page.push_back(attn::in_one_line(layer + "K"));
   page.push_back(attn::in_one_line(layer + "V"));
-  page.push_back({layer + "cache/K"});
+  page.push_back({layer + "cache/K", about_cache});
   page.push_back(attn::in_one_line(layer + "cache/V"));
   page.push_back(attn::in_one_line(layer + "scores"));
   page.push_back(attn::in_one_line(layer + "scaled"));
   page.push_back(attn::in_one_line(layer + "masked"));
   page.push_back({layer + "weights", about_new_row});
   for (const auto* id : {"heads", "output", "residual"}) page.push_back(attn::in_one_line(layer + id));
-  page.push_back(attn::in_one_line(step + "logits"));
+  page.push_back({step + "logits", about_largest_logit});
   page.push_back(attn::in_one_line(step + "probabilities"));
-  page.push_back({step + "token"});
+  page.push_back(attn::in_one_line(step + "token"));
   page.push_back({"written"});
-  page.push_back(attn::in_one_line("cache/bytes"));
+  page.push_back({"cache/bytes"});
   bench.trace.page(page, {"cached-equals-full", "same-text", "future-weights-are-0", "rows-sum-to-1"});
 }
 
@@ -731,13 +759,21 @@ std::vector<std::string> generate_flow(const Workbench& bench) {
   for (std::size_t step = 0; step <= step_on_page(bench.options); ++step) {
     const auto read = step == 0 ? n : std::size_t{1};
     const auto x = fmt::format("step {}   x [{}×{}] ", step, read, bench.d_model());
-    const auto cache = fmt::format("K, V → cache [{}×{}×{}] ", bench.kv_heads(), n + step, bench.d_k());
-    std::string line;
-    for (std::size_t i = 2; i < attn::display_width(cache); ++i) line += "─";
-    lines.push_back(x + "┬ Q " + line + "┐");
-    lines.push_back(fmt::format("{}└ {}┴ scores [{}×{}×{}] → token", std::string(attn::display_width(x), ' '),
-                                cache, bench.heads(), read, n + step));
+    const std::string margin(attn::display_width(x), ' ');
+    const auto keys = fmt::format("K → cache [{}×{}×{}] ", bench.kv_heads(), n + step, bench.d_k());
+    const auto values = fmt::format("V → cache [{}×{}×{}] ", bench.kv_heads(), n + step, bench.d_v());
+    const auto weights = fmt::format("weights [{}×{}×{}] ", bench.heads(), read, n + step);
+    const auto line = [](std::size_t columns) {
+      std::string dashes;
+      for (std::size_t i = 0; i < columns; ++i) dashes += "─";
+      return dashes;
+    };
+    const auto joint = attn::display_width(keys), end = joint + 2 + attn::display_width(weights);
+    lines.push_back(x + "┬ Q " + line(joint - 2) + "┐");
+    lines.push_back(margin + "├ " + keys + "┴ " + weights + "┐");
+    lines.push_back(margin + "└ " + values + line(end - attn::display_width(values)) + "┴ heads");
   }
+  lines.emplace_back("then     heads → W_O → + x → W_vocabulary → logits → token");
   return lines;
 }
 
@@ -757,6 +793,11 @@ std::vector<std::string> earlier_code(const Workbench& bench) {
       fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)",
                   bench.kv_heads(), bench.d_k(), bench.d_v())};
   lines.insert(lines.end(), more.begin(), more.end());
+  lines.insert(lines.end(), {"", "def read(tokens, caches):", "    known, passed = caches[0][0].shape[1], []",
+                             "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
+                             "    for cache, weights in zip(caches, layers):",
+                             "        passed.append(layer(x, *cache, *weights))",
+                             "        x = passed[-1][\"residual\"]", "    return x @ W_vocabulary, passed"});
   return lines;
 }
 
@@ -764,7 +805,7 @@ std::vector<std::string> earlier_code(const Workbench& bench) {
 std::vector<std::string> layer_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
   const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {"# softmax(), split(), layers and empty caches: --all shows them",
+  return {"# --all shows softmax(), split(), and read(), which sends new tokens through",
           "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
           fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
                       kv_heads),
@@ -799,15 +840,7 @@ std::vector<std::string> start_code(const Decoding& decoding) {
 
 std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& decoding) {
   const auto steps = *bench.options.new_tokens;
-  std::vector<std::string> lines = {"def read(tokens, caches):",
-                                    "    known, passed = caches[0][0].shape[1], []",
-                                    "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
-                                    "    for cache, weights in zip(caches, layers):",
-                                    "        passed.append(layer(x, *cache, *weights))",
-                                    "        x = passed[-1][\"residual\"]",
-                                    "    return x @ W_vocabulary, passed",
-                                    ""};
-  for (const auto& line : start_code(decoding)) lines.push_back(line);
+  auto lines = start_code(decoding);
   lines.insert(lines.end(),
                {fmt::format("for step in range({}):", steps), "    scored, passed = read(tokens, caches)",
                 "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
@@ -845,12 +878,13 @@ void run_generate(Workbench& bench) {
   require_range(bench);
   choose_generate_page(bench);
   bench.idea(
-      "A decoder writes a text one token at a time: it reads what is there, gives every word that it knows a "
-      "number (its logit), writes the word with the largest one and reads again. It knows the words of the "
-      "prompt only. No token sees a later one, so what was computed for the earlier tokens stays as it is. "
-      "Of their numbers, the new token needs only the keys and values. These are kept: the KV cache. The "
-      "first step, the prefill, reads the whole prompt; each later step reads one token. To stay small, "
-      "this decoder leaves out layer norm and the feed-forward network.");
+      "A decoder is a model that writes a text one token at a time: it reads what is there, gives every word "
+      "that it knows a number (its logit), writes the word with the largest one and reads again. No token "
+      "sees a later one, so what was computed for the earlier tokens stays as it is. Of their numbers, the "
+      "new token needs only the keys and values. These are kept: the KV cache. The first step, the prefill, "
+      "reads the whole prompt; each later step reads one token. The model: embedding has a vector for each "
+      "word, positions has one for each place, and W_vocabulary makes the logits. To stay small, it leaves "
+      "out layer norm and the feed-forward network.");
   bench.flow(generate_flow(bench));
   bench.trace.note(
       "model", "The model",
@@ -869,9 +903,10 @@ void run_generate(Workbench& bench) {
   claim_full_pass(bench, decoder, decoding);
   claim_weights(bench, decoding);
   show_cache(bench, decoding);
-  bench.try_next({{"generate --layers 2 --layer 2", "a second layer, a second cache"},
-                  {"generate --heads 4 --kv-heads 1 --d-model 8", "a quarter of the cache"},
-                  {"efficient", "what to do about n² scores"}});
+  bench.try_next(
+      {{"generate --layers 2 --layer 2", "a second layer, a second cache"},
+       {"generate --heads 4 --kv-heads 1 --d-model 8", "4 heads share one K and V: cache/bytes is a quarter"},
+       {"efficient", "what to do about n² scores"}});
 }
 
 std::vector<Input> generate_inputs(const Options& options) {

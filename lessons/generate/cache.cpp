@@ -33,7 +33,7 @@ std::string counted(std::size_t count, const std::string& what) {
 /// `cost` [step×feature]: how many scores each step computes with the cache, and how many without.
 void show_cost(Workbench& bench) {
   const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
-  const auto tables = *bench.options.layers * bench.heads();
+  const auto layers = *bench.options.layers, heads = bench.heads(), tables = layers * heads;
   const auto queries = [n](std::size_t step, std::size_t column) {
     return step == 0 || column == 1 ? n + step : std::size_t{1};
   };
@@ -42,7 +42,8 @@ void show_cost(Workbench& bench) {
     for (std::size_t column = 0; column < 2; ++column)
       cost(step, column) = static_cast<std::int64_t>(tables * queries(step, column) * (n + step));
   const auto worked = [=](const attn::Index& at) {
-    return attn::Worked::product({static_cast<double>(tables), static_cast<double>(queries(at[0], at[1])),
+    return attn::Worked::product({static_cast<double>(layers), static_cast<double>(heads),
+                                  static_cast<double>(queries(at[0], at[1])),
                                   static_cast<double>(n + at[0])});
   };
   bench.trace.label("feature", {{{"cached", "anew"}}});
@@ -120,9 +121,9 @@ attn::WorkedOut worked_bytes_of_caches(const Workbench& bench, const std::vector
 std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
   if (heads == 1) return "One head has nobody to share with; try --heads 4 --kv-heads 1.";
   return fmt::format(
-      "{} is multi-head attention, 1 is multi-query attention{}; this run has {}. The cache of long texts "
-      "can outgrow the weights of a large model, and every step reads all of it: fewer heads make it smaller "
-      "and faster, at the price of fewer keys to look for.",
+      "A column is a number of key and value heads: {} is multi-head attention, 1 is multi-query "
+      "attention{}; this run has {}. The cache of long texts can outgrow the weights of a large model: fewer "
+      "heads make it smaller, at the price of fewer keys to look for.",
       heads, heads == 2 ? "" : ", what lies between is grouped-query attention", kv_heads);
 }
 
@@ -136,17 +137,15 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
     names.push_back(fmt::format("{}", numbers[i]));
   }
   bench.trace.label("kv_head", {{names}});
-  bench.trace.step(
-      {.id = "cache/bytes",
-       .title = "Bytes of the cache, by key and value heads",
-       .formula = fmt::format("{} · kv_heads · {} · ({} + {}) numbers · {} bytes, {} for kv_heads = {}",
-                              counted(*bench.options.layers, "layer"), counted(tokens, "token"), bench.d_k(),
-                              bench.d_v(), attn::item_size(bench.trace.dtype()),
-                              bytes_of_caches(bench, kv_heads, tokens), kv_heads),
-       .axes = {"kv_head"},
-       .note = about_sharing(heads, kv_heads),
-       .worked = worked_bytes_of_caches(bench, numbers, tokens)},
-      bytes);
+  bench.trace.step({.id = "cache/bytes",
+                    .title = "Bytes of the cache, by key and value heads",
+                    .formula = fmt::format("layers · kv_heads · tokens · (d_k + d_v) · {} bytes",
+                                           attn::item_size(bench.trace.dtype())),
+
+                    .axes = {"kv_head"},
+                    .note = about_sharing(heads, kv_heads),
+                    .worked = worked_bytes_of_caches(bench, numbers, tokens)},
+                   bytes);
 
   std::size_t kept = 0;
   for (const auto& cache : decoding.caches) kept += cache.size() * attn::item_size(bench.trace.dtype());
