@@ -60,7 +60,7 @@ const std::vector<Variant> variants = {
      page_of_pairs("local"),
      {"local-equals-band-mask", "local-equals-kernel"}},
     {"sliding",
-     "only its own key and some before it",
+     "its own key, some before it, none after",
      false,
      show_sliding,
      page_of_pairs("sliding"),
@@ -107,7 +107,7 @@ const std::vector<Variant> variants = {
       {"linformer/output"}},
      {"linformer-without-mixing"}},
     {"performer",
-     "as linear; random φ imitates exp(q·k)",
+     "as linear; a random φ imitates softmax",
      false,
      show_performer,
      joined_pages({attn::in_one_line("performer/omega")}, page_of_features("performer")),
@@ -139,9 +139,7 @@ void set_efficient_page(attn::Trace& trace, const Options& options) {
   const std::string name(variant.name);
   std::vector<attn::OnPage> page = {{"idea"},         {"comparison"}, {"patterns"},
                                     {name + "/idea"}, {"flow"},       {name + "/code"}};
-  const bool traces_V = name == "flash";
-  for (const auto* id : {"Q", "K"}) page.push_back(attn::in_one_line(id));
-  page.push_back({.id = "V", .in_one_line = !traces_V});
+  for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
   auto claims = variant.claims;
   if (options.variant == "all") claims.push_back("chunked-is-exact");
   trace.page(joined_pages(std::move(page), variant.page), claims);
@@ -176,13 +174,12 @@ void require_possible(const Options& options) {
 
 void introduce_efficient(const Workbench& bench) {
   bench.idea(
-      "Full attention computes a score for every pair of tokens: of 100000 tokens these are 10 000 000 000, "
-      "for every head of every layer. There are three ways out. Leave pairs out (local, sliding, sparse). "
-      "Sum up "
-      "the keys and values first (linear, linformer, performer). Or compute the very same output in an order "
-      "that holds few scores at a time (chunked, flash). And heads can share their keys and values (gqa). "
-      "All "
-      "run here on the same Q, K and V.",
+      "Full attention computes a score for every pair of tokens: of 100 000 tokens these are 10 000 000 000, "
+      "for every head of every layer. There are four ways to do with less. Leave pairs out (local, sliding, "
+      "sparse). Sum up or mix the keys and values first (linear, performer, linformer). Compute the very "
+      "same output in an order that holds few scores at a time (chunked, flash). Let heads share their keys "
+      "and values (gqa). All run here on the same Q, K and V, a row for each token, as the lesson "
+      "self-attention makes them.",
       "softmax(Q Kᵀ / √d_k) V");
 }
 
@@ -283,12 +280,24 @@ bool is_exact_variant(std::string_view name) {
   return true;
 }
 
+/// In the order of the idea: pairs left out, sums and mixtures, other orders, shared heads.
+std::vector<VariantResult> by_kind(std::vector<VariantResult> results) {
+  const auto place = [](const VariantResult& result) {
+    static const std::vector<std::string_view> order = {
+        "full", "local", "sliding", "sparse", "linear", "performer", "linformer", "chunked", "flash", "gqa"};
+    return std::find(order.begin(), order.end(), result.variant) - order.begin();
+  };
+  std::stable_sort(results.begin(), results.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return results;
+}
+
 std::string comparison_table(const std::vector<VariantResult>& results) {
   static constexpr char columns[] = "{:<9} {} {:>6} {:>9} {:>6}";
   constexpr std::size_t width = 40;
   auto table =
       fmt::format(columns, "", attn::pad_right("what it computes", width), "error", "mult-adds", "bytes");
-  for (const auto& [variant, cost, error] : results) {
+  for (const auto& [variant, cost, error] : by_kind(results)) {
     const bool is_exact = error == 0.0 && is_exact_variant(variant);
     table += '\n' + fmt::format(columns, variant, attn::pad_right(std::string(phrase_of(variant)), width),
                                 is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds,
@@ -303,20 +312,47 @@ std::string words_on_heads(const Workbench& bench, const std::vector<VariantResu
       std::any_of(results.begin(), results.end(), [](const auto& result) { return result.variant == "gqa"; });
   if (!has_gqa) return "";
   return fmt::format(
-      " gqa has {0} heads, so {0} tables of scores, and is compared with {0}-head attention in "
-      "which each head has its own K and V; what it saves is K and V: {1} of {0} are kept.",
+      " gqa has {0} heads, so it holds {0} tables of scores. Its error is measured against {0} heads that "
+      "each have their own K and V. It saves no scores, but K and V: of {0} it keeps {1}.",
       bench.heads(), bench.kv_heads());
+}
+
+/// The result of a variant; nothing where it did not run.
+const VariantResult* result_of(const std::vector<VariantResult>& results, std::string_view name) {
+  const auto found = std::find_if(results.begin(), results.end(),
+                                  [&](const auto& result) { return result.variant == name; });
+  return found == results.end() ? nullptr : &*found;
+}
+
+/// What stands behind the counts, and what the letters in the table mean.
+std::string words_on_counts(const Workbench& bench, const std::vector<VariantResult>& results) {
+  const auto *full = result_of(results, "full"), *flash = result_of(results, "flash");
+  const auto d_k = *bench.options.d_k, d_v = *bench.options.d_v;
+  std::string words = fmt::format(
+      " A pair takes d_k + d_v = {}: d_k for its score, d_v for its share of the value.", d_k + d_v);
+  if (full->cost.multiply_adds == full->cost.score_bytes)
+    words += fmt::format(" That full has {} twice is chance.", full->cost.multiply_adds);
+  if (flash != nullptr && flash->cost.multiply_adds > full->cost.multiply_adds)
+    words += fmt::format(" Flash takes {} more, to multiply l and o by c (below).",
+                         flash->cost.multiply_adds - full->cost.multiply_adds);
+  if (result_of(results, "linear") != nullptr || result_of(results, "performer") != nullptr)
+    words += " φ makes all numbers of a vector positive; φ(q) · φ(k) takes the place of exp(q · k / √d_k).";
+  if (result_of(results, "performer") != nullptr)
+    words += fmt::format(" Performer's has {} numbers (features).", *bench.options.features);
+  if (result_of(results, "linformer") != nullptr)
+    words += fmt::format(" Linformer mixes the keys into {} (rank).", *bench.options.rank);
+  return words;
 }
 
 void compare(const Workbench& bench, const std::vector<VariantResult>& results) {
   bench.trace.note(
       "comparison", "Side by side",
-      fmt::format(
-          "Error: the largest absolute difference from full attention's output. Mult-adds: products "
-          "that go into a sum, counted while the code runs. Bytes: the most held at one time, of "
-          "scores (linear, performer: of sums).{} On text, where near words matter more than in these "
-          "random vectors, windows come closer.",
-          words_on_heads(bench, results)),
+      fmt::format("Error: the largest absolute difference from full attention's output. Mult-adds: products "
+                  "that go into a sum, counted while the code runs. Bytes: of scores (linear, performer: of "
+                  "sums) the most held at one time, {} a number. (What flash keeps beside a tile, m, l and o "
+                  "below, is not counted.){}{}",
+                  attn::item_size(bench.trace.dtype()), words_on_counts(bench, results),
+                  words_on_heads(bench, results)),
       comparison_table(results));
 }
 

@@ -196,16 +196,18 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
   const auto hidden = [&](const char* shown) -> std::string {
     return on.causal() ? fmt::format(" What --causal hides is not computed: {}.", shown) : "";
   };
-  tiles.scores = on.bench.trace.step(
-      {.id = "flash/scores",
-       .title = "The scores of all tiles",
-       .formula = "Q Kᵀ / √d_k",
-       .from = {"Q", "K"},
-       .axes = {"query", "key"},
-       .note = "Only one tile of them is held at a time. Below we follow the last row." + hidden("−inf"),
-       .worked = worked_scores_of_tiles(on, visible),
-       .worked_at = attn::Index{n - 1, 0}},
-      tiles.scores);
+  tiles.scores =
+      on.bench.trace.step({.id = "flash/scores",
+                           .title = "The scores of all tiles",
+                           .formula = "Q Kᵀ / √d_k",
+                           .from = {"Q", "K"},
+                           .axes = {"query", "key"},
+                           .note = "Only one tile of them is held at a time. Below we follow the last query: "
+                                   "the last row here, the last column in the next three tables." +
+                                   hidden("−inf"),
+                           .worked = worked_scores_of_tiles(on, visible),
+                           .worked_at = attn::Index{n - 1, 0}},
+                          tiles.scores);
   tiles.number = on.bench.trace.step(
       {.id = "flash/tile",
        .title = "The tile in which each score is computed",
@@ -311,20 +313,20 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i)
       rescaling(b, i) = b == 0 ? 0.0 : std::exp(maximum(b - 1, i) - maximum(b, i));
-  rescaling = trace.step(
-      {.id = "flash/rescaling",
-       .title = "What the sums so far are multiplied by",
-       .formula = "c = exp(m − m′)",
-       .from = {"flash/maximum"},
-       .axes = {"block", "query"},
-       .note = "1 where the block has no larger score, 0 before the first block. To leave this factor out is "
-               "the classic mistake.",
-       .worked =
-           [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
-             return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
-           },
-       .worked_at = followed},
-      rescaling);
+  rescaling =
+      trace.step({.id = "flash/rescaling",
+                  .title = "What the sums so far are multiplied by",
+                  .formula = "c = exp(m − m′)",
+                  .from = {"flash/maximum"},
+                  .axes = {"block", "query"},
+                  .note = "1 where the block has no larger score. 0 in the first row: before the first block "
+                          "m is −∞ and nothing is summed. To leave c out is the classic mistake.",
+                  .worked =
+                      [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
+                        return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
+                      },
+                  .worked_at = followed},
+                 rescaling);
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i) {
@@ -466,7 +468,7 @@ namespace {
 /// For all queries at once: a block of queries does the same without the others.
 void show_flash_code(VariantBench& on, std::size_t block) {
   std::vector<std::string> lines = {
-      "flash_scores = Q @ K.T / np.sqrt(Q.shape[1])   # a kernel holds one tile of it"};
+      "flash_scores = Q @ K.T / np.sqrt(Q.shape[1])   # a kernel: tile by tile"};
   if (on.causal())
     lines.push_back("flash_scores = np.where(np.tri(len(Q), dtype=bool), flash_scores, -np.inf)");
   lines.insert(lines.end(),
@@ -476,7 +478,8 @@ void show_flash_code(VariantBench& on, std::size_t block) {
   lines.insert(lines.end(), {"    larger = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - larger)",
                              "    p = np.exp(s - larger[:, None])", "    l = c * l + p.sum(axis=1)",
                              "    o = c[:, None] * o + p @ V[keys]", "    m = larger",
-                             "    history.append((m, c, l, o[-1]))", "flash_output = o / l[:, None]",
+                             "    history.append((m, c, l, o[-1]))    # for the tables of this page",
+                             "flash_output = o / l[:, None]",
                              "flash_maximum, flash_rescaling, flash_sum, flash_accumulated = zip(*history)"});
   show_code(on, "flash", lines);
 }
@@ -491,12 +494,14 @@ void show_flash(VariantBench& on) {
   trace.label("block", {{names}});
   trace.note(
       "flash/idea", "Flash attention: tiles, and a running softmax",
-      fmt::format("Queries and keys come in blocks of {0}, and only a tile of {0} × {0} scores is held at a "
-                  "time. But softmax needs the maximum and the sum of a whole row. So each query keeps three "
-                  "things: the largest score so far m, the sum of exponentials l and the sum of values o, "
-                  "both relative to exp(m). Where a block has a larger score, m changes, and l and o are "
-                  "multiplied by c to be relative to the new one. Nothing is left out: the output is exact.",
-                  block));
+      fmt::format(
+          "Queries and keys come in blocks of {0} (the last one may be smaller), and only a tile of {0} × "
+          "{0} scores is held at a time. But softmax needs the maximum and the sum of a whole row. So each "
+          "query keeps three things: the largest score so far m, the sum of exponentials l and the sum of "
+          "values o, both relative to exp(m). Where a block has a larger score, m changes, and l and o are "
+          "multiplied by c to be relative to the new one. Nothing is left out: the output is exact. In the "
+          "formulas m′, l′, o′ are m, l, o after the block; sⱼ is the score of its key j and vⱼ row j of V.",
+          block));
   show_flash_code(on, block);
   const auto tiles = show_tiles(on, blocks);
   const auto running = show_running_softmax(on, tiles.scores, blocks);
@@ -514,11 +519,10 @@ void show_flash(VariantBench& on) {
                    on, attn::Worked::product({static_cast<double>(block), static_cast<double>(block)}))},
               running.output, cost, on.full);
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
-  trace.note(
-      "flash/memory", "What it is for",
-      "It takes a little more arithmetic than full attention and is faster all the same: on a GPU most time "
-      "goes into moving scores to the memory and back, and a tile stays in the fast memory of the processor. "
-      "The tile does not grow with the sequence.");
+  trace.note("flash/memory", "What it is for",
+             "Flash attention takes a little more arithmetic than full attention and is faster all the same: "
+             "on a GPU most time goes into moving scores to the memory and back, and a tile stays in the "
+             "fast memory of the processor. The tile does not grow with the sequence.");
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",
                .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
