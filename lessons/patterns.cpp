@@ -174,8 +174,7 @@ std::string range_of(const Tensor<2>& measures) {
 
 /// "With equal shares of the keys that each query may see it would be 0.6111."
 std::string with_equal_shares(const Tensor<2>& measures) {
-  return fmt::format("With equal shares of the keys that each query may see it would be {}.",
-                     range_of(measures));
+  return fmt::format("Equal shares of the keys that a query may see would give {}.", range_of(measures));
 }
 
 /// The weights of one head as entries, and what is read off them, each for [batch, head].
@@ -233,6 +232,24 @@ struct WorkedMeasures {
   }
 };
 
+/// " That of “saw” is −(0.2 log 0.2 + …) = 1.6." Nothing where it would be long.
+std::string entropy_of_a_row(const Workbench& bench, const Tensor<4>& weights) {
+  constexpr std::size_t most_keys = 6;
+  const auto n = weights.shape(3);
+  if (weights.shape(0) * weights.shape(1) != 1 || n > most_keys) return "";
+  const auto query = std::min<std::size_t>(2, n - 1);
+  std::vector<std::string> terms;
+  double sum = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double w = weights(0, 0, query, j);
+    if (w == 0.0) continue;
+    terms.push_back(fmt::format("{0:.4f} log {0:.4f}", w));
+    sum -= w * std::log(w);
+  }
+  return fmt::format(" That of “{}” is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
+                     fmt::join(terms, " + "), sum + 0.0);
+}
+
 MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
   const auto n = bench.plan.sentence.length();
   const auto uniform = uniform_weights(visible, 1);
@@ -265,23 +282,22 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
         .formula = "share of weights w with 0.1 < w",
-        .note =
-            std::string("Each comparison counts 1 where it is true. The name misleads: where attention is "
-                        "sparse, few weights are large. From 10 keys on, equal shares are not above 0.1.") +
-            (hides ? " Keys that the mask hides count as small weights." : "")},
+        .note = std::string("Each comparison counts 1 where it is true. Near 1 / n it says that a key or two "
+                            "get nearly all of a row. The name misleads: where attention is sparse, few "
+                            "weights are large. From 10 keys on, equal shares are not above 0.1.") +
+                (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
-  const auto spread =
-      step({.id = "entropy",
-            .title = "How widely attention spreads",
-            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-            .note = fmt::format(
-                "One bracket for each query. 0 where one key gets everything, log {0} = {1:.4f} where {0} "
-                "keys share "
-                "equally.{2} exp(entropy) says how many keys are in use. (log is the natural logarithm, and "
-                "0 log 0 counts as 0.)",
-                n, std::log(static_cast<double>(n)),
-                hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "")},
-           &WorkedMeasures::entropy, entropy(weights, lengths));
+  const auto spread = step(
+      {.id = "entropy",
+       .title = "How widely attention spreads",
+       .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
+       .note = fmt::format("One bracket for each query.{3} An entropy is 0 where one key gets everything, "
+                           "log {0} = {1:.4f} where {0} keys share equally.{2} exp(entropy) says how many "
+                           "keys are in use. (log is the natural logarithm, and 0 log 0 counts as 0.)",
+                           n, std::log(static_cast<double>(n)),
+                           hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
+                           entropy_of_a_row(bench, weights))},
+      &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
             .title = "Where each token looks most",
@@ -395,23 +411,26 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
       largest.begin(), largest.end(), [](double most) { return most > 0.0 && most <= collapsed_within; });
   bench.trace.note(
       "verdict", "What this attention is",
-      fmt::format(
-          "Uniform (the lab's limit): the entropy is within {:g} of the largest possible. On average the "
-          "weights are nearly equal; single rows may still differ. Over-sparse: the entropy is below {:g}, "
-          "about 1.2 keys are in use, and training hardly changes such weights any more (lesson backward). "
-          "Selective lies between. Undecided: no query {}has a choice.",
-          collapsed_within, over_sparse_below, has_little_choice ? "or hardly one " : ""),
-      verdicts(bench, entropy, largest));
+      std::string("The entropy decides. It is a mean: of uniform attention single rows may still differ. "
+                  "Training hardly changes over-sparse weights any more (lesson backward)."),
+      fmt::format("uniform      within {:g} of the largest entropy possible (the lab's limit)\n"
+                  "over-sparse  below {:g}: about 1.2 keys are in use\n"
+                  "selective    between the two\n"
+                  "undecided    no query sees {}, so there is no choice\n\n{}",
+                  collapsed_within, over_sparse_below,
+                  has_little_choice ? "much more than one key" : "more than one key",
+                  verdicts(bench, entropy, largest)));
   bench.trace.note(
       "collapse", "Uniform: where it comes from and what helps",
       "The scores are nearly equal: parameters drawn too small, tokens that have become alike, too high a "
-      "temperature. What helps: parameters drawn so that scores are of size 1, and a learning rate that "
-      "starts small (lesson training). Dropout does not: it drops weights by chance and leaves the rest as "
-      "equal as before. To cause it: --temperature 100.");
+      "temperature (which divides the scores). What helps: parameters drawn so that scores are of size 1, "
+      "and a learning rate that starts small (both in the lesson training). Dropout, which sets weights to 0 "
+      "by chance, does not help: it leaves the rest as equal as before. To cause it: --temperature 100.");
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
       "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "
-      "What helps: the scale, and training that keeps parameters small (weight decay). A head may be sharp "
+      "What helps: the scale, and weight decay: training that pulls each parameter towards 0. A head may be "
+      "sharp "
       "and useful, such as one that always looks at the token before; it is a failure where a head is sharp "
       "before it has learned anything. In the literature (Zhai et al. 2023) “entropy collapse” is this "
       "failure. To cause it: --temperature 0.02.");
@@ -503,7 +522,8 @@ std::vector<std::string> patterns_flow(const Workbench& bench) {
 
 std::vector<std::string> patterns_code(const Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
-  return {sentence.is_padded() ? std::string("n = int(lengths)") : fmt::format("n = {}", sentence.length()),
+  return {"# weights: the table of step 1",
+          sentence.is_padded() ? std::string("n = int(lengths)") : fmt::format("n = {}", sentence.length()),
           "i = np.arange(n)",
           "diagonal = weights[..., i, i].mean(axis=-1)",
           "to_next     = weights[..., i[:-1], i[1:]]",

@@ -18,6 +18,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -47,11 +48,10 @@ std::vector<Dtype> formats_to_compare(Dtype dtype) {
 void explain_overflow(Workbench& bench) {
   bench.idea(
       "Softmax takes e to the power of each score: a score that is 2.3 higher counts ten times as much. But "
-      "the numbers of a computer end. Beyond the largest comes inf; inf / inf is nan, not a "
-      "number; and every sum or product with a nan is nan. In float64 a score must exceed 709 for that; in "
-      "half "
-      "precision (float16) only 11, which a forgotten 1/√d_k easily reaches. The cure: subtract the largest "
-      "score m first. The shares stay the same, for exp(m) cancels.",
+      "the numbers of a computer end. Beyond the largest comes inf. inf / inf has no value: it gives nan, "
+      "not a number, and so does every sum or product with a nan. In float64 a score must exceed 709 for "
+      "that, in half precision (float16) only 11: without the division by √d_k scores get that large. The "
+      "cure: subtract the largest score m first. The shares stay the same, for exp(m) cancels.",
       "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
@@ -185,6 +185,7 @@ std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, co
     note += fmt::format(" {}: the sum is inf, inf / inf is nan, and a finite number over inf is 0.",
                         fmt::join(overflowing, ", "));
   if (!vanished.empty()) note += fmt::format(" {}: 0 / 0 is nan.", fmt::join(vanished, ", "));
+  if (!overflowing.empty() || !vanished.empty()) note += " A · is exactly 0.";
   return note;
 }
 
@@ -369,10 +370,10 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 /// Only a run whose format holds all halves can show them.
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
   const std::string text =
-      "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a "
-      "row in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
-      "rounds to -inf (PyTorch refuses it "
-      "with an error).";
+      "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a row "
+      "in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
+      "becomes −∞ (PyTorch refuses it with an error). With −65504 a query that sees nothing gives all keys "
+      "equal shares. Where two masks each add −65504, the sum is −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note(
@@ -401,18 +402,19 @@ void show_both_forms(Workbench& bench, const BothForms& narrowest) {
                                 fmt::format("{:.4g}", naive.exp(i, j)), number(naive.weights(i, j)),
                                 number(stable.exp(i, j)), number(stable.weights(i, j)));
   }
-  bench.trace.note(
-      "both-forms", fmt::format("The largest score of each row, both ways, in {}", attn::name_of(format)),
-      "x is the largest score of its row, so x − m is 0. In exact numbers the two weights would be equal.",
-      table);
+  bench.trace.note("both-forms",
+                   fmt::format("The largest score of each row, both ways, in {}", attn::name_of(format)),
+                   fmt::format("x is the largest score of its row, rounded to {}, so x − m is 0. In exact "
+                               "numbers the two weights would be equal.",
+                               attn::name_of(format)),
+                   table);
 }
 
 void advise_on_softmax(attn::Trace& trace) {
   trace.note(
       "advice", "What to do",
       "Always subtract the maximum. Scale by 1/√d_k. Keep softmax and its sums in float32 even where the "
-      "rest is half. Never compile softmax with the option -ffast-math: it assumes that inf and nan do not "
-      "exist.");
+      "rest is half. Never compile softmax with -ffast-math: it assumes that inf and nan do not exist.");
 }
 
 /// "1.00, 1.00, 3.35": for each row of weights [temperature×key].
@@ -441,7 +443,7 @@ void lay_out_stability(Workbench& bench) {
                     shown("naive/exp"),
                     in_one_line("naive/sum"),
                     shown("naive/weights"),
-                    {"float16/naive/exp"},
+                    {"float16/naive/exp", nothing_to_notice},
                     {"float16/naive/weights"},
                     in_one_line("stable/max"),
                     in_one_line("stable/shifted"),
@@ -451,12 +453,11 @@ void lay_out_stability(Workbench& bench) {
                     {"float16/stable/weights"},
                     {"temperature/weights",
                      [](const auto& weights) {
-                       return "T, the temperature, divides the scores before softmax. Keys in use (e to the "
-                              "power of the entropy: 1 where one key has all): " +
+                       return "T, the temperature, divides the scores before softmax. Keys in use, row by "
+                              "row (as many equal shares would be spread as widely; lesson patterns): " +
                               keys_in_use(weights) +
-                              ". The entry worked out is of T = 10. The code subtracts the largest score "
-                              "first, which changes no weight "
-                              "but keeps a small T from overflowing.";
+                              ". #3 is the row T = 10, counted from 0. The code subtracts the largest score "
+                              "first, which changes no weight but keeps a small T from overflowing.";
                      }},
                     {"fills"},
                     {"no-halves"},
