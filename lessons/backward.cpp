@@ -36,9 +36,7 @@ Tensor<3> draw_d_output(Workbench& bench) {
   return bench.input<3>(
       {.id = "d_output",
        .title = "How the loss changes with the output",
-       .note =
-           "∂L/∂output. A real loss would supply it; here it is random, and L = Σ output · d_output is the "
-           "simplest loss with exactly this gradient."});
+       .note = "A real loss would supply it. Here it is random, and L = Σ output · d_output."});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {
@@ -63,8 +61,9 @@ void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_out
 
 void derive_product(attn::Trace& trace) {
   trace.note("product-rule", "Back through a matrix product",
-             "Aᵢₖ is multiplied by row k of B and added to row i of C. So its gradient is the dot product of "
-             "these two rows, B's and d_C's; likewise for B. All products on this page go back by this rule.",
+             "Row i of C is the sum of Aᵢₖ times row k of B, over all k. So the gradient of Aᵢₖ is the dot "
+             "product of row i of d_C and row k of B. In the same way that of Bₖⱼ is the dot product of "
+             "column k of A and column j of d_C. All products here go back by this rule.",
              "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
              "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
              "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
@@ -72,9 +71,9 @@ void derive_product(attn::Trace& trace) {
 
 void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
-      "Take one row: w = softmax(x), and d is that row of d_weights. A score that rises makes its own weight "
-      "larger and the others of the row smaller, because they sum to 1. So the gradient of a score depends "
-      "on all weights of its row.";
+      "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands above the line of wⱼ and "
+      "in the sum below the line of every weight. So a score that rises makes its own weight larger and the "
+      "others smaller, and its gradient depends on all weights of its row.";
   if (mask)
     text +=
         " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "
@@ -101,11 +100,11 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .formula = "weightsᵀ d_output",
        .from = {"weights", "d_output"},
        .axes = {"key", "d_v"},
-       .note = "V is the B of the rule: d_output comes back with the same weights.",
+       .note = "V is the B of the rule, weights the A.",
        .worked = attn::worked_transpose_matmul({"weights", attention.weights}, {"d_output", d_output})},
       attn::matmul(attn::transpose(attention.weights), d_output));
 
-  std::string note = "weights is the A of the rule: row i of d_output meets value j.";
+  std::string note = "weights is the A: the dot product of row i of d_output and value j.";
   if (in.mask)
     note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
   d_weights = trace.step({.id = "d_weights",
@@ -129,8 +128,7 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .axes = {"query", "key"},
        .note = "Where d_weights is above the weighted average of its row, d_scaled is positive; below it, "
                "negative. "
-               "Where one key has nearly all the weight, nearly no gradient is left (lesson "
-               "scaling).",
+               "Where one key has nearly all the weight, nearly no gradient is left.",
        .worked = attn::worked_softmax_backward({"weights", attention.weights}, {"d_weights", d_weights})},
       attn::softmax_backward(attention.weights, d_weights));
   d_scores = trace.step(
@@ -150,7 +148,7 @@ AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& i
        .formula = "d_scores K",
        .from = {"d_scores", "K"},
        .axes = {"query", "d_k"},
-       .note = "A query's gradient is a sum of the keys, each times its d_score.",
+       .note = "A sum of the keys, each times its d_score (divided as the scores were).",
        .worked = attn::worked_matmul(attn::Known{"d_scores", d_scores}, attn::Known<3>{"K", in.K})},
       attn::matmul(d_scores, in.K));
   d_K = trace.step(
@@ -212,14 +210,13 @@ Tensor<3> show_d_vectors(Workbench& bench, const Named& X, const std::string& ax
   }
   return bench.trace.step(
       {.id = "d_" + X.id,
-       .title = "How the loss changes with the words",
+       .title = "The words",
        .formula = fmt::format("{}", fmt::join(terms, " + ")),
        .from = from,
        .axes = {axis, "d_model"},
-       .note = fmt::format("{}It is d_output of the layer below.",
-                           uses.size() > 1
-                               ? fmt::format("The gradients of {}'s {} products add up. ", X.id, uses.size())
-                               : ""),
+       .note = fmt::format(
+           "{}The layer below gets it as d_output.",
+           uses.size() > 1 ? fmt::format("The gradients of its {} products add up. ", uses.size()) : ""),
        .worked = attn::worked_linear_backward_input(products)},
       sum);
 }
@@ -420,6 +417,9 @@ std::vector<std::string> backward_flow(const BackwardStart& start) {
   draw_branches(lines, forward, "┴ scores → scaled → " + weights, output + " → L");
   lines.push_back("");
   draw_branches(lines, backward, "┴ d_scores ← d_scaled ← d_" + weights, "d_" + output);
+  if (from)
+    lines.emplace_back(from->is_one_text() ? "d_X ← d_Q, d_K, d_V"
+                                           : "d_X_target ← d_Q, d_X_source ← d_K, d_V");
   return lines;
 }
 
@@ -432,7 +432,8 @@ void show_backward_code(Workbench& bench, const BackwardStart& start) {
   bench.trace.within("forward", [&] { bench.code(attention_code(bench, in.mask, projections)); });
 
   const double T = bench.options.temperature;
-  std::vector<std::string> lines = {"# after the forward pass of the lesson self-attention"};
+  std::vector<std::string> lines = {
+      "# X, Q, K, V, weights, output: those of the lesson self-attention (--all)"};
   if (!bench.plan.is_batched()) lines.push_back("L         = np.sum(output * d_output)");
   lines.insert(lines.end(), {"d_V       = weights.T @ d_output", "d_weights = d_output @ V.T",
                              "average   = np.sum(weights * d_weights, axis=1, keepdims=True)",
@@ -473,8 +474,10 @@ Extreme extreme_of(const attn::Event& event) {
 std::string notice_of_scaled(const attn::Event& d_scaled) {
   const auto [name, value] = extreme_of(d_scaled);
   if (value == 0.0) return d_scaled.note;
-  return fmt::format("{} {} = {:.4f}: if that scaled score were 0.01 larger, L would be about {:.6f} {}.",
-                     d_scaled.note, name, value, 0.01 * std::abs(value), value > 0.0 ? "larger" : "smaller");
+  const auto twin = name.find('#') == name.npos ? "" : " (#2: the second)";
+  return fmt::format("{} {}{} = {:.4f}: raise that scaled score by 0.01, and L {} by about {:.6f}.",
+                     d_scaled.note, name, twin, value, value > 0.0 ? "grows" : "falls",
+                     0.01 * std::abs(value));
 }
 
 std::string notice_of_weight(const attn::Event& d_W) {
@@ -497,46 +500,45 @@ void set_backward_page(Workbench& bench) {
   const auto known = [&](const char* id) {
     return has_projections ? attn::in_one_line(id) : attn::OnPage{id};
   };
-  bench.trace.page(
-      {attn::in_one_line("X"),
-       attn::in_one_line("X_target"),
-       attn::in_one_line("X_source"),
-       known("Q"),
-       known("K"),
-       known("V"),
-       attn::in_one_line("scores"),
-       attn::in_one_line("mask"),
-       attn::in_one_line("scaled"),
-       attn::in_one_line("masked"),
-       {"weights", [](const auto&) { return "The way back needs them twice: in d_V and in d_scaled."; }},
-       {"d_output"},
-       attn::in_one_line("output"),
-       attn::in_one_line("L"),
-       {"product-rule"},
-       {"d_V"},
-       {"d_weights"},
-       {"softmax-rule"},
-       {"d_scaled", notice_of_scaled},
-       attn::in_one_line("d_scores"),
-       {"d_Q"},
-       known("d_K"),
-       whole_batch(bench, "d_W_Q", notice_of_weight),
-       attn::in_one_line("d_W_K"),
-       attn::in_one_line("d_W_V"),
-       {"d_X"},
-       {"d_X_target"},
-       {"d_X_source"}},
-      {"check/d_Q", "check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
-       "hidden-scores-have-no-gradient"});
+  bench.trace.page({attn::in_one_line("X"),
+                    attn::in_one_line("X_target"),
+                    attn::in_one_line("X_source"),
+                    known("Q"),
+                    known("K"),
+                    known("V"),
+                    attn::in_one_line("scores"),
+                    attn::in_one_line("mask"),
+                    attn::in_one_line("scaled"),
+                    attn::in_one_line("masked"),
+                    {"weights", nothing_to_notice},
+                    {"d_output"},
+                    attn::in_one_line("output"),
+                    attn::in_one_line("L"),
+                    {"product-rule"},
+                    {"d_V"},
+                    {"d_weights"},
+                    {"softmax-rule"},
+                    {"d_scaled", notice_of_scaled},
+                    attn::in_one_line("d_scores"),
+                    {"d_Q"},
+                    known("d_K"),
+                    whole_batch(bench, "d_W_Q", notice_of_weight),
+                    attn::in_one_line("d_W_K"),
+                    attn::in_one_line("d_W_V"),
+                    {"d_X"},
+                    {"d_X_target"},
+                    {"d_X_source"}},
+                   {"check/d_Q", "check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
+                    "hidden-scores-have-no-gradient"});
 }
 
 void introduce_backward(Workbench& bench) {
   bench.idea(
-      "How does attention learn? Training asks of every parameter: if it were a little larger, how much "
-      "would the loss L grow? That is its gradient, and training moves the parameter the other way. The "
-      "gradients are found by going through the forward pass backwards: each step turns the gradient of its "
-      "result into the gradients of what the result was computed from (the chain rule). d_Q stands for ∂L/∂Q "
-      "and has the shape of Q.");
+      "How does attention learn? Training asks of every parameter x: if it were a little larger, how much "
+      "would the loss L grow? That is its gradient, ∂L/∂x, and training moves the parameter the other way. "
+      "The gradients are found by going through the forward pass backwards: each step turns the gradient of "
+      "its result into those of what the result was computed from (the chain rule). d_Q has the shape of Q: "
+      "the gradient of each of its numbers.");
 }
 
 void go_back_to_words(Workbench& bench, const ProjectedFrom& from, const AttentionInputs& in,

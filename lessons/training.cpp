@@ -19,6 +19,7 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -106,23 +107,23 @@ Schedule show_schedule(Workbench& bench) {
                "formula has to count from 1, or to take the minimum with the line, which is 0.",
        .worked = [&](const attn::Index& at) { return pow(attn::whole_entry("step", steps, at), -0.5); }},
       of_each(steps, falling_rate));
-  const auto rate = trace.step(
-      {.id = "rate",
-       .title = "The learning rate",
-       .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
-       .from = {"rising", "falling"},
-       .axes = {"step"},
-       .note = fmt::format("The worked entry is the peak, at step {}: (d_model · warmup)^−0.5 = {:.4g}.",
-                           warmup, learning_rate(warmup, d_model, warmup)),
-       .curve = true,
-       .worked =
-           [&](const attn::Index& at) {
-             const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
-             const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
-             return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
-           },
-       .worked_at = attn::Index{peak}},
-      lower_rate(rising, falling, d_model));
+  const auto rate =
+      trace.step({.id = "rate",
+                  .title = "The learning rate",
+                  .formula = fmt::format("{}^−0.5 · min(falling, rising)", d_model),
+                  .from = {"rising", "falling"},
+                  .axes = {"step"},
+                  .note = fmt::format("#{} is step {}, the peak: (d_model · warmup)^−0.5 = {:.6f}.", peak,
+                                      warmup, learning_rate(warmup, d_model, warmup)),
+                  .curve = true,
+                  .worked =
+                      [&](const attn::Index& at) {
+                        const attn::Known<1> up = {"rising", rising}, down = {"falling", falling};
+                        const auto lower = std::isfinite(falling(at[0])) ? min(down(at), up(at)) : up(at);
+                        return attn::Worked::product({pow(static_cast<double>(d_model), -0.5), lower});
+                      },
+                  .worked_at = attn::Index{peak}},
+                 lower_rate(rising, falling, d_model));
   return {steps, rate};
 }
 
@@ -392,22 +393,20 @@ void explain_initialisation(attn::Trace& trace) {
   trace.note(
       "initialisation-idea", "Initialisation: how large should parameters be at first?",
       "If the numbers of x have the mean square v, and W is drawn with mean 0 and standard deviation s, then "
-      "each number of y = x W has the variance d · s² · v: d products of variance s² · v each. Every layer "
-      "multiplies by this factor d · s². Above 1 the numbers explode, below 1 they vanish. ReLU(x) = max(0, "
-      "x) "
-      "between layers sets half of the numbers to 0 and halves the factor. fan_in and fan_out are how many "
-      "numbers go into a layer and come out, here both d.",
+      "each number of y = x W has the mean square d · s² · v: it is a sum of d products, each of mean square "
+      "s² · v. Every layer multiplies by this factor d · s². Above 1 the numbers explode, below 1 they "
+      "vanish. ReLU(x) = max(0, x) between layers sets half of the numbers to 0 and halves the factor. "
+      "fan_in and fan_out are how many numbers go into a layer and come out, here both d.",
       "Xavier  s² = 2 / (fan_in + fan_out)   factor 1\n"
       "He      s² = 2 / fan_in               factor 2; with ReLU in between, 1");
 }
 
 void explain_schedule(attn::Trace& trace) {
-  trace.note(
-      "schedule-idea", "Warm-up: small steps first",
-      "At first gradients are large and point in changing directions. Adam, the usual optimiser, divides "
-      "each step by the size of earlier gradients and has seen too few yet. So the learning rate, by which "
-      "steps are multiplied, rises from 0 and falls again later.",
-      "rate = d_model^−0.5 · min(step^−0.5, step · warmup^−1.5)");
+  trace.note("schedule-idea", "Warm-up: small steps first",
+             "At first gradients are large and point in changing directions. Adam, the usual way of making a "
+             "step, divides it by the size of earlier gradients, and these are still few. So the learning "
+             "rate rises from 0 and falls again later.",
+             "rate = d_model^−0.5 · min(step^−0.5, step · warmup^−1.5)");
 }
 
 void explain_clipping(attn::Trace& trace) {
@@ -415,7 +414,7 @@ void explain_clipping(attn::Trace& trace) {
       "clipping-idea", "Clipping: no step too long",
       "One unusual batch can have a gradient a thousand times as long as usual. Clipping by the norm "
       "multiplies all gradients by one factor, so the direction stays. Clipping by value cuts off each "
-      "number by itself. That may turn the gradient, whose cosine with the old one is then below 1.");
+      "number by itself. That may turn it: the cosine of the angle between new and old is then below 1.");
 }
 
 void advise(attn::Trace& trace) {
@@ -437,9 +436,8 @@ void set_training_page(attn::Trace& trace) {
               {"dropout/dropped"},
               attn::in_one_line("dropout/kept"),
               {"dropout/mean"},
-              attn::in_one_line("dropout/variance"),
               {"initialisation-idea"},
-              {"initialisation/factors"},
+              {"initialisation/factors", nothing_to_notice},
               {"initialisation/comparison"},
               {"too-narrow"},
               {"schedule-idea"},
@@ -450,6 +448,7 @@ void set_training_page(attn::Trace& trace) {
               {"clipping-idea"},
               {"clipping/code"},
               {"clipping/gradients"},
+              attn::in_one_line("clipping/layer_norms"),
               {"clipping/norm"},
               {"clipping/factor"},
               {"clipping/clipped"},
@@ -466,18 +465,18 @@ void run_training(Workbench& bench) {
   check(options);
   set_training_page(trace);
   bench.idea(
-      "Nothing is trained here. Four methods keep training from going wrong, and each is a line of "
-      "arithmetic: "
-      "dropout against a model that relies on single tokens; an initialisation with which numbers neither "
-      "grow "
-      "nor vanish from layer to layer; a warm-up of the learning rate against steps that are too long at "
-      "first; "
-      "clipping against single gradients that are huge.");
+      "Training goes in steps. A step looks at some examples, a batch, and finds the gradient: how much the "
+      "error would grow with each parameter (lesson backward). Then it moves each parameter the other way, "
+      "by its gradient times the learning rate. Four methods keep this from going wrong, and each is a line "
+      "of arithmetic: dropout against a model that relies on single tokens; an initialisation with which "
+      "numbers neither grow nor vanish from layer to layer; a warm-up of the learning rate against steps "
+      "that are too long at first; clipping against single gradients that are huge.");
   show_recipe(trace, options);
-  trace.note(
-      "dropout-idea", "Dropout: weights set to 0 at random",
-      "In training each attention weight is set to 0 with probability p, so that no output depends on a "
-      "single token. The others are divided by 1 − p. When the model is used, dropout is off.");
+  trace.note("dropout-idea", "Dropout: weights set to 0 at random",
+             fmt::format("In training each attention weight is set to 0 with probability p, here {:g}, so "
+                         "that no output depends on a single token. The others are divided by 1 − p. When "
+                         "the model is used, dropout is off.",
+                         options.dropout));
   const auto dropout = trace.within("dropout", [&] { return show_dropout(bench); });
   explain_initialisation(trace);
   const auto xavier = trace.within("initialisation", [&] { return show_initialisations(bench); });

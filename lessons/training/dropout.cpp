@@ -119,11 +119,14 @@ ShownDropout show_dropout(Workbench& bench) {
   trace.settled_input({.id = "mask",
                        .title = fmt::format("The first of {} masks", samples),
                        .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
-                       .axes = {"key"}},
+                       .axes = {"key"},
+                       .note = "0 drops the weight, 1 keeps it. A 1 has the probability 1 − p."},
                       moments.first_mask);
-  trace.settled_input(
-      {.id = "kept", .title = fmt::format("How many of the {} masks keep each", samples), .axes = {"key"}},
-      moments.kept);
+  trace.settled_input({.id = "kept",
+                       .title = fmt::format("How many of the {} masks keep each", samples),
+                       .formula = fmt::format("how many of {} masks keep each weight", samples),
+                       .axes = {"key"}},
+                      moments.kept);
   trace.step(
       {.id = "dropped",
        .title = "After the first mask",
@@ -179,7 +182,7 @@ void claim_dropout(Workbench& bench, const ShownDropout& shown) {
                  .limit = rounding(trace)});
   else if (samples * std::min(p, 1.0 - p) >= fewest_drops)
     trace.claim({.id = "dropout-keeps-the-mean",
-                 .claim = "dropout keeps the expected value of each weight, within 5 standard errors",
+                 .claim = "dropout keeps each weight on average (in standard errors)",
                  .formula = "max |mean − weights| / (weights · √(p / (1 − p) / samples))",
                  .value = error_of_mean(shown.mean, shown.weights, p, samples, trace.dtype()),
                  .limit = attn::at_most(standard_errors)});

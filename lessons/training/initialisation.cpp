@@ -267,12 +267,11 @@ VarianceThroughLayers show_initialisations(Workbench& bench) {
        "The 2 in √(2 / fan_in) is there for this half. (The first layer doubles: its input has not been "
        "through ReLU.)");
   show_attending(bench, x);
-  bench.trace.note(
-      "comparison", "Measured: the mean of y² after some layers",
-      fmt::format("{} random vectors go through {} layer{}. ReLU comes after y is measured, so layer 1 sees "
-                  "none: it has the factor without ReLU.",
-                  vectors, layers, layers == 1 ? "" : "s"),
-      table);
+  bench.trace.note("comparison", "Measured: the mean of y² after some layers",
+                   fmt::format("{} random vectors go through {} layer{}. Where it says ReLU, each but the "
+                               "first reads ReLU of the one before. Layer 1 has the factor without.",
+                               vectors, layers, layers == 1 ? "" : "s"),
+                   table);
   return kept;
 }
 
@@ -291,7 +290,7 @@ void claim_initialisation(Workbench& bench, const VarianceThroughLayers& xavier)
                            all_layers, largest_error));
   if (layers == 0) return;
   trace.claim({.id = "xavier-keeps-the-variance",
-               .claim = "Xavier keeps the variance from each layer to the next, within 5 standard errors",
+               .claim = "Xavier keeps the mean of y² (in standard errors)",
                .formula = "max |variance / variance before − 1| / standard_error",
                .value = error_of_ratios(xavier, layers, trace.dtype()),
                .limit = attn::at_most(standard_errors),
