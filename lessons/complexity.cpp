@@ -208,13 +208,15 @@ void show_tables(Workbench& bench, LayerCosts& costs) {
 
 void introduce_complexity(Workbench& bench) {
   const auto& options = bench.options;
-  bench.idea(
+  bench.idea(fmt::format(
       "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds: how "
       "much there is to compute. Bytes: how much must be held meanwhile, of scores or of what a layer has in "
-      "their place. Steps: how many operations of one layer have to wait for each other. Path: how many "
-      "operations lie between the first token and the last, through as many stacked layers as that takes. "
-      "The table counts them while the code of each layer runs on random numbers; the code below has the "
-      "formulas, which the counts must equal.");
+      "their place, {} for each number. Steps: how many operations of one layer have to come one after "
+      "another, because each needs what the one before made. Path: how many such operations lie between the "
+      "first token and the last, through as many stacked layers as that takes. The table counts them while "
+      "the code of each layer runs on random numbers. The code below has the formulas of four layers, which "
+      "the counts must equal.",
+      attn::item_size(bench.trace.dtype())));
   bench.trace.note(
       "counting", "How it is counted",
       fmt::format(
@@ -228,13 +230,13 @@ void introduce_complexity(Workbench& bench) {
 /// What each layer does, in a few words.
 std::string_view words_for(std::string_view layer) {
   static const std::map<std::string_view, std::string_view> words = {
-      {"recurrence", "reads token by token"},   {"convolution", "mixes neighbours"},
-      {"projections", "W_Q, W_K, W_V, W_O"},    {"full", "every pair"},
-      {"local", "near keys, both sides"},       {"sliding", "the last few keys"},
-      {"sparse", "near keys, some far"},        {"linear", "one sum of φ(k) vᵀ"},
-      {"linear/causal", "the same as it goes"}, {"chunked", "pairs, rows at a time"},
-      {"flash", "pairs, tile by tile"},         {"linformer", "keys mixed into a few"},
-      {"performer", "linear, random φ"},        {"gqa", "heads share K and V"}};
+      {"recurrence", "reads token by token"},    {"convolution", "mixes neighbours"},
+      {"projections", "W_Q, W_K, W_V, W_O"},     {"full", "every pair"},
+      {"local", "near keys, both sides"},        {"sliding", "the last few keys"},
+      {"sparse", "near keys, some far"},         {"linear", "one sum of φ(k) vᵀ"},
+      {"linear/causal", "linear, step by step"}, {"chunked", "pairs, rows at a time"},
+      {"flash", "pairs, tile by tile"},          {"linformer", "keys mixed into a few"},
+      {"performer", "linear, random φ"},         {"gqa", "heads share K and V"}};
   return words.at(layer);
 }
 
@@ -242,7 +244,7 @@ std::string_view words_for(std::string_view layer) {
 std::string crossing_in_words(LayerCosts& costs, std::string_view layer, std::size_t d, std::size_t longest) {
   if (layer == "full") return "";
   const auto place = costs.crossing(layer, d, longest);
-  return place ? fmt::format("n = {}", *place) : "–";
+  return place ? fmt::format("n = {}", *place) : "never";
 }
 
 /// A row a layer, at the longest of the lengths.
@@ -256,7 +258,7 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
                     adds, bytes, steps, path, crossing);
     return line.substr(0, line.find_last_not_of(' ') + 1);
   };
-  auto table = row("", "", "mult-adds", "bytes", "steps", "path", "full > it");
+  auto table = row("", "", "mult-adds", "bytes", "steps", "path", "full more");
   for (const auto& layer : counted_layers()) {
     const auto& cost = costs.of(layer.id, {longest, d});
     const auto adds = cost.cost.multiply_adds;
@@ -270,17 +272,17 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
       "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
       fmt::format(
           "A recurrence computes each token's state from the one before it. A convolution gives each token a "
-          "sum over its neighbours, each times a matrix. The other ways are those of the lesson efficient: "
-          "linear attention, say, adds up all φ(k) vᵀ first, so that no query meets a single key. "
-          "“full > it”: from which n on full attention takes more multiply-adds; – means not up to n = {}. "
-          "Windows reach {} tokens, blocks have {}, linformer mixes into {} keys, sparse "
-          "reads keys less than {} away or a multiple of {} away. Projections come on top in every "
-          "attention layer. A window waits for nothing (1 step), but its path needs a layer for every {} "
-          "tokens. gqa has {} heads, so as many tables of scores; what it saves is K and V: {} bytes in "
-          "place "
-          "of {}.",
-          longest, *options.window, *options.block, *options.rank, *options.block, *options.block,
-          *options.window, *options.heads, kept * *options.kv_heads, kept * *options.heads),
+          "sum over its neighbours, each times a matrix. The other ways are those of the lesson efficient. "
+          "Linear attention adds up all φ(k) vᵀ first, so that no query is compared with a single key; φ "
+          "makes the numbers of a vector positive. Performer's φ has {} numbers (features). “full more”: "
+          "from which n on full attention takes more multiply-adds; never: not up to n = {}. Windows reach "
+          "{} tokens, blocks have {}, linformer mixes into {} keys, sparse reads keys less than {} away or a "
+          "multiple of {} away. Projections connect no tokens: they come on top in every attention layer. A "
+          "window waits for nothing (1 step), but its path needs a layer for every {} tokens. gqa has {} "
+          "heads, each with scores of its own. It saves K and V: {} bytes in place of {}.",
+          options.features.value_or(2 * d), longest, *options.window, *options.block, *options.rank,
+          *options.block, *options.block, *options.window, *options.heads, kept * *options.kv_heads,
+          kept * *options.heads),
       table);
 }
 
@@ -288,7 +290,8 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
 void show_complexity_code(const Workbench& bench) {
   const auto& options = bench.options;
   bench.code(
-      {fmt::format("w, block = np.minimum({}, n - 1), np.minimum({}, n)", *options.window, *options.block),
+      {"# n: the lengths; d: how many numbers a token has",
+       fmt::format("w, block = np.minimum({}, n - 1), np.minimum({}, n)", *options.window, *options.block),
        "pairs = n * (2 * w + 1) - w * (w + 1)       # |i - j| <= w, less the ends",
        "multiply_adds = np.array([", "    2 * n * d ** 2,                         # recurrence",
        "    2 * n ** 2 * d,                         # full attention",
@@ -308,8 +311,7 @@ std::string notice_of_growth(const attn::Event& counts) {
                  after = counts.tensor->at((k + 1) * lengths - 1);
     growth.push_back(fmt::format("{} {:.2f} times", name_along(counts, 0, k), after / before));
   }
-  return fmt::format("#{} is the column n = {}. From n = {} to n = {} they grow: {}.", lengths - 1,
-                     name_along(counts, 1, lengths - 1), name_along(counts, 1, lengths - 2),
+  return fmt::format("From n = {} to n = {} they grow: {}.", name_along(counts, 1, lengths - 2),
                      name_along(counts, 1, lengths - 1), fmt::join(growth, ", "));
 }
 
@@ -330,9 +332,10 @@ void conclude(attn::Trace& trace) {
   trace.note(
       "reading", "What it says",
       "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d. Without its projections attention "
-      "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not win by "
-      "computing less. It won because no token waits for another, and because any two tokens are one "
-      "step apart.");
+      "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not take the place of "
+      "recurrence by computing less. What counts is that no token waits for another, and that in full "
+      "attention any two tokens are "
+      "one step apart. (Flash computes the same. Its steps are tiles, taken one by one to hold less.)");
 }
 
 void claim_growth(Workbench& bench, LayerCosts& costs) {
@@ -404,9 +407,11 @@ void run_complexity(Workbench& bench) {
   compare_layers(bench, costs, longest);
   show_tables(bench, costs);
   show_complexity_code(bench);
-  show_curves(bench, costs, work, "Multiply-adds as n grows", {"recurrence", "full", "local", "linear"},
+  const auto last =
+      fmt::format("as n grows (#{}: n = {})", options.lengths.size() - 1, options.lengths.back());
+  show_curves(bench, costs, work, "Multiply-adds " + last, {"recurrence", "full", "local", "linear"},
               "On logarithmic scales a power of n is a straight line, the steeper the higher the power.");
-  show_curves(bench, costs, storage, "Bytes held as n grows", {"full", "chunked", "local", "flash"}, "");
+  show_curves(bench, costs, storage, "Bytes held " + last, {"full", "chunked", "local", "flash"}, "");
   show_growth_in_d(bench, costs, dimensions);
   show_crossings(bench, costs, longest);
   conclude(trace);
