@@ -73,7 +73,7 @@ Lines attend_lines(const Workbench& bench) {
     return lines;
   };
   if (attends_as(bench, "bahdanau"))
-    return with({fmt::format("    hidden = np.tanh(h @ attention_W_q + {} @ attention_W_k)", states),
+    return with({fmt::format("    hidden = np.tanh(query @ attention_W_q + {} @ attention_W_k)", states),
                  "    scores = hidden @ attention_v_a"});
   if (attends_as(bench, "luong-dot")) return with({fmt::format("    scores = {} @ h", states)});
   if (attends_as(bench, "luong-general"))
@@ -92,10 +92,10 @@ Lines attend_lines(const Workbench& bench) {
 }
 
 Lines step_lines(const Workbench& bench) {
-  Lines lines = {"def step(y, h, c):"};
+  Lines lines = {attends_as(bench, "bahdanau") ? "def step(y, query, c):" : "def step(y, h, c):"};
   if (attends_as(bench, "bahdanau")) {
     append(lines, attend_lines(bench));
-    append(lines, {"    i, f, g, o, c, h = lstm(np.hstack([y, context]), h, c, *decoder)",
+    append(lines, {"    i, f, g, o, c, h = lstm(np.hstack([y, context]), query, c, *decoder)",
                    "    logits = np.hstack([h, context]) @ output_W + output_b"});
   } else {
     lines.emplace_back("    i, f, g, o, c, h = lstm(y, h, c, *decoder)");

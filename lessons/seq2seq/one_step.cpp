@@ -351,7 +351,7 @@ class OneStep {
                     .formula = fmt::format("σ(a), for new tanh(a)\na = W_ih {} + W_hh {} + b", reads, before),
                     .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
                     .axes = {"gate", "hidden"},
-                    .note = fmt::format("y is row {} of X_target, the vector of {}. σ(a) = 1 / (1 + e⁻ᵃ). "
+                    .note = fmt::format("y is row {} of X_target, the vector of {}. σ(x) = 1 / (1 + e⁻ˣ). "
                                         "W_ih and W_hh stand on the left, as in PyTorch, all others on the "
                                         "right. b is b_ih + b_hh; where it is 0 the sum leaves it out.",
                                         t_, word_before()),
