@@ -269,20 +269,23 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   }
   const auto kept = attn::item_size(bench.trace.dtype()) * 2 * longest * (d / *options.heads);
   bench.trace.note(
+      "compared", "What is compared",
+      fmt::format("A recurrence computes each token's state from the one before it. A convolution gives each "
+                  "token a sum over its neighbours, each times a matrix. Projections connect no tokens: they "
+                  "come on top in every attention layer. The other ways are those of the lesson efficient. "
+                  "Linear attention adds up all φ(k) vᵀ first, so that no query is compared with a single "
+                  "key; φ makes the numbers of a vector positive. Performer's φ has {} numbers (features). "
+                  "Windows (local, sliding) reach {} tokens far, blocks have {}, linformer mixes into {} "
+                  "keys, sparse reads keys less than {} away or a multiple of {} away.",
+                  options.features.value_or(2 * d), *options.window, *options.block, *options.rank,
+                  *options.block, *options.block));
+  bench.trace.note(
       "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
       fmt::format(
-          "A recurrence computes each token's state from the one before it. A convolution gives each token a "
-          "sum over its neighbours, each times a matrix. The other ways are those of the lesson efficient. "
-          "Linear attention adds up all φ(k) vᵀ first, so that no query is compared with a single key; φ "
-          "makes the numbers of a vector positive. Performer's φ has {} numbers (features). “full more”: "
-          "from which n on full attention takes more multiply-adds; never: not up to n = {}. Windows reach "
-          "{} tokens, blocks have {}, linformer mixes into {} keys, sparse reads keys less than {} away or a "
-          "multiple of {} away. Projections connect no tokens: they come on top in every attention layer. A "
+          "“full more”: from which n on full attention takes more multiply-adds; never: not up to n = {}. A "
           "window waits for nothing (1 step), but its path needs a layer for every {} tokens. gqa has {} "
           "heads, each with scores of its own. It saves K and V: {} bytes in place of {}.",
-          options.features.value_or(2 * d), longest, *options.window, *options.block, *options.rank,
-          *options.block, *options.block, *options.window, *options.heads, kept * *options.kv_heads,
-          kept * *options.heads),
+          longest, *options.window, *options.heads, kept * *options.kv_heads, kept * *options.heads),
       table);
 }
 
@@ -317,6 +320,7 @@ std::string notice_of_growth(const attn::Event& counts) {
 
 void set_complexity_page(attn::Trace& trace) {
   trace.page({{"idea"},
+              {"compared"},
               {"comparison"},
               {"reading"},
               {"code"},

@@ -137,7 +137,7 @@ const Variant& variant_on_page(const Options& options) {
 void set_efficient_page(attn::Trace& trace, const Options& options) {
   const auto& variant = variant_on_page(options);
   const std::string name(variant.name);
-  std::vector<attn::OnPage> page = {{"idea"},         {"comparison"}, {"patterns"},
+  std::vector<attn::OnPage> page = {{"idea"},         {"comparison"}, {"counts"},      {"patterns"},
                                     {name + "/idea"}, {"flow"},       {name + "/code"}};
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
   auto claims = variant.claims;
@@ -329,7 +329,7 @@ std::string words_on_counts(const Workbench& bench, const std::vector<VariantRes
   const auto *full = result_of(results, "full"), *flash = result_of(results, "flash");
   const auto d_k = *bench.options.d_k, d_v = *bench.options.d_v;
   std::string words = fmt::format(
-      " A pair takes d_k + d_v = {}: d_k for its score, d_v for its share of the value.", d_k + d_v);
+      "A pair takes d_k + d_v = {}: d_k for its score, d_v for its share of the value.", d_k + d_v);
   if (full->cost.multiply_adds == full->cost.score_bytes)
     words += fmt::format(" That full has {} twice is chance.", full->cost.multiply_adds);
   if (flash != nullptr && flash->cost.multiply_adds > full->cost.multiply_adds)
@@ -350,10 +350,11 @@ void compare(const Workbench& bench, const std::vector<VariantResult>& results) 
       fmt::format("Error: the largest absolute difference from full attention's output. Mult-adds: products "
                   "that go into a sum, counted while the code runs. Bytes: of scores (linear, performer: of "
                   "sums) the most held at one time, {} a number. (What flash keeps beside a tile, m, l and o "
-                  "below, is not counted.){}{}",
-                  attn::item_size(bench.trace.dtype()), words_on_counts(bench, results),
-                  words_on_heads(bench, results)),
+                  "below, is not counted.)",
+                  attn::item_size(bench.trace.dtype())),
       comparison_table(results));
+  bench.trace.note("counts", "What stands behind the numbers",
+                   words_on_counts(bench, results) + words_on_heads(bench, results));
 }
 
 /// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
