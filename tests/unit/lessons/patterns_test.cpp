@@ -112,13 +112,13 @@ TEST_CASE("the measures are held against equal shares under the same mask", "[pa
   auto options = lesson_called("patterns").defaults;
   options.sentence = {"the cat sat"};
   options.causal = true;
-  CHECK_THAT(told_by("patterns", options).notes.at("diagonal"), Contains("it would be 0.6111."));
-  CHECK_THAT(told_by("patterns", options).notes.at("local"), Contains("it would be 0.2083."));
-  CHECK_THAT(told_by("patterns", options).notes.at("entropy"), Contains("it would be 0.5973."));
+  CHECK_THAT(told_by("patterns", options).notes.at("diagonal"), Contains("would give 0.6111."));
+  CHECK_THAT(told_by("patterns", options).notes.at("local"), Contains("would give 0.2083."));
+  CHECK_THAT(told_by("patterns", options).notes.at("entropy"), Contains("would give 0.5973."));
   options.causal = false;
-  CHECK_THAT(told_by("patterns", options).notes.at("diagonal"), Contains("it would be 0.3333."));
+  CHECK_THAT(told_by("patterns", options).notes.at("diagonal"), Contains("would give 0.3333."));
   options.sentence = {"the cat sat", "the cat"};
-  CHECK_THAT(told_by("patterns", options).notes.at("diagonal"), Contains("it would be 0.3333 to 0.5000."));
+  CHECK_THAT(told_by("patterns", options).notes.at("diagonal"), Contains("would give 0.3333 to 0.5000."));
 }
 
 TEST_CASE("1e-9 inside the logarithm takes up to 1e-9 off for each key and makes one-hot weights negative",
