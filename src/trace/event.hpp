@@ -49,6 +49,7 @@ struct Place {
   std::size_t position = 0;  ///< on the page, whatever the order in which things were computed
   bool in_one_line = false;  ///< its formula and shape alone: an earlier lesson taught it
   bool is_plotted = true;    ///< where it is a curve
+  bool has_table = true;     ///< else its formula and one entry worked out
 };
 
 /// One thing that happens in a lesson, as every renderer receives it. `tensor` and `worked` are valid during
@@ -73,7 +74,7 @@ struct Event {
   bool has_notice = false;                   ///< which may be empty, and stands in the place of the note
 
   /// Whether the lesson is about it, so that the page shows it whole.
-  bool is_core() const { return place && !place->in_one_line; }
+  bool is_core() const { return place && !place->in_one_line && place->has_table; }
 };
 
 /// The value of one option as it was in effect: unset, flag, number, text or list.

@@ -64,8 +64,8 @@ void Trace::place_on_page(Event& event) const {
   const auto has_id = [&](const OnPage& shown) { return shown.id == event.id; };
   const auto found = std::find_if(page_.begin(), page_.end(), has_id);
   if (found != page_.end()) {
-    event.place =
-        Place{static_cast<std::size_t>(found - page_.begin()), found->in_one_line, found->is_plotted};
+    event.place = Place{static_cast<std::size_t>(found - page_.begin()), found->in_one_line,
+                        found->is_plotted, found->has_table};
     event.has_notice = found->notice != nullptr;
     if (found->notice) event.notice = found->notice(event);
   } else if (page_.empty()) {

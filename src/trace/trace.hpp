@@ -39,11 +39,18 @@ struct OnPage {
   Notice notice{};
   bool in_one_line = false;
   bool is_plotted = true;  ///< where it is a curve
+  bool has_table = true;   ///< else its formula and one entry worked out
 };
 
 /// The step's formula and shape alone, for what an earlier lesson taught.
 inline OnPage in_one_line(std::string id) {
   return {.id = std::move(id), .in_one_line = true};
+}
+
+/// The step's formula and one entry worked out, without its numbers.
+inline OnPage without_table(
+    std::string id, Notice notice = [](const Event&) { return std::string(); }) {
+  return {.id = std::move(id), .notice = std::move(notice), .has_table = false};
 }
 
 /// A curve as a table alone.

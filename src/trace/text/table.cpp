@@ -269,8 +269,12 @@ std::vector<std::size_t> TableLayout::strongest_keys(std::size_t offset) const {
 }
 
 std::string TableLayout::name_of_strongest(const std::vector<std::size_t>& keys, std::size_t sample) const {
-  return keys.size() == 1 ? label(rank() - 1, keys.front(), sample, longest_label)
-                          : fmt::format("{} tied", keys.size());
+  const auto first = label(rank() - 1, keys.front(), sample, longest_label);
+  if (keys.size() == 1) return first;
+  const bool are_equal_words = std::all_of(keys.begin(), keys.end(), [&](std::size_t key) {
+    return label(rank() - 1, key, sample, longest_label) == first;
+  });
+  return are_equal_words ? fmt::format("{} × {}", keys.size(), first) : fmt::format("{} tied", keys.size());
 }
 
 std::string TableLayout::strongest(const Grid& grid, std::size_t row) const {

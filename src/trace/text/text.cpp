@@ -107,6 +107,12 @@ std::string measured(const Measurement& measurement, int precision) {
   return fmt::format("{}, at {} {}", number, is_upper ? "most" : "least", limit.bound);
 }
 
+/// Where the last part of an id begins: "scores" of "additive/scores", whose "/" would read as a division.
+std::size_t without_groups(const std::string& id) {
+  const auto slash = id.rfind('/');
+  return slash == id.npos ? 0 : slash + 1;
+}
+
 }  // namespace
 
 TextRenderer::TextRenderer(const Header& header, const TextStyle& style) : style_(style) {
@@ -141,7 +147,7 @@ void TextRenderer::receive(const Event& event) {
     else
       ++claims_left_out_;
   } else if (!is_shown) {
-    if (event.tensor) ++left_out_;
+    if (event.tensor) left_out_.push_back(event.id);
   } else if (style_.plain && !event.tensor && is_drawing(event.formula)) {
     return;
   } else if (event.id == "next") {
@@ -183,15 +189,16 @@ void TextRenderer::write_formula(const std::string& formula, std::size_t most_in
 }
 
 TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
+  const bool has_table = style_.all || event.place->has_table;
   Block block{.is_numbered = true,
               .definition = definition_of(event, style_),
-              .title = event.title == event.id ? "" : event.title,
+              .title = event.title == event.id || !has_table ? "" : event.title,
               .shape = event.tensor->shape.empty() ? "" : named_shape(event)};
   const auto text = std::exchange(text_, {});
   if (style_.all || style_.plain) write_origin(event);
   write_worked(event);
-  if (!event.tensor->shape.empty()) text_ += format_table(event, style_);
-  write_legends(event);
+  if (has_table && !event.tensor->shape.empty()) text_ += format_table(event, style_);
+  if (has_table) write_legends(event);
   const bool is_plotted = event.curve && !style_.plain && (style_.all || event.place->is_plotted);
   if (is_plotted) text_ += '\n' + format_plot(event, style_);
   write_prose(event.notice, body_indent);
@@ -289,7 +296,8 @@ void TextRenderer::write_worked(const Event& event) {
   const auto worked = event.worked(*at);
   if (!worked.is_finite()) return;
   const auto number = [this](const Worked& part) { return worked_number(part, style_.precision); };
-  const auto name = printable(names_.name(event.id, *at));
+  const auto full_name = printable(names_.name(event.id, *at));
+  const auto name = full_name.substr(without_groups(event.id));
   std::vector<std::string> pieces;
   if (const auto* entry = worked.entry()) {
     pieces = {"= " + printable(names_.name(entry->tensor, entry->index)), "= " + number(worked)};
@@ -343,10 +351,15 @@ void TextRenderer::write_outline() {
 }
 
 void TextRenderer::write_what_is_left_out() {
-  if (left_out_ == 0) return;
+  if (left_out_.empty()) return;
+  const auto count = left_out_.size();
+  const auto line = [&](const std::string& names) {
+    return fmt::format("{} more table{} of this run{}: --all shows {}.", count, count == 1 ? "" : "s", names,
+                       count == 1 ? "it" : "them");
+  };
+  const auto with_names = line(fmt::format(" ({})", fmt::join(left_out_, ", ")));
   write_line("");
-  write_line(fmt::format("{} more table{} of this run: --all shows {}.", left_out_, left_out_ == 1 ? "" : "s",
-                         left_out_ == 1 ? "it" : "them"));
+  write_line(display_width(with_names) <= style_.width ? with_names : line(""));
 }
 
 void TextRenderer::write_claims() {
@@ -381,7 +394,7 @@ void TextRenderer::write_claim(const Event& claim) {
 void TextRenderer::write_verdict() {
   std::vector<std::string> broken;
   for (const auto& claim : claims_)
-    if (!claim.measurement->holds()) broken.push_back("“" + claim.measurement->claim + "”");
+    if (!claim.measurement->holds()) broken.push_back(quoted(claim.measurement->claim));
   const std::size_t total = claims_.size(), holding = total - broken.size();
   auto verdict =
       fmt::format("{} of {} claim{} hold{}.", holding, total, total == 1 ? "" : "s", holding == 1 ? "s" : "");

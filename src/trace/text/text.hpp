@@ -63,7 +63,7 @@ class TextRenderer : public Sink {
   TextStyle style_;
   std::string text_;
   std::size_t step_count_ = 0;
-  std::size_t left_out_ = 0;             ///< tensors
+  std::vector<std::string> left_out_;    ///< tensors
   std::map<std::string, Shape> shapes_;  ///< of the tensors so far, by id
   EntryNames names_;
   std::vector<Block> blocks_;

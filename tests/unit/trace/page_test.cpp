@@ -119,16 +119,42 @@ TEST_CASE("What to notice in the numbers of a run stands in the place of the not
   CHECK_THAT(nothing, !Contains("Note of Q"));
 }
 
-TEST_CASE("Tensors that are not on the page are counted") {
-  CHECK_THAT(render(lesson), Contains("\n\n2 more tables of this run: --all shows them.\n\nTry next\n"));
-  CHECK_THAT(render(lesson), !Contains("W_K"));
+TEST_CASE("A step without its table is its formula, its shape and an entry worked out") {
+  const auto scores = [](const OnPage& on_page) {
+    return render([&](attn::Trace& trace) {
+      trace.page({on_page});
+      trace.step({.id = "head/scores",
+                  .formula = "a formula",
+                  .axes = {"key"},
+                  .note = "A note.",
+                  .worked =
+                      [](const attn::Index&) {
+                        return attn::Worked::sum({attn::Worked(1.0), attn::Worked(0.25)});
+                      }},
+                 Tensor<1>{1.25, 1.25, 1.25});
+    });
+  };
+  CHECK_THAT(scores(attn::without_table("head/scores")),
+             Contains("1  head/scores = a formula") && Contains("\n  scores[2] = 1 + 0.25 ") &&
+                 !Contains("A note") && !Contains("  1.2500  1.2500"));
+  CHECK_THAT(scores({.id = "head/scores"}), Contains("  1.2500  1.2500"));
+}
+
+TEST_CASE("Tensors that are not on the page are counted, and named if they fit on a line") {
+  CHECK_THAT(render(lesson),
+             Contains("\n\n2 more tables of this run (X, W_K): --all shows them.\n\nTry next\n"));
+  const auto many = render([](attn::Trace& trace) {
+    trace.page({{.id = "Q"}});
+    for (int i = 0; i < 9; ++i) tap(trace, "a_rather_long_name_" + std::to_string(i), "f");
+  });
+  CHECK_THAT(many, Contains("9 more tables of this run: --all shows them."));
   const auto one = render([](attn::Trace& trace) {
     trace.page({{.id = "Q"}});
     tap(trace, "X");
     tap(trace, "Q");
     trace.note("remark", "A remark", "Prose.");
   });
-  CHECK_THAT(one, Contains("\n1 more table of this run: --all shows it.\n") && !Contains("A remark"));
+  CHECK_THAT(one, Contains("\n1 more table of this run (X): --all shows it.\n") && !Contains("A remark"));
 }
 
 TEST_CASE(

@@ -447,6 +447,14 @@ TEST_CASE("Rows of attention end with the strongest key") {
     CHECK(contains(rows({{1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0}})[0], "→ 3 tied  0.3333"));
     CHECK(contains(rows({{0.2, 0.39999, 0.40001}})[0], "→ sat  0.4000"));
   }
+  SECTION("and by the word where those are the same word") {
+    const auto text = render([](attn::Trace& trace) {
+      trace.label("key", {{{"the", "cat", "the"}}});
+      trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
+                 Tensor<2>{{0.4, 0.2, 0.4}});
+    });
+    CHECK(contains(text, "→ 2 × the  0.4000"));
+  }
   SECTION("also where it is NaN or left out") {
     CHECK_FALSE(contains(rows({{std::nan(""), std::nan(""), std::nan("")}})[0], "→"));
     Tensor<2> weights = xt::zeros<double>({2, 600});
