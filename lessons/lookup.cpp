@@ -39,9 +39,12 @@ struct Temperature {
 
 const std::array<Temperature, 3> temperatures = {{
     {1.0, "Every key gets a share",
-     "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): each share is between 0 and 1 and together they are 1. A key that "
+     "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ): each share is between 0 and 1 and together they are 1. A key that "
      "scores 1 more than another gets e ≈ 2.7 times its share.",
-     "A mixture of all values", "Each value counts as much as its key's share."},
+     "A mixture of all values",
+     "Each value counts as much as its key's share. One more word would add a row to keys and values: the "
+     "old "
+     "scores would stay, the old shares get smaller."},
     {0.1, "At T = 0.1 the better keys get more",
      "Dividing by 0.1 makes every difference between two scores ten times as large. A key that scores 1 more "
      "than another now gets e¹⁰ ≈ 22026 times its share.",
@@ -80,7 +83,7 @@ std::string temperature_table(Workbench& bench, const Tensor<1>& scores, const T
   const bool shows_hard = has_winner(bench, scores, hard);
   const auto number = [](double x) { return fmt::format("{:.4f}", x == 0.0 ? 0.0 : x); };
 
-  std::vector<std::vector<std::string>> rows = {{"key", "score"}};
+  std::vector<std::vector<std::string>> rows = {{"", "score"}};
   for (const auto& temperature : temperatures) rows[0].push_back(fmt::format("T = {:g}", temperature.value));
   if (shows_hard) rows[0].emplace_back("hard");
   const auto add_row = [&](const std::vector<std::string>& start, auto number_of,
@@ -95,7 +98,7 @@ std::string temperature_table(Workbench& bench, const Tensor<1>& scores, const T
       continue;
     }
     add_row(
-        {as_row_name(tokens[*key]), number(scores(*key))},
+        {"share of " + as_row_name(tokens[*key]), number(scores(*key))},
         [&](const SoftLookup& lookup) { return static_cast<double>(lookup.weights(*key)); },
         *key == hard.keys[0] ? "1" : "0");
   }
@@ -105,7 +108,7 @@ std::string temperature_table(Workbench& bench, const Tensor<1>& scores, const T
       continue;
     }
     add_row(
-        {fmt::format("output {}", *place), ""},
+        {fmt::format("output[{}]", *place), ""},
         [&](const SoftLookup& lookup) { return static_cast<double>(lookup.output(*place)); },
         number(hard.output(*place)));
   }
@@ -119,15 +122,14 @@ void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const Tensor
   std::string taken = "Here the best keys score the same but for rounding, so none of them wins.";
   if (tokens.size() == 1) taken = "Here there is only one key, so every T gives its value.";
   if (tokens.size() > 1 && has_winner(bench, scores, hard))
-    taken = fmt::format("Here that is the value of \"{}\", key {} of {}.", tokens[hard.keys[0]],
-                        hard.keys[0] + 1, tokens.size());
+    taken = fmt::format("Here that is the value of \"{}\".", tokens[hard.keys[0]]);
   bench.trace.note(
       "hard-and-soft", "The temperature T: from soft to hard",
       "Dividing the scores by a small T makes every lead larger, so the best key gets more. As T goes to 0 "
       "the lookup becomes hard: like a dictionary it returns a single value. " +
           taken +
-          " A soft answer moves a little when the query does; a hard one does not move until another key "
-          "wins, so its derivative is 0 or undefined. Training needs a derivative.",
+          " A soft answer changes a little when the query does. A hard one stays until another key wins: its "
+          "derivative is 0 or undefined. Training needs a derivative.",
       temperature_table(bench, scores, values, lookups, hard));
 }
 
@@ -148,7 +150,7 @@ void claim_shares(Workbench& bench, const std::vector<SoftLookup>& lookups, cons
                      .limit = rounding(bench.trace)});
   bench.trace.claim(
       {.id = "colder-is-harder",
-       .claim = "a smaller T never gives the best key a smaller share",
+       .claim = "the best key's share never falls from T = 1 to 0.01",
        .formula = "max(0, share at T=1 − share at T=0.1, share at T=0.1 − share at T=0.01)",
        .value = loss,
        .limit = rounding(bench.trace, attn::max_abs(scores)),
@@ -165,7 +167,9 @@ void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>
   const auto weights = attn::softmax(attn::divide(attn::shift(scores, -hard.best_score), temperature));
   bench.trace.claim(
       {.id = "hard-limit",
-       .claim = "as T goes to 0 the lookup becomes hard",
+       .claim = has_second_best
+                    ? fmt::format("at T = {:.2g} the output is that of the hard lookup", temperature)
+                    : std::string("at every T the output is that of the hard lookup"),
        .formula = hard.keys.size() == 1
                       ? "max |softmax(scores / T) · values − value of the best key|"
                       : "max |softmax(scores / T) · values − mean of the best keys' values|",
@@ -189,11 +193,13 @@ std::string best_shares(const attn::Event& weights) {
                     [&](std::size_t a, std::size_t b) { return tensor.at(a) > tensor.at(b); });
   const auto best = order[0], next = order[1];
   const double ratio = tensor.at(best) / tensor.at(next);
-  const auto rule = std::string("A lead of 1 in the score is a factor of e ≈ 2.7 in the share");
+  const auto rule = std::string(
+      "The \"/\" in the name does not divide: these are the weights at T = 1. There, a key that scores x "
+      "more than another gets exp(x) times its share");
   if (!(ratio > 1.05) || !std::isfinite(ratio)) return rule + ".";
-  return fmt::format(
-      "{}. \"{}\" gets {:.3g} times the share of \"{}\": its score is ln {:.3g} ≈ {:.2f} higher.", rule,
-      name_along(weights, 0, best), ratio, name_along(weights, 0, next), ratio, std::log(ratio));
+  return fmt::format("{}: \"{}\" scores {:.2f} more than \"{}\", and exp({:.2f}) ≈ {:.3g}.", rule,
+                     name_along(weights, 0, best), std::log(ratio), name_along(weights, 0, next),
+                     std::log(ratio), ratio);
 }
 
 std::vector<std::string> lookup_flow(Workbench& bench) {
@@ -211,7 +217,7 @@ std::vector<std::string> lookup_flow(Workbench& bench) {
 
 std::vector<std::string> lookup_code() {
   auto lines = softmax_code();
-  lines.insert(lines.end(), {"", "scores = keys @ query", "temperature_1_weights = softmax(scores)",
+  lines.insert(lines.end(), {"scores = keys @ query", "temperature_1_weights = softmax(scores / 1)  # T = 1",
                              "temperature_1_output  = temperature_1_weights @ values"});
   return lines;
 }
@@ -225,17 +231,16 @@ std::vector<std::string> colder_code(double temperature) {
 SoftLookup look_up(attn::Trace& trace, const Temperature& temperature, const Tensor<1>& scores,
                    const Tensor<2>& values) {
   const auto weights_id = fmt::format("temperature={:g}/weights", temperature.value);
-  auto weights = trace.step(
-      {.id = weights_id,
-       .title = temperature.weights_title,
-       .formula = temperature.value == 1.0 ? "softmax(scores)"
-                                           : fmt::format("softmax(scores / {:g})", temperature.value),
-       .from = {"scores"},
-       .axes = {"key"},
-       .note = temperature.weights_note,
-       .distribution = true,
-       .worked = attn::worked_softmax(attn::Known{"scores", scores}, temperature.value)},
-      attn::softmax(attn::divide(scores, temperature.value)));
+  auto weights =
+      trace.step({.id = weights_id,
+                  .title = temperature.weights_title,
+                  .formula = fmt::format("softmax(scores / {:g})", temperature.value),
+                  .from = {"scores"},
+                  .axes = {"key"},
+                  .note = temperature.weights_note,
+                  .distribution = true,
+                  .worked = attn::worked_softmax(attn::Known{"scores", scores}, temperature.value)},
+                 attn::softmax(attn::divide(scores, temperature.value)));
   auto output = trace.step(
       {.id = fmt::format("temperature={:g}/output", temperature.value),
        .title = temperature.output_title,
@@ -260,31 +265,30 @@ void run_lookup(Workbench& bench) {
               {"hard-and-soft"}});
   bench.idea(
       "An ordinary dictionary holds keys and their values. Ask for a key that it has and you get its value; "
-      "ask "
-      "for any other and you get nothing. Attention is a dictionary that always answers. It compares what "
-      "you ask for, the query, with every key, and returns a mixture of all values: the better a key "
-      "matches, the more its value counts. The temperature T says how much a better match gains. The numbers "
-      "are random; the words only name the entries.",
-      "output = Σⱼ weightⱼ · valueⱼ,   weights = softmax(keys · query / T)");
+      "ask for any other and you get nothing. Attention always answers: it compares what you ask for, the "
+      "query, with every key and returns a mixture of all values. The better a key matches, the more its "
+      "value counts. Numbers are random, words only name the entries. What is printed is rounded: a sum by "
+      "hand may differ in the last digit.",
+      "scores = keys · query,   weights = softmax(scores / T),   T: temperature\n"
+      "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ),   output = Σⱼ weightsⱼ · valuesⱼ");
   bench.flow(lookup_flow(bench));
   bench.code(lookup_code());
 
-  const auto query = bench.input<1>({.id = "query", .title = "What we ask for, as long as a key"});
+  const auto query =
+      bench.input<1>({.id = "query", .title = "What we ask for: d_k numbers, as many as in a key"});
   const auto keys = bench.input<2>({.id = "keys", .title = "What each entry can be found by"});
-  const auto values = bench.input<2>(
-      {.id = "values",
-       .title = "What each entry holds",
-       .note = "With a word more there is a key and a value more, and every share is smaller."});
+  const auto values = bench.input<2>({.id = "values", .title = "What each entry holds: d_v numbers"});
 
-  const auto scores =
-      trace.step({.id = "scores",
-                  .title = "How well does the query match each key?",
-                  .formula = "keys · query",
-                  .from = {"keys", "query"},
-                  .axes = {"key"},
-                  .note = "A dot product is the product of the lengths and the cosine of the angle.",
-                  .worked = attn::worked_matmul(attn::Known{"keys", keys}, attn::Known{"query", query})},
-                 attn::matmul(keys, query));
+  const auto scores = trace.step(
+      {.id = "scores",
+       .title = "How well does the query match each key?",
+       .formula = "keys · query",
+       .from = {"keys", "query"},
+       .axes = {"key"},
+       .note = "Think of arrows: a dot product is the length of the query's arrow times the length "
+               "of the key's arrow times the cosine of the angle between them.",
+       .worked = attn::worked_matmul(attn::Known{"keys", keys}, attn::Known{"query", query})},
+      attn::matmul(keys, query));
 
   std::vector<SoftLookup> lookups;
   for (const auto& temperature : temperatures) {

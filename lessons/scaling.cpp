@@ -98,11 +98,13 @@ std::string theory(const std::vector<std::size_t>& dimensions, Function function
 
 /// Why the variance of a score is d_k, and what that has to do with attention: in short, then step by step.
 void show_derivation(attn::Trace& trace) {
-  trace.note("derivation", "Why scores grow with √d_k", "",
-             "E[qᵢkᵢ]   = E[qᵢ] E[kᵢ] = 0 · 0 = 0           q and k are independent\n"
-             "Var(qᵢkᵢ) = E[qᵢ²] E[kᵢ²] − 0² = 1 · 1 = 1\n"
-             "Var(qᵀk)  = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k      and so are the d_k terms\n"
-             "std(qᵀk)  = √d_k,  and so Var(qᵀk / √d_k) = d_k / d_k = 1");
+  trace.note("derivation", "Why scores grow with √d_k",
+             "E is the mean, Var(x) = E[x²] − E[x]² the variance; its root std(x) is how far x typically "
+             "lies from E[x]. E[qᵢ] = 0 and Var(qᵢ) = 1 give E[qᵢ²] = 1.",
+             "E[qᵢkᵢ]    = E[qᵢ] E[kᵢ] = 0 · 0 = 0           q and k are independent\n"
+             "Var(qᵢkᵢ)  = E[qᵢ²] E[kᵢ²] − 0² = 1 · 1 = 1\n"
+             "Var(q · k) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k      and so are the d_k terms\n"
+             "std(q · k) = √d_k,  and so Var(q · k / √d_k) = d_k / d_k = 1");
   trace.note(
       "term-mean", "One term: its mean",
       "qᵢ and kᵢ are independent, and the mean of a product of independent numbers is the product of their "
@@ -118,19 +120,19 @@ void show_derivation(attn::Trace& trace) {
       "sum", "All d_k terms",
       "Means add up, always. Variances add up because the terms are independent: where one term is large, "
       "that says nothing about the next, so they neither all pull together nor all cancel.",
-      "E[qᵀk]   = Σᵢ E[qᵢkᵢ]   = d_k · 0 = 0\n"
-      "Var(qᵀk) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k");
+      "E[q · k]   = Σᵢ E[qᵢkᵢ]   = d_k · 0 = 0\n"
+      "Var(q · k) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k");
   trace.note(
       "standard-deviation", "The size of a score",
       "The standard deviation says how far from 0 a score typically lies. It grows with the root of d_k: "
       "vectors four times as long give scores twice as large.",
-      "std(qᵀk) = √Var(qᵀk) = √d_k");
+      "std(q · k) = √Var(q · k) = √d_k");
   trace.note(
       "scale", "Dividing by √d_k",
       "Dividing a number by c divides its variance by c². So √d_k is the divisor that brings the variance to "
       "1 for every d_k. Dividing by d_k itself would be too much: the variance would be 1 / d_k, and in long "
       "vectors all scores would be nearly equal.",
-      "Var(qᵀk / √d_k) = Var(qᵀk) / d_k = d_k / d_k = 1");
+      "Var(q · k / √d_k) = Var(q · k) / d_k = d_k / d_k = 1");
   trace.note(
       "why", "Why the size matters",
       "Softmax turns a lead of x between two scores into a factor of eˣ between their weights. Among large "
@@ -172,6 +174,13 @@ Tensor<1> for_each_d_k(const std::vector<T>& all, Measure measure) {
   return values;
 }
 
+/// Names the entries along d_k "4", "64", …, or with "d_k=" before it "d_k=4": such a name is no index.
+void label_dimensions(Workbench& bench, const std::string& start) {
+  std::vector<std::string> names;
+  for (const auto dimension : bench.options.d_k_list) names.push_back(fmt::format("{}{}", start, dimension));
+  bench.trace.label("d_k", {{names}});
+}
+
 void show_inputs(Workbench& bench) {
   const auto& dimensions = bench.options.d_k_list;
   auto d_k = Integers<1>::from_shape({dimensions.size()});
@@ -180,9 +189,7 @@ void show_inputs(Workbench& bench) {
   bench.trace.input({.id = "samples", .title = "How many scores to draw for each"},
                     static_cast<std::int64_t>(*bench.options.samples));
 
-  std::vector<std::string> names;
-  for (const auto dimension : dimensions) names.push_back(fmt::format("{}", dimension));
-  bench.trace.label("d_k", {{names}});
+  label_dimensions(bench, "");
 }
 
 /// The moments of the scores, each [d_k].
@@ -201,7 +208,7 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
   auto& trace = bench.trace;
   const auto mean = trace.step({.id = "mean",
                                 .title = "The mean of the scores",
-                                .formula = "(1 / samples) Σ qᵀk",
+                                .formula = "(1 / samples) Σ q · k",
                                 .from = {"d_k", "samples"},
                                 .axes = {"d_k"},
                                 .note = "Theory: 0, for every d_k."},
@@ -209,7 +216,7 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
   const auto variance =
       trace.step({.id = "variance",
                   .title = "The variance of the scores",
-                  .formula = "(1 / samples) Σ (qᵀk − mean)²",
+                  .formula = "(1 / samples) Σ (q · k − mean)²",
                   .from = {"d_k", "samples"},
                   .axes = {"d_k"},
                   .note = "Theory: d_k = " + theory(dimensions, [](double d_k) { return d_k; }) + "."},
@@ -238,17 +245,18 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
   auto scores = Tensor<2>::from_shape({dimensions.size(), shown});
   for (std::size_t i = 0; i < dimensions.size(); ++i)
     std::copy_n(all_scores[i].begin(), shown, &scores(i, 0));
-  scores = trace.step({.id = "example/scores",
-                       .title = "Four scores for each d_k",
-                       .formula = "qᵀk",
-                       .from = {"d_k", "samples"},
-                       .axes = {"d_k", "key"},
-                       .note = "The first ones drawn. Down the rows their typical size is √d_k."},
-                      std::move(scores));
+  scores =
+      trace.step({.id = "example/scores",
+                  .title = "The first four scores of each d_k",
+                  .formula = "q · k",
+                  .from = {"d_k", "samples"},
+                  .axes = {"d_k", "key"},
+                  .note = "Taken as one query's scores for keys 0 to 3. In names \"/\" does not divide."},
+                 std::move(scores));
   const auto weights_raw =
       trace.step({.id = "example/weights_raw",
-                  .title = "Shares without the scale",
-                  .formula = "softmax(example/scores)",
+                  .title = "No scale: raw",
+                  .formula = "softmax(scores)",
                   .from = {"example/scores"},
                   .axes = {"d_k", "key"},
                   .note = "A lead of x between two scores is a factor of eˣ between their shares: the larger "
@@ -262,7 +270,7 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
     for (std::size_t j = 0; j < shown; ++j) quotients(i, j) /= std::sqrt(static_cast<double>(dimensions[i]));
   const auto scaled = trace.step({.id = "example/scaled",
                                   .title = "These scores divided by √d_k",
-                                  .formula = "example/scores / √d_k",
+                                  .formula = "scores / √d_k",
                                   .from = {"example/scores", "d_k"},
                                   .axes = {"d_k", "key"},
                                   .worked =
@@ -272,8 +280,8 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                                       }},
                                  std::move(quotients));
   trace.step({.id = "example/weights_scaled",
-              .title = "Shares with the scale",
-              .formula = "softmax(example/scores / √d_k)",
+              .title = "Scaled",
+              .formula = "softmax(scores / √d_k)",
               .from = {"example/scaled"},
               .axes = {"d_k", "key"},
               .note = "The order of the keys is the same, but no lead grows with d_k any more.",
@@ -356,9 +364,9 @@ std::string table_of_moments(const std::vector<std::size_t>& dimensions, const M
     const auto d_k = static_cast<double>(dimensions[i]);
     rows.push_back({fmt::format("{}", dimensions[i]), fmt::format("{:.4f}", moments.mean(i)),
                     fmt::format("{:.4f}", standard_error_of_mean(d_k, samples)),
-                    fmt::format("{:.5g}", moments.variance(i)),
-                    fmt::format("{:.4g}", standard_error_of_variance(d_k, samples)),
-                    fmt::format("{:.5g}", moments.std(i)), fmt::format("{:.5g}", std::sqrt(d_k))});
+                    fmt::format("{:.3f}", moments.variance(i)),
+                    fmt::format("{:.3f}", standard_error_of_variance(d_k, samples)),
+                    fmt::format("{:.3f}", moments.std(i)), fmt::format("{:.3f}", std::sqrt(d_k))});
   }
   return in_columns(rows);
 }
@@ -392,12 +400,12 @@ void claim_moments(Workbench& bench, const Moments& moments, double samples) {
         {of_variance, distance(moments.variance(i), d_k) / standard_error_of_variance(d_k, samples)});
   }
   trace.claim({.id = "mean-as-derived",
-               .claim = "the mean is within 4 standard errors of 0",
+               .claim = "largest distance of a mean from 0, in ± errors",
                .formula = "max |mean| / √(d_k / samples)",
                .value = of_mean,
                .limit = attn::at_most(4.0)});
   trace.claim({.id = "variance-as-derived",
-               .claim = "the variance is within 4 standard errors of d_k",
+               .claim = "largest distance of a variance from d_k, in ± errors",
                .formula = "max |variance − d_k| / √((2 d_k² + 6 d_k) / samples)",
                .value = of_variance,
                .limit = attn::at_most(4.0)});
@@ -407,12 +415,11 @@ void claim_gradient(attn::Trace& trace, const std::vector<std::size_t>& dimensio
                     const Softened& gradients) {
   const auto longest =
       static_cast<std::size_t>(std::max_element(dimensions.begin(), dimensions.end()) - dimensions.begin());
-  trace.claim(
-      {.id = "gradient-vanishes",
-       .claim = fmt::format("at d_k = {} the scale more than doubles the gradient", dimensions[longest]),
-       .formula = "jacobian_raw / jacobian_scaled",
-       .value = gradients.jacobian_raw(longest) / gradients.jacobian_scaled(longest),
-       .limit = attn::at_most(0.5)});
+  trace.claim({.id = "gradient-vanishes",
+               .claim = fmt::format("at d_k = {}, gradient raw divided by scaled", dimensions[longest]),
+               .formula = "jacobian_raw / jacobian_scaled",
+               .value = gradients.jacobian_raw(longest) / gradients.jacobian_scaled(longest),
+               .limit = attn::at_most(0.5)});
 }
 
 /// Whether there are enough samples for the claims.
@@ -433,12 +440,22 @@ std::string chance_of_heavy_tails(const std::vector<std::size_t>& dimensions, do
                      100.0 * std::round(0.01 / chance));
 }
 
+/// At which d_k the gradient is larger without the scale.
+std::string where_raw_is_larger(const std::vector<std::size_t>& dimensions, const Softened& softened) {
+  std::vector<std::size_t> larger;
+  for (std::size_t i = 0; i < dimensions.size(); ++i)
+    if (softened.jacobian_raw(i) > softened.jacobian_scaled(i) + 1e-4) larger.push_back(dimensions[i]);
+  if (larger.empty()) return "";
+  return fmt::format(" At d_k = {} raw is the larger: small scores do no harm.", fmt::join(larger, ", "));
+}
+
 void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
                          const Moments& moments, const Softened& softened, double samples) {
   const auto largest_d_k = static_cast<double>(*std::max_element(dimensions.begin(), dimensions.end()));
   auto text = fmt::format(
-      "{} scores for each d_k. Theory says 0 for the mean and d_k for the variance. ± error is one standard "
-      "error: two measurements in three are off by less, and about one in 15000 by four times as much{}.",
+      "For each d_k, {0} pairs of q and k give {0} scores. Theory says mean 0 and variance d_k. ± error is "
+      "the standard error: about two measurements in three are off by less, about one in 15000 by more than "
+      "four of it{1}.",
       samples, can_claim_moments(samples) ? chance_of_heavy_tails(dimensions, samples) : "");
   if (!can_claim_moments(samples))
     text +=
@@ -452,19 +469,19 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
         "samples on.",
         d_k_for_gradients, samples_for_gradients);
   trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
-  trace.note(
-      "softened", "What softmax makes of these scores",
-      fmt::format(
-          "Means over rows of {} keys, raw and scaled. best share: what the best key gets, from {:.4f} to 1. "
-          "gradient: the size (Frobenius norm) of the derivative of softmax by its input; near 0 nothing is "
-          "learned.",
-          keys_per_row, 1.0 / static_cast<double>(keys_per_row)),
-      table_of_softmax(dimensions, softened));
+  trace.note("softened", "What softmax makes of these scores",
+             fmt::format("Rows of {0} scores, each as if one query's scores for {0} keys; means over all "
+                         "rows. best share: what the best key gets, from {1:.4f} to 1. gradient: the size of "
+                         "softmax's derivative by its own input; near 0 a change there changes no share. By "
+                         "the score before the division it is √d_k smaller again.{2}",
+                         keys_per_row, 1.0 / static_cast<double>(keys_per_row),
+                         where_raw_is_larger(dimensions, softened)),
+             table_of_softmax(dimensions, softened));
 }
 
 std::vector<std::string> scaling_flow(const Options& options) {
   const auto samples = *options.samples;
-  const auto start = fmt::format("q, k [{0}×d_k] → s = qᵀk [{0}] → rows [{1}×{2}] ", samples,
+  const auto start = fmt::format("q, k [{0}×d_k] → s [{0}] → rows [{1}×{2}] ", samples,
                                  samples / keys_per_row, keys_per_row);
   return {start + "┬ softmax(s) → raw",
           std::string(attn::display_width(start), ' ') + "└ softmax(s / √d_k) → scaled"};
@@ -489,10 +506,22 @@ std::vector<std::string> drawing_code(const Options& options) {
   return lines;
 }
 
+/// "4", "64", "256": the first ones where there are many.
+std::vector<std::string> first_of(const std::vector<std::size_t>& dimensions) {
+  constexpr std::size_t most = 6;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(dimensions.size(), most); ++i)
+    names.push_back(fmt::format("{}", dimensions[i]));
+  if (dimensions.size() > most) names.emplace_back("…");
+  return names;
+}
+
 /// What the page shows, then what only its tables show.
 void show_scaling_code(Workbench& bench) {
-  auto lines = softmax_code();
-  lines.push_back("");
+  bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
+  std::vector<std::string> lines = {fmt::format("# softmax(): lesson lookup. d_k: {}. samples: {}.",
+                                                fmt::join(first_of(bench.options.d_k_list), ", "),
+                                                *bench.options.samples)};
   const auto drawing = drawing_code(bench.options);
   lines.insert(lines.end(), drawing.begin(), drawing.end());
   lines.insert(lines.end(),
@@ -532,10 +561,10 @@ void run_scaling(Workbench& bench) {
               {"example/weights_scaled"},
               {"softened"}});
   bench.idea(
-      "A score is the dot product of a query and a key: d_k products added up. The longer the vectors, the "
-      "more there is to add. How large do scores get, and what does their size do to attention? Suppose "
-      "that every number of q and k is drawn independently, with mean 0 and variance 1.",
-      "s = qᵀk = q₁k₁ + q₂k₂ + … + q_d k_d");
+      "A score is the dot product of a query q and a key k: d_k products added up. How large does it get "
+      "when vectors get longer, and what does that do to attention? Let all numbers of q and k be "
+      "independent, with mean 0 and variance 1.",
+      "s = q · k = q₁k₁ + q₂k₂ + … + q_d k_d,   d = d_k");
   bench.flow(scaling_flow(options));
   show_scaling_code(bench);
 
@@ -550,7 +579,9 @@ void run_scaling(Workbench& bench) {
   }
 
   const auto moments = show_moments(bench, scores);
+  label_dimensions(bench, "d_k=");
   show_example(bench, scores);
+  label_dimensions(bench, "");
   const auto softened = show_softmax(bench, scores);
   compare_with_theory(trace, options.d_k_list, moments, softened, samples);
 

@@ -25,7 +25,6 @@
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/columns.hpp"
-#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -41,8 +40,9 @@ struct Inputs {
 
 Inputs draw_inputs(Workbench& bench) {
   Inputs in;
-  in.queries = attn::sample(bench.input<3>({.id = "queries", .title = "The target's words ask"}), 0);
-  in.keys = attn::sample(bench.input<3>({.id = "keys", .title = "The source's words are looked through"}), 0);
+  in.queries =
+      attn::sample(bench.input<3>({.id = "queries", .title = "What asks: the words of the target"}), 0);
+  in.keys = attn::sample(bench.input<3>({.id = "keys", .title = "What is looked through"}), 0);
   in.W_a =
       bench.input<2>({.id = "W_a",
                       .title = "General: how queries meet keys",
@@ -136,27 +136,27 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   auto projected_queries = trace.step(
       {.id = "additive/projected_queries",
-       .title = "What the query gives to the hidden layer",
+       .title = "Query's part",
        .formula = "queries W_q",
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
-       .note = "The hidden layer reads queries through W_q and keys through W_k.",
        .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q})},
       attn::linear(in.queries, in.W_q));
 
   auto projected_keys = trace.step(
       {.id = "additive/projected_keys",
-       .title = "What the key gives to the hidden layer",
+       .title = "Key's part",
        .formula = "keys W_k",
        .from = {"keys", "W_k"},
        .axes = {"key", "d_a"},
        .note = "No query is needed for this: it is computed once for the whole source.",
-       .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k})},
+       .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k}),
+       .worked_at = attn::Index{std::min<std::size_t>(1, in.keys.shape(0) - 1), 0}},
       attn::linear(in.keys, in.W_k));
 
   const auto hidden =
       trace.step({.id = "additive/hidden",
-                  .title = "The hidden layer of each pair",
+                  .title = "",
                   .formula = "tanh(queriesᵢ W_q + keysⱼ W_k)",
                   .from = {"additive/projected_queries", "additive/projected_keys"},
                   .axes = {"query", "key", "d_a"},
@@ -167,18 +167,17 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
                       attn::Known<2>{"additive/projected_keys", projected_keys})},
                  attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)));
 
-  auto scores = trace.step(
-      {.id = "additive/scores",
-       .title = "One score a pair",
-       .formula = "additive/hidden · v_a",
-       .from = {"additive/hidden", "v_a"},
-       .axes = {"query", "key"},
-       .note = fmt::format("tanh stays between −1 and 1, so no score can leave ±Σ |v_a| = ±{:.4f}, "
-                           "however large the vectors are. A dot product has no such limit.",
-                           largest_score(in.v_a)),
-       .worked =
-           attn::worked_dot_last_axis(attn::Known{"additive/hidden", hidden}, attn::Known<1>{"v_a", in.v_a})},
-      attn::dot_last_axis(hidden, in.v_a));
+  auto scores =
+      trace.step({.id = "additive/scores",
+                  .title = "One score a pair",
+                  .formula = "hidden · v_a",
+                  .from = {"additive/hidden", "v_a"},
+                  .axes = {"query", "key"},
+                  .note = fmt::format("As |tanh| < 1, no score leaves ±Σ |v_a| = ±{:.4f}; a dot product may.",
+                                      largest_score(in.v_a)),
+                  .worked = attn::worked_dot_last_axis(attn::Known{"additive/hidden", hidden},
+                                                       attn::Known<1>{"v_a", in.v_a})},
+                 attn::dot_last_axis(hidden, in.v_a));
   return {std::move(projected_queries), std::move(projected_keys), std::move(scores)};
 }
 
@@ -235,7 +234,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   const auto hidden =
       trace.step({.id = "concat/hidden",
                   .title = "The hidden layer of each pair",
-                  .formula = "tanh(concat/pairs concat/W_c)",
+                  .formula = "tanh(pairs W_c)",
                   .from = {"concat/pairs", "concat/W_c"},
                   .axes = {"query", "key", "d_a"},
                   .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
@@ -245,7 +244,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   return trace.step(
       {.id = "concat/scores",
        .title = "One score a pair",
-       .formula = "concat/hidden · v_a",
+       .formula = "hidden · v_a",
        .from = {"concat/hidden", "v_a"},
        .axes = {"query", "key"},
        .note = "The same scores as additive/scores, at a higher cost: every pair goes through all of W_c.",
@@ -261,7 +260,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
   const auto weights =
       bench.trace.step({.id = function + "/weights",
                         .title = "Each row becomes shares",
-                        .formula = fmt::format("softmax({}/scores)", function),
+                        .formula = "softmax(scores)",
                         .from = {function + "/scores"},
                         .axes = {"query", "key"},
                         .note = weights_note,
@@ -271,7 +270,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
   bench.trace.step(
       {.id = function + "/context",
        .title = "A mixture of the keys for each query",
-       .formula = fmt::format("{}/weights · keys", function),
+       .formula = "weights · keys",
        .from = {function + "/weights", "keys"},
        .axes = {"query", "d_model"},
        .note = context_note,
@@ -332,19 +331,34 @@ std::string comparison_table(const std::vector<Scored>& functions, std::size_t q
   });
 }
 
+/// "(1 + 3) · 4 · 3 + 3 · 3 = 57": the multiplications of additive and of concat on this run.
+std::string sum_of_products(const Workbench& bench, bool is_additive) {
+  const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length(), d = bench.d_model(),
+             d_a = *bench.options.d_a;
+  if (is_additive)
+    return fmt::format("({0} + {1}) · {2} · {3} + {0} · {1} · {3} = {4}", n_q, n_k, d, d_a,
+                       (n_q + n_k) * d * d_a + n_q * n_k * d_a);
+  return fmt::format("{0} · {1} · {2} · {3} + {0} · {1} · {3} = {4}", n_q, n_k, 2 * d, d_a,
+                     n_q * n_k * (2 * d + 1) * d_a);
+}
+
 void compare(Workbench& bench, const std::vector<Scored>& functions) {
   const auto& queries = bench.plan.target.tokens[0];
   const auto query = std::min<std::size_t>(2, queries.size() - 1);
   bench.trace.note(
       "comparison", "Five functions side by side",
-      fmt::format(
-          "What each function learns (its parameters), what it costs (multiplications, for all pairs "
-          "of this run) "
-          "and the weights that \"{}\" then gives. The first three are linear: twice the key, twice "
-          "the score. The other two are one function, and its tanh levels off: concat multiplies "
-          "each pair [q; k] by W_c, additive each query and each key once. d_a: length of the hidden layer.",
-          as_row_name(queries[query])),
-      comparison_table(functions, query, bench.plan.source.tokens[0]));
+      fmt::format("The first three functions are linear: twice the key, twice the score. The last two have a "
+                  "hidden layer of d_a numbers, and its tanh levels off. They are one function, as [q; k] "
+                  "W_c = q W_q + k W_k. But additive multiplies each query and key once, {}, concat every "
+                  "pair, {}. In names \"/\" does not divide.",
+                  sum_of_products(bench, true), sum_of_products(bench, false)),
+      comparison_table(functions, query, bench.plan.source.tokens[0]) +
+          fmt::format("\n\nq, k, [q; k]   a query and a key of d_model numbers; both end to end\n"
+                      "W_a, W_q, W_k  matrices to learn, as v_a is a vector; W_c: W_q on top of W_k\n"
+                      "learned        how many numbers to train\n"
+                      "products       how many multiplications for all pairs of this run\n"
+                      "{:<15}weights that \"{}\" gives; all is random, so none is right",
+                      "last columns", as_row_name(queries[query])));
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -355,7 +369,7 @@ void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor
       attn::max_abs(additive.projected_queries) + attn::max_abs(additive.projected_keys);
   bench.trace.claim(
       {.id = "additive-equals-concat",
-       .claim = "concat with W_c = [W_q; W_k] is additive",
+       .claim = "concat gives the same scores as additive",
        .formula = "max |additive/scores − concat/scores|",
        .value = attn::max_abs_difference(additive.scores, concat),
        .limit = rounding(bench.trace, static_cast<double>(v_a.size()) * attn::max_abs(v_a) * before_tanh)});
@@ -363,7 +377,7 @@ void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor
   const Tensor<2> identity = xt::eye<double>(bench.d_model());
   bench.trace.claim(
       {.id = "general-with-identity-equals-dot",
-       .claim = "general with W_a = I is dot",
+       .claim = "with W_a = identity, general gives the scores of dot",
        .formula = "max |queries I keysᵀ − dot/scores|",
        .value = attn::max_abs_difference(attn::dot_scores(attn::matmul(queries, identity), keys), dot),
        .limit = rounding(bench.trace, d * attn::max_abs(queries) * attn::max_abs(keys))});
@@ -404,8 +418,8 @@ std::vector<std::string> scoring_code(std::string_view function) {
 
 /// The code of the function that the page goes into, then that of the others.
 void show_scoring_code(Workbench& bench) {
-  auto lines = softmax_code();
-  lines.emplace_back();
+  bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
+  std::vector<std::string> lines = {"# softmax() is that of the lesson lookup: --all shows it"};
   for (const auto& line : scoring_code(bench.options.scoring)) lines.push_back(line);
   bench.code(lines);
   for (const auto* function : {"dot", "scaled_dot", "general", "additive", "concat"})
@@ -426,7 +440,11 @@ std::vector<std::string> scoring_flow(const Workbench& bench) {
 
 /// The page goes into one function; the others are a --scoring away.
 void page_of_scoring(attn::Trace& trace, const std::string& function) {
-  const auto looks_most_at = [](const attn::Event& weights) { return strongest_pair(weights); };
+  const auto with_one_word_more = [](const attn::Event&) {
+    return "One more source word would add a row to keys and a column to scores and weights: old scores "
+           "stay, "
+           "old weights get smaller.";
+  };
   std::vector<attn::OnPage> page = {
       {"idea"},
       {"comparison"},
@@ -436,24 +454,20 @@ void page_of_scoring(attn::Trace& trace, const std::string& function) {
   const auto add = [&](std::vector<attn::OnPage> events) {
     page.insert(page.end(), events.begin(), events.end());
   };
-  if (function == "additive" || function == "concat")
-    add({attn::in_one_line("queries"), attn::in_one_line("keys")});
-  else
-    add({{"queries"}, {"keys"}});
+  add({{"queries"}, {"keys"}});
   if (function == "general") add({{"W_a"}});
   if (function == "additive")
     add({{"additive/projected_queries"},
-         attn::in_one_line("additive/projected_keys"),
-         attn::in_one_line("v_a"),
+         attn::without_table("additive/projected_keys"),
          {"additive/hidden"}});
   if (function == "concat")
-    add({attn::in_one_line("concat/W_c"),
-         attn::in_one_line("concat/pairs"),
-         attn::in_one_line("v_a"),
-         {"concat/hidden"}});
-  add({{function + "/scores"},
-       {function + "/weights", looks_most_at},
-       attn::in_one_line(function + "/context")});
+    add({attn::in_one_line("concat/W_c"), attn::in_one_line("concat/pairs"), {"concat/hidden"}});
+  const bool has_room = function != "additive" && function != "concat";
+  add({{function + "/scores", with_one_word_more}});
+  if (has_room)
+    add({{function + "/weights"}, {function + "/context"}});
+  else
+    add({attn::in_one_line(function + "/weights"), attn::in_one_line(function + "/context")});
   trace.page(std::move(page));
 }
 
@@ -464,10 +478,9 @@ void run_scoring(Workbench& bench) {
   page_of_scoring(trace, bench.options.scoring);
   bench.idea(
       "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
-      "as long as it has a derivative, which training needs. This lesson scores the same vectors with five "
-      "of them. What follows "
-      "is always the same: softmax makes shares of the scores, and the shares mix the values, here the keys "
-      "themselves. The numbers are drawn at random.",
+      "if it has a derivative: training needs one. Softmax then makes shares of the scores, and the shares "
+      "mix the values, here the keys. " +
+          fmt::format("This page compares five functions and works out {}.", bench.options.scoring),
       "context = softmax(score(query, key)) · keys");
   bench.flow(scoring_flow(bench));
   show_scoring_code(bench);
