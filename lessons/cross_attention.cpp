@@ -32,7 +32,7 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
   const auto mask_of_first = mask ? std::optional(attn::first_rows(*mask, 1)) : std::nullopt;
   const auto alone = scaled_dot_product_attention(mute, attn::first_rows(Q, 1), K, V, mask_of_first);
   bench.trace.claim({.id = "queries-are-independent",
-                     .claim = "the first target word alone gets the same output",
+                     .claim = "the first target word alone: its output is the same",
                      .formula = "max |attention(Q[:1], K, V) − output[:1]|",
                      .value = attn::max_abs_difference(alone.output, attn::first_rows(output, 1)),
                      .limit = limit});
@@ -41,7 +41,7 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
   const auto doubled =
       scaled_dot_product_attention(mute, Q, attn::rows_twice(K), attn::rows_twice(V), doubled_mask);
   bench.trace.claim({.id = "key-count-is-free",
-                     .claim = "with every source word listed twice the output stays the same",
+                     .claim = "each source word twice: the output stays the same",
                      .formula = "max |attention(Q, [K; K], [V; V]) − output|",
                      .value = attn::max_abs_difference(doubled.output, output),
                      .limit = limit});
@@ -50,18 +50,16 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
 /// The way of both sentences through a single attention, with shapes.
 std::vector<std::string> cross_attention_flow(const Workbench& bench, bool is_masked) {
   const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length();
-  const auto start = [&](const char* sentence, std::size_t n, const char* name, std::size_t columns) {
-    return fmt::format("{} [{}×{}] → {} [{}×{}] ", sentence, n, bench.d_model(), name, n, columns);
-  };
-  const auto Q = start("X_target", n_q, "Q", bench.d_k()), K = start("X_source", n_k, "K", bench.d_k()),
-             V = start("X_source", n_k, "V", bench.d_v());
-  const auto left = std::max({attn::display_width(Q), attn::display_width(K), attn::display_width(V)});
-  const auto middle =
-      fmt::format("┴ softmax({}) → weights [{}×{}] ", is_masked ? "masked" : "scaled", n_q, n_k);
-  std::string line;
-  for (auto i = attn::display_width(V); i < left + attn::display_width(middle); ++i) line += "─";
-  return {attn::pad_right(Q, left) + "┐", attn::pad_right(K, left) + middle + "┐",
-          fmt::format("{}{}┴ output [{}×{}]", V, line, n_q, bench.d_v())};
+  const auto target = fmt::format("X_target [{}×{}] ", n_q, bench.d_model()),
+             source = fmt::format("X_source [{}×{}] ", n_k, bench.d_model());
+  const auto left = std::max(attn::display_width(target), attn::display_width(source));
+  auto lines = attention_flow(bench, n_q, n_k, is_masked, 0);
+  const std::string margin(left, ' ');
+  lines[0] = attn::pad_right(target, left) + "─ W_Q → " + lines[0];
+  lines[1] = margin + std::string(8, ' ') + lines[1];
+  lines[2] = attn::pad_right(source, left) + "┬ W_K → " + lines[2];
+  lines[3] = margin + "└ W_V → " + lines[3];
+  return lines;
 }
 
 std::vector<std::string> cross_attention_flow_of_heads(const Workbench& bench) {
@@ -156,21 +154,25 @@ std::string most_looked_at(const attn::Event& weights) {
   if (!(sorted[0] - sorted[1] > 1e-3)) return strongest;
   const auto most = static_cast<std::size_t>(std::max_element(totals.begin(), totals.end()) - totals.begin());
   return fmt::format(
-      "{} A row sums to 1, a column need not: the column of \"{}\" sums to {:.2f}, more than any other.",
+      "{} Each row sums to 1. The column of \"{}\" sums to {:.2f}: all target words together look at it "
+      "most.",
       strongest, name_along(weights, rank - 1, most), totals[most]);
 }
 
 std::string what_a_word_more_would_do(const attn::Event& output) {
   const auto rows = output.tensor->shape[output.tensor->shape.size() - 2];
   return fmt::format(
-      "{} target word{}, {} row{}, however long the source is. Another target word adds a row and leaves the "
-      "others as they are; another source word adds a column to the weights and changes every row.",
-      rows, rows == 1 ? "" : "s", rows, rows == 1 ? "" : "s");
+      "One output row for each target word, here {}, whatever the source. One more target word adds a row to "
+      "scores, weights and output, no more. One more source word adds a column to scores and weights; old "
+      "weights get smaller. If each source word is doubled, copies share its weight and have its value.",
+      rows);
 }
 
 std::vector<attn::OnPage> page_of_one_head() {
   return {
-      {"Q"},
+      {"X_target"},
+      {"X_source"},
+      attn::in_one_line("Q"),
       attn::in_one_line("K"),
       attn::in_one_line("V"),
       attn::in_one_line("mask"),
@@ -207,27 +209,27 @@ void run_cross_attention(Workbench& bench) {
       bench.options.heads ? page_of_heads() : page_of_one_head(),
       {"rows-sum-to-1", "queries-are-independent", "key-count-is-free", "equals-separate-heads"});
   bench.idea(
-      "A decoder that writes a translation must look into the sentence that it translates. Here the target "
-      "sentence asks and the source sentence answers: the queries come from the target, the keys and values "
-      "from the source. All else is as in self-attention. The weights are a table of target × source; in a "
-      "trained model one can read it as an alignment: chat looks at cat. Here the vectors and W_Q, W_K, W_V "
-      "are drawn at random, so it aligns nothing.",
-      "Attention(X_target W_Q, X_source W_K, X_source W_V)");
+      "A translator reads a source sentence and writes a target sentence. The part that writes (the decoder) "
+      "must look into the source. So queries come from the target, keys and values from the source; all else "
+      "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. In a trained "
+      "model the weights tell which words belong together: chat looks at cat. Here all numbers are random.",
+      "Q = X_target W_Q,   K = X_source W_K,   V = X_source W_V\n"
+      "output = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(source);
   const auto X_target =
-      bench.input<3>({.id = "X_target", .title = "The target sentence as vectors", .note = "It asks."});
+      bench.input<3>({.id = "X_target", .title = "The target sentence as vectors", .note = ""});
   const auto X_source =
       bench.input<3>({.id = "X_source",
                       .title = "The source sentence as vectors",
-                      .note = "It answers. Where both sentences share a word they share its row."});
+                      .note = "Worked lines use a row of Q, a row of K, a column of V; --all prints these."});
   if (bench.options.heads)
     attend_with_heads(bench, {"X_target", X_target}, {"X_source", X_source});
   else
     attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source});
   bench.try_next(
       {{"cross-attention --source \"the cat\" --target \"le petit chat\"", "which tables get smaller?"},
-       {"cross-attention --heads 2", "two tables of target × source"},
+       {"cross-attention --heads 2", "two of them at once (lesson multihead)"},
        {"masking", "hide words from each other"}});
 }
 

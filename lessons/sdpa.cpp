@@ -138,8 +138,8 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
                         .formula = fmt::format("Q{0} K{0}ᵀ", suffix<N>()),
                         .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
                         .axes = query_key,
-                        .note = "A dot product is the two lengths times the cosine of the angle "
-                                "between them: it is large where long vectors point the same way.",
+                        .note = "A dot product is the geometric length of the query times that of the key "
+                                "times the cosine of the angle between them.",
                         .worked = with_shared_heads<N>(
                             bench, attn::worked_matmul_transposed(attn::Known{"Q" + suffix<N>(), Q},
                                                                   attn::Known{"K" + suffix<N>(), K}))},
@@ -151,9 +151,8 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
        .formula = scaling_formula(d_k, temperature),
        .from = {"scores"},
        .axes = query_key,
-       .note =
-           "The longer the vectors, the larger their dot products: without the division softmax would give "
-           "nearly everything to one key (see the lesson scaling).",
+       .note = "The more numbers a query and a key have, the larger their dot product gets. With hundreds of "
+               "numbers and no division, softmax would give nearly everything to one key (lesson scaling).",
        .worked = attn::worked_divide(attn::Known{"scores", scores}, worked_divisor(d_k, temperature))},
       attn::divide(scores, divisor_of(d_k, temperature)));
   return {std::move(scores), std::move(scaled)};
@@ -185,7 +184,8 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .formula = mask ? "softmax(masked)" : "softmax(scaled)",
        .from = {mask ? "masked" : "scaled"},
        .axes = query_key,
-       .note = "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): no weight is negative, and a row sums to 1.",
+       .note =
+           "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ) along each row: no weight is negative, and a row sums to 1.",
        .distribution = true,
        .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", mask ? *masked : scaled})},
       attn::softmax(mask ? *masked : scaled));
@@ -229,7 +229,7 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
   claim_equals_kernel(
       trace,
       {.id = "equals-fused-kernel",
-       .claim = "a kernel that stores no scores agrees",
+       .claim = "code that never stores the scores gives this output",
        .formula = "max |output − kernel {}(Q, K, V)|",
        .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
       attn::max_abs(V),
@@ -259,13 +259,13 @@ AttentionInputs attention_inputs(Workbench& bench) {
   in.K = bench.input<3>({.id = "K", .title = "What each entry can be found by"});
   in.V = bench.input<3>({.id = "V",
                          .title = "What each entry has to give",
-                         .note = "Queries and keys have the same length; that of the values is free."});
+                         .note = "A query and a key have equally many numbers (d_k). d_v is free."});
   in.mask = bench.mask(queries, keys);
   return in;
 }
 
 std::vector<std::string> softmax_code() {
-  return {"def softmax(x):", "    shares = np.exp(x - x.max(axis=-1, keepdims=True))",
+  return {"def softmax(x):", "    shares = np.exp(x - x.max(axis=-1, keepdims=True))  # max: no overflow",
           "    return shares / shares.sum(axis=-1, keepdims=True)"};
 }
 
@@ -345,6 +345,8 @@ std::vector<Input> sdpa_inputs(const Options&) {
 }
 
 void run_sdpa(Workbench& bench) {
+  const bool is_masked = bench.options.causal || bench.options.window ||
+                         bench.plan.key_tokens().is_padded() || bench.trace.is_given("mask");
   bench.trace.page(
       {{"Q"},
        {"K"},
@@ -353,17 +355,26 @@ void run_sdpa(Workbench& bench) {
        {"scores"},
        {"scaled"},
        {"masked"},
-       {"weights", [](const auto& weights) { return weights.note + " " + strongest_pair(weights); }},
+       {"weights",
+        [](const auto& weights) {
+          return weights.note +
+                 " Adding one number to a whole row changes no share: a common factor of all exp(x) cancels. "
+                 "So the code may subtract the largest one, and exp cannot overflow.";
+        }},
        {"dropped"},
        {"dropout-at-inference"},
-       {"output"}});
+       {"output", [is_masked](const auto& output) {
+          if (is_masked) return output.note;
+          return output.note +
+                 " One more word adds a row to Q, K, V and output, a row and a column to the others. The old "
+                 "scores stay, the old weights get smaller.";
+        }}});
   bench.idea(
-      "A query is compared with every key; the better they match, the more of that key's value goes into the "
-      "answer. It is a dictionary that never fails: where an ordinary one returns the value of the one key "
-      "that is equal, this one returns a mixture of all values, weighted by how well their keys match. The "
-      "numbers below are drawn at random; the words only name the rows. With a word more every table has a "
-      "row "
-      "more, and weights a column more.",
+      "Each query is compared with every key; the better they match, the more of that key's value goes into "
+      "the answer. An ordinary dictionary returns the value of the one key that equals the query. This one "
+      "always answers, with a mixture of all values. The rows of Q are queries, those of K keys, of V "
+      "values; d_k is how many numbers a query has, Kᵀ is K with rows and columns swapped. The numbers are "
+      "random; the words only name the rows.",
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);

@@ -107,8 +107,8 @@ void claim_equivariance(Workbench& bench, const Answer& answer, const Tensor<3>&
                                   attn::permute_rows(V, backwards), reversed_mask);
   bench.trace.claim(
       {.id = "permutation-equivariance",
-       .claim = mask ? "reversing the tokens, and the mask with them, reverses the rows of the output"
-                     : "reversing the tokens reverses the rows of the output and changes nothing else",
+       .claim = mask ? "reversed words and mask give the same output rows, reversed"
+                     : "reversed words give the same output rows, reversed",
        .formula = "max |reverse(attention(reverse(X))) − attention(X)|",
        .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), output),
        .limit = rounding(bench.trace, largest_score * attn::max_abs(V))});
@@ -130,6 +130,11 @@ std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_mas
   return lines;
 }
 
+std::string what_a_word_more_would_do(const attn::Event&) {
+  return "One more word adds a row to X, Q, K, V and output, a row and a column to scores and weights. Old "
+         "scores stay, old shares get smaller.";
+}
+
 /// Equal words have equal rows: without positions attention cannot tell them apart.
 std::string equal_words(const attn::Event& weights) {
   const auto& labels = weights.labels[weights.axes.size() - 2];
@@ -138,9 +143,10 @@ std::string equal_words(const attn::Event& weights) {
     for (std::size_t j = i + 1; j < tokens.size(); ++j)
       if (tokens[i] == tokens[j])
         return fmt::format(
-            "{} Both words \"{}\" have the same vector in X, so their rows are the same, and so are their "
-            "columns: attention by itself does not know where a word stands (lesson positional).",
-            strongest_pair(weights), tokens[i]);
+            "Both words \"{0}\" have the same vector in X. So their rows of Q, K, V, scores, weights and "
+            "output are the same, and their columns of scores and weights: attention by itself does not know "
+            "where a word stands (lesson positional).",
+            tokens[i]);
   return strongest_pair(weights);
 }
 
@@ -150,8 +156,11 @@ void run_self_attention(Workbench& bench) {
 
   const bool is_masked =
       bench.options.causal || bench.options.window || sentence.is_padded() || bench.trace.is_given("mask");
-  bench.trace.page({{"X"},
-                    {"Q"},
+  bench.trace.page({{"X", nothing_to_notice},
+                    {"Q",
+                     [](const auto&) {
+                       return "Second factors in worked lines: a column of W_Q, a row of K, a column of V.";
+                     }},
                     attn::in_one_line("K"),
                     attn::in_one_line("V"),
                     attn::in_one_line("mask"),
@@ -161,21 +170,22 @@ void run_self_attention(Workbench& bench) {
                     {"weights", is_masked ? strongest_pair : equal_words},
                     {"dropped"},
                     {"dropout-at-inference"},
-                    {"output", nothing_to_notice}},
+                    {"output", is_masked ? nothing_to_notice : what_a_word_more_would_do}},
                    {"rows-sum-to-1", "equals-fused-kernel", "permutation-equivariance"});
   bench.idea(
-      "Each word rewrites itself as a mixture of all words of its own sentence, itself included. Its query "
-      "says what it looks for, every word's key says what that word can be found by, and its value is what "
-      "it "
-      "has to give. The better a key matches the query, the more of that value goes into the mixture. A "
-      "model learns W_Q, W_K and W_V; here they and the words' vectors X are drawn at random.",
-      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
+      "Each word rewrites itself as a mixture of all words of its sentence, itself included. Its query says "
+      "what it looks for, each word's key what that word can be found by, its value what it has to give. The "
+      "better a key matches the query, the more of that value goes into the mixture. X holds d_model numbers "
+      "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. A "
+      "model learns all four; here they are random.",
+      "Q = X W_Q,   K = X W_K,   V = X W_V\n"
+      "output = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);
   const auto X =
       bench.input<3>({.id = "X",
-                      .title = "The sentence as vectors",
-                      .note = "One row a token; the same word has the same row wherever it stands."});
+                      .title = "The sentence: a row a token, here a word",
+                      .note = "One row a token, here a word; the same word always has the same row."});
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
@@ -184,8 +194,8 @@ void run_self_attention(Workbench& bench) {
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
   const auto answer = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, answer, Q, K, V, mask);
-  bench.try_next({{"self-attention --sentence \"the cat saw the small dog\"", "what stays as it was?"},
-                  {"self-attention --explain 'weights[cat, dog]'", "another entry, worked out"},
+  bench.try_next({{"self-attention --sentence \"the cat saw the small dog\"", "what stays?"},
+                  {"self-attention --explain 'weights[cat, dog]'", "another entry"},
                   {"masking", "hide the words to come"}});
 }
 
