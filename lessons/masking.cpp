@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,8 +58,8 @@ std::string padding_note(const attn::TokenBatch& sentence) {
                          ? fmt::format("the last word, \"{}\", is padding", sentence.tokens[0].back())
                          : std::string("the last word of each sentence is padding");
   return fmt::format(
-      "Nothing is padded here, so we pretend that {}: no query may look at it. With sentences of different "
-      "length the real padding is hidden.",
+      "Nothing is padded here, so we pretend that {}: no query may look at it. Its own row may look: nobody "
+      "reads that. Give two sentences of different length to see real padding.",
       actor);
 }
 
@@ -139,7 +140,7 @@ std::string picture_of(const Masks& masks, const attn::TokenBatch& sentence) {
   const auto places = places_shown(sentence.length(), most);
   const auto row_of = [&](const Mask<3>& mask, std::size_t i) {
     std::string cells;
-    for (const auto& j : places) cells += !j ? "… " : mask(b, i, *j) ? "■ " : "· ";
+    for (const auto& j : places) cells += !j ? "… " : mask(b, i, *j) ? "■ " : "□ ";
     return cells;
   };
   std::vector<std::vector<std::string>> rows = {{"", "", "", ""}};
@@ -161,11 +162,11 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "■ may be seen, · is hidden; a row is a query, a column a key, in the order of the sentence. The "
-      "causal "
-      "mask hides every later word: a model that writes word by word must not learn from words that it has "
-      "yet to write. The padding mask hides what only fills a sentence up. " +
-          padding_note(sentence) + " A decoder uses both on a batch.",
+      "■ may be seen, □ is hidden; a row is a query, a column a key, in the order of the sentence. The "
+      "causal mask lets query i see key j where j ≤ i. It hides every later word: a model that writes word "
+      "by word must not learn from words that it has yet to write. The padding mask hides what only fills up "
+      "a sentence that is computed together with longer ones (in a batch). " +
+          padding_note(sentence) + " The combined mask shows only what both show.",
       picture_of(masks, sentence));
 }
 
@@ -197,12 +198,13 @@ Mask<2> causal_mask_without_first_key(std::size_t n) {
 }
 
 void explain_broadcasting(attn::Trace& trace) {
-  trace.note("broadcast", "One mask for many scores",
-             "With heads the scores are [batch×head×query×key]. The axes that a mask lacks are repeated "
-             "(broadcast). "
-             "NumPy and PyTorch line up shapes from the right, so they would take the batch of a mask "
-             "[batch×query×key] for the heads: give it an axis for them.",
-             "[query×key]  as it is;  [batch×query×key]  mask[:, None, :, :]");
+  trace.note("broadcast", "One mask for many tables of scores",
+             "A batch has several sentences, and each may have several attentions at once, its heads (next "
+             "lesson). Scores then have a table for each sentence and head: [batch×head×query×key]. Axes "
+             "that a mask lacks are repeated. NumPy and PyTorch line up axes from the right, so they take "
+             "the batch of a mask [batch×query×key] for the heads: give it the missing axis.",
+             "mask [query×key]        use it as it is\n"
+             "mask [batch×query×key]  use mask[:, None, :, :]");
 }
 
 /// The score where a mask of any number of axes, from the last ones, lets it be seen, and −∞ elsewhere.
@@ -248,7 +250,7 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                                  attn::apply_mask(scaled, mask));
   const auto weights = trace.step({.id = weights_id,
                                    .title = "The rest is shared out",
-                                   .formula = fmt::format("softmax({})", masked_id),
+                                   .formula = "softmax(masked)",
                                    .from = {masked_id},
                                    .axes = {"query", "key"},
                                    .note = weights_note,
@@ -258,7 +260,7 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
   const auto output =
       trace.step({.id = name + "/output",
                   .title = "Mixtures of what may be seen",
-                  .formula = fmt::format("{} V", weights_id),
+                  .formula = "weights V",
                   .from = {weights_id, "V"},
                   .axes = {"query", "d_v"},
                   .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"V", V})},
@@ -372,7 +374,9 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   trace.note(
       "nothing-to-see", "A row with nothing to see",
       "Pad at the front, attend causally, and the first query may see nothing at all. Softmax then has "
-      "no answer. What comes out depends on the code; each weight of such a row:",
+      "no answer. What comes out depends on the code. The NumPy above is not guarded: it would give nan. "
+      "Each "
+      "weight of such a row:",
       in_columns(
           {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
             left("no attention, output 0: what this lab does")},
@@ -546,22 +550,26 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
     for (std::size_t j = 0; j < n; ++j) {
       const double with_mask = weights.tensor->at(i * n + j), without = all(i, j);
       if (!(with_mask > without + 1e-3) || with_mask > 1.0 - 1e-3) continue;
+      double seen = 0.0;
+      for (std::size_t k = 0; k < n; ++k)
+        if (weights.tensor->at(i * n + k) > 0.0) seen += all(i, k);
       return fmt::format(
-          "Hidden keys get exactly 0, and the others keep their proportions and grow to a sum of 1: \"{}\" "
-          "gives \"{}\" {:.4f} "
-          "instead of "
-          "{:.4f} (its row without a mask: {}). Setting weights to 0 after softmax would not do, unless each "
-          "row "
-          "is divided by its new sum.",
+          "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" "
+          "gives "
+          "\"{1}\" {2:.4f} instead of {3:.4f} (its row without a mask: {4}). Setting hidden weights to 0 "
+          "only "
+          "after softmax would not do: then this row would sum to {5:.4f}, not 1.",
           name_along(weights, weights.axes.size() - 2, i), name_along(weights, weights.axes.size() - 1, j),
-          with_mask, without, in_words_of_row(all, i));
+          with_mask, without, in_words_of_row(all, i), seen);
     }
   }
   return "Hidden keys get exactly 0, and the others share what they leave.";
 }
 
-std::vector<std::string> code_of_mask(const std::string& name) {
-  return {fmt::format("{0}_masked  = np.where({0}_mask, scaled, -np.inf)", name),
+/// The mask, made of the others where it is the combined one, and attention under it.
+std::vector<std::string> code_of_mask(const std::string& name, const std::string& mask) {
+  return {fmt::format("{}_mask = {}", name, mask),
+          fmt::format("{0}_masked  = np.where({0}_mask, scaled, -np.inf)", name),
           fmt::format("{0}_weights = softmax({0}_masked)", name),
           fmt::format("{0}_output  = {0}_weights @ V", name)};
 }
@@ -572,15 +580,18 @@ void show_masking_code(Workbench& bench) {
   const auto length =
       sentence.is_padded() ? std::string("lengths") : fmt::format("{}", visible_lengths(sentence)[0]);
   auto lines = softmax_code();
-  lines.insert(lines.end(),
-               {"", projection_code("X", "X"), "scores = Q @ K.T", "scaled = scores / np.sqrt(Q.shape[1])",
-                "n = len(X)", "causal_mask   = np.tril(np.ones((n, n), bool))",
-                fmt::format("padding_mask  = np.tile(np.arange(n) < {}, (n, 1))", length),
-                "combined_mask = causal_mask & padding_mask"});
-  for (const auto& line : code_of_mask(bench.options.mask)) lines.push_back(line);
+  lines.insert(lines.end(), {"", projection_code("X", "X"), "scores = Q @ K.T",
+                             "scaled = scores / np.sqrt(Q.shape[1])", "n = len(X)"});
+  const std::string causal = "np.tril(np.ones((n, n), bool))",
+                    padding = fmt::format("np.tile(np.arange(n) < {}, (n, 1))", length);
+  const std::map<std::string, std::string> masks = {
+      {"causal", causal}, {"padding", padding}, {"combined", causal + " & " + padding}};
+  for (const auto& line : code_of_mask(bench.options.mask, masks.at(bench.options.mask)))
+    lines.push_back(line);
   bench.code(lines);
   for (const std::string name : {"causal", "padding", "combined"})
-    if (name != bench.options.mask) bench.trace.within(name, [&] { bench.code(code_of_mask(name)); });
+    if (name != bench.options.mask)
+      bench.trace.within(name, [&] { bench.code(code_of_mask(name, masks.at(name))); });
 }
 
 std::vector<std::string> masking_flow(const Workbench& bench) {
@@ -593,27 +604,40 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
           fmt::format("weights V → output [{}×{}]", n, bench.d_v())};
 }
 
+std::string what_a_word_more_would_do(const std::string& mask) {
+  return mask != "causal"
+             ? "The second factors are a column of V, which --all prints."
+             : "The second factors are a column of V, which --all prints. One more word at the end would add "
+               "a row "
+               "and a column to mask, masked and weights. No old row would change: none may see that word.";
+}
+
 /// The page goes into one mask; the others are a --mask away. `scaled` is known when the weights are.
 void page_of_masking(attn::Trace& trace, const std::string& mask, const Tensor<3>& scaled) {
-  trace.page({{"idea"},
-              {"masks"},
-              {"flow"},
-              {"code"},
-              attn::in_one_line("Q"),
-              attn::in_one_line("K"),
-              attn::in_one_line("V"),
-              attn::in_one_line("scores"),
-              attn::in_one_line("scaled"),
-              attn::in_one_line(mask + "_mask"),
-              {mask + "/masked"},
-              {mask + "/weights",
-               [&scaled](const attn::Event& weights) { return share_with_and_without(weights, scaled); }},
-              {mask + "/output"},
-              {"large-negative"},
-              {"nothing-to-see"},
-              {"broadcast"}},
-             {"rows-sum-to-1", "future-weights-are-0", "padding-weights-are-0", "future-does-not-leak",
-              "nothing-to-see-is-0"});
+  trace.page(
+      {{"idea"},
+       {"masks"},
+       {"flow"},
+       {"code"},
+       attn::in_one_line("Q"),
+       attn::in_one_line("K"),
+       attn::in_one_line("V"),
+       attn::in_one_line("scores"),
+       attn::in_one_line("scaled"),
+       attn::in_one_line(mask + "_mask"),
+       {mask + "/masked",
+        [](const auto&) {
+          return "A table writes -inf for −∞. In a name \"/\" does not divide: these are the scores under "
+                 "one mask.";
+        }},
+       {mask + "/weights",
+        [&scaled](const attn::Event& weights) { return share_with_and_without(weights, scaled); }},
+       {mask + "/output", [mask](const auto&) { return what_a_word_more_would_do(mask); }},
+       {"large-negative"},
+       {"nothing-to-see"},
+       {"broadcast"}},
+      {"rows-sum-to-1", "future-weights-are-0", "padding-weights-are-0", "future-does-not-leak",
+       "nothing-to-see-is-0"});
 }
 
 void run_masking(Workbench& bench) {

@@ -281,7 +281,7 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                .value = attn::max_abs_difference(attn::merge_heads(attn::split_heads(shown.Q, h)), shown.Q),
                .limit = attn::exactly(0.0)});
   trace.claim({.id = "equals-separate-heads",
-               .claim = "each head is a single attention with its own columns of W_Q, W_K and W_V",
+               .claim = "each head is an attention with its own columns",
                .formula = "max |headᵢ − Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)|",
                .value = deviation_from_separate_heads(mute, X_query, X_key, weights, heads, mask),
                .limit = rounding(bench.trace, magnitude)});
@@ -328,9 +328,10 @@ std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) 
   };
   const auto whole = widest(&Split::whole), cut = widest(&Split::cut), heads = widest(&Split::heads);
   const std::array starts = {"├ W_Q → Q ", "├ W_K → K ", "└ W_V → V "};
-  const std::array ends = {std::string("┐"),
-                           fmt::format("┼ {}weights {}", is_masked ? "mask, " : "", shape_of({h, n, n})),
-                           fmt::format("┴ heads {}", shape_of({h, n, bench.d_v()}))};
+  const std::array ends = {
+      std::string("┐"),
+      fmt::format("┼ {}softmax → weights {}", is_masked ? "mask → " : "", shape_of({h, n, n})),
+      fmt::format("┴ heads {}", shape_of({h, n, bench.d_v()}))};
 
   auto lines = std::vector{attn::pad_right("X " + shape_of({n, bench.d_model()}), whole + 13) +
                            attn::pad_right("reshape", cut + 3) + "transpose"};
@@ -351,8 +352,8 @@ std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) 
 std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto& options = bench.options;
   const auto n = bench.plan.sentence.length(), h = bench.heads(), h_kv = bench.kv_heads();
-  const auto split = [n](const char* name, std::size_t heads, std::size_t d) {
-    return fmt::format("{0}_heads = {0}.reshape({1}, {2}, {3}).swapaxes(0, 1)", name, n, heads, d);
+  const auto split = [n](const char* name, std::size_t heads, std::size_t d, const char* shape = "") {
+    return fmt::format("{0}_heads = {0}.reshape({1}, {2}, {3}).swapaxes(0, 1){4}", name, n, heads, d, shape);
   };
   const auto shared = h == h_kv ? "" : fmt::format(".repeat({}, axis=0)", h / h_kv);
   const auto temperature = options.temperature == 1.0 ? "" : fmt::format(" / {}", options.temperature);
@@ -360,11 +361,11 @@ std::vector<std::string> multihead_code(const Workbench& bench, const std::optio
 
   std::vector<std::string> lines = {
       projection_code("X", "X"),
-      split("Q", h, bench.d_k()),
+      split("Q", h, bench.d_k(), "  # tokens, heads, d_k"),
       split("K", h_kv, bench.d_k()),
       split("V", h_kv, bench.d_v()),
       fmt::format("scores  = Q_heads @ K_heads{}.swapaxes(1, 2)", shared),
-      fmt::format("scaled  = scores / np.sqrt({}){}", bench.d_k(), temperature)};
+      fmt::format("scaled  = scores / np.sqrt({}){}  # d_k", bench.d_k(), temperature)};
   if (mask) lines.push_back("masked  = np.where(mask, scaled, -np.inf)");
   const std::string seen = mask ? "masked" : "scaled";
   lines.push_back(fmt::format("shares  = np.exp({0} - {0}.max(axis=2, keepdims=True))", seen));
@@ -399,16 +400,17 @@ void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
     for (std::size_t j = first; j < first + std::min(d_k, most_numbers); ++j)
       numbers += fmt::format("{:9.4f}", Q(0, token, j));
     if (d_k > most_numbers) numbers += " …";
-    rows.push_back(fmt::format("row {}{}   is Q[{}, {}…{}]",
-                               attn::pad_right(attn::shorten(tokens[row], 8), 8), numbers,
-                               attn::shorten(tokens[token], 8), first, first + d_k - 1));
+    rows.push_back(fmt::format("{}{}   is Q[{}, {}…{}]",
+                               attn::pad_right(fmt::format("\"{}\" gets", attn::shorten(tokens[row], 8)), 15),
+                               numbers, attn::shorten(tokens[token], 8), first, first + d_k - 1));
   }
   if (n > most_rows) rows.push_back("…");
   bench.trace.note(
       "reshape-alone", "What a reshape without the transpose would give head 0",
-      fmt::format("{} → {} in one step has the right shape but the wrong rows. Head 0 has {} rows, and each "
-                  "token fills {} of them: only the first {} of the {} tokens come into head 0.",
-                  shape_of({n, h * d_k}), shape_of({h, n, d_k}), n, h, (n + h - 1) / h, n),
+      fmt::format("{} → {} in one step has the right shape but the wrong rows. It cuts Q into pieces of {} "
+                  "and gives head 0 the first {} of them. Each token has {} pieces, so head 0 gets nothing "
+                  "of the last {} of the {} tokens.",
+                  shape_of({n, h * d_k}), shape_of({h, n, d_k}), d_k, n, h, n - (n + h - 1) / h, n),
       fmt::format("{}", fmt::join(rows, "\n")));
 }
 
@@ -436,7 +438,8 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
     const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
     if (first_name == second_name) continue;
     return fmt::format(
-        "Each head has its own view: in head 0 “{}” looks most at “{}” ({:.4f}), in head 1 at “{}” ({:.4f}).",
+        "Each head has its own view: in head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" "
+        "({:.4f}).",
         name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
         share(1, query, second));
   }
@@ -457,39 +460,49 @@ void lay_out_multihead(Workbench& bench) {
   const auto with_another_word = [n = bench.plan.sentence.length()](const auto&) {
     return fmt::format(
         "One more word would add a row here, and a row and a column to the weights of each head: "
-        "[{0}×{0}]. The parameters would stay.",
+        "[{0}×{0}]. W_Q, W_K, W_V and W_O would stay as they are.",
         n + 1);
+  };
+  const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
+    if (h == 1) return std::string();
+    return fmt::format("A score of one head adds up {1} products, so it is divided by √{1}, not by √{0}.",
+                       h * d_k, d_k);
   };
   std::vector<std::string> claims = {"merge-undoes-split", "equals-separate-heads"};
   if (bench.kv_heads() != bench.heads()) claims.push_back("kv-heads");
-  bench.trace.page({{"Q_heads", columns_of_heads},
-                    {"reshape-alone"},
-                    {"sharing"},
-                    in_one_line("mask"),
-                    in_one_line("scores"),
-                    in_one_line("scaled"),
-                    in_one_line("masked"),
-                    {"weights", what_heads_disagree_on},
-                    {"dropped"},
-                    {"dropout-at-inference"},
-                    in_one_line("heads"),
-                    {"concat"},
-                    {"output", with_another_word},
-                    {"residual"},
-                    {"normalized"}},
-                   std::move(claims));
+  bench.trace.page(
+      {{"Q_heads", columns_of_heads},
+       {"reshape-alone"},
+       {"sharing"},
+       in_one_line("mask"),
+       attn::without_table("scores", why_that_root),
+       in_one_line("scaled"),
+       in_one_line("masked"),
+       {"weights", what_heads_disagree_on},
+       {"dropped"},
+       {"dropout-at-inference"},
+       attn::without_table("heads"),
+       attn::without_table("concat",
+                           [](const auto&) {
+                             return "A row holds what head 0 found for its token, then head 1, and so on.";
+                           }),
+       {"output", with_another_word},
+       {"residual"},
+       {"normalized"}},
+      std::move(claims));
 }
 
 /// What several heads cost, and how many of them have keys of their own.
 std::string cost_of_heads(const Workbench& bench) {
-  const auto n = bench.plan.sentence.length(), h = bench.heads(), d_k = bench.d_k();
-  if (h == 1) return "Here there is one head.";
+  const auto n = bench.plan.sentence.length(), h = bench.heads(), d_k = bench.d_k(), kv = bench.kv_heads();
+  if (h == 1) return "Here there is one head. ";
   return fmt::format(
-      "Splitting {0} columns into {1} heads of {2} costs the same multiplications as one head of {0}. Only "
-      "the "
-      "score tables multiply: {1} tables of {3}×{3} instead of one. Of the heads, kv_heads have their own K "
-      "and V.",
-      h * d_k, h, d_k, n);
+      "Cutting {0} columns into {1} heads of {2} needs as many multiplications as one head of {0}. Only the "
+      "tables of scores become more: {1} of {3}×{3} instead of one. kv_heads={4}: {4} of the heads {5} keys "
+      "and "
+      "values of {6} own{7}. ",
+      h * d_k, h, d_k, n, kv, kv == 1 ? "has" : "have", kv == 1 ? "its" : "their",
+      kv == h ? "" : ", which the others share");
 }
 
 void run_multihead(Workbench& bench) {
@@ -499,7 +512,10 @@ void run_multihead(Workbench& bench) {
   bench.idea(
       "One attention gives each word one mixture of the others; several heads give it several. Each head "
       "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. " +
-          cost_of_heads(bench),
+          cost_of_heads(bench) +
+          "In the formula h is the number of heads, i counts them, and W_Qⁱ are the columns of W_Q that "
+          "belong "
+          "to head i.",
       "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
