@@ -78,13 +78,14 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
     return in.scores;
   }
   const auto reordered = in_order(sentence, other.order);
-  trace.note("order", "The same words in another order",
-             fmt::format("Two words {}change places: “{}” becomes “{}”. In the table below, rows and columns "
-                         "have moved with the words, and no number is new: each word gets the same result "
-                         "in either order.",
-                         sentence.size() > 1 ? "of each sentence " : "",
-                         fmt::join(sentence.tokens[other.example], " "),
-                         fmt::join(reordered.tokens[other.example], " ")));
+  trace.note(
+      "order", "The same words in another order",
+      fmt::format("Two words {}change places: \"{}\" becomes \"{}\". In the table below, rows and columns "
+                  "have moved with the words, and no number is new: each word gets the same result "
+                  "in either order.",
+                  sentence.size() > 1 ? "of each sentence " : "",
+                  fmt::join(sentence.tokens[other.example], " "),
+                  fmt::join(reordered.tokens[other.example], " ")));
   bench.label({"query", "key"}, reordered);
   auto scores = trace.step({.id = "without/reordered",
                             .title = "Scores of the words in the other order",
@@ -165,7 +166,9 @@ std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
 /// The same, and what comes after the weights.
 std::string about_weights(const attn::Event& weights, std::size_t n) {
   const auto rows = rows_of_equal_words(weights, n);
-  return rows + (rows.empty() ? "" : " ") + "From here on all is as before: output = weights V.";
+  return rows + (rows.empty() ? "" : " ") +
+         "Then, as before, output = weights V, with V = X. One more word adds a row "
+         "and a column to scores and weights; the old scores stay.";
 }
 
 /// The steps of one encoding that the page shows, from its idea to its weights.
@@ -178,9 +181,9 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
         in_one_line("angles"),
         {"encoding",
          [](const auto&) {
-           return "Two columns are the sine and the cosine of one hand's angle, in radians: the position "
-                  "times "
-                  "the hand's frequency. No two rows are equal.";
+           return "Columns 2i and 2i+1 are the sine and the cosine of hand i's angle, in radians. No two "
+                  "rows are "
+                  "equal.";
          }},
         {"encoded", [](const auto&) { return "The same word has another row in another place."; }}}},
       {"learned", {{"table"}, {"encoded"}}},
@@ -250,11 +253,11 @@ void run_positional(Workbench& bench) {
   PositionalInputs in;
   lay_out_positional(bench, in);
   bench.idea(
-      "A score compares two words; where they stand does not come into it. “the cat saw the dog” and “the "
-      "dog saw the cat” have the same scores, only in other places. So positions have to be put into the "
+      "A score compares two words; where they stand does not come into it. \"the cat saw the dog\" and \"the "
+      "dog saw the cat\" have the same scores, only in other places. So positions have to be put into the "
       "numbers: into the words, the keys, the scores, or the angles of queries and keys. To see them alone, "
-      "there are no W_Q, W_K and W_V here: Q = K = V = X. Only T5 and ALiBi use --heads: each head has its "
-      "own numbers for the distances.",
+      "there are no W_Q, W_K and W_V here: queries Q, keys K and values V are the words X themselves. d is "
+      "d_model; the scores here include the division by √d.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));
 

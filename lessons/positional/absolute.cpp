@@ -133,6 +133,17 @@ Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2
   return {encoded, scores};
 }
 
+/// How many words the first and the last hand need for a turn.
+std::string clock_hands(std::size_t d) {
+  const auto frequencies = attn::position_frequencies(d);
+  const auto turn = [&](std::size_t i) {
+    return fmt::format("{:.3g}", 2.0 * std::numbers::pi / frequencies(i));
+  };
+  if (d == 2) return fmt::format("The only hand is back after 2π ≈ {} words.", turn(0));
+  return fmt::format("The first hand is back after 2π ≈ {} words, the last one after {}.", turn(0),
+                     turn(d / 2 - 1));
+}
+
 std::vector<std::string> sinusoidal_code(std::size_t d) {
   return {fmt::format("sinusoidal_frequencies = 10000.0 ** (-np.arange(0, {0}, 2) / {0})", d),
           "sinusoidal_angles = np.outer(np.arange(len(X)), sinusoidal_frequencies)",
@@ -154,7 +165,7 @@ void claim_rotation(Workbench& bench, const Tensor<3>& X, const Sinusoidal& show
   const auto longer = add_sinusoidal_positions(mute, attn::rows_twice(X));
   auto& trace = bench.trace;
   trace.claim({.id = "rotation",
-               .claim = "k words further on, each pair has turned by k · ωᵢ, wherever it started",
+               .claim = "k words further on, hand i has turned by k · ωᵢ",
                .formula = fmt::format("max |R_k PE(p) − PE(p + k)|, k = {}",
                                       n == 1 ? "1" : fmt::format("1 and {}", n)),
                .value = attn::maximum({deviation_from_rotation(shown.encoding, longer.encoding, 1),
@@ -192,9 +203,10 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
   return trace.within("sinusoidal", [&] {
     trace.note(
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
-        "Each pair of numbers is the hand of a clock, and each hand turns at its own speed, from seconds to "
-        "hours. All hands together say which position it is. k words further on, each hand has turned by "
-        "k · ωᵢ, wherever it started. Nothing is learned.",
+        std::string("Each pair of numbers is the hand of a clock, and each hand turns at its own speed. ") +
+            clock_hands(in.X.shape(2)) +
+            " All hands together say which position it is. PE is the encoding, p a position, i counts the "
+            "pairs, d is d_model. k words further on, each hand has turned by k · ωᵢ, wherever it started.",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);

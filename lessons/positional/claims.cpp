@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "attn/ops/measure.hpp"
+#include "attn/ops/positional_bias.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/positional/measure.hpp"
 #include "lessons/sdpa.hpp"
@@ -86,31 +88,44 @@ std::string words_that_swap(const Workbench& bench, const OtherOrder& other) {
   std::size_t first = 0;
   while (order[first] == first) ++first;
   const auto& tokens = bench.plan.sentence.tokens[0];
-  return fmt::format("“{}” and “{}”", tokens[first], tokens[order[first]]);
+  return fmt::format("\"{}\" and \"{}\"", tokens[first], tokens[order[first]]);
 }
 
-/// How each encoding works, in a sentence.
-std::string ways_of_encodings() {
-  return "sinusoidal and learned add a row to each word, one for each position. relative adds a vector to "
-         "the "
-         "key, t5 a number to the score: a learned one for each distance. alibi lowers the score by the same "
-         "amount for each word of distance. rope turns queries and keys by an angle that grows with the "
-         "position. ";
+/// What the columns of the comparison mean, a line a column.
+std::string legend(const Workbench& bench, const OtherOrder& other) {
+  const auto& options = bench.options;
+  const bool has_all = options.encoding == "all";
+  const auto n = bench.plan.sentence.length();
+  const auto heads = bench.heads();
+  constexpr std::size_t widest_line = 74;
+  std::string text = "\n\nkind     absolute: tells the place; relative: tells only the distance";
+  text += "\nlearned  how many numbers training sets";
+  if (has_all || options.encoding == "t5")
+    text +=
+        fmt::format("; t5: {} for each of {} head{}", attn::t5_bucket_count, heads, heads == 1 ? "" : "s");
+  const auto swap = [](const std::string& words) {
+    return fmt::format("swap     largest change of a pair's score if {} swap", words);
+  };
+  const auto with_words = swap(words_that_swap(bench, other));
+  text += '\n' + (attn::display_width(with_words) <= widest_line ? with_words : swap("two words"));
+  text += fmt::format("\nlater    the same if the sentence starts at position {} instead of 0", n);
+  if (has_all || options.encoding == "learned") text += "\n         (learned has no row for those positions)";
+  return text;
 }
 
 std::string explanation(const Workbench& bench, const std::vector<Measured>& measured,
                         const OtherOrder& other) {
   const auto& options = bench.options;
-  const auto n = bench.plan.sentence.length();
-  const bool has_all = options.encoding == "all";
-  const auto text = fmt::format(
-      "{}Absolute: it tells the place; relative: only the distance. Learned: how many numbers are trained. "
-      "Swap: the largest change of any score, word pair by word pair, when {} change places. Later: the same "
-      "when the sentence starts at position {} instead of 0{}. {}",
-      has_all ? ways_of_encodings() : "", words_that_swap(bench, other), n,
-      has_all || options.encoding == "learned" ? ", for which learned has no row" : "",
-      has_all ? fmt::format("The page goes on with {}.", encoding_on_page(options))
-              : "All encodings stand here without --encoding.");
+  const std::string text =
+      options.encoding == "all"
+          ? fmt::format(
+                "sinusoidal and learned add a row for the position to each word, relative a vector for the "
+                "distance to each key, t5 and alibi (attention with linear biases) a number for the distance "
+                "to each score: another one in each of the heads (heads={}). rope (rotary position "
+                "embedding) turns queries and keys by an angle that grows with the position. t5 is named "
+                "after a model. In names \"/\" does not divide. The page goes on with {}.",
+                bench.heads(), encoding_on_page(options))
+          : "All encodings stand here without --encoding.";
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
     return text +
@@ -130,7 +145,8 @@ void show_comparison(Workbench& bench, const std::vector<Encoding>& encodings,
                            "later");
   for (std::size_t i = 0; i < encodings.size(); ++i)
     table += comparison_row(encodings[i], measured[i], other.most_words > 0);
-  bench.trace.note("comparison", "Side by side", explanation(bench, measured, other), table);
+  bench.trace.note("comparison", "Side by side", explanation(bench, measured, other),
+                   table + legend(bench, other));
 }
 
 void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
@@ -139,14 +155,13 @@ void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const Oth
   const auto output = scaled_dot_product_attention(mute, in.X, in.X, in.X, in.mask).output;
   const auto moved = scaled_dot_product_attention(mute, reordered, reordered, reordered, in.mask).output;
 
-  bench.trace.claim(
-      {.id = "without/order-is-lost",
-       .claim = "without positions, swapping two words only moves the rows of scores and outputs",
-       .formula = "max |scores(X reordered) − scores|, and of outputs",
-       .value =
-           attn::maximum({change_by_order(of_one_head(in.scores), of_one_head(other.scores), other.order),
+  bench.trace.claim({.id = "without/order-is-lost",
+                     .claim = "without positions, a swap only moves the numbers",
+                     .formula = "max |scores(X reordered) − scores|, and of outputs",
+                     .value = attn::maximum(
+                         {change_by_order(of_one_head(in.scores), of_one_head(other.scores), other.order),
                           attn::max_abs_difference(moved, attn::permute_rows(output, other.order))}),
-       .limit = rounding(bench.trace, attn::max_abs(in.scores) * attn::max_abs(in.X))});
+                     .limit = rounding(bench.trace, attn::max_abs(in.scores) * attn::max_abs(in.X))});
 }
 
 void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured& measured) {
@@ -160,7 +175,7 @@ void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured
                  .limit = measured.moving_limit});
   if (measured.order_is_certain)
     trace.claim({.id = "order-is-seen",
-                 .claim = encoding.name + ": swapping two words changes some score",
+                 .claim = encoding.name + ": a swap changes some pair's score",
                  .formula = "max |scores(X reordered) − scores|, of the same pairs of words",
                  .value = measured.by_order,
                  .limit = attn::at_least(measured.order_limit.bound)});
