@@ -214,8 +214,8 @@ What holds on this run
   ✗ the last claim                                     0.5, which should be == 0
     formula of the last
     Note of the last.
-2 of 3 claims hold. So does 1 more, which --all shows. This one does not: “the
-last claim”.
+2 of 3 claims hold. So does 1 more, which --all shows. This one does not: "the
+last claim".
 )");
 }
 

@@ -533,12 +533,12 @@ TEST_CASE("Claims that do not hold are named") {
   CHECK(contains(text, "1.04e-12, which should be <= 1e-12\n    x\n  ✗ it is finite"));
   CHECK(contains(text, "nan, which should be <= 1e-12\n    y\n  ✓ it is large"));
   CHECK(contains(text, "3, at least 1\n1 of 3"));
-  CHECK(contains(text, "\n1 of 3 claims holds. These do not: “rows sum to 1”, “it is finite”.\n"));
+  CHECK(contains(text, "\n1 of 3 claims holds. These do not: \"rows sum to 1\", \"it is finite\".\n"));
 
   const auto alone = render([](attn::Trace& trace) {
     trace.claim({"a", "rows sum to 1", "x", 2.0, attn::exactly(1)});
   });
-  CHECK(contains(alone, "\n0 of 1 claim hold. This one does not: “rows sum to 1”.\n"));
+  CHECK(contains(alone, "\n0 of 1 claim hold. This one does not: \"rows sum to 1\".\n"));
 }
 
 TEST_CASE("A lesson without claims says nothing about them") {
