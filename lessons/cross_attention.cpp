@@ -214,7 +214,7 @@ void run_cross_attention(Workbench& bench) {
       "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. In a trained "
       "model the weights tell which words belong together: chat looks at cat. Here all numbers are random.",
       "Q = X_target W_Q,   K = X_source W_K,   V = X_source W_V\n"
-      "output = softmax(Q Kᵀ / √d_k) V");
+      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(source);
   const auto X_target =

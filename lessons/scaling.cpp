@@ -473,7 +473,7 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
              fmt::format("Rows of {0} scores, each as if one query's scores for {0} keys; means over all "
                          "rows. best share: what the best key gets, from {1:.4f} to 1. gradient: the size of "
                          "softmax's derivative by its own input; near 0 a change there changes no share. By "
-                         "the score before the division it is √d_k smaller again.{2}",
+                         "the undivided score, the scaled one is √d_k smaller again.{2}",
                          keys_per_row, 1.0 / static_cast<double>(keys_per_row),
                          where_raw_is_larger(dimensions, softened)),
              table_of_softmax(dimensions, softened));

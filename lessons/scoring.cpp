@@ -156,8 +156,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   const auto hidden =
       trace.step({.id = "additive/hidden",
-                  .title = "",
-                  .formula = "tanh(queriesᵢ W_q + keysⱼ W_k)",
+                  .title = "Pairs",
+                  .formula = "tanh(qᵢ W_q + kⱼ W_k)",
                   .from = {"additive/projected_queries", "additive/projected_keys"},
                   .axes = {"query", "key", "d_a"},
                   .note = "Without the tanh every query would get the same weights: its own part of a score "
@@ -354,10 +354,10 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
                   sum_of_products(bench, true), sum_of_products(bench, false)),
       comparison_table(functions, query, bench.plan.source.tokens[0]) +
           fmt::format("\n\nq, k, [q; k]   a query and a key of d_model numbers; both end to end\n"
-                      "W_a, W_q, W_k  matrices to learn, as v_a is a vector; W_c: W_q on top of W_k\n"
+                      "W_a, W_q, W_k  to learn, like the vector v_a; W_c is W_q on top of W_k\n"
                       "learned        how many numbers to train\n"
                       "products       how many multiplications for all pairs of this run\n"
-                      "{:<15}weights that \"{}\" gives; all is random, so none is right",
+                      "{:<15}weights of \"{}\"; all is random, so none is right",
                       "last columns", as_row_name(queries[query])));
 }
 

@@ -179,7 +179,7 @@ void run_self_attention(Workbench& bench) {
       "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. A "
       "model learns all four; here they are random.",
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
-      "output = softmax(Q Kᵀ / √d_k) V");
+      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);
   const auto X =
