@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "lessons/workbench/inputs.hpp"
+#include "lessons/workbench/model.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "lessons/workbench/workbench.hpp"
 
@@ -22,6 +24,7 @@ struct Lesson {
   Options defaults;
   std::vector<std::string_view> examples;                ///< arguments that work as pasted
   std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn
+  std::optional<Trained> trained{};                      ///< the model that it uses, where it has one
   void (*run)(Workbench& bench);
 
   bool uses(std::string_view option_key) const;

@@ -486,7 +486,8 @@ void lay_out_multihead(Workbench& bench) {
                            [](const auto&) {
                              return "A row holds what head 0 found for its token, then head 1, and so on.";
                            }),
-       {"output", with_another_word},
+       bench.options.model ? attn::without_table("output", with_another_word)
+                           : attn::OnPage{"output", with_another_word},
        {"residual"},
        {"normalized"}},
       std::move(claims));
@@ -519,10 +520,12 @@ void run_multihead(Workbench& bench) {
       "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
-  const auto X =
-      bench.input<3>({.id = "X",
-                      .title = "The sentence as vectors",
-                      .note = "One row a token; the same word has the same row wherever it stands."});
+  const auto X = bench.input<3>(
+      {.id = "X",
+       .title = "The sentence as vectors",
+       .note = bench.options.model
+                   ? "One row a token: the word's vector and, added to it, that of its position."
+                   : "One row a token; the same word has the same row wherever it stands."});
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
@@ -539,6 +542,13 @@ void run_multihead(Workbench& bench) {
   bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
                   {"multihead --kv-heads 1", "both heads read the same keys and values"},
                   {"positional", "tell attention where the words stand"}});
+}
+
+void give_gloss_heads(ModelInputs& inputs) {
+  inputs.options().heads = inputs.number("heads");
+  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
+  for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
+    inputs.give(id, inputs.matrix("layer=1/attention/" + id));
 }
 
 std::vector<Input> multihead_inputs(const Options&) {
@@ -563,11 +573,12 @@ const Lesson multihead = {
         "transformer as the first paper has it.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "causal", "window", "dropout",
                 "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "dtype"},
-    .defaults = {.sentence = {"the cat saw the dog"}, .heads = 2},
+                "model", "dtype"},
+    .defaults = {.sentence = {"the small black cat slept"}, .heads = 2},
     .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .inputs = multihead_inputs,
+    .trained = Trained{"gloss", give_gloss_heads},
     .run = run_multihead,
 };
 

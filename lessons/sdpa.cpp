@@ -126,12 +126,30 @@ double change_by_shift(const Tensor<N>& scores, const Tensor<N>& weights, double
 
 }  // namespace
 
+namespace {
+
+/// With trained weights the entry to work out is where the second query looks: the first head's largest
+/// score.
+template <std::size_t N>
+std::optional<attn::Index> where_it_looks(const Workbench& bench, const Tensor<N>& scores) {
+  if (!bench.options.model) return std::nullopt;
+  const std::size_t keys = scores.shape(N - 1), query = std::min<std::size_t>(1, scores.shape(N - 2) - 1);
+  const double* row = scores.data() + query * keys;
+  attn::Index index(N - 1, 0);
+  index[N - 3] = query;
+  index[N - 2] = static_cast<std::size_t>(std::max_element(row, row + keys) - row);
+  return index;
+}
+
+}  // namespace
+
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K) {
   const auto d_k = Q.shape().back();
   const auto temperature = bench.options.temperature;
   const auto query_key = axes_of_query_by<N>("key");
 
+  const auto product = attn::matmul(Q, attn::transpose(K));
   auto scores =
       bench.trace.step({.id = "scores",
                         .title = "How well does each query match each key?",
@@ -142,8 +160,9 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
                                 "times the cosine of the angle between them.",
                         .worked = with_shared_heads<N>(
                             bench, attn::worked_matmul_transposed(attn::Known{"Q" + suffix<N>(), Q},
-                                                                  attn::Known{"K" + suffix<N>(), K}))},
-                       attn::matmul(Q, attn::transpose(K)));
+                                                                  attn::Known{"K" + suffix<N>(), K})),
+                        .worked_at = where_it_looks<N>(bench, product)},
+                       product);
 
   auto scaled = bench.trace.step(
       {.id = "scaled",
@@ -153,7 +172,8 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
        .axes = query_key,
        .note = "The more numbers a query and a key have, the larger their dot product gets. With hundreds of "
                "numbers and no division, softmax would give nearly everything to one key (lesson scaling).",
-       .worked = attn::worked_divide(attn::Known{"scores", scores}, worked_divisor(d_k, temperature))},
+       .worked = attn::worked_divide(attn::Known{"scores", scores}, worked_divisor(d_k, temperature)),
+       .worked_at = where_it_looks<N>(bench, scores)},
       attn::divide(scores, divisor_of(d_k, temperature)));
   return {std::move(scores), std::move(scaled)};
 }
@@ -187,7 +207,8 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .note =
            "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ) along each row: no weight is negative, and a row sums to 1.",
        .distribution = true,
-       .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", mask ? *masked : scaled})},
+       .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", mask ? *masked : scaled}),
+       .worked_at = where_it_looks<N>(bench, mask ? *masked : scaled)},
       attn::softmax(mask ? *masked : scaled));
 
   if (bench.options.dropout > 0.0) dropped = drop(bench, weights);
@@ -344,6 +365,14 @@ std::vector<Input> sdpa_inputs(const Options&) {
   return joined({attention_input_list(), {{"dropout_mask", {"query", "key"}, Draw::page}}});
 }
 
+/// The queries, keys and values of one head of the model, for each word of the sentence.
+void give_head_of_gloss(ModelInputs& inputs) {
+  const auto X = inputs.encoded_words(inputs.sentence());
+  inputs.give_rows("Q", attn::linear(X, inputs.projection_of_head("W_Q", 0)));
+  inputs.give_rows("K", attn::linear(X, inputs.projection_of_head("W_K", 0)));
+  inputs.give_rows("V", attn::linear(X, inputs.projection_of_head("W_V", 0)));
+}
+
 void run_sdpa(Workbench& bench) {
   const bool is_masked = bench.options.causal || bench.options.window ||
                          bench.plan.key_tokens().is_padded() || bench.trace.is_given("mask");
@@ -353,11 +382,14 @@ void run_sdpa(Workbench& bench) {
        {"V"},
        {"mask"},
        {"scores"},
-       {"scaled"},
+       bench.options.model ? attn::in_one_line("scaled") : attn::OnPage{"scaled"},
        {"masked"},
        {"weights",
-        [](const auto& weights) {
-          return weights.note +
+        [is_trained = bench.options.model.has_value()](const auto& weights) {
+          return (is_trained ? "Trained, a word looks where its French form is decided: " +
+                                   decided_pairs(weights) + ". "
+                             : std::string()) +
+                 weights.note +
                  " Adding one number to a whole row changes no share: a common factor of all exp(x) cancels. "
                  "So the code may subtract the largest one, and exp cannot overflow.";
         }},
@@ -373,8 +405,10 @@ void run_sdpa(Workbench& bench) {
       "Each query is compared with every key; the better they match, the more of that key's value goes into "
       "the answer. An ordinary dictionary returns the value of the one key that equals the query. This one "
       "always answers, with a mixture of all values. The rows of Q are queries, those of K keys, of V "
-      "values; d_k is how many numbers a query has, Kᵀ is K with rows and columns swapped. The numbers are "
-      "random; the words only name the rows.",
+      "values; d_k is how many numbers a query has, Kᵀ is K with rows and columns swapped. " +
+          std::string(bench.options.model
+                          ? "The numbers are those of a trained model, which gives each word its French form."
+                          : "The numbers are random; the words only name the rows."),
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
@@ -397,11 +431,12 @@ const Lesson sdpa = {
         "The formula that all the other lessons contain, on nothing but three matrices: match queries with "
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
-                "seed", "rng", "draws", "dtype"},
-    .defaults = {.sentence = {"the cat slept"}, .d_k = 4, .d_v = 2},
+                "seed", "rng", "draws", "model", "dtype"},
+    .defaults = {.sentence = {"the small cat slept"}, .d_k = 4, .d_v = 2},
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,
+    .trained = Trained{"gloss", give_head_of_gloss},
     .run = run_sdpa,
 };
 

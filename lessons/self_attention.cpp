@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -135,6 +136,14 @@ std::string what_a_word_more_would_do(const attn::Event&) {
          "scores stay, old shares get smaller.";
 }
 
+/// What the model gloss learned, in the words that look most decidedly at another one.
+std::string who_looks_at_whom(const attn::Event& weights) {
+  return "The model had to give each word its French form (the → le or la, slept → dormait). So a word "
+         "learned to "
+         "look where its form is decided: " +
+         decided_pairs(weights) + ".";
+}
+
 /// Equal words have equal rows: without positions attention cannot tell them apart.
 std::string equal_words(const attn::Event& weights) {
   const auto& labels = weights.labels[weights.axes.size() - 2];
@@ -156,18 +165,23 @@ void run_self_attention(Workbench& bench) {
 
   const bool is_masked =
       bench.options.causal || bench.options.window || sentence.is_padded() || bench.trace.is_given("mask");
-  bench.trace.page({{"X", nothing_to_notice},
+  const bool is_trained = bench.options.model.has_value();
+  bench.trace.page({is_trained ? attn::in_one_line("X") : attn::OnPage{"X", nothing_to_notice},
                     {"Q",
-                     [](const auto&) {
-                       return "Second factors in worked lines: a column of W_Q, a row of K, a column of V.";
+                     [is_trained](const auto&) {
+                       return is_trained ? "The second factors are a column of W_Q."
+                                         : "Second factors in worked lines: a column of W_Q, a row of K, a "
+                                           "column of V.";
                      }},
-                    attn::in_one_line("K"),
+                    is_trained ? attn::OnPage{"K", nothing_to_notice} : attn::in_one_line("K"),
                     attn::in_one_line("V"),
                     attn::in_one_line("mask"),
                     {"scores", nothing_to_notice},
                     attn::in_one_line("scaled"),
                     attn::in_one_line("masked"),
-                    {"weights", is_masked ? strongest_pair : equal_words},
+                    {"weights", bench.options.model ? who_looks_at_whom
+                                : is_masked         ? strongest_pair
+                                                    : equal_words},
                     {"dropped"},
                     {"dropout-at-inference"},
                     {"output", is_masked ? nothing_to_notice : what_a_word_more_would_do}},
@@ -176,16 +190,21 @@ void run_self_attention(Workbench& bench) {
       "Each word rewrites itself as a mixture of all words of its sentence, itself included. Its query says "
       "what it looks for, each word's key what that word can be found by, its value what it has to give. The "
       "better a key matches the query, the more of that value goes into the mixture. X holds d_model numbers "
-      "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. A "
-      "model learns all four; here they are random.",
+      "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. " +
+          std::string(bench.options.model
+                          ? "All four were trained (attnlab train gloss); X holds the place of each "
+                            "word, too (lesson positional)."
+                          : "A model learns all four; here they are random."),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);
-  const auto X =
-      bench.input<3>({.id = "X",
-                      .title = "The sentence: a row a token, here a word",
-                      .note = "One row a token, here a word; the same word always has the same row."});
+  const auto X = bench.input<3>(
+      {.id = "X",
+       .title = "The sentence: a row a token, here a word",
+       .note = bench.options.model
+                   ? "One row a token, here a word: its vector and, added to it, that of its position."
+                   : "One row a token, here a word; the same word always has the same row."});
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
@@ -197,6 +216,11 @@ void run_self_attention(Workbench& bench) {
   bench.try_next({{"self-attention --sentence \"the cat saw the small dog\"", "what stays?"},
                   {"self-attention --explain 'weights[cat, dog]'", "another entry"},
                   {"masking", "hide the words to come"}});
+}
+
+void give_gloss(ModelInputs& inputs) {
+  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
+  for (const auto* id : {"W_Q", "W_K", "W_V"}) inputs.give(id, inputs.projection_of_head(id, 0));
 }
 
 std::vector<Input> self_attention_inputs(const Options&) {
@@ -216,11 +240,12 @@ const Lesson self_attention = {
         "output is a mixture of all tokens' values. Without a position, attention does not know the order of "
         "the words: the lesson reverses them and shows that nothing else changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "causal", "window", "dropout", "temperature", "seed",
-                "rng", "draws", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
+                "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
+    .defaults = {.sentence = {"the small cat slept"}, .d_model = 4},
     .examples = {"self-attention --sentence \"the cat sat on the mat\"",
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,
+    .trained = Trained{"gloss", give_gloss},
     .run = run_self_attention,
 };
 

@@ -23,7 +23,7 @@ const char* const what_is_measured = "What is measured";
 const char* const how_it_is_measured = "How it is measured";
 const char* const how_it_is_shown = "How it is shown";
 
-const char* const about =
+const char* const about_bench =
     "bench: attention kernels timed against each other as n grows\n\n"
     "Each round runs every kernel once, a product of two 2048 × 2048 matrices through BLAS, and a loop of "
     "multiply-adds in registers; each round starts with another one of them. What is shown are medians over "
@@ -158,7 +158,7 @@ void add_shown(CLI::App& app, RunBench& run) {
             [&](const std::string& text) { run.output = text; });
 }
 
-[[noreturn]] void refuse_extra(const CLI::App& app, const std::string& argument) {
+[[noreturn]] void refuse_extra_of_bench(const CLI::App& app, const std::string& argument) {
   if (argument.starts_with("--")) refuse_option(app, "bench", argument.substr(0, argument.find('=')));
   throw Error(fmt::format("bench: \"{}\" belongs to no option; valid: options only", argument));
 }
@@ -176,7 +176,7 @@ void check_heads(const attn::bench::Setting& setting) {
 }  // namespace
 
 Command parse_bench(int argc, char** argv) {
-  CLI::App app(help_paragraph(about) + "\n", "attnlab bench");
+  CLI::App app(help_paragraph(about_bench) + "\n", "attnlab bench");
   prepare(app, help_examples({"bench --kernels xtensor,blas,simd --backward",
                               "bench --lengths 1024,4096 --causal --window 256 --output window.svg"}));
   RunBench run;
@@ -185,7 +185,7 @@ Command parse_bench(int argc, char** argv) {
   add_shown(app, run);
   app.set_help_flag("--help,-h", "this page")->group(how_it_is_shown);
   if (const auto help = read_arguments(app, "bench", argc, argv)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, extras.front());
+  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_bench(app, extras.front());
   if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;
   if (app.count("--kv-heads") == 0) run.setting.kv_heads = run.setting.heads;
   check_heads(run.setting);

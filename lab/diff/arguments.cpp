@@ -18,7 +18,7 @@ using attn::Error;
 const char* const counted = "What counts as equal";
 const char* const how_shown = "How it is shown";
 
-const char* const about =
+const char* const about_diff =
     "diff: what differs between two traces, and where first\n"
     "\n"
     "A and B are traces as they were printed, or data: JSON, npz or safetensors in any combination, from "
@@ -33,7 +33,7 @@ const char* const about =
     "\n"
     "Exit status: 0 where A and B are equal, 1 where they differ, 2 for trouble.";
 
-void refuse_extra(const CLI::App& app, const std::string& argument) {
+void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
   if (argument.starts_with('-')) refuse_option(app, "diff", argument.substr(0, argument.find('=')));
   throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
 }
@@ -86,7 +86,7 @@ void add_tolerance_options(CLI::App& app, Comparison& comparison, const std::str
 }
 
 Command parse_diff(int argc, char** argv) {
-  CLI::App app(help_paragraph(about) + "\n", "attnlab diff");
+  CLI::App app(help_paragraph(about_diff) + "\n", "attnlab diff");
   prepare(app, help_examples({"diff expected.txt mine.txt", "diff expected.npz mine.safetensors --atol 1e-6",
                               "diff expected.npz mine.npz --only-common --rename attn=weights"}));
   DiffTraces diff;
@@ -98,7 +98,7 @@ Command parse_diff(int argc, char** argv) {
   add_paging_option(app, diff.paging)->group(how_shown);
   app.set_help_flag("--help,-h", "this page")->group(how_shown);
   if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, extras.front());
+  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_diff(app, extras.front());
   if (app.count("B") == 0)
     throw Error(fmt::format("diff takes two files, but {}; valid: attnlab diff A B",
                             app.count("A") == 0 ? "none is given" : diff.a + " is the only one"));

@@ -9,8 +9,8 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
-#include "lab/data_files.hpp"
 #include "lab/option_values.hpp"
+#include "trace/data_folder.hpp"
 
 namespace lab {
 
@@ -23,7 +23,7 @@ const char* const how_it_is_trained = "How it is trained";
 const char* const what_is_trained = "The model; each task has its own defaults";
 const char* const where_it_goes = "Where it goes";
 
-std::string about() {
+std::string about_training() {
   std::string tasks;
   for (const auto& task : attn::train::tasks())
     tasks += fmt::format("  {:<12} {}\n", task.name, task.summary);
@@ -186,7 +186,7 @@ Command parse_train(int argc, char** argv) {
                      .pharaoh = false,
                      .command = command_of(argc, argv)};
   run.settings.threads = 2;
-  CLI::App app(about(), "attnlab train TASK");
+  CLI::App app(about_training(), "attnlab train TASK");
   prepare(app, help_examples({"train gloss --seed 7 --output gloss.safetensors",
                               "train translation --attention luong-general --steps 1000"}));
   add_settings(app, run);
@@ -207,7 +207,7 @@ Command parse_train(int argc, char** argv) {
   refuse_foreign(task, run.options);
   if (app.count("--steps") > 0 && app.count("--warm-up") == 0)
     run.settings.warm_up = std::max<std::size_t>(run.settings.steps / 20, 1);
-  run.options.corpora = data_folder("corpora");
+  run.options.corpora = attn::data_folder("corpora");
   return run;
 }
 

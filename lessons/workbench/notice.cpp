@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace lessons {
 
 namespace {
@@ -30,6 +33,23 @@ std::string strongest_pair(const attn::Event& weights) {
   return fmt::format("Here \"{}\" looks most at \"{}\" ({:.4f}).",
                      name_along(weights, rank - 2, strongest / keys),
                      name_along(weights, rank - 1, strongest % keys), weights.tensor->at(strongest));
+}
+
+std::string decided_pairs(const attn::Event& weights) {
+  constexpr std::size_t most_pairs = 3;
+  const auto& shape = weights.tensor->shape;
+  const std::size_t rank = shape.size(), keys = shape.back(), queries = shape[rank - 2];
+  const auto share = [&](std::size_t pair) { return weights.tensor->at(pair); };
+  std::vector<std::size_t> pairs;
+  for (std::size_t pair = 0; pair < queries * keys; ++pair)
+    if (share(pair) > 0.5 && pair / keys != pair % keys) pairs.push_back(pair);
+  std::stable_sort(pairs.begin(), pairs.end(), [&](std::size_t a, std::size_t b) { return share(a) > share(b); });
+  if (pairs.empty()) return "here no word gives more than half of its attention to another";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(pairs.size(), most_pairs); ++i)
+    text += fmt::format("{}\"{}\" at \"{}\" ({:.2f})", i == 0 ? "" : ", ", name_along(weights, rank - 2, pairs[i] / keys),
+                        name_along(weights, rank - 1, pairs[i] % keys), share(pairs[i]));
+  return text;
 }
 
 }  // namespace lessons

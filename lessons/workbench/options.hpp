@@ -61,6 +61,9 @@ struct Options {
   std::optional<double> max_norm{};
   std::vector<std::size_t> lengths{};
 
+  std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
+  std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
+
   std::optional<std::string> input{};  ///< the file of --input, which every lesson takes
   std::vector<std::string> set{};      ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"
   std::set<std::string_view> typed{};  ///< keys of the options that were typed, not defaults
@@ -119,6 +122,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
          "standard deviation of the drawn weights, or draw them as torch's nn.Linear or rand", "1/√fan_in");
   option("embeddings", options.embeddings, "FILE",
          "word vectors in the text format of word2vec, GloVe or fastText");
+  option("model", options.model, "NAME|FILE|none", "trained weights, or none: drawn ones",
+         "the lesson's own model where it knows all words and no option sets a dimension or an input");
   option("scoring", options.scoring, "dot|scaled_dot|general|additive|concat",
          "the scoring function that the page goes into");
   option("mask", options.mask, "causal|padding|combined", "the mask that the page goes into");

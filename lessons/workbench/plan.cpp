@@ -11,6 +11,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/given_inputs.hpp"
 #include "lessons/workbench/inputs.hpp"
+#include "lessons/workbench/model.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -237,6 +238,7 @@ attn::Header Plan::header() const {
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
+  if (options.unknown_word) header.config.emplace_back("unknown_word", *options.unknown_word);
   add_tokens("tokens", sentence);
   add_tokens("source_tokens", source);
   add_tokens("target_tokens", target);
@@ -248,7 +250,9 @@ Plan make_plan(const Lesson& lesson, const Options& typed) {
   auto given = typed;
   const auto file = given.input ? attn::open_trace(*given.input) : nullptr;
   if (file) follow_config(lesson, *file, given);
-  const GivenInputs inputs(file.get(), read_set_inputs(lesson, given, file.get()));
+  auto set = read_set_inputs(lesson, given, file.get());
+  for (auto& input : model_inputs(lesson, given)) set.push_back(std::move(input));
+  const GivenInputs inputs(file.get(), std::move(set));
   if (!inputs.tensors().empty()) follow_inputs(lesson, inputs, given);
   Plan plan{.lesson = &lesson, .options = given};
   auto& options = plan.options;

@@ -59,7 +59,7 @@ std::string read_header(const File& file) {
   return header;
 }
 
-ElementType type_from(const json& code, std::string_view place) {
+ElementType type_named(const json& code, std::string_view place) {
   for (const auto& [name, type] : safetensors_types)
     if (code == name) return type;
   refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
@@ -113,7 +113,7 @@ class SafetensorsReader : public StoredTrace {
     const bool is_valid = entry.is_object() && entry.size() == 3 && entry.contains("dtype") &&
                           entry.contains("shape") && entry.contains("data_offsets");
     if (!is_valid) refuse(place, fmt::format("its entry is {}", in_message(entry.dump())), valid_entry);
-    const Layout layout{.type = type_from(entry["dtype"], place),
+    const Layout layout{.type = type_named(entry["dtype"], place),
                         .shape = numbers_from(entry["shape"], place)};
     const auto offsets = numbers_from(entry["data_offsets"], place);
     const auto size = stored_size(layout, place);

@@ -17,8 +17,12 @@ double Schedule::rate(std::size_t step) const {
 }
 
 template <class T>
-Adam<T>::Adam(std::size_t numbers, Schedule schedule, double largest_norm)
-    : schedule_(schedule), largest_norm_(largest_norm), first_(numbers), second_(numbers) {}
+Adam<T>::Adam(std::size_t numbers, Schedule schedule, double largest_norm, double weight_decay)
+    : schedule_(schedule),
+      largest_norm_(largest_norm),
+      weight_decay_(weight_decay),
+      first_(numbers),
+      second_(numbers) {}
 
 template <class T>
 double Adam<T>::step(T* weights, const T* gradients) {
@@ -33,6 +37,10 @@ double Adam<T>::step(T* weights, const T* gradients) {
   adam.second_decay = static_cast<T>(second_decay);
   adam.epsilon = static_cast<T>(1e-8);
   adam.gradient_scale = static_cast<T>(norm > largest_norm_ ? largest_norm_ / norm : 1.0);
+  if (weight_decay_ > 0) {
+    const auto kept = static_cast<T>(1 - schedule_.rate(step_) * weight_decay_);
+    for (std::size_t i = 0; i < first_.size(); ++i) weights[i] *= kept;
+  }
   loops<T>().adam(first_.size(), adam, gradients, first_.data(), second_.data(), weights);
   return norm;
 }

@@ -18,11 +18,12 @@ struct Schedule {
   double rate(std::size_t step) const;
 };
 
-/// Adam (Kingma & Ba 2015) with gradients clipped by their common norm (Pascanu et al. 2013).
+/// Adam (Kingma & Ba 2015) with gradients clipped by their common norm (Pascanu et al. 2013), and
+/// with weight decay apart from the gradients (Loshchilov & Hutter 2019).
 template <class T>
 class Adam {
  public:
-  Adam(std::size_t numbers, Schedule schedule, double largest_norm = 1.0);
+  Adam(std::size_t numbers, Schedule schedule, double largest_norm = 1.0, double weight_decay = 0.0);
 
   /// One step of all weights; `gradients` are those of the loss. Returns their norm before clipping.
   double step(T* weights, const T* gradients);
@@ -40,6 +41,7 @@ class Adam {
  private:
   Schedule schedule_;
   double largest_norm_;
+  double weight_decay_;
   std::size_t step_ = 0;
   std::vector<T> first_, second_;  ///< running means of the gradient and of its square
 };

@@ -28,9 +28,10 @@ bool ends_with(std::string_view name, std::string_view ending) {
   return name.size() >= ending.size() && name.substr(name.size() - ending.size()) == ending;
 }
 
-/// 1/√fan_in, 1 for tables, and 0 for biases. LSTM weights are read as W x, so their fan_in is the columns.
-double deviation(const WeightShape& shape) {
-  if (ends_with(shape.name, "embedding") || ends_with(shape.name, "positions")) return 1;
+/// 1/√fan_in, `of_tables` for tables, and 0 for biases. LSTM weights are read as W x, so their fan_in is the
+/// columns.
+double deviation(const WeightShape& shape, double of_tables) {
+  if (ends_with(shape.name, "embedding") || ends_with(shape.name, "positions")) return of_tables;
   if (shape.is_vector)
     return ends_with(shape.name, "/v_a") ? 1 / std::sqrt(static_cast<double>(shape.size())) : 0;
   const bool is_transposed = ends_with(shape.name, "/W_ih") || ends_with(shape.name, "/W_hh");
@@ -83,7 +84,8 @@ Trainer::Trainer(const WeightTable& table, const Examples& examples, Settings se
       examples_(examples),
       settings_(settings),
       values_(table.numbers()),
-      adam_(table.numbers(), {settings.rate, settings.warm_up, settings.steps}, settings.largest_norm),
+      adam_(table.numbers(), {settings.rate, settings.warm_up, settings.steps}, settings.largest_norm,
+            settings.weight_decay),
       batches_(examples, settings.batch, settings.seed) {
   for (int thread = 0; thread < settings.threads; ++thread) {
     gradients_.emplace_back(table.numbers());
@@ -100,9 +102,9 @@ void Trainer::draw_weights() {
       std::fill_n(weight, shape.size(), 1.0F);
     } else if (ends_with(shape.name, "/b_ih")) {
       std::fill_n(weight + shape.size() / 4, shape.size() / 4, 1.0F);  // i, f, g, o
-    } else if (deviation(shape) > 0) {
+    } else if (deviation(shape, settings_.table_deviation) > 0) {
       for (std::size_t i = 0; i < shape.size(); ++i)
-        weight[i] = static_cast<float>(generator.normal(0, deviation(shape)));
+        weight[i] = static_cast<float>(generator.normal(0, deviation(shape, settings_.table_deviation)));
     }
   }
 }

@@ -20,6 +20,8 @@ struct Settings {
   std::size_t warm_up = 100;
   double largest_norm = 1.0;  ///< of a batch's gradient; a longer one is shortened
   double dropout = 0.0;
+  double weight_decay = 0.0;     ///< the share of the rate by which a step shortens all weights
+  double table_deviation = 1.0;  ///< of the numbers that tables are drawn with
   std::uint32_t seed = 42;
   int threads = 1;
 };
@@ -70,8 +72,8 @@ struct StepReport {
 /// Weights in training.
 class Trainer {
  public:
-  /// Weights are drawn from normal(0, 1/√fan_in), tables from normal(0, 1); biases are 0 but
-  /// those of forget gates, which are 1 (Jozefowicz et al. 2015), gains are 1.
+  /// Weights are drawn from normal(0, 1/√fan_in), tables from normal(0, table_deviation); biases are
+  /// 0 but those of forget gates, which are 1 (Jozefowicz et al. 2015), gains are 1.
   Trainer(const WeightTable& table, const Examples& examples, Settings settings);
 
   StepReport step();

@@ -78,6 +78,7 @@ class Layers {
 
   Variable<T> logits(const Variable<T>& x) {
     const auto read = sizes_.is_of_sentence ? mean_rows(tape_, x, rows_.lengths) : x;
+    if (!sizes_.has_output_bias) return linear(tape_, read, weights_("output/W"));
     return linear(tape_, read, weights_("output/W"), {weights_("output/b")});
   }
 
@@ -124,7 +125,7 @@ WeightTable weights_of(const TransformerSizes& sizes) {
   if (sizes.positions == Positions::learned) table.add("positions", sizes.longest, sizes.d_model);
   for (std::size_t layer = 0; layer < sizes.layers; ++layer) add_layer(table, layer_name(layer), sizes);
   table.add("output/W", sizes.d_model, sizes.classes);
-  table.add_vector("output/b", sizes.classes);
+  if (sizes.has_output_bias) table.add_vector("output/b", sizes.classes);
   return table;
 }
 

@@ -21,6 +21,7 @@ struct TransformerSizes {
   std::size_t longest = 32;  ///< rows of the table of learned positions
   bool is_causal = false;
   bool has_norm = true;         ///< layer norm after each residual (Vaswani et al. 2017)
+  bool has_output_bias = true;
   bool is_of_sentence = false;  ///< one class for the mean of all positions
 };
 

@@ -18,12 +18,12 @@ std::vector<std::string> characters(const std::string& text) {
 class Dates final : public TranslationTask {
  public:
   explicit Dates(const TaskOptions& options)
-      : TranslationTask({.attention = DecoderAttention::bahdanau_input,
+      : TranslationTask({.attention = DecoderAttention::luong_general,
                          .source_words = 0,
                          .target_words = 0,
                          .d_model = 16,
-                         .hidden = 32,
-                         .d_a = 32},
+                         .hidden = 16,
+                         .d_a = 16},
                         options, characters(corpora::date_source_characters()),
                         characters(corpora::date_target_characters())) {
     Generator generator(options.seed, drawing_examples);

@@ -31,8 +31,9 @@ class Language final : public LabelledTask {
                       .d_v = 16,
                       .layers = 2,
                       .is_causal = true,
-                      .has_norm = false},
-                     options, grammar.source_words(), with_end(grammar.source_words())) {
+                      .has_norm = false,
+                      .has_output_bias = false},
+                     options, with_end(grammar.source_words()), with_end(grammar.source_words())) {
     auto pairs = draw_pairs(grammar, options.seed, 100000, 2000, 0);
     held_out_ = std::move(pairs.held_out);
     set_examples(labelled(pairs.training), labelled(held_out_));

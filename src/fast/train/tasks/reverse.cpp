@@ -13,9 +13,9 @@ class Reverse final : public LabelledTask {
   explicit Reverse(const TaskOptions& options)
       : LabelledTask({.words = 0,
                       .classes = 0,
-                      .d_model = 64,
+                      .d_model = 32,
                       .heads = 1,
-                      .d_k = 32,
+                      .d_k = 16,
                       .d_v = 32,
                       .positions = Positions::learned,
                       .longest = 16,

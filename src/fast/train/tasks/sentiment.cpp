@@ -10,14 +10,9 @@ namespace {
 class Sentiment final : public LabelledTask {
  public:
   Sentiment(const TaskOptions& options, const corpora::SentimentCorpus& corpus)
-      : LabelledTask({.words = 0,
-                      .classes = 0,
-                      .d_model = 32,
-                      .heads = 2,
-                      .d_k = 16,
-                      .d_v = 16,
-                      .is_of_sentence = true},
-                     options, corpus.vocabulary(), {"negative", "positive"}) {
+      : LabelledTask(
+            {.words = 0, .classes = 0, .d_model = 16, .heads = 2, .d_k = 8, .d_v = 8, .is_of_sentence = true},
+            options, corpus.vocabulary(), {"negative", "positive"}) {
     Generator generator(options.seed, drawing_examples);
     std::vector<Labelled> training, unseen;
     for (int i = 0; i < 20000; ++i) training.push_back(labelled(corpus.draw(generator)));

@@ -1,4 +1,4 @@
-#include "lab/data_files.hpp"
+#include "trace/data_folder.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 
 #include "attn/error.hpp"
 
-namespace lab {
+namespace attn {
 
 namespace {
 
@@ -35,9 +35,9 @@ std::string data_folder(const std::string& name) {
     if (fs::is_directory(candidate, error)) return candidate.string();
     tried.push_back(candidate.string());
   }
-  throw attn::Error(
+  throw Error(
       fmt::format("the lab's data are not there; looked for: {}; valid: a folder with {} in ATTNLAB_DATA",
                   fmt::join(tried, ", "), name));
 }
 
-}  // namespace lab
+}  // namespace attn

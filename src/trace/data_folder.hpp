@@ -2,11 +2,11 @@
 
 #include <string>
 
-namespace lab {
+namespace attn {
 
 /// A folder of the lab's data by its name: "corpora", "models". It is looked for in the folder that the
 /// variable ATTNLAB_DATA names, beside the installed program (share/attnlab) and in the folder that the
-/// program was built from. Throws attn::Error, with all of them, where none has it.
+/// program was built from. Throws Error, with all of them, where none has it.
 std::string data_folder(const std::string& name);
 
-}  // namespace lab
+}  // namespace attn

@@ -1,0 +1,208 @@
+#include "lessons/workbench/model.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "attn/error.hpp"
+#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/text/spelling.hpp"
+#include "lessons/lesson.hpp"
+#include "trace/data_folder.hpp"
+
+namespace lessons {
+
+namespace {
+
+using attn::Error;
+using attn::Model;
+
+/// Options that decide what a model would: dimensions, draws and inputs.
+constexpr std::array<std::string_view, 17> decided_by_a_model = {
+    "d-model", "d-k",  "d-v",   "d-a",          "heads",      "kv-heads", "hidden", "d-ff",     "layers",
+    "classes", "seed", "draws", "weight-scale", "embeddings", "rng",      "set",    "attention"};
+
+std::optional<std::string_view> typed_instead(const Options& options) {
+  if (options.input) return "input";
+  for (const auto key : decided_by_a_model)
+    if (options.typed.count(key) > 0) return key;
+  return std::nullopt;
+}
+
+std::string path_of(const std::string& name) {
+  if (name.find('/') != name.npos || name.find('.') != name.npos) return name;
+  const auto folder = attn::data_folder("models");
+  const auto path = fmt::format("{}/{}.safetensors", folder, name);
+  if (std::filesystem::exists(path)) return path;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  throw Error(
+      fmt::format("--model {}: there is no such model; valid: {}, a file that attnlab train wrote, or none",
+                  name, fmt::join(names, ", ")));
+}
+
+Model load(const Lesson& lesson, const std::string& name) {
+  const auto path = path_of(name);
+  auto model = attn::read_model(path);
+  if (model.task != lesson.trained->task)
+    throw Error(fmt::format("--model {}: {} is a model of the task {}; valid: one of the task {}", name, path,
+                            model.task, lesson.trained->task));
+  return model;
+}
+
+const std::vector<std::string>& vocabulary_of(const Model& model, std::string_view name) {
+  const auto found = model.vocabularies.find(std::string(name));
+  if (found == model.vocabularies.end())
+    throw Error(fmt::format("the model of the task {} has no vocabulary {}", model.task, name));
+  return found->second;
+}
+
+/// "“dok” (did you mean “dog”?)": the first word that the model does not know.
+std::optional<std::string> unknown_word(const Model& model, std::string_view vocabulary,
+                                        const std::vector<std::string>& texts) {
+  const auto& words = vocabulary_of(model, vocabulary);
+  for (const auto& sentence : attn::tokenize(texts).tokens)
+    for (const auto& token : sentence)
+      if (token != "<pad>" && std::find(words.begin(), words.end(), token) == words.end())
+        return fmt::format("“{}” (the nearest that it knows is “{}”)", token,
+                           attn::likely_meant(token, words));
+  return std::nullopt;
+}
+
+/// The texts that the lesson will run on.
+Options with_own_texts(const Lesson& lesson, Options options) {
+  if (!options.sentence.empty() || !options.source.empty() || !options.target.empty()) return options;
+  options.sentence = lesson.defaults.sentence;
+  options.source = lesson.defaults.source;
+  options.target = lesson.defaults.target;
+  return options;
+}
+
+std::optional<std::string> first_unknown(const Lesson& lesson, const Model& model, const Options& options) {
+  const auto run = with_own_texts(lesson, options);
+  for (const auto* texts : {&run.sentence, &run.source})
+    if (auto word = unknown_word(model, lesson.trained->words, *texts)) return word;
+  if (lesson.trained->target_words.empty()) return std::nullopt;
+  return unknown_word(model, lesson.trained->target_words, run.target);
+}
+
+}  // namespace
+
+std::size_t ModelInputs::number(const std::string& name) const {
+  const auto found = model_.configuration.find(name);
+  if (found == model_.configuration.end())
+    throw Error(fmt::format("the model of the task {} does not say its {}", model_.task, name));
+  return std::strtoul(found->second.c_str(), nullptr, 10);
+}
+
+attn::Tensor<2> ModelInputs::matrix(const std::string& id) const {
+  const auto& stored = model_.at(id);
+  if (stored.shape.size() != 2)
+    throw Error(fmt::format("{} of the model is [{}]; valid: two axes", id, attn::to_string(stored.shape)));
+  attn::Tensor<2> result(std::array<std::size_t, 2>{stored.shape[0], stored.shape[1]});
+  std::copy(stored.values.begin(), stored.values.end(), result.data());
+  return result;
+}
+
+attn::Tensor<1> ModelInputs::vector(const std::string& id) const {
+  const auto& stored = model_.at(id);
+  if (stored.shape.size() != 1)
+    throw Error(fmt::format("{} of the model is [{}]; valid: one axis", id, attn::to_string(stored.shape)));
+  attn::Tensor<1> result(std::array<std::size_t, 1>{stored.shape[0]});
+  std::copy(stored.values.begin(), stored.values.end(), result.data());
+  return result;
+}
+
+std::size_t ModelInputs::row_of(const std::string& word, const std::string& vocabulary) const {
+  const auto& words = vocabulary_of(model_, vocabulary);
+  return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
+attn::Tensor<3> ModelInputs::rows(const std::string& table, const std::string& vocabulary,
+                                  const attn::TokenBatch& tokens) const {
+  const auto weights = matrix(table);
+  const std::size_t width = weights.shape(1);
+  attn::Tensor<3> result(std::array<std::size_t, 3>{tokens.size(), tokens.length(), width});
+  result.fill(0.0);
+  for (std::size_t sample = 0; sample < tokens.size(); ++sample)
+    for (std::size_t position = 0; position < tokens.lengths()[sample]; ++position) {
+      const auto row = row_of(tokens.tokens[sample][position], vocabulary);
+      if (row >= weights.shape(0))
+        throw Error(fmt::format("{} of the model has {} rows for {} words", table, weights.shape(0),
+                                vocabulary_of(model_, vocabulary).size()));
+      std::copy_n(&weights(row, 0), width, &result(sample, position, 0));
+    }
+  return result;
+}
+
+attn::Tensor<3> ModelInputs::encoded_words(const attn::TokenBatch& tokens) const {
+  auto words = rows("embedding", "words", tokens);
+  const auto positions = model_.configuration.find("positions");
+  if (positions == model_.configuration.end()) return words;
+  if (positions->second != "sinusoidal" && positions->second != "learned") return words;
+  const auto table = positions->second == "learned"
+                         ? matrix("positions")
+                         : attn::sinusoidal_encoding(tokens.length(), words.shape(2));
+  if (table.shape(0) < tokens.length())
+    throw Error(fmt::format(
+        "the model of the task {} has {} positions, the sentence {} words; valid: a shorter one, or "
+        "--model none",
+        model_.task, table.shape(0), tokens.length()));
+  for (std::size_t sample = 0; sample < tokens.size(); ++sample)
+    for (std::size_t position = 0; position < tokens.lengths()[sample]; ++position)
+      for (std::size_t column = 0; column < table.shape(1); ++column)
+        words(sample, position, column) += table(position, column);
+  return words;
+}
+
+attn::Tensor<2> ModelInputs::projection_of_head(const std::string& id, std::size_t head) const {
+  const auto all = matrix("layer=1/attention/" + id);
+  const std::size_t width = all.shape(1) / number("heads");
+  attn::Tensor<2> columns(std::array<std::size_t, 2>{all.shape(0), width});
+  for (std::size_t row = 0; row < all.shape(0); ++row)
+    std::copy_n(&all(row, head * width), width, &columns(row, 0));
+  return columns;
+}
+
+void ModelInputs::give_rows(const std::string& id, const attn::Tensor<3>& rows) {
+  if (rows.shape(0) > 1) return give<3>(id, rows);
+  attn::Tensor<2> only(std::array<std::size_t, 2>{rows.shape(1), rows.shape(2)});
+  std::copy(rows.begin(), rows.end(), only.data());
+  give<2>(id, only);
+}
+
+std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
+  if (!lesson.trained) return {};
+  const bool is_typed = options.typed.count("model") > 0;
+  if (options.model == "none") options.model.reset();
+  if (is_typed && !options.model) return {};
+  if (const auto key = typed_instead(options)) {
+    if (is_typed)
+      throw Error(
+          fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *key));
+    return {};
+  }
+  const auto run = with_own_texts(lesson, options);
+  if (run.sentence.empty() && lesson.trained->target_words.empty()) {
+    if (is_typed)
+      throw Error(
+          fmt::format("--model {} reads one sentence; valid: --sentence, or --model none", *options.model));
+    return {};
+  }
+  const auto name = options.model.value_or(std::string(lesson.trained->task));
+  const auto model = load(lesson, name);
+  options.unknown_word = first_unknown(lesson, model, options);
+  options.model = options.unknown_word ? std::nullopt : std::optional(name);
+  if (options.unknown_word) return {};
+  ModelInputs inputs(model, options, attn::tokenize(run.sentence));
+  lesson.trained->give(inputs);
+  return inputs.take();
+}
+
+}  // namespace lessons

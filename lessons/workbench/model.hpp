@@ -1,0 +1,86 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attn/tensor.hpp"
+#include "attn/text/tokens.hpp"
+#include "lessons/workbench/options.hpp"
+#include "lessons/workbench/set_inputs.hpp"
+#include "trace/model.hpp"
+
+namespace lessons {
+
+struct Lesson;
+
+/// A trained model as a lesson takes its inputs from it.
+class ModelInputs {
+ public:
+  ModelInputs(const attn::Model& model, Options& options, attn::TokenBatch sentence)
+      : model_(model), options_(options), sentence_(std::move(sentence)) {}
+
+  const attn::Model& model() const { return model_; }
+
+  /// The tokens of --sentence.
+  const attn::TokenBatch& sentence() const { return sentence_; }
+
+  /// For what the shapes do not tell, as the number of heads.
+  Options& options() { return options_; }
+
+  /// A number of the configuration. Throws attn::Error where it has none of that name.
+  std::size_t number(const std::string& name) const;
+
+  /// A weight as a matrix. Throws attn::Error where the model has none of that id with two axes.
+  attn::Tensor<2> matrix(const std::string& id) const;
+  attn::Tensor<1> vector(const std::string& id) const;
+
+  /// The rows of a table for the tokens of each text, with zeros for padding, [text×token×d_model]. All
+  /// tokens are known.
+  attn::Tensor<3> rows(const std::string& table, const std::string& vocabulary,
+                       const attn::TokenBatch& tokens) const;
+
+  /// What the model's first layer reads for the tokens: their rows of the table `embedding`, with the
+  /// positions that the model was trained with added, [text×token×d_model].
+  attn::Tensor<3> encoded_words(const attn::TokenBatch& tokens) const;
+
+  /// The columns of W_Q, W_K or W_V of the first layer that belong to one head, [d_model×d].
+  attn::Tensor<2> projection_of_head(const std::string& id, std::size_t head) const;
+
+  /// Puts the tensor in the place of the input of that id. A batch of one text has no axis of its own.
+  template <std::size_t N>
+  void give(const std::string& id, const attn::Tensor<N>& tensor) {
+    give(id, attn::AnyTensor(attn::view_of(tensor)));
+  }
+  void give_rows(const std::string& id, const attn::Tensor<3>& rows);
+
+  std::vector<SetInput> take() { return std::move(inputs_); }
+
+ private:
+  void give(const std::string& id, attn::AnyTensor tensor) { inputs_.push_back({id, std::move(tensor)}); }
+  std::size_t row_of(const std::string& word, const std::string& vocabulary) const;
+
+  const attn::Model& model_;
+  Options& options_;
+  attn::TokenBatch sentence_;
+  std::vector<SetInput> inputs_;
+};
+
+/// The model of a lesson: the task that it was trained for, and what the lesson takes from it.
+struct Trained {
+  std::string_view task;  ///< the name of the shipped file as well
+  void (*give)(ModelInputs& inputs);
+  /// Which vocabulary the words of `--sentence` and `--source`, and those of `--target`, come from.
+  std::string_view words = "words";
+  std::string_view target_words = "";
+};
+
+/// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words
+/// and nothing was typed that decides dimensions, draws or inputs. Sets the options that follow, and
+/// `options.unknown_word` where a word keeps the model from being used. Throws attn::Error where `--model`
+/// goes with such an option, names no file, or a model of another task.
+std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options);
+
+}  // namespace lessons
