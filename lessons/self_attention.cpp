@@ -168,10 +168,8 @@ void run_self_attention(Workbench& bench) {
   const bool is_trained = bench.options.model.has_value();
   bench.trace.page({is_trained ? attn::in_one_line("X") : attn::OnPage{"X", nothing_to_notice},
                     {"Q",
-                     [is_trained](const auto&) {
-                       return is_trained ? "The second factors are a column of W_Q."
-                                         : "Second factors in worked lines: a column of W_Q, a row of K, a "
-                                           "column of V.";
+                     is_trained ? attn::Notice(nothing_to_notice) : [](const auto&) {
+                       return std::string("Second factors in worked lines: a column of W_Q, a row of K, a column of V.");
                      }},
                     is_trained ? attn::OnPage{"K", nothing_to_notice} : attn::in_one_line("K"),
                     attn::in_one_line("V"),
@@ -192,11 +190,11 @@ void run_self_attention(Workbench& bench) {
       "better a key matches the query, the more of that value goes into the mixture. X holds d_model numbers "
       "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. " +
           std::string(bench.options.model
-                          ? "All four were trained (attnlab train gloss); X holds the place of each "
-                            "word, too (lesson positional)."
+                          ? "All four were trained (attnlab train gloss); X also holds each word's "
+                            "position."
                           : "A model learns all four; here they are random."),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
-      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
+      "output = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
@@ -213,8 +211,8 @@ void run_self_attention(Workbench& bench) {
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
   const auto answer = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, answer, Q, K, V, mask);
-  bench.try_next({{"self-attention --sentence \"the cat saw the small dog\"", "what stays?"},
-                  {"self-attention --explain 'weights[cat, dog]'", "another entry"},
+  bench.try_next({{"self-attention --sentence \"the small cats slept\"", "what stays?"},
+                  {"self-attention --explain 'weights[slept, cat]'", "another entry"},
                   {"masking", "hide the words to come"}});
 }
 

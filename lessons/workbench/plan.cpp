@@ -238,7 +238,10 @@ attn::Header Plan::header() const {
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
-  if (options.unknown_word) header.config.emplace_back("unknown_word", *options.unknown_word);
+  if (options.unknown_word) {
+    header.config.emplace_back("unknown_word", *options.unknown_word);
+    header.usual.insert("unknown_word");
+  }
   add_tokens("tokens", sentence);
   add_tokens("source_tokens", source);
   add_tokens("target_tokens", target);

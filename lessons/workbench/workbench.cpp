@@ -42,7 +42,7 @@ Workbench Workbench::mute() const {
 
 void Workbench::idea(const std::string& text, const std::string& formula) const {
   if (options.unknown_word)
-    trace.note("model", "Drawn weights",
+    trace.note("unknown-word", "Drawn weights",
                fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",
                            plan.lesson->trained->task, *options.unknown_word));
   trace.note("idea", "The idea", text, formula);

@@ -54,7 +54,7 @@ void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
         std::any_of(events.begin(), events.end(), [&](const auto& event) { return event.id == id; });
     if (!is_listed) events.insert(where(), {.id = id});
   };
-  for (const auto* id : {"code", "flow", "idea", "model"})
+  for (const auto* id : {"code", "flow", "idea", "unknown-word"})
     add_unless_listed(id, [&] { return events.begin(); });
   add_unless_listed("next", [&] { return events.end(); });
   page_ = std::move(events);

@@ -254,6 +254,7 @@ TEST_CASE("eight heads on 512 tokens with vectors of 512 numbers take less than 
 TEST_CASE("every option of a lesson does something") {
   const std::map<std::string, std::string> values = {
       {"--sentence", "'other words'"},
+      {"--model", "none"},
       {"--source", "'other words' --target words"},
       {"--target", "'other words' --source words"},
       {"--d-model", "16"},

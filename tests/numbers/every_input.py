@@ -6,6 +6,7 @@ draw, and then together with others, chosen at random by a fixed seed. Combinati
 Where PyTorch is installed its generator is compared, too.
 """
 
+import functools
 import importlib.util
 import json
 import pathlib
@@ -81,7 +82,7 @@ VALUES = {
 }
 
 # Options that change how a run is shown, or take inputs from elsewhere.
-DRAW_NOTHING = {"rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps",
+DRAW_NOTHING = {"model", "rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "steps",
                 "explain", "shapes", "precision", "full", "color", "help",
                 "plain", "width", "no-pager", "scoring", "mask", "layer"}
 
@@ -91,7 +92,18 @@ COMBINATIONS = 30  # of each lesson
 
 
 def run(program, arguments):
-    return subprocess.run([program, *arguments], capture_output=True, check=False)
+    """With drawn weights in the place of trained ones."""
+    drawn = ["--model", "none"] if arguments[0] in trained_lessons(program) else []
+    return subprocess.run([program, *arguments, *drawn], capture_output=True, check=False)
+
+
+@functools.cache
+def trained_lessons(program):
+    """Lessons that have a model."""
+    def prints(*arguments):
+        return subprocess.run([program, *arguments], capture_output=True, check=True).stdout.decode()
+    names = [line.split()[0] for line in prints("list").splitlines()]
+    return {name for name in names if "--model NAME" in prints(name, "--help")}
 
 
 def page_of(program):

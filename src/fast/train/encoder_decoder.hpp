@@ -22,7 +22,7 @@ struct EncoderDecoderSizes {
   std::size_t source_words;
   std::size_t target_words;  ///< without the marks of begin and end
   std::size_t d_model = 32;
-  std::size_t hidden = 32;  ///< of each direction of the encoder; the decoder has twice as many
+  std::size_t hidden = 48;  ///< of each direction of the encoder; the decoder has twice as many
   std::size_t d_a = 64;
 
   std::size_t width() const { return 2 * hidden; }  ///< of the states of encoder and decoder

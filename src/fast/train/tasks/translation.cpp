@@ -41,7 +41,7 @@ class GrammarTranslation final : public TranslationTask {
   GrammarTranslation(const TaskOptions& options, const corpora::Grammar& grammar)
       : TranslationTask({.source_words = 0, .target_words = 0}, options, grammar.source_words(),
                         grammar.target_words()) {
-    auto pairs = draw_pairs(grammar, options.seed, 100000, 1000, 500);
+    auto pairs = draw_pairs(grammar, options.seed, 160000, 1000, 500);
     held_out_ = std::move(pairs.held_out);
     set_examples(examples(pairs.training), examples(held_out_));
     longer_ = examples(pairs.longer);
