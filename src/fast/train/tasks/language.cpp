@@ -34,7 +34,7 @@ class Language final : public LabelledTask {
                       .has_norm = false,
                       .has_output_bias = false},
                      options, with_end(grammar.source_words()), with_end(grammar.source_words())) {
-    auto pairs = draw_pairs(grammar, options.seed, 190000, 2000, 0);
+    auto pairs = draw_pairs(grammar, options.seed, 250000, 2000, 0);
     held_out_ = std::move(pairs.held_out);
     set_examples(labelled(pairs.training), labelled(held_out_));
   }

@@ -14,7 +14,7 @@ const std::vector<TaskEntry>& tasks() {
        make_gloss},
       {"language",
        "the next word of an English sentence: verbs agree with their subjects",
-       {.steps = 3000, .batch = 64, .rate = 3e-3, .warm_up = 150},
+       {.steps = 4000, .batch = 64, .rate = 6e-3, .warm_up = 200},
        make_language},
       {"sentiment",
        "is a sentence positive or negative, with not, never, hardly and but?",
