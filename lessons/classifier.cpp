@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "attn/ops/mask.hpp"
@@ -18,20 +19,29 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
 namespace {
 
-/// Multi-head attention with its residual connection and its layer norm, all in the group `attention`:
-/// returns `residual` and `normalized`.
-std::pair<Tensor<3>, Tensor<3>> attend_and_normalize(Workbench& bench, const Named& encoded,
-                                                     const ClassifierWeights& weights,
-                                                     const std::optional<Mask<3>>& mask) {
+/// The classes that `attnlab train sentiment` tells apart, in its order.
+constexpr std::array<const char*, 2> sentiments = {"negative", "positive"};
+
+struct AttendedAndNormalized {
+  Tensor<4> weights;
+  Tensor<3> residual, normalized;
+};
+
+/// Multi-head attention with its residual connection and its layer norm, all in the group `attention`.
+AttendedAndNormalized attend_and_normalize(Workbench& bench, const Named& encoded,
+                                           const ClassifierWeights& weights,
+                                           const std::optional<Mask<3>>& mask) {
   const auto attention = multihead_attention(bench, encoded, encoded, weights.attention, mask);
   bench.trace.claim({.id = "rows-sum-to-1",
                      .claim = "each row of attention/weights sums to 1",
@@ -40,7 +50,68 @@ std::pair<Tensor<3>, Tensor<3>> attend_and_normalize(Workbench& bench, const Nam
                      .limit = rounding(bench.trace)});
   const auto residual = attention_residual(bench, encoded, {"output", attention.output});
   const auto normalized = attention_norm(bench, residual, weights.norm);
-  return {residual.tensor, normalized.tensor};
+  return {attention.attention.weights, residual.tensor, normalized.tensor};
+}
+
+/// How much attention each word of the first sentence gets on average, in each head.
+void explain_attention_received(Workbench& bench, const Tensor<4>& weights) {
+  constexpr std::size_t columns = 70, width = 9;
+  const std::size_t heads = weights.shape(1), n = bench.plan.sentence.lengths().front();
+  const auto tokens = bench.plan.sentence.labels().of(0);
+  const auto received = [&](std::size_t head, std::size_t key) {
+    double sum = 0.0;
+    for (std::size_t query = 0; query < n; ++query) sum += weights(0, head, query, key);
+    return sum / static_cast<double>(n);
+  };
+  std::size_t label_width = width;
+  for (std::size_t key = 0; key < n; ++key)
+    label_width = std::max(label_width, attn::display_width(tokens[key]) + 2);
+  const auto right = [&](const std::string& text) {
+    return std::string(label_width - attn::display_width(text), ' ') + text;
+  };
+  std::string table;
+  const std::size_t a_line = std::max<std::size_t>(1, (columns - 6) / label_width);
+  for (std::size_t first = 0; first < n; first += a_line) {
+    const auto last = std::min(n, first + a_line);
+    table += first == 0 ? "      " : "\n\n      ";
+    for (std::size_t key = first; key < last; ++key) table += right(tokens[key]);
+    for (std::size_t head = 0; head < heads; ++head) {
+      table += fmt::format("\n{:<6}", fmt::format("head {}", head));
+      for (std::size_t key = first; key < last; ++key)
+        table += right(fmt::format("{:.4f}", received(head, key)));
+    }
+  }
+  bench.trace.note("attention-received", "Attention received: the mean of each column of weights",
+                   fmt::format("Who looks most at a word is one question, how much all of them look at it is "
+                               "another. Even shares would be 1/{} = {:.4f}. A word that gets more goes into "
+                               "more of the rows, and so weighs more in their mean. That is a hint, not a "
+                               "proof, of what decides.",
+                               n, 1.0 / static_cast<double>(n)),
+                   table);
+}
+
+/// pooled W_class, and b_class where there is one.
+Tensor<2> show_logits(Workbench& bench, const Tensor<2>& pooled, const ClassifierWeights& weights) {
+  const auto& b_class = weights.b_class;
+  const attn::Known known_pooled{"pooled", pooled};
+  const attn::Known<2> W_class{"W_class", weights.W_class};
+  std::vector<std::string> from = {"pooled", "W_class"};
+  if (b_class) from.push_back("b_class");
+  return bench.trace.step(
+      {.id = "logits",
+       .title = "A logit, or score, for each class",
+       .formula = b_class ? "pooled W_class + b_class" : "pooled W_class",
+       .from = from,
+       .axes = {"class"},
+       .note = std::string("Logit c is the dot product of pooled and column c of W_class: the more the two "
+                           "point the same way, the higher it is. ") +
+               (b_class ? "The bias b_class is what a class gets in any case. "
+                        : "A bias would be 0 before training, and is left out. ") +
+               "(PyTorch's loss cross_entropy is given these logits, not the probabilities: it takes the "
+               "softmax itself.)",
+       .worked = b_class ? attn::worked_linear(known_pooled, W_class, attn::Known<1>{"b_class", *b_class})
+                         : attn::worked_linear(known_pooled, W_class)},
+      b_class ? attn::linear(pooled, weights.W_class, *b_class) : attn::linear(pooled, weights.W_class));
 }
 
 }  // namespace
@@ -48,9 +119,11 @@ std::pair<Tensor<3>, Tensor<3>> attend_and_normalize(Workbench& bench, const Nam
 Classification classify(Workbench& bench, const Tensor<3>& encoded, const ClassifierWeights& weights,
                         const std::vector<std::size_t>& lengths, const std::optional<Mask<3>>& mask) {
   auto& trace = bench.trace;
-  const auto [residual, normalized] = trace.within("attention", [&] {
+  auto attended = trace.within("attention", [&] {
     return attend_and_normalize(bench, {"encoded", encoded}, weights, mask);
   });
+  const auto& normalized = attended.normalized;
+  if (bench.options.model && !bench.is_mute()) explain_attention_received(bench, attended.weights);
 
   const bool is_padded = bench.plan.sentence.is_padded();
   std::vector<std::string> from = {"attention/normalized"};
@@ -68,32 +141,24 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
       attn::mean_pool(normalized, lengths));
 
-  const auto logits = trace.step(
-      {.id = "logits",
-       .title = "A logit, or score, for each class",
-       .formula = "pooled W_class",
-       .from = {"pooled", "W_class"},
+  const auto logits = show_logits(bench, pooled, weights);
+  const auto probabilities = trace.step(
+      {.id = "probabilities",
+       .title = "The probability of each class",
+       .formula = "softmax(logits)",
+       .from = {"logits"},
        .axes = {"class"},
        .note =
-           "Logit c is the dot product of pooled and column c of W_class: the more the two point the same "
-           "way, the higher it is. A bias would be 0 before training, and is left out. (PyTorch's loss "
-           "cross_entropy is given these logits, not the probabilities: it takes the softmax itself.)",
-       .worked =
-           attn::worked_linear(attn::Known{"pooled", pooled}, attn::Known<2>{"W_class", weights.W_class})},
-      attn::linear(pooled, weights.W_class));
-
-  const auto probabilities =
-      trace.step({.id = "probabilities",
-                  .title = "The probability of each class",
-                  .formula = "softmax(logits)",
-                  .from = {"logits"},
-                  .axes = {"class"},
-                  .note = "Nothing has been trained: the parameters are drawn at random, and the verdict "
-                          "means nothing. Training would show the model sentences whose class is known, and "
-                          "move each parameter a little so that the probability of the right class grows.",
-                  .worked = attn::worked_softmax(attn::Known{"logits", logits})},
-                 attn::softmax(logits));
-  return {residual, pooled, logits, probabilities};
+           bench.options.model
+               ? "In training the model read sentences whose class was known, and each parameter was moved "
+                 "a little, again and again, so that the probability of the right class grew. Nobody "
+                 "told it which words to look at."
+               : "Nothing has been trained: the parameters are drawn at random, and the verdict means "
+                 "nothing. Training would show the model sentences whose class is known, and move each "
+                 "parameter a little so that the probability of the right class grows.",
+       .worked = attn::worked_softmax(attn::Known{"logits", logits})},
+      attn::softmax(logits));
+  return {std::move(attended.residual), pooled, logits, probabilities};
 }
 
 namespace {
@@ -112,6 +177,11 @@ Tensor<3> with_more_padding(const Tensor<3>& encoded) {
   auto added = attn::sinusoidal_encoding(n + 2, d_model);
   std::fill_n(added.begin(), n * d_model, 0.0);
   return attn::add_positions(attn::with_zero_rows(encoded, 2), added);
+}
+
+/// Whether the classes are those of the model sentiment.
+bool has_sentiment(const Workbench& bench) {
+  return bench.options.model && *bench.options.classes == sentiments.size();
 }
 
 /// What the tutorial's code does with padding and with dropout, and how far that goes wrong.
@@ -145,11 +215,12 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
   const auto backwards = attn::permute_rows(X, attn::reversal(sentence.lengths(), sentence.length()));
   const auto reversed =
       classify_again(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
-  bench.trace.note("word-order", "The order of the words matters because of the positions",
-                   fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for class 0. "
-                               "Without positions it would get the same both ways.",
-                               sentence.size() == 1 ? "the sentence" : "the first sentence",
-                               reversed.probabilities(0, 0), probabilities(0, 0)));
+  bench.trace.note(
+      "word-order", "The order of the words matters because of the positions",
+      fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for {}. "
+                  "Without positions it would get the same both ways.",
+                  sentence.size() == 1 ? "the sentence" : "the first sentence", reversed.probabilities(0, 0),
+                  probabilities(0, 0), has_sentiment(bench) ? "negative" : "class 0"));
 }
 
 void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& encoded,
@@ -197,7 +268,10 @@ ClassifierWeights draw_classifier_weights(Workbench& bench) {
   auto norm = trace.within("attention", [&] { return layer_norm_weights(bench, "norm"); });
   auto W_class = bench.input<2>(
       {.id = "W_class", .title = "Makes a score for each class", .note = "A column for each class."});
-  return {std::move(attention), std::move(norm), std::move(W_class)};
+  std::optional<Tensor<1>> b_class;
+  if (trace.is_given("b_class"))
+    b_class = bench.input<1>({.id = "b_class", .title = "A bias for each class: what no word decides"});
+  return {std::move(attention), std::move(norm), std::move(W_class), std::move(b_class)};
 }
 
 /// The class of the first sentence, and what it is worth.
@@ -207,12 +281,68 @@ std::string about_verdict(const attn::Event& probabilities) {
   std::size_t verdict = 0;
   for (std::size_t c = 1; c < shares.shape.back(); ++c)
     if (shares.at(c) > shares.at(verdict)) verdict = c;
-  return fmt::format("The verdict{}: class {}, with {:.4f}. ", is_batch ? " on the first sentence" : "",
-                     verdict, shares.at(verdict)) +
+  const auto name = name_along(probabilities, shares.shape.size() - 1, verdict);
+  return fmt::format("The verdict{}: {}{}, with {:.4f}. ", is_batch ? " on the first sentence" : "",
+                     probabilities.labels.back().empty() ? "class " : "", name, shares.at(verdict)) +
          probabilities.note;
 }
 
+/// The key that every query of one head gives its largest share to; nothing where they differ.
+std::optional<std::size_t> looked_at_by_all(const attn::Event& weights, std::size_t head) {
+  const auto& shape = weights.tensor->shape;
+  const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+  std::optional<std::size_t> common;
+  for (std::size_t query = 0; query < queries; ++query) {
+    const std::size_t row = (head * queries + query) * keys;
+    std::size_t strongest = 0;
+    for (std::size_t key = 1; key < keys; ++key)
+      if (weights.tensor->at(row + key) > weights.tensor->at(row + strongest)) strongest = key;
+    if (common && *common != strongest) return std::nullopt;
+    common = strongest;
+  }
+  return common;
+}
+
+/// What each head has learned to look for, as far as this sentence shows it.
+std::string what_heads_look_for(const attn::Event& weights) {
+  const auto axis = weights.tensor->shape.size() - 1;
+  std::string text = "The verdict needs two things: the word of praise or blame, and whether it is negated. ";
+  for (std::size_t head = 0; head < weights.tensor->shape[axis - 2]; ++head) {
+    const auto key = looked_at_by_all(weights, head);
+    text += key ? fmt::format("In head {} every word looks most at \"{}\". ", head,
+                              name_along(weights, axis, *key))
+                : fmt::format("In head {} the words look at different ones. ", head);
+  }
+  return text + "Which word asks hardly counts, since the mean of all rows decides.";
+}
+
+void choose_trained_page(Workbench& bench) {
+  using attn::in_one_line;
+  std::vector<attn::OnPage> page;
+  for (const auto* id : {"lengths", "X", "positions"}) page.push_back(in_one_line(id));
+  page.push_back(attn::without_table("encoded", [](const auto& encoded) { return encoded.note; }));
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
+    page.push_back(in_one_line(std::string("attention/") + id));
+  page.push_back({"attention/weights", what_heads_look_for});
+  page.push_back({"attention-received"});
+  page.push_back(in_one_line("attention/heads"));
+  page.push_back(in_one_line("attention/output"));
+  page.push_back(in_one_line("attention/residual"));
+  page.push_back(attn::without_table("attention/normalized", [](const auto& normalized) {
+    return "What attention found is added to each token, and layer norm (LN) follows. " + normalized.note;
+  }));
+  page.push_back({"pooled"});
+  page.push_back(in_one_line("W_class"));
+  page.push_back(in_one_line("b_class"));
+  page.push_back({"logits"});
+  page.push_back({"probabilities", about_verdict});
+  page.push_back({"word-order"});
+  bench.trace.page(page, {"attention/rows-sum-to-1", "probabilities-sum-to-1", "padding-changes-nothing",
+                          "no-order-without-positions"});
+}
+
 void choose_classifier_page(Workbench& bench) {
+  if (bench.options.model) return choose_trained_page(bench);
   std::vector<attn::OnPage> page = {attn::in_one_line("lengths"), {"X"}, {"positions"}, {"encoded"}};
   for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked", "weights", "heads", "output"})
     page.push_back(attn::in_one_line(std::string("attention/") + id));
@@ -232,26 +362,47 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
   const auto n = bench.plan.sentence.length(), d = bench.d_model(), classes = *bench.options.classes;
   return {fmt::format("X [{0}×{1}] + positions [{0}×{1}] → attention + residual → LN [{0}×{1}]", n, d),
           fmt::format("   → mean over the tokens → pooled [{}]", d),
-          fmt::format("   → W_class → logits [{0}] → softmax → probabilities [{0}]", classes)};
+          fmt::format("   → W_class{1} → logits [{0}] → softmax → probabilities [{0}]", classes,
+                      bench.trace.is_given("b_class") ? " + b_class" : "")};
+}
+
+std::vector<std::string> attention_code_in_one_call(bool is_masked) {
+  return {
+      "attention_output = multihead(encoded, encoded, attention_W_Q,",
+      fmt::format("    attention_W_K, attention_W_V, attention_W_O{})", is_masked ? ", attention_mask" : "")};
+}
+
+/// Step by step as far as the page shows the steps.
+std::vector<std::string> attention_code_with_weights(const Workbench& bench, bool is_masked) {
+  std::vector<std::string> lines = {
+      "attention_scores = split(encoded @ attention_W_Q) @ split(",
+      "    encoded @ attention_W_K).transpose(0, 2, 1)",
+      fmt::format("attention_scaled = attention_scores / np.sqrt({})", bench.d_k())};
+  if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
+  lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
+  lines.emplace_back("attention_output = np.hstack(attention_weights @ split(");
+  lines.emplace_back("    encoded @ attention_W_V)) @ attention_W_O");
+  return lines;
 }
 
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
+  const bool has_weights = bench.options.model.has_value();
   std::vector<std::string> lines = {
-      "# softmax(), multihead(): attention as in the lesson multihead; see --all"};
-  const auto LN = layer_norm_code();
-  lines.insert(lines.end(), LN.begin(), LN.end());
+      has_weights ? "# softmax(), split(): attention as in the lesson multihead; see --all"
+                  : "# softmax(), multihead(): attention as in the lesson multihead; see --all"};
+  for (auto& line : layer_norm_code()) lines.push_back(std::move(line));
+  for (const auto* line : {"", "encoded = X + positions"}) lines.emplace_back(line);
+  for (auto& line : has_weights ? attention_code_with_weights(bench, mask.has_value())
+                                : attention_code_in_one_call(mask.has_value()))
+    lines.push_back(std::move(line));
   const std::vector<std::string> more = {
-      "",
-      "encoded = X + positions",
-      "attention_output = multihead(encoded, encoded, attention_W_Q,",
-      fmt::format("    attention_W_K, attention_W_V, attention_W_O{})", mask ? ", attention_mask" : ""),
       "attention_residual = encoded + attention_output",
       "attention_normalized = LN(attention_residual, attention_norm_gain,",
       "                          attention_norm_bias)",
       fmt::format("pooled = attention_normalized{}.mean(axis=0)",
                   bench.plan.sentence.is_padded() ? "[:lengths]" : ""),
-      "logits = pooled @ W_class",
+      bench.trace.is_given("b_class") ? "logits = pooled @ W_class + b_class" : "logits = pooled @ W_class",
       "probabilities = softmax(logits)"};
   lines.insert(lines.end(), more.begin(), more.end());
   bench.code(lines);
@@ -262,17 +413,23 @@ void run_classifier(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
   auto& trace = bench.trace;
+  if (has_sentiment(bench)) trace.label("class", {{{sentiments.begin(), sentiments.end()}}});
   choose_classifier_page(bench);
   bench.idea("A sentence goes in, a verdict comes out: " +
-                 (*bench.options.classes == 2
+                 (has_sentiment(bench) ? std::string("is it negative or positive about a film or a play?")
+                  : *bench.options.classes == 2
                       ? std::string("is this a complaint (class 1) or not (class 0)?")
                       : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
                  " Each word becomes a vector, its embedding, and the vector of its position is added. "
                  "Attention rewrites every word in the light of the others. As in the lesson "
                  "transformer-block, its result is added to what came in (a residual connection), and layer "
                  "norm (LN) brings each row to one scale. The mean over the words makes one vector of them, "
-                 "and a matrix, W_class, gives each class a score.",
-             "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
+                 "and a matrix, W_class, gives each class a score." +
+                 (bench.options.model ? " All weights were trained (attnlab train sentiment)." : ""),
+             trace.is_given("b_class")
+                 ? "pooled = mean(LN(encoded + attention(encoded)))\n"
+                   "probabilities = softmax(pooled W_class + b_class)"
+                 : "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
   bench.flow(classifier_flow(bench));
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
@@ -308,10 +465,28 @@ void run_classifier(Workbench& bench) {
   explain_tutorial(bench, encoded, shown.pooled, weights);
   explain_order(bench, X, positions, shown.probabilities, weights);
   claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
-  bench.try_next({{"classifier --sentence \"rotten was apple the\"", "the same words in reverse"},
-                  {"classifier --sentence \"the apple was rotten\" --sentence \"i love cats\"",
-                   "two sentences of different length: what does <pad> get?"},
-                  {"generate", "a model that writes: its classes are words"}});
+  if (bench.options.model)
+    return bench.try_next(
+        {{"classifier --sentence \"the film was good\"", "without not: the verdict turns over"},
+         {"classifier --sentence \"the film was hardly good\"", "another negator, the same verdict?"},
+         {"classifier --model none", "the same sentence before training"},
+         {"generate", "a model that writes: its classes are words"}});
+  bench.try_next(
+      {{"classifier --model none --sentence \"good not was film the\"", "the same words in reverse"},
+       {"classifier --sentence \"the film was not good\" --sentence \"i love cats\"",
+        "two sentences of different length: what does <pad> get?"},
+       {"generate", "a model that writes: its classes are words"}});
+}
+
+void give_sentiment(ModelInputs& inputs) {
+  inputs.options().heads = inputs.number("heads");
+  inputs.give_rows("X", inputs.rows("embedding", "words", inputs.sentence()));
+  for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
+    inputs.give("attention/" + id, inputs.matrix("layer=1/attention/" + id));
+  for (const std::string id : {"gain", "bias"})
+    inputs.give("attention/norm/" + id, inputs.vector("layer=1/norm_1/" + id));
+  inputs.give("W_class", inputs.matrix("output/W"));
+  inputs.give("b_class", inputs.vector("output/b"));
 }
 
 std::vector<Input> classifier_inputs(const Options&) {
@@ -321,6 +496,7 @@ std::vector<Input> classifier_inputs(const Options&) {
                  {{"attention/norm/gain", {"d_model"}, Draw::ones},
                   {"attention/norm/bias", {"d_model"}, Draw::zeros},
                   {"W_class", {"d_model", "class"}, Draw::weight},
+                  {"b_class", {"class"}, Draw::zeros},
                   {"attention/mask", {"query", "key"}, Draw::page}}});
 }
 
@@ -336,12 +512,13 @@ const Lesson classifier = {
         "and a linear layer with a softmax over the classes. What padding must not do, and why the positions "
         "are needed.",
     .options = {"sentence", "d-model", "heads", "classes", "seed", "rng", "draws", "weight-scale",
-                "embeddings", "dtype"},
-    .defaults = {.sentence = {"the apple was rotten"}, .d_model = 4, .heads = 2, .classes = 2},
+                "embeddings", "model", "dtype"},
+    .defaults = {.sentence = {"the film was not good"}, .d_model = 4, .heads = 2, .classes = 2},
     .examples =
         {"classifier --sentence \"the movie was really great\"",
          "classifier --sentence \"a great movie\" --sentence \"not a great movie at all\" --classes 3"},
     .inputs = classifier_inputs,
+    .trained = Trained{"sentiment", give_sentiment},
     .run = run_classifier,
 };
 

@@ -11,7 +11,8 @@ namespace lessons {
 struct ClassifierWeights {
   MultiHeadWeights attention;
   attn::LayerNormWeights norm;
-  Tensor<2> W_class;  ///< [d_model×class]
+  Tensor<2> W_class;                   ///< [d_model×class]
+  std::optional<Tensor<1>> b_class{};  ///< [class], where it is given
 };
 
 /// What a sentence goes through on its way to a class.
