@@ -91,7 +91,7 @@ void explain_attention_received(Workbench& bench, const Tensor<4>& weights) {
 }
 
 /// pooled W_class, and b_class where there is one.
-Tensor<2> show_logits(Workbench& bench, const Tensor<2>& pooled, const ClassifierWeights& weights) {
+Tensor<2> logits_of_classes(Workbench& bench, const Tensor<2>& pooled, const ClassifierWeights& weights) {
   const auto& b_class = weights.b_class;
   const attn::Known known_pooled{"pooled", pooled};
   const attn::Known<2> W_class{"W_class", weights.W_class};
@@ -141,7 +141,7 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
       attn::mean_pool(normalized, lengths));
 
-  const auto logits = show_logits(bench, pooled, weights);
+  const auto logits = logits_of_classes(bench, pooled, weights);
   const auto probabilities = trace.step(
       {.id = "probabilities",
        .title = "The probability of each class",
