@@ -166,9 +166,7 @@ std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
 /// The same, and what comes after the weights.
 std::string about_weights(const attn::Event& weights, std::size_t n) {
   const auto rows = rows_of_equal_words(weights, n);
-  return rows + (rows.empty() ? "" : " ") +
-         "Then, as before, output = weights V, with V = X. One more word adds a row "
-         "and a column to scores and weights; the old scores stay.";
+  return rows + (rows.empty() ? "" : " ") + "Then, as before, output = weights V, with V = X.";
 }
 
 /// The steps of one encoding that the page shows, from its idea to its weights.
@@ -185,7 +183,8 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
                   "rows are "
                   "equal.";
          }},
-        {"encoded", [](const auto&) { return "The same word has another row in another place."; }}}},
+        attn::without_table("encoded",
+                            [](const auto&) { return "The same word has another row in another place."; })}},
       {"learned", {{"table"}, {"encoded"}}},
       {"relative", {{"distances"}, {"by_distance"}}},
       {"t5", {{"buckets"}, {"bias"}}},
@@ -205,12 +204,14 @@ void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
   const auto n = bench.plan.sentence.lengths().front();
   std::vector<attn::OnPage> events = {
       {"comparison"},
-      {"X"},
+      {"X", nothing_to_notice},
       {"without/scores",
        [n](const auto& scores) { return score_of_pair(scores, n) + ", wherever the two words stand."; }},
       {"order"},
       {"without/reordered"}};
   for (auto& step : steps_on_page(encoding, in, n)) events.push_back(std::move(step));
+  events.push_back({"trained"});
+  if (encoding == "learned") events.push_back({"trained-attention"});
   std::vector<std::string> claims = {"without/order-is-lost"};
   for (const auto* property :
        {"rotation", "lookup", "mirror", "lengths-kept", "distance-only", "order-is-seen"})
@@ -269,6 +270,7 @@ void run_positional(Workbench& bench) {
   auto encodings = show_encodings(bench, in);
   encodings.insert(encodings.begin(), without_positions(bench, in.scores));
 
+  if (shows(bench.options, "learned")) show_trained_positions(bench);
   compare_encodings(bench, in, other, encodings);
   bench.try_next({{"positional --encoding rope", "queries and keys are turned instead"},
                   {"positional --encoding alibi", "nothing is learned: distance costs"},

@@ -108,8 +108,9 @@ std::string legend(const Workbench& bench, const OtherOrder& other) {
   };
   const auto with_words = swap(words_that_swap(bench, other));
   text += '\n' + (attn::display_width(with_words) <= widest_line ? with_words : swap("two words"));
-  text += fmt::format("\nlater    the same if the sentence starts at position {} instead of 0", n);
-  if (has_all || options.encoding == "learned") text += "\n         (learned has no row for those positions)";
+  const bool has_learned = has_all || options.encoding == "learned";
+  text += fmt::format("\nlater    the same if the sentence starts at position {}{}", n,
+                      has_learned ? " (learned: no row)" : " instead of 0");
   return text;
 }
 
@@ -122,8 +123,8 @@ std::string explanation(const Workbench& bench, const std::vector<Measured>& mea
                 "sinusoidal and learned add a row for the position to each word, relative a vector for the "
                 "distance to each key, t5 and alibi (attention with linear biases) a number for the distance "
                 "to each score: another one in each of the heads (heads={}). rope (rotary position "
-                "embedding) turns queries and keys by an angle that grows with the position. t5 is named "
-                "after a model. In names \"/\" does not divide. The page goes on with {}.",
+                "embedding) turns queries and keys by an angle that grows with the position. The page "
+                "goes on with {}.",
                 bench.heads(), encoding_on_page(options))
           : "All encodings stand here without --encoding.";
   if (other.most_words == 0) return text;

@@ -80,4 +80,8 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in);
 Encoding show_alibi(Workbench& bench, const PositionalInputs& in);
 Encoding show_rope(Workbench& bench, const PositionalInputs& in);
 
+/// The notes `trained` and `trained-attention`: what the shipped models of the task reverse learned with a
+/// table of positions and without, where their weights are installed.
+void show_trained_positions(Workbench& bench);
+
 }  // namespace lessons
