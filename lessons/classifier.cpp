@@ -11,6 +11,7 @@
 #include <array>
 #include <utility>
 
+#include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
@@ -287,33 +288,10 @@ std::string about_verdict(const attn::Event& probabilities) {
          probabilities.note;
 }
 
-/// The key that every query of one head gives its largest share to; nothing where they differ.
-std::optional<std::size_t> looked_at_by_all(const attn::Event& weights, std::size_t head) {
-  const auto& shape = weights.tensor->shape;
-  const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
-  std::optional<std::size_t> common;
-  for (std::size_t query = 0; query < queries; ++query) {
-    const std::size_t row = (head * queries + query) * keys;
-    std::size_t strongest = 0;
-    for (std::size_t key = 1; key < keys; ++key)
-      if (weights.tensor->at(row + key) > weights.tensor->at(row + strongest)) strongest = key;
-    if (common && *common != strongest) return std::nullopt;
-    common = strongest;
-  }
-  return common;
-}
-
 /// What each head has learned to look for, as far as this sentence shows it.
 std::string what_heads_look_for(const attn::Event& weights) {
-  const auto axis = weights.tensor->shape.size() - 1;
-  std::string text = "The verdict needs two things: the word of praise or blame, and whether it is negated. ";
-  for (std::size_t head = 0; head < weights.tensor->shape[axis - 2]; ++head) {
-    const auto key = looked_at_by_all(weights, head);
-    text += key ? fmt::format("In head {} every word looks most at \"{}\". ", head,
-                              name_along(weights, axis, *key))
-                : fmt::format("In head {} the words look at different ones. ", head);
-  }
-  return text + "Which word asks hardly counts, since the mean of all rows decides.";
+  return "The verdict needs two things: the word of praise or blame, and whether it is negated. " +
+         heads_look_at(weights) + " Which word asks hardly counts, since the mean of all rows decides.";
 }
 
 void choose_trained_page(Workbench& bench) {
@@ -372,19 +350,6 @@ std::vector<std::string> attention_code_in_one_call(bool is_masked) {
       fmt::format("    attention_W_K, attention_W_V, attention_W_O{})", is_masked ? ", attention_mask" : "")};
 }
 
-/// Step by step as far as the page shows the steps.
-std::vector<std::string> attention_code_with_weights(const Workbench& bench, bool is_masked) {
-  std::vector<std::string> lines = {
-      "attention_scores = split(encoded @ attention_W_Q) @ split(",
-      "    encoded @ attention_W_K).transpose(0, 2, 1)",
-      fmt::format("attention_scaled = attention_scores / np.sqrt({})", bench.d_k())};
-  if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
-  lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
-  lines.emplace_back("attention_output = np.hstack(attention_weights @ split(");
-  lines.emplace_back("    encoded @ attention_W_V)) @ attention_W_O");
-  return lines;
-}
-
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
   const bool has_weights = bench.options.model.has_value();
@@ -393,7 +358,7 @@ void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) 
                   : "# softmax(), multihead(): attention as in the lesson multihead; see --all"};
   for (auto& line : layer_norm_code()) lines.push_back(std::move(line));
   for (const auto* line : {"", "encoded = X + positions"}) lines.emplace_back(line);
-  for (auto& line : has_weights ? attention_code_with_weights(bench, mask.has_value())
+  for (auto& line : has_weights ? attention_code_with_weights(bench, "encoded", mask.has_value())
                                 : attention_code_in_one_call(mask.has_value()))
     lines.push_back(std::move(line));
   const std::vector<std::string> more = {
@@ -479,6 +444,11 @@ void run_classifier(Workbench& bench) {
 }
 
 void give_sentiment(ModelInputs& inputs) {
+  if (inputs.number("layers") != 1 || inputs.number("d_ff") != 0)
+    throw attn::Error(
+        "this lesson's classifier has one layer of attention and no feed-forward network, the model has "
+        "more; "
+        "valid: --model sentiment, one that was trained without --layers and --d-ff, or none");
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", inputs.rows("embedding", "words", inputs.sentence()));
   for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "attn/error.hpp"
 #include "attn/ops/activation.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
@@ -24,6 +25,9 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
+#include "trace/data_folder.hpp"
+#include "trace/model.hpp"
 
 namespace lessons {
 
@@ -33,6 +37,11 @@ constexpr const char* note_of_layer_norm =
     "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias (Ba et al. 2016). Mean and variance are those of "
     "the token's own row, the variance divided by d. Gain and bias are learned; before training they are 1 "
     "and 0. 1e−05 = 0.00001, called epsilon, avoids a division by 0.";
+
+/// With trained weights gain and bias move the rows away from mean 0 and variance 1.
+std::string norm_title(const Workbench& bench, const std::string& title) {
+  return bench.options.model ? title + ", then gain and bias" : title;
+}
 
 }  // namespace
 
@@ -72,7 +81,7 @@ Named attention_residual(Workbench& bench, const Named& X, const Named& output) 
 Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeights& weights) {
   return layer_norm(bench,
                     {.id = "normalized",
-                     .title = "Each row brought to mean 0 and variance 1",
+                     .title = norm_title(bench, "Each row brought to mean 0 and variance 1"),
                      .axes = {"query", "d_model"},
                      .note = note_of_layer_norm},
                     x, "norm", weights);
@@ -93,6 +102,19 @@ std::vector<std::string> multihead_definition(const Workbench& bench, const std:
       fmt::format("    return np.hstack({} @ V) @ W_O", sees_nothing ? "np.nan_to_num(weights)" : "weights"),
       ""};
   lines.insert(lines.end(), more.begin(), more.end());
+  return lines;
+}
+
+std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
+                                                     bool is_masked) {
+  std::vector<std::string> lines = {
+      fmt::format("attention_scores = split({} @ attention_W_Q) @ split(", x),
+      fmt::format("    {} @ attention_W_K).transpose(0, 2, 1)", x),
+      fmt::format("attention_scaled = attention_scores / np.sqrt({})", bench.d_k())};
+  if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
+  lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
+  lines.emplace_back("attention_output = np.hstack(attention_weights @ split(");
+  lines.push_back(fmt::format("    {} @ attention_W_V)) @ attention_W_O", x));
   return lines;
 }
 
@@ -289,7 +311,7 @@ Named sublayer(Workbench& bench, const Named& x, const SublayerText& text,
   const auto LN = [&](const Named& before) {
     auto norm = layer_norm(bench,
                            {.id = text.norm_id,
-                            .title = "Each row with mean 0 and variance 1",
+                            .title = norm_title(bench, "Each row with mean 0 and variance 1"),
                             .axes = {"token", "d_model"},
                             .note = text.norm_note},
                            before, text.weights, weights);
@@ -426,8 +448,9 @@ void explain_idea(Workbench& bench) {
                   "each other{}, and a small network, the feed-forward network (ffn), then rewrites every "
                   "token by itself. Each of these parts is a sublayer. What a sublayer finds is added to "
                   "what came in: a residual connection. Layer norm (LN) keeps the rows at one scale. The "
-                  "output has the shape of X, so the next block can go on with it.",
-                  has_memory ? ", cross-attention lets them look into an encoder's sentence" : ""),
+                  "output has the shape of X, so the next block can go on with it.{}",
+                  has_memory ? ", cross-attention lets them look into an encoder's sentence" : "",
+                  bench.options.model ? " All weights here were trained (attnlab train sentiment)." : ""),
       block_formula(norm_order_of(bench), has_memory));
 }
 
@@ -576,8 +599,63 @@ std::string count_zeros(const attn::Event& hidden) {
                      zeros > 0 ? what_0_does : "");
 }
 
+/// The model of the shipped block reads whether a sentence is negative or positive.
+std::string what_the_block_looks_for(const attn::Event& weights) {
+  return "The model had to tell negative sentences from positive ones, and a word like \"not\" turns one "
+         "into "
+         "the other. " +
+         heads_look_at(weights);
+}
+
+/// The page with trained weights: attention whole, and sums without their tables.
+void choose_trained_block_page(Workbench& bench) {
+  using attn::in_one_line;
+  std::vector<attn::OnPage> page = {{"X"}};
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
+    page.push_back(in_one_line(std::string("attention/") + id));
+  page.push_back({"attention/weights", what_the_block_looks_for});
+  page.push_back(in_one_line("attention/heads"));
+  page.push_back(in_one_line("attention/output"));
+  page.push_back(attn::without_table("residual_1", [](const auto& sum) { return sum.note; }));
+  page.push_back({"norm_1"});
+  page.push_back({"norm-order"});
+  page.push_back(attn::without_table("ffn/hidden", count_zeros));
+  page.push_back(attn::without_table("ffn/output"));
+  page.push_back(in_one_line("residual_2"));
+  page.push_back({"output"});
+  page.push_back({"stack"});
+  bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
+                          "ffn/mixes-no-tokens", "no-look-ahead"});
+}
+
+/// The share of next letters that a shipped model of the task induction has right; nothing where it is not
+/// installed.
+std::optional<double> share_of_induction(const std::string& name) {
+  try {
+    const auto model = attn::read_model(fmt::format("{}/{}.safetensors", attn::data_folder("models"), name));
+    const auto found = model.scores.find("next tokens right");
+    return found == model.scores.end() ? std::nullopt : std::optional(found->second);
+  } catch (const attn::Error&) {
+    return std::nullopt;
+  }
+}
+
+/// Why blocks are stacked, in the figures of two trained models.
+void explain_stack(Workbench& bench) {
+  const auto two = share_of_induction("induction"), one = share_of_induction("induction-one-layer");
+  if (!two || !one) return;
+  bench.trace.note(
+      "stack", "What two blocks find that one cannot",
+      "Letters in random order, \"g k q x … b q\": what followed q the last time? A row says which letter it "
+      "is, not which one came before. A first block can look at the letter before and write it into the row. "
+      "Then a second block can look for the row that says \"after q\". Trained with attention and residual "
+      "connections alone (attnlab train induction), on new letters:",
+      fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * *two, 100.0 * *one));
+}
+
 void choose_block_page(Workbench& bench) {
   const bool is_post = norm_order_of(bench) == NormOrder::post;
+  if (bench.options.model && is_post && !bench.options.memory) return choose_trained_block_page(bench);
   std::vector<attn::OnPage> page = {{"decoder-is-causal"}, {"X"}};
   const auto add_sublayer = [&](const std::vector<attn::OnPage>& steps, const char* residual,
                                 const char* norm) {
@@ -657,7 +735,10 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   if (is_gelu)
     lines.insert(lines.begin(), {"from math import erf, sqrt",
                                  "GELU = np.vectorize(lambda x: x / 2 * (1 + erf(x / sqrt(2))))"});
-  lines.insert(lines.begin(), "# multihead(): attention as in the lesson multihead; --all shows its code");
+  lines.insert(lines.begin(),
+               bench.options.model
+                   ? "# softmax(), split(): attention as in the lesson multihead; see --all"
+                   : "# multihead(): attention as in the lesson multihead; --all shows its code");
   lines.emplace_back("");
   const auto reads = [&](const SublayerText& text, const std::string& x) {
     return is_post ? x : text.norm_id;
@@ -666,7 +747,9 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
 
   const auto first = around_attention();
   const auto tokens = reads(first, "X");
-  add_sublayer_code(lines, order, first, "X", multihead_call("attention", tokens, tokens, mask.has_value()),
+  add_sublayer_code(lines, order, first, "X",
+                    bench.options.model ? attention_code_with_weights(bench, tokens, mask.has_value())
+                                        : multihead_call("attention", tokens, tokens, mask.has_value()),
                     "attention_output");
   auto x = writes(first);
   if (bench.options.memory) {
@@ -692,11 +775,13 @@ void run_transformer_block(Workbench& bench) {
   explain_idea(bench);
   bench.flow(block_flow(bench));
   bench.show_lengths(sentence);
-  const auto X =
-      bench.input<3>({.id = "X",
-                      .title = "The tokens as they come into the block",
-                      .note = "In the first block of a model positions have been added to them (see "
-                              "the lesson positional). Here there are none."});
+  const auto X = bench.input<3>(
+      {.id = "X",
+       .title = "The tokens as they come into the block",
+       .note = bench.options.model
+                   ? "One row a token: the word's vector and, added to it, that of its position."
+                   : "In the first block of a model positions have been added to them (see "
+                     "the lesson positional). Here there are none."});
   const auto memory = show_memory(bench);
   const auto weights = draw_block_weights(bench);
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
@@ -705,7 +790,14 @@ void run_transformer_block(Workbench& bench) {
   explain_norm_order(bench);
 
   const auto block = apply_block(bench, {"X", X}, weights, mask, memory);
+  if (bench.options.model) explain_stack(bench);
   claim_block(bench, X, weights, mask, memory, block);
+  if (bench.options.model)
+    return bench.try_next(
+        {{"transformer-block --sentence \"the film was good\"", "what does head 1 look at now?"},
+         {"transformer-block --memory \"i love cats\" --causal",
+          "a decoder's block: a second attention looks into another sentence"},
+         {"classifier", "what to do with such rows: one verdict for a sentence"}});
   const bool is_post = norm_order_of(bench) == NormOrder::post;
   bench.try_next(
       {{is_post ? "transformer-block --norm pre" : "transformer-block --norm post",
@@ -713,6 +805,16 @@ void run_transformer_block(Workbench& bench) {
        {"transformer-block --memory \"i love cats\" --causal",
         "a decoder's block: a second attention looks into another sentence"},
        {"classifier", "what to do with such rows: one verdict for a sentence"}});
+}
+
+void give_block(ModelInputs& inputs) {
+  inputs.options().heads = inputs.number("heads");
+  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
+  for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
+    inputs.give("attention/" + id, inputs.matrix("layer=1/attention/" + id));
+  for (const std::string id : {"W_1", "W_2"}) inputs.give(id, inputs.matrix("layer=1/" + id));
+  for (const std::string id : {"b_1", "b_2", "norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"})
+    inputs.give(id, inputs.vector("layer=1/" + id));
 }
 
 /// With --memory or a given `memory` there are the cross-attention's, too.
@@ -743,11 +845,12 @@ const Lesson transformer_block = {
         "sublayer (--norm post) or before it (--norm pre). With --memory the block is a decoder's: between "
         "the two it looks into an encoder's sentence.",
     .options = {"sentence", "memory", "d-model", "heads", "d-ff", "norm-order", "activation", "causal",
-                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"the small cat slept"}, .d_model = 4, .heads = 2},
+                "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
+    .defaults = {.sentence = {"the film was not good"}, .d_model = 4, .heads = 2},
     .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},
     .inputs = transformer_block_inputs,
+    .trained = Trained{.task = "sentiment", .give = give_block, .name = "sentiment-block"},
     .run = run_transformer_block,
 };
 

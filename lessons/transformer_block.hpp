@@ -31,6 +31,11 @@ Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeig
 /// many heads as the run has.
 std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask);
 
+/// The steps of the group `attention` of `x` in NumPy, as far as a page with trained weights shows them; they
+/// call `softmax` and `split`.
+std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
+                                                     bool is_masked);
+
 /// The function `LN` in NumPy, the layer norm of each row.
 std::vector<std::string> layer_norm_code();
 

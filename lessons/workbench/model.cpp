@@ -21,10 +21,11 @@ namespace {
 using attn::Error;
 using attn::Model;
 
-/// Options that decide what a model would: dimensions, draws and inputs.
-constexpr std::array<std::string_view, 17> decided_by_a_model = {
-    "d-model", "d-k",  "d-v",   "d-a",          "heads",      "kv-heads", "hidden", "d-ff",     "layers",
-    "classes", "seed", "draws", "weight-scale", "embeddings", "rng",      "set",    "attention"};
+/// Options that decide what a model would: dimensions, draws, inputs and how a block is built.
+constexpr std::array<std::string_view, 20> decided_by_a_model = {
+    "d-model", "d-k",    "d-v",       "d-a",        "heads",      "kv-heads",     "hidden",
+    "d-ff",    "layers", "classes",   "seed",       "draws",      "weight-scale", "embeddings",
+    "rng",     "set",    "attention", "norm-order", "activation", "memory"};
 
 std::optional<std::string_view> typed_instead(const Options& options) {
   if (options.input) return "input";
@@ -195,7 +196,8 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
           fmt::format("--model {} reads one sentence; valid: --sentence, or --model none", *options.model));
     return {};
   }
-  const auto name = options.model.value_or(std::string(lesson.trained->task));
+  const auto& trained = *lesson.trained;
+  const auto name = options.model.value_or(std::string(trained.name.empty() ? trained.task : trained.name));
   const auto model = load(lesson, name);
   options.unknown_word = first_unknown(lesson, model, options);
   options.model = options.unknown_word ? std::nullopt : std::optional(name);

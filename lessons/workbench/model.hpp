@@ -70,11 +70,12 @@ class ModelInputs {
 
 /// The model of a lesson: the task that it was trained for, and what the lesson takes from it.
 struct Trained {
-  std::string_view task;  ///< the name of the shipped file as well
+  std::string_view task;
   void (*give)(ModelInputs& inputs);
   /// Which vocabulary the words of `--sentence` and `--source`, and those of `--target`, come from.
   std::string_view words = "words";
   std::string_view target_words = "";
+  std::string_view name = "";  ///< of the shipped file, where it is not that of the task
 };
 
 /// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words

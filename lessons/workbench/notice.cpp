@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace lessons {
@@ -11,6 +12,22 @@ namespace {
 
 /// Shares that differ by less may be the same but for rounding.
 constexpr double rounding_of_shares = 1e-5;
+
+/// The key that every query of one head gives its largest share to; nothing where they differ.
+std::optional<std::size_t> looked_at_by_all(const attn::Event& weights, std::size_t head) {
+  const auto& shape = weights.tensor->shape;
+  const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+  std::optional<std::size_t> common;
+  for (std::size_t query = 0; query < queries; ++query) {
+    const std::size_t row = (head * queries + query) * keys;
+    std::size_t strongest = 0;
+    for (std::size_t key = 1; key < keys; ++key)
+      if (weights.tensor->at(row + key) > weights.tensor->at(row + strongest)) strongest = key;
+    if (common && *common != strongest) return std::nullopt;
+    common = strongest;
+  }
+  return common;
+}
 
 }  // namespace
 
@@ -43,12 +60,26 @@ std::string decided_pairs(const attn::Event& weights) {
   std::vector<std::size_t> pairs;
   for (std::size_t pair = 0; pair < queries * keys; ++pair)
     if (share(pair) > 0.5 && pair / keys != pair % keys) pairs.push_back(pair);
-  std::stable_sort(pairs.begin(), pairs.end(), [&](std::size_t a, std::size_t b) { return share(a) > share(b); });
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [&](std::size_t a, std::size_t b) { return share(a) > share(b); });
   if (pairs.empty()) return "here no word gives more than half of its attention to another";
   std::string text;
   for (std::size_t i = 0; i < std::min(pairs.size(), most_pairs); ++i)
-    text += fmt::format("{}\"{}\" at \"{}\" ({:.2f})", i == 0 ? "" : ", ", name_along(weights, rank - 2, pairs[i] / keys),
+    text += fmt::format("{}\"{}\" at \"{}\" ({:.2f})", i == 0 ? "" : ", ",
+                        name_along(weights, rank - 2, pairs[i] / keys),
                         name_along(weights, rank - 1, pairs[i] % keys), share(pairs[i]));
+  return text;
+}
+
+std::string heads_look_at(const attn::Event& weights) {
+  const auto axis = weights.tensor->shape.size() - 1;
+  std::string text;
+  for (std::size_t head = 0; head < weights.tensor->shape[axis - 2]; ++head) {
+    const auto key = looked_at_by_all(weights, head);
+    text += fmt::format("{}In head {} ", head == 0 ? "" : " ", head);
+    text += key ? fmt::format("every word looks most at \"{}\".", name_along(weights, axis, *key))
+                : std::string("the words look at different ones.");
+  }
   return text;
 }
 

@@ -10,10 +10,14 @@ namespace lessons {
 /// [(batch×head×)query×key]. Of equal shares it names the first. Empty where no query sees a key.
 std::string strongest_pair(const attn::Event& weights);
 
-/// `"small" at "cat" (0.99), "slept" at "cat" (0.87)`: whom the words of a table [query×key] look at that give more
-/// than half of their attention to another one, the most decided first, three at most. `"the" at itself` and
-/// the like where there are none.
+/// `"small" at "cat" (0.99), "slept" at "cat" (0.87)`: whom the words of a table [query×key] look at that
+/// give more than half of their attention to another one, the most decided first, three at most. `"the" at
+/// itself` and the like where there are none.
 std::string decided_pairs(const attn::Event& weights);
+
+/// `In head 0 every word looks most at "good". In head 1 the words look at different ones.`: of a table of
+/// weights [(batch×)head×query×key].
+std::string heads_look_at(const attn::Event& weights);
 
 /// Nothing: the formula and the numbers say it all.
 std::string nothing_to_notice(const attn::Event& event);

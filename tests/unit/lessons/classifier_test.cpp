@@ -62,6 +62,18 @@ TEST_CASE("the order of the rows does not matter to the mean", "[classifier]") {
   CHECK(attn::max_abs_difference(classify(backwards, 2, {4}).pooled, classify(X, 2, {4}).pooled) <= 1e-13);
 }
 
+TEST_CASE("a bias of the classes is added to the logits of each sentence", "[classifier]") {
+  Page page("classifier", options(2));
+  const auto X = random_tensor<3>({2, 4, 6}, 8);
+  auto weights = random_weights();
+  const auto without = lessons::classify(page.mute, X, weights, {4, 4}, std::nullopt).logits;
+  weights.b_class = random_tensor<1>({3}, 9);
+  const auto with = lessons::classify(page.mute, X, weights, {4, 4}, std::nullopt).logits;
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t c = 0; c < 3; ++c)
+      CHECK(with(b, c) == Approx(without(b, c) + (*weights.b_class)(c)).margin(1e-12));
+}
+
 TEST_CASE("lengths that do not fit the batch are refused by the classifier", "[classifier]") {
   CHECK_THROWS_AS(classify(random_tensor<3>({1, 4, 6}, 8), 2, {5}), std::invalid_argument);
 }
