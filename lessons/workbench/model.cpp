@@ -185,8 +185,8 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
   if (is_typed && !options.model) return {};
   if (const auto key = typed_instead(options)) {
     if (is_typed)
-      throw Error(
-          fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *key));
+      throw Error(fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model,
+                              *key == "norm-order" ? "norm" : *key));
     return {};
   }
   const auto run = with_own_texts(lesson, options);
