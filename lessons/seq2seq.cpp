@@ -40,6 +40,16 @@ void explain_bahdanau(attn::Trace& trace) {
       "logitsₜ = [sₜ; contextₜ] W + b");
 }
 
+void explain_bahdanau_input(attn::Trace& trace) {
+  trace.note("order", "Bahdanau with the word: attend, then step",
+             "The state before asks together with the word that is read. Bahdanau's own query is the state "
+             "alone: it does not know yet which word was written last. The rest is as with bahdanau: the "
+             "context goes into the cell.",
+             "contextₜ = Σⱼ softmax(a([sₜ₋₁; yₜ], hⱼ)) hⱼ\n"
+             "sₜ = LSTM([yₜ; contextₜ], sₜ₋₁)\n"
+             "logitsₜ = [sₜ; contextₜ] W + b");
+}
+
 void explain_luong(attn::Trace& trace) {
   trace.note(
       "order", "Luong: step, then attend",
@@ -66,7 +76,7 @@ void explain_multihead(attn::Trace& trace) {
 /// The variants side by side: which state asks, and where the context goes.
 void compare_variants(Workbench& bench) {
   const auto line = [](const std::string& name, const char* asks, const char* score, const char* goes) {
-    return attn::pad_right(name, 17) + attn::pad_right(asks, 6) + attn::pad_right(score, 29) + goes;
+    return attn::pad_right(name, 17) + attn::pad_right(asks, 9) + attn::pad_right(score, 29) + goes;
   };
   std::vector<std::string> lines = {
       line("  --attention", "asks", "score of source word j", "  context goes to")};
@@ -74,13 +84,15 @@ void compare_variants(Workbench& bench) {
     lines.push_back(line((bench.options.attention == name ? "→ " : "  ") + name, asks, score, goes));
   };
   add("bahdanau", "sₜ₋₁", "v_a · tanh(sₜ₋₁ W_q + h̄ⱼ W_k)", "  LSTM and result");
+  add("bahdanau-input", "sₜ₋₁, yₜ", "the same with [sₜ₋₁; yₜ] W_q", "  LSTM and result");
   add("luong-dot", "hₜ", "hₜ · h̄ⱼ", "  result");
   add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  result");
   add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  result");
   add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  result");
   bench.trace.note("variants", "Which state asks, and where does the context go?",
-                   "sₜ₋₁ and hₜ are the decoder's states before and after step t. h̄ⱼ is the encoder's state "
-                   "at source word j. [a; b] is a with b behind it. The matrices W and the vector v_a are "
+                   "sₜ₋₁ and hₜ are the decoder's states before and after step t, yₜ is the word that it "
+                   "reads. h̄ⱼ is the encoder's state at source word j. [a; b] is a with b behind it. The "
+                   "matrices W and the vector v_a are "
                    "learned; tanh(…) has d_a numbers.",
                    fmt::format("{}", fmt::join(lines, "\n")));
 }
@@ -96,8 +108,10 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
   const auto n = bench.plan.source.length(), d = bench.d_model(), width = state_width(bench);
   const auto margin = [](std::size_t columns) { return std::string(columns, ' '); };
   const auto source = fmt::format("X_source [{}×{}] → LSTM → states [{}×{}] ", n, d, n, width);
-  if (attends_as(bench, "bahdanau")) {
-    const auto asks = fmt::format("state before [{}] → scores → weights [{}] ", width, n);
+  if (attends_before_the_cell(bench.options)) {
+    const auto asks = asks_with_word(bench)
+                          ? fmt::format("[state; word] → scores → weights [{}] ", n)
+                          : fmt::format("state before [{}] → scores → weights [{}] ", width, n);
     const auto joint = std::max(attn::display_width(source), attn::display_width(asks));
     const auto context = fmt::format("┴→ context [{}] ", width), word = fmt::format("word before [{}] ", d);
     const auto end = joint + attn::display_width(context);
@@ -132,6 +146,8 @@ void explain_bottleneck(Workbench& bench) {
   compare_variants(bench);
   if (attends_as(bench, "bahdanau"))
     explain_bahdanau(bench.trace);
+  else if (asks_with_word(bench))
+    explain_bahdanau_input(bench.trace);
   else if (attends_as(bench, "multihead"))
     explain_multihead(bench.trace);
   else
@@ -448,7 +464,7 @@ std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRu
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note("one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-                   attends_as(bench, "bahdanau")
+                   attends_before_the_cell(bench.options)
                        ? "It attends, its cell makes a step, then every word gets a probability."
                        : "Its cell makes a step, it attends, then every word gets a probability.");
   show_one_step(bench, run, t);
@@ -493,7 +509,7 @@ void run_seq2seq(Workbench& bench) {
   claim_recurrence(bench, run);
   if (source.is_padded()) claim_padding_changes_nothing(bench, run);
   if (!has_target) claim_greedy(bench, run);
-  const bool is_bahdanau = attends_as(bench, "bahdanau");
+  const bool is_bahdanau = attends_before_the_cell(bench.options);
   bench.try_next({{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
                    "which state asks now?"},
                   {"seq2seq --source \"i love the small cats\"",
@@ -512,8 +528,8 @@ std::vector<Input> lstm_input_list(const std::string& gates, const std::string& 
 
 std::vector<Input> attention_weight_list(const std::string& attention) {
   const std::string state = "hidden=direction·hidden", two_states = "feature=2·direction·hidden";
-  if (attention == "bahdanau")
-    return {{"W_q", {state, "d_a"}, Draw::weight},
+  if (attention == "bahdanau" || attention == "bahdanau-input")
+    return {{"W_q", {attention == "bahdanau" ? state : "feature=", "d_a"}, Draw::weight},
             {"W_k", {state, "d_a"}, Draw::weight},
             {"v_a", {"d_a"}, Draw::weight}};
   if (attention == "multihead")
@@ -532,7 +548,7 @@ std::vector<Input> attention_weight_list(const std::string& attention) {
 }
 
 std::vector<Input> seq2seq_inputs(const Options& options) {
-  const bool is_bahdanau = options.attention == "bahdanau";
+  const bool is_bahdanau = attends_before_the_cell(options);
   std::vector<std::vector<Input>> lists = {
       {{"X_source", {"source", "d_model"}, Draw::embedding}},
       in_group("encoder", lstm_input_list("gate=4·hidden", "d_model", "hidden"))};
@@ -559,7 +575,8 @@ const Lesson seq2seq = {
     .teaches =
         "Where attention comes from: an LSTM encoder, its gates one by one, a decoder that writes word by "
         "word, and the attention between them. Bahdanau's decoder attends with the state before and feeds "
-        "the context into the cell; Luong's attends with the current state; multihead is Luong's order with "
+        "the context into the cell (bahdanau-input asks with the word that it reads, too); Luong's attends "
+        "with the current state; multihead is Luong's order with "
         "--heads heads, 2 unless given. With --bidirectional a second encoder of the same size reads "
         "backwards, and the decoder's state is twice as wide. With --target the decoder is taught (teacher "
         "forcing); with --source alone it writes by itself (greedy decoding) in the words of the source.",

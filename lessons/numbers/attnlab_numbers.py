@@ -500,10 +500,10 @@ def seq2seq(inputs, config):
     lstm_weights(inputs, "encoder", d_model, hidden)
     if config["bidirectional"]:
         lstm_weights(inputs, "encoder/reverse", d_model, hidden)
-    reads_context = attention == "bahdanau"
+    reads_context = attention in ("bahdanau", "bahdanau-input")
     d_in = d_model + width if reads_context else d_model
     lstm_weights(inputs, "decoder", d_in, width)
-    source_attention_weights(inputs, attention, width, config["d_a"])
+    source_attention_weights(inputs, attention, width, d_model, config["d_a"])
     if reads_context:
         word_weights(inputs, "output/W", 2 * width, vocabulary)
         inputs.constant("output/b", len(vocabulary), 0)
@@ -512,10 +512,10 @@ def seq2seq(inputs, config):
         word_weights(inputs, "output/W", width, vocabulary)
 
 
-def source_attention_weights(inputs, attention, width, d_a):
+def source_attention_weights(inputs, attention, width, d_model, d_a):
     """How the decoder of seq2seq attends; luong-dot has no weights."""
-    if attention == "bahdanau":
-        inputs.weight("attention/W_q", width, d_a)
+    if attention in ("bahdanau", "bahdanau-input"):
+        inputs.weight("attention/W_q", width if attention == "bahdanau" else width + d_model, d_a)
         inputs.weight("attention/W_k", width, d_a)
         inputs.weight_vector("attention/v_a", d_a)
     if attention == "luong-general":

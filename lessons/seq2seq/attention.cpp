@@ -22,15 +22,31 @@ bool attends_as(const Workbench& bench, const char* name) {
   return bench.options.attention == name;
 }
 
+bool attends_before_the_cell(const Options& options) {
+  return options.attention == "bahdanau" || options.attention == "bahdanau-input";
+}
+
+bool asks_with_word(const Workbench& bench) {
+  return attends_as(bench, "bahdanau-input");
+}
+
 namespace {
 
 SourceAttentionWeights draw_bahdanau(Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   SourceAttentionWeights weights;
-  weights.W_q = bench.input<2>({.id = "W_q",
-                                .title = "How scoring reads the decoder's state",
-                                .note = "The transpose of W_a in Bahdanau et al., appendix A.1.2."},
-                               {width, d_a});
+  if (asks_with_word(bench))
+    weights.W_q = bench.input<2>(
+        {.id = "W_q",
+         .title = "How scoring reads the decoder's state and the word",
+         .note =
+             fmt::format("Rows 0 to {} read the state before, the others the word that is read.", width - 1)},
+        {width + bench.d_model(), d_a});
+  else
+    weights.W_q = bench.input<2>({.id = "W_q",
+                                  .title = "How scoring reads the decoder's state",
+                                  .note = "The transpose of W_a in Bahdanau et al., appendix A.1.2."},
+                                 {width, d_a});
   weights.W_k = bench.input<2>({.id = "W_k",
                                 .title = "How scoring reads a state of the encoder",
                                 .note = "The transpose of U_a there."},
@@ -84,7 +100,7 @@ Tensor<2> half(const Tensor<2>& W_a, std::size_t index) {
 /// score(query, state) for every pair: [batch×target×source].
 Tensor<3> score(const Workbench& bench, const Tensor<3>& queries, const Source& source,
                 const SourceAttentionWeights& weights) {
-  if (attends_as(bench, "bahdanau"))
+  if (attends_before_the_cell(bench.options))
     return attn::additive_scores(attn::linear(queries, *weights.W_q), source.keys, *weights.v_a);
   if (attends_as(bench, "luong-concat"))
     return attn::additive_scores(attn::linear(queries, half(*weights.W_a, 0)), source.keys, *weights.v_a);
@@ -104,11 +120,12 @@ attn::About about_scores(const Workbench& bench) {
                        .note =
                            "Nothing is learned here. It needs states of equal size that mean the same by the "
                            "same number."};
-  if (attends_as(bench, "bahdanau")) {
-    about.formula = "v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)";
+  if (attends_before_the_cell(bench.options)) {
+    about.formula =
+        asks_with_word(bench) ? "v_a · tanh([sₜ₋₁; yₜ] W_q + hⱼ W_k)" : "v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)";
     about.from = {"queries", states, "attention/W_q", "attention/W_k", "attention/v_a"};
     about.note =
-        "A small network with one hidden layer compares the state that asks with every state of the "
+        "A small network with one hidden layer compares what asks with every state of the "
         "encoder. Its hⱼ W_k needs no decoder and is computed once for all steps.";
   } else if (attends_as(bench, "luong-general")) {
     about.formula = "hₜ W_a · h̄ₛ";
@@ -202,7 +219,7 @@ attn::Words words_for_multihead(const Workbench& bench, const Source& source) {
 
 SourceAttentionWeights draw_source_attention(Workbench& bench) {
   return bench.trace.within("attention", [&]() -> SourceAttentionWeights {
-    if (attends_as(bench, "bahdanau")) return draw_bahdanau(bench);
+    if (attends_before_the_cell(bench.options)) return draw_bahdanau(bench);
     if (attends_as(bench, "luong-general")) return draw_luong_general(bench);
     if (attends_as(bench, "luong-concat")) return draw_luong_concat(bench);
     if (attends_as(bench, "multihead")) return draw_multihead(bench);
@@ -218,7 +235,7 @@ bool Source::is_padded() const {
 Source prepare_source(const Workbench& bench, const Tensor<3>& states,
                       const std::vector<std::size_t>& lengths, const SourceAttentionWeights& weights) {
   auto keys = states;
-  if (attends_as(bench, "bahdanau")) keys = attn::linear(states, *weights.W_k);
+  if (attends_before_the_cell(bench.options)) keys = attn::linear(states, *weights.W_k);
   if (attends_as(bench, "luong-concat")) keys = attn::linear(states, half(*weights.W_a, 1));
   return {states, std::move(keys), lengths};
 }
@@ -297,8 +314,8 @@ WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const 
                                std::size_t first_row = 0) {
     return Projection{rows, {id, W}, first_row, width};
   };
-  if (attends_as(bench, "bahdanau"))
-    return worked_additive(project(queries, "attention/W_q", *weights.W_q),
+  if (attends_before_the_cell(bench.options))
+    return worked_additive({queries, {"attention/W_q", *weights.W_q}, 0, weights.W_q->shape(0)},
                            project(states, "attention/W_k", *weights.W_k), {"attention/v_a", *weights.v_a});
   if (attends_as(bench, "luong-concat"))
     return worked_additive(project(queries, "attention/W_a", *weights.W_a),
@@ -367,7 +384,7 @@ WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, co
 
 void work_out_attention(Workbench& bench, attn::Recurrence& recurrence, const Source& source,
                         const SourceAttentionWeights& weights) {
-  const auto queries = recurrence.entries(attends_as(bench, "bahdanau") ? "queries" : "h");
+  const auto queries = recurrence.entries(attends_before_the_cell(bench.options) ? "queries" : "h");
   const Known<3> states = {encoder_states_id(bench), source.states};
   const std::size_t n = source.states.shape(1), heads = weights.multihead ? bench.heads() : 1;
   recurrence.work_out("scores", worked_scores(bench, queries, states, weights));

@@ -9,14 +9,21 @@
 
 namespace lessons {
 
-/// Whether --attention is `name`: bahdanau, luong-dot, luong-general, luong-concat or multihead.
+/// Whether --attention is `name`: bahdanau, bahdanau-input, luong-dot, luong-general, luong-concat or
+/// multihead.
 bool attends_as(const Workbench& bench, const char* name);
+
+/// Whether the decoder attends before its cell makes the step, and the cell reads the context: Bahdanau's.
+bool attends_before_the_cell(const Options& options);
+
+/// Whether the word that is read asks together with the state before: bahdanau-input.
+bool asks_with_word(const Workbench& bench);
 
 /// The weights of the attention between two LSTMs: those that the option `--attention` needs.
 struct SourceAttentionWeights {
-  std::optional<Tensor<2>> W_q, W_k;  ///< bahdanau: [hidden×d_a]
+  std::optional<Tensor<2>> W_q, W_k;  ///< bahdanau: [hidden×d_a]; bahdanau-input: W_q [(hidden+d_model)×d_a]
   std::optional<Tensor<2>> W_a;       ///< luong-general: [hidden×hidden], luong-concat: [2·hidden×d_a]
-  std::optional<Tensor<1>> v_a;       ///< bahdanau and luong-concat: [d_a]
+  std::optional<Tensor<1>> v_a;       ///< bahdanau, bahdanau-input and luong-concat: [d_a]
   std::optional<MultiHeadWeights> multihead{};  ///< multihead: [hidden×hidden] each
 };
 
@@ -41,7 +48,8 @@ struct SourceAttention {
   Tensor<3> context;  ///< [batch×target×hidden]
 };
 
-/// From `scores` to `context`: states of the decoder, queries [batch×target×hidden], attend to the source. A
+/// From `scores` to `context`: states of the decoder, queries [batch×target×hidden] (bahdanau-input:
+/// with the word that is read behind them), attend to the source. A
 /// recurrence calls it with one query.
 SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, const Source& source,
                                  const SourceAttentionWeights& weights);

@@ -50,16 +50,20 @@ void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {
 void claim_state_that_asks(Workbench& bench, const Seq2SeqRun& run) {
   const auto& weights = run.weights.decoder;
   const auto& h = run.decoder.states.h;
-  const auto queries = weights.attends_first() ? attn::delay(run.encoder.s_0, h) : h;
+  const bool asks_with_input = asks_with_word(bench);
+  auto queries = weights.attends_first() ? attn::delay(run.encoder.s_0, h) : h;
+  if (asks_with_input) queries = attn::join(queries, run.X_target);
   auto mute = bench.mute();
   const auto again = attend_to_source(mute, queries, run.source, weights.attention);
   bench.trace.claim(
       {.id = "state-that-asks",
-       .claim = weights.attends_first() ? "the state before asks: step t scores with sₜ₋₁"
-                                        : "the new state asks: step t scores with hₜ",
-       .formula = weights.attends_first()
-                      ? "max |score([s_0; decoder/h without its last row]) − decoder/scores|"
-                      : "max |score(decoder/h) − decoder/scores|",
+       .claim = asks_with_input ? "the state before and the word ask: step t scores with [sₜ₋₁; yₜ]"
+                : weights.attends_first() ? "the state before asks: step t scores with sₜ₋₁"
+                                          : "the new state asks: step t scores with hₜ",
+       .formula =
+           asks_with_input ? "max |score([s_0; decoder/h without its last row], X_target) − decoder/scores|"
+           : weights.attends_first() ? "max |score([s_0; decoder/h without its last row]) − decoder/scores|"
+                                     : "max |score(decoder/h) − decoder/scores|",
        .value = attn::max_abs_difference(again.scores, run.decoder.scores),
        .limit = rounding(bench.trace, score_magnitude(weights.attention, queries, run.source))});
 }

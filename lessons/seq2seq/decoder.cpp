@@ -17,7 +17,7 @@ namespace {
 
 attn::LstmWeights draw_decoder_lstm(Workbench& bench) {
   const auto d_model = bench.d_model(), width = state_width(bench);
-  const bool reads_context = attends_as(bench, "bahdanau");
+  const bool reads_context = attends_before_the_cell(bench.options);
   const attn::About about = {.id = "W_ih",
                              .title = reads_context ? "How the decoder's gates read a word and a context"
                                                     : "How the decoder's gates read a word",
@@ -34,7 +34,7 @@ attn::LstmWeights draw_decoder_lstm(Workbench& bench) {
 
 DecoderWeights draw_decoder(Workbench& bench, std::size_t vocabulary) {
   const auto width = state_width(bench);
-  const bool attends_first = attends_as(bench, "bahdanau");
+  const bool attends_first = attends_before_the_cell(bench.options);
   DecoderWeights weights;
   weights.lstm = draw_decoder_lstm(bench);
   weights.attention = draw_source_attention(bench);
@@ -57,7 +57,7 @@ DecoderWeights draw_decoder(Workbench& bench, std::size_t vocabulary) {
 }
 
 LstmWords decoder_words(const Workbench& bench) {
-  if (attends_as(bench, "bahdanau"))
+  if (attends_before_the_cell(bench.options))
     return {
         .axis = "target",
         .input = "[yₜ; contextₜ]",
@@ -114,14 +114,20 @@ attn::About about_probabilities(bool has_target) {
 std::pair<LstmState, Tensor<3>> bahdanau_step(Workbench& bench, const Tensor<3>& y, const LstmState& before,
                                               const Source& source, const DecoderWeights& weights) {
   auto& trace = bench.trace;
-  const auto queries =
-      trace.step({.id = "queries",
-                  .title = "The state that asks: the one before",
-                  .formula = "[s_0; all rows of h but the last]",
-                  .from = {"s_0", "h"},
-                  .axes = {"target", "hidden"},
-                  .note = "At step t attention comes first, so there is only sₜ₋₁ to ask with."},
-                 before.h);
+  attn::About asks = {.id = "queries",
+                      .title = "The state that asks: the one before",
+                      .formula = "[s_0; all rows of h but the last]",
+                      .from = {"s_0", "h"},
+                      .axes = {"target", "hidden"},
+                      .note = "At step t attention comes first, so there is only sₜ₋₁ to ask with."};
+  if (asks_with_word(bench)) {
+    asks.title = "What asks: the state before and the word that is read";
+    asks.formula = "[s_0 and all rows of h but the last; X_target]";
+    asks.from.emplace_back("X_target");
+    asks.axes = {"target", "feature"};
+    asks.note = "At step t attention comes first, so there is only sₜ₋₁, and the word yₜ, to ask with.";
+  }
+  const auto queries = trace.step(asks, asks_with_word(bench) ? attn::join(before.h, y) : before.h);
   const auto context = attend_to_source(bench, queries, source, weights.attention).context;
   auto state = lstm_cell(bench, attn::join(y, context), before, weights.lstm, decoder_words(bench));
   return {state,
@@ -189,7 +195,7 @@ void work_out_decoder(Workbench& bench, attn::Recurrence& recurrence, const Tens
   work_out_lstm(recurrence, weights.lstm, input, before,
                 worked_after("c_0", initial.c, recurrence.entries("c")));
   if (weights.attends_first()) {
-    recurrence.work_out("queries", before);
+    recurrence.work_out("queries", asks_with_word(bench) ? attn::worked_join(before, width, words) : before);
     recurrence.work_out("logits", attn::worked_linear(attn::worked_join(h, width, context), W,
                                                       attn::Known<1>{"output/b", *weights.b}));
   } else {
@@ -224,7 +230,7 @@ Decoder show_decoder(Workbench& bench, attn::Recurrence& recurrence, const Tenso
                        .gates = attn::stack_heads(std::vector{rows("i"), rows("f"), rows("g"), rows("o")}),
                        .logits = rows("logits"),
                        .attentional = std::nullopt};
-    if (!attends_as(bench, "bahdanau")) decoder.attentional = rows("attentional");
+    if (!attends_before_the_cell(bench.options)) decoder.attentional = rows("attentional");
     return decoder;
   });
 }

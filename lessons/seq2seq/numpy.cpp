@@ -72,7 +72,7 @@ Lines attend_lines(const Workbench& bench) {
                    fmt::format("    context = weights @ {}", states)});
     return lines;
   };
-  if (attends_as(bench, "bahdanau"))
+  if (attends_before_the_cell(bench.options))
     return with({fmt::format("    hidden = np.tanh(query @ attention_W_q + {} @ attention_W_k)", states),
                  "    scores = hidden @ attention_v_a"});
   if (attends_as(bench, "luong-dot")) return with({fmt::format("    scores = {} @ h", states)});
@@ -92,11 +92,15 @@ Lines attend_lines(const Workbench& bench) {
 }
 
 Lines step_lines(const Workbench& bench) {
-  Lines lines = {attends_as(bench, "bahdanau") ? "def step(y, query, c):" : "def step(y, h, c):"};
-  if (attends_as(bench, "bahdanau")) {
+  const bool has_word = asks_with_word(bench), attends_first = attends_before_the_cell(bench.options);
+  const std::string before = has_word ? "before" : attends_first ? "query" : "h";
+  Lines lines = {fmt::format("def step(y, {}, c):", before)};
+  if (has_word) lines.emplace_back("    query = np.hstack([before, y])");
+  if (attends_first) {
     append(lines, attend_lines(bench));
-    append(lines, {"    i, f, g, o, c, h = lstm(np.hstack([y, context]), query, c, *decoder)",
-                   "    logits = np.hstack([h, context]) @ output_W + output_b"});
+    append(lines,
+           {fmt::format("    i, f, g, o, c, h = lstm(np.hstack([y, context]), {}, c, *decoder)", before),
+            "    logits = np.hstack([h, context]) @ output_W + output_b"});
   } else {
     lines.emplace_back("    i, f, g, o, c, h = lstm(y, h, c, *decoder)");
     append(lines, attend_lines(bench));

@@ -104,6 +104,7 @@ class OneStep {
 
   void show_query() {
     query_ = t_ == 0 ? run_.encoder.s_0 : attn::step_of(run_.decoder.states.h, t_ - 1);
+    if (asks_with_word(bench_)) return show_query_with_word();
     query_ = bench_.trace.step(
         {.id = "query",
          .title = "The state before asks",
@@ -113,6 +114,29 @@ class OneStep {
          .note = "The cell has not made its step yet, so there is no other state to ask with.",
          .worked = [this](const Index& at) { return state_before(at[0], at[1]); }},
         query_);
+  }
+
+  void show_query_with_word() {
+    const auto y = attn::step_of(run_.X_target, t_);
+    auto both = Tensor<2>::from_shape({query_.shape(0), width_ + y.shape(1)});
+    for (std::size_t b = 0; b < both.shape(0); ++b) {
+      std::copy_n(&query_(b, 0), width_, &both(b, 0));
+      std::copy_n(&y(b, 0), y.shape(1), &both(b, width_));
+    }
+    query_ = bench_.trace.step(
+        {.id = "query",
+         .title = "The state before and the word read ask",
+         .formula = fmt::format("[{}; row {} of X_target]",
+                                t_ == 0 ? "decoder/s_0" : fmt::format("row {} of decoder/h", t_ - 1), t_),
+         .from = {state_before_id(), "X_target"},
+         .axes = {"feature"},
+         .note = "The cell has not made its step yet, so there is no other state to ask with.",
+         .worked =
+             [this](const Index& at) {
+               return at[1] < width_ ? state_before(at[0], at[1])
+                                     : Known<3>{"X_target", run_.X_target}({at[0], t_, at[1] - width_});
+             }},
+        both);
   }
 
   void attend() {
@@ -141,10 +165,11 @@ class OneStep {
     const Known<2> query_weight{id_q, is_one_matrix ? *W_a : *W_q},
         state_weight{id_k, is_one_matrix ? *W_a : *W_k};
     const std::size_t lower = is_one_matrix ? width_ : 0;
+    const std::size_t asking = attends_first_ ? query_.shape(1) : width_;
     const auto sum = [=, this](const Index& at) {
       const auto b = at[0], j = at[1], a = at[2];
       return Worked::sum({sum_of_products_at(
-                              width_, [&](auto k) { return query(b, k); },
+                              asking, [&](auto k) { return query(b, k); },
                               [&](auto k) {
                                 return query_weight({k, a});
                               }),
@@ -344,7 +369,7 @@ class OneStep {
     auto& trace = bench_.trace;
     trace.label("gate", {{{"input", "forget", "new", "output"}}});
     const std::string reads = attends_first_ ? "[y; context]" : "y",
-                      before = attends_first_ ? "query" : "h before";
+                      before = attends_first_ && !asks_with_word(bench_) ? "query" : "h before";
     gates_ =
         trace.step({.id = "gates",
                     .title = "The gates, and what is new",
@@ -495,12 +520,12 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
   const std::vector<attn::OnPage> step = {
       {"one-step/gates"},
       {"one-step/c"},
-      attends_as(bench, "bahdanau") ? attn::in_one_line("one-step/h") : attn::OnPage{"one-step/h"}};
+      attends_before_the_cell(bench.options) ? attn::in_one_line("one-step/h") : attn::OnPage{"one-step/h"}};
   std::vector<attn::OnPage> page = {{"one-step"}};
   const auto add = [&](const std::vector<attn::OnPage>& steps) {
     page.insert(page.end(), steps.begin(), steps.end());
   };
-  const bool attends_first = attends_as(bench, "bahdanau");
+  const bool attends_first = attends_before_the_cell(bench.options);
   add(attends_first ? attend : step);
   add(attends_first ? step : attend);
   add({{"one-step/attentional"},

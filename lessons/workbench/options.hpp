@@ -130,8 +130,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("encoding", options.encoding, "all|sinusoidal|learned|relative|t5|alibi|rope",
          "the encoding to show");
   option("pairing", options.pairing, "adjacent|halves", "the pairs of numbers that RoPE rotates");
-  option("attention", options.attention, "bahdanau|luong-dot|luong-general|luong-concat|multihead",
-         "how the decoder attends");
+  option("attention", options.attention,
+         "bahdanau|bahdanau-input|luong-dot|luong-general|luong-concat|multihead", "how the decoder attends");
   option("bidirectional", options.bidirectional, "", "read the source backwards too");
   option("hidden", options.hidden, "N", "numbers in a recurrent state", "d_model");
   option("d-ff", options.d_ff, "N", "numbers in the hidden layer of the feed-forward network", "4 · d_model");

@@ -24,6 +24,7 @@ const std::vector<std::string>& varied_runs() {
         "seq2seq --source 'a b c' --source d --target 'e f' --target 'g' --bidirectional --hidden 3",
         "seq2seq --attention multihead --heads 2 --hidden 6",
         "seq2seq --attention luong-concat --d-a 5",
+        "seq2seq --attention bahdanau-input --d-a 5 --hidden 3",
         "transformer-block --memory 'I am' --norm pre --activation gelu --sentence 'a b' --sentence c",
         "generate --layers 2 --new-tokens 2",
         "efficient --variant linformer --rank 3",

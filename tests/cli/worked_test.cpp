@@ -88,7 +88,8 @@ TEST_CASE("each worked entry evaluates to the tensor's entry, and its operands a
 }
 
 TEST_CASE("every step of a recurrence is worked out, with every attention and in both directions") {
-  for (const std::string attention : {"bahdanau", "luong-dot", "luong-general", "luong-concat", "multihead"})
+  for (const std::string attention :
+       {"bahdanau", "bahdanau-input", "luong-dot", "luong-general", "luong-concat", "multihead"})
     for (const std::string options :
          {"", " --source Word",
           " --bidirectional --source 'a b c' --source 'd e' --target x --target 'y z w'"}) {

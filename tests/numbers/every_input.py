@@ -61,7 +61,7 @@ VALUES = {
     ],
     "encoding": ["sinusoidal", "learned", "relative", "t5", "alibi", "rope"],
     "pairing": ["halves"],
-    "attention": ["bahdanau", "luong-dot", "luong-general", "luong-concat", "multihead"],
+    "attention": ["bahdanau", "bahdanau-input", "luong-dot", "luong-general", "luong-concat", "multihead"],
     "bidirectional": [["--bidirectional"]],
     "hidden": ["3", "4"],
     "d-ff": ["5"],

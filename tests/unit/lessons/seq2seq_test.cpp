@@ -32,8 +32,12 @@ constexpr std::size_t batch = 2, n_source = 4, n_target = 3, d_model = 3, hidden
 const std::vector<std::size_t> lengths = {4, 2};
 constexpr double rounding = 1e-13;
 
-const std::vector<std::string> ways_to_attend = {"bahdanau", "luong-dot", "luong-general", "luong-concat",
-                                                 "multihead"};
+const std::vector<std::string> ways_to_attend = {"bahdanau",      "bahdanau-input", "luong-dot",
+                                                 "luong-general", "luong-concat",   "multihead"};
+
+bool attends_before_its_cell(const std::string& attention) {
+  return attention == "bahdanau" || attention == "bahdanau-input";
+}
 
 const lessons::Lesson& seq2seq() {
   const auto& all = lessons::all_lessons();
@@ -197,15 +201,17 @@ TEST_CASE("what is kept is the product of the forget gates of all that is read l
 
 namespace {
 
-lessons::SourceAttentionWeights random_attention(const std::string& attention, std::size_t width) {
+lessons::SourceAttentionWeights random_attention(const std::string& attention, std::size_t width,
+                                                 std::size_t asks_with = 0) {
   lessons::SourceAttentionWeights weights;
-  if (attention == "bahdanau") {
-    weights.W_q = random_tensor<2>({width, 2}, 20);
+  if (attends_before_its_cell(attention)) {
+    weights.W_q = random_tensor<2>({width + asks_with, 2}, 20);
     weights.W_k = random_tensor<2>({width, 2}, 21);
   }
   if (attention == "luong-general") weights.W_a = random_tensor<2>({width, width}, 22);
   if (attention == "luong-concat") weights.W_a = random_tensor<2>({2 * width, 2}, 23);
-  if (attention == "bahdanau" || attention == "luong-concat") weights.v_a = random_tensor<1>({2}, 24);
+  if (attends_before_its_cell(attention) || attention == "luong-concat")
+    weights.v_a = random_tensor<1>({2}, 24);
   if (attention == "multihead")
     weights.multihead = {random_tensor<2>({width, width}, 25), random_tensor<2>({width, width}, 26),
                          random_tensor<2>({width, width}, 27), random_tensor<2>({width, width}, 28)};
@@ -287,9 +293,9 @@ namespace {
 
 lessons::DecoderWeights random_decoder(const std::string& attention) {
   lessons::DecoderWeights weights;
-  const bool attends_first = attention == "bahdanau";
+  const bool attends_first = attends_before_its_cell(attention);
   weights.lstm = random_lstm(attends_first ? d_model + hidden : d_model, hidden, 10);
-  weights.attention = random_attention(attention, hidden);
+  weights.attention = random_attention(attention, hidden, attention == "bahdanau-input" ? d_model : 0);
   if (!attends_first) weights.W_c = random_tensor<2>({2 * hidden, hidden}, 31);
   weights.W = random_tensor<2>({attends_first ? 2 * hidden : hidden, vocabulary}, 32);
   if (attends_first) weights.b = random_tensor<1>({vocabulary}, 33);

@@ -97,7 +97,8 @@ std::vector<Options> variants_of(const lessons::Lesson& lesson) {
   if (lesson.uses("norm-order")) add([](Options& o) { o.norm_order = "pre"; });
   if (lesson.uses("memory")) add([](Options& o) { o.memory = "I love cats"; });
   if (lesson.uses("attention"))
-    for (const char* const name : {"luong-dot", "luong-general", "luong-concat", "multihead"})
+    for (const char* const name :
+         {"bahdanau-input", "luong-dot", "luong-general", "luong-concat", "multihead"})
       add([&](Options& o) { o.attention = name; });
   return all;
 }
