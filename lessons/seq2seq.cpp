@@ -19,6 +19,7 @@
 #include "lessons/seq2seq/decoder.hpp"
 #include "lessons/seq2seq/numpy.hpp"
 #include "lessons/seq2seq/one_step.hpp"
+#include "lessons/seq2seq/trained.hpp"
 #include "lessons/workbench/notice.hpp"
 
 namespace lessons {
@@ -89,12 +90,12 @@ void compare_variants(Workbench& bench) {
   add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  result");
   add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  result");
   add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  result");
-  bench.trace.note("variants", "Which state asks, and where does the context go?",
-                   "sₜ₋₁ and hₜ are the decoder's states before and after step t, yₜ is the word that it "
-                   "reads. h̄ⱼ is the encoder's state at source word j. [a; b] is a with b behind it. The "
-                   "matrices W and the vector v_a are "
-                   "learned; tanh(…) has d_a numbers.",
-                   fmt::format("{}", fmt::join(lines, "\n")));
+  bench.trace.note(
+      "variants", "Which state asks, and where does the context go?",
+      "sₜ₋₁ and hₜ are the decoder's states before and after step t, yₜ is the word that it "
+      "reads. h̄ⱼ is the encoder's state at source word j. [a; b] is a with b behind it. All W and "
+      "v_a are learned.",
+      fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 std::string dashes(std::size_t count) {
@@ -134,13 +135,16 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
 
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
-      "One LSTM, the encoder, reads the source word by word; another, the decoder, writes the target. Both "
+      "One LSTM, the encoder, reads the source word by word. Another, the decoder, writes the target. Both "
       "carry two vectors from word to word: a memory c and a state h. At each word they make new content g "
-      "and three gates, numbers between 0 and 1: the forget gate f says how much of the memory is kept, the "
+      "and three gates, numbers between 0 and 1. The forget gate f says how much of the memory is kept, the "
       "input gate i how much of g is written to it, the output gate o how much of it is shown as h. At first "
-      "the decoder got only the encoder's last h and c: a bottleneck. With "
-      "attention (Bahdanau et al. 2014) it compares its state with those of all source words. What "
-      "matches goes into a mixture, the context. Trained, it looks at “cats” to write “chats”.",
+      "the decoder got only the encoder's last h and c: a bottleneck. With attention (Bahdanau et al. 2014) "
+      "it looks at the states of all source words. What matches goes into a mixture, the context. " +
+          std::string(bench.options.model
+                          ? "This model has learned to translate (attnlab train translation)."
+                          : "Trained, it looks at “cat” to write “chat”; here the weights are random.") +
+          (bench.options.bidirectional ? " The source is read from both ends, by two LSTMs." : ""),
       "");
   bench.flow(seq2seq_flow(bench));
   compare_variants(bench);
@@ -195,8 +199,72 @@ std::string about_alignment(const attn::Event& weights) {
          (are_alike ? "Nothing is trained, so all rows are nearly alike. " : strongest_pair(weights) + " ");
 }
 
+/// Whom the words of the target look at.
+std::string about_learned_alignment(const attn::Event& weights) {
+  const auto& shape = weights.tensor->shape;
+  const std::size_t rows = shape[shape.size() - 2], columns = shape.back();
+  std::vector<std::size_t> looks;
+  for (std::size_t t = 0; t < rows; ++t) {
+    std::size_t most = 0;
+    for (std::size_t j = 1; j < columns; ++j)
+      if (weights.tensor->at(t * columns + j) > weights.tensor->at(t * columns + most)) most = j;
+    looks.push_back(most);
+  }
+  const std::string nobody_said = "Nobody told the model which words belong together. ";
+  std::size_t words = 0;
+  while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
+  for (std::size_t t = 0; t + 1 < words; ++t)
+    if (looks[t] > looks[t + 1])
+      return nobody_said +
+             fmt::format("Here the languages cross: “{}” looks at “{}”, “{}” at “{}” before it.",
+                         name_along(weights, shape.size() - 2, t),
+                         name_along(weights, shape.size() - 1, looks[t]),
+                         name_along(weights, shape.size() - 2, t + 1),
+                         name_along(weights, shape.size() - 1, looks[t + 1]));
+  return nobody_said + "Here the words have one order in both languages: no look goes back.";
+}
+
+/// How little is left of the first word, in a memory of which the forward encoder has `hidden` numbers.
+std::string first_kept(const attn::Event& kept, std::size_t hidden) {
+  constexpr double hundredth = 0.01;
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < hidden; ++i) lost += kept.tensor->at(i) < hundredth ? 1 : 0;
+  return fmt::format(
+      "What a word writes into the memory is multiplied by f of every word read after it. Of what “{}” wrote "
+      "from the left, less than a hundredth is left at the end in {} of {} numbers. Without attention the "
+      "decoder gets no more than that.",
+      name_along(kept, kept.axes.size() - 2, 0), lost, hidden);
+}
+
+/// What a trained model's tables of many columns leave of the page.
+void choose_trained_page(Workbench& bench) {
+  std::vector<attn::OnPage> page = {{"idea"},
+                                    {"flow"},
+                                    {"variants"},
+                                    {"code"},
+                                    attn::in_one_line("lengths"),
+                                    {"teacher-forcing"},
+                                    {"greedy-decoding"},
+                                    attn::in_one_line("X_source"),
+                                    attn::in_one_line("encoder/h")};
+  if (bench.options.bidirectional) {
+    page.push_back(attn::in_one_line("encoder/reverse/h"));
+    page.push_back(attn::in_one_line("encoder/states"));
+  }
+  const auto step = one_step_on_page(bench);
+  page.insert(page.end(), step.begin(), step.end());
+  page.push_back({"decoder/weights", about_learned_alignment});
+  page.push_back({"gold"});
+  page.push_back(attn::without_table("bottleneck/kept", [hidden = *bench.options.hidden](const auto& kept) {
+    return first_kept(kept, hidden);
+  }));
+  bench.trace.page(page,
+                   {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
+}
+
 void choose_seq2seq_page(Workbench& bench) {
   const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
+  if (bench.options.model) return choose_trained_page(bench);
   std::vector<attn::OnPage> page = {
       {"idea"},           {"flow"}, {"variants"}, {"code"}, attn::in_one_line("lengths"), {"teacher-forcing"},
       {"greedy-decoding"}};
@@ -244,13 +312,21 @@ std::string steps_of_words(const TokenBatch& writes) {
   return fmt::format("{}\n{}", reads, to_write);
 }
 
-void explain_teacher_forcing(attn::Trace& trace, const TokenBatch& writes) {
-  trace.note("teacher-forcing", "Teacher forcing: the decoder is given the true words",
-             "<s> stands for the start of a sentence, </s> for its end. At each step the decoder reads the "
-             "true word before (in X_target), not the one that it would have written. A step has the name of "
-             "the word to be written. The decoder knows the target's words and </s>." +
-                 about_padding(writes),
-             steps_of_words(writes));
+/// How many words a trained decoder chooses from.
+std::string knows_words(const Workbench& bench) {
+  return fmt::format("The decoder chooses from {} words, </s> among them.", bench.options.vocabulary.size());
+}
+
+void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
+  bench.trace.note(
+      "teacher-forcing", "Teacher forcing: the decoder is given the true words",
+      "<s> stands for the start of a sentence, </s> for its end. At each step the decoder reads the "
+      "true word before (in X_target), not the one that it would have written. A step has the name of "
+      "the word to be written. " +
+          (bench.options.model ? knows_words(bench)
+                               : std::string("The decoder knows the target's words and </s>.")) +
+          about_padding(writes),
+      steps_of_words(writes));
 }
 
 /// "the the cat …" for each sentence.
@@ -265,8 +341,23 @@ std::string quoted(const TokenBatch& batch) {
   return fmt::format("{}", fmt::join(sentences, " and "));
 }
 
-void explain_greedy_decoding(attn::Trace& trace, const TokenBatch& writes) {
-  trace.note(
+/// How many words more than the source has a decoder may write.
+std::size_t words_beyond_the_source(const Workbench& bench) {
+  return bench.options.model ? 5 : 1;
+}
+
+void explain_learned_decoding(Workbench& bench, const TokenBatch& writes) {
+  bench.trace.note(
+      "greedy-decoding", "Greedy decoding",
+      fmt::format("Without a target the decoder writes the likeliest word of each step and reads "
+                  "it at the next. It ends with </s>, or when it has written {} words more than "
+                  "the source has. {} It writes {}. Each row is named after the word written.{}",
+                  words_beyond_the_source(bench), knows_words(bench), quoted(writes), about_padding(writes)));
+}
+
+void explain_greedy_decoding(Workbench& bench, const TokenBatch& writes) {
+  if (bench.options.model) return explain_learned_decoding(bench, writes);
+  bench.trace.note(
       "greedy-decoding", "Greedy decoding",
       fmt::format(
           "Without a target the decoder writes the likeliest word of each step and reads it at the next. It "
@@ -279,6 +370,7 @@ void explain_greedy_decoding(attn::Trace& trace, const TokenBatch& writes) {
 }
 
 std::string about_start(const Workbench& bench) {
+  if (bench.options.model) return "<s> begins every sentence. Its vector is learned like a word's.";
   const auto& vectors = bench.plan.vectors;
   if (!vectors) return "<s> begins every sentence. Its vector is drawn after those of the source.";
   return vectors->has(std::string(attn::start_token))
@@ -296,12 +388,6 @@ attn::About about_target(const Workbench& bench) {
   about.formula = "[<s>; the words written but for the last]";
   about.from = {"X_source"};
   return about;
-}
-
-/// The same sentences with <s> in front, as the decoder reads them.
-TokenBatch after_start(TokenBatch batch) {
-  for (auto& sentence : batch.tokens) sentence.insert(sentence.begin(), std::string(attn::start_token));
-  return batch;
 }
 
 /// Sentences without a word yet.
@@ -401,7 +487,7 @@ Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::v
 
 /// Teaches the decoder to write the target and then </s>.
 void teach(Workbench& bench, Seq2SeqRun& run, const TokenBatch& writes) {
-  explain_teacher_forcing(bench.trace, writes);
+  explain_teacher_forcing(bench, writes);
   bench.label({"target"}, writes);
   run.decoder = decode_taught(bench, run.X_target, run.encoder.initial(), run.source, run.weights.decoder);
 }
@@ -411,7 +497,10 @@ attn::WorkedOut worked_words_read(const attn::Recurrence& recurrence, const Toke
                                   const Seq2SeqRun& run, const std::vector<std::string>& words) {
   return [&, itself = recurrence.entries("X_target")](const attn::Index& at) {
     const auto& written = run.written[at[0]];
+    if (at[1] == 0 && run.embedding)
+      return attn::Known<2>{target_embedding, *run.embedding}({words.size() - 1, at[2]});
     if (at[1] == 0 || at[1] >= written.size()) return attn::Worked(itself(at).value());
+    if (run.embedding) return attn::Known<2>{target_embedding, *run.embedding}({written[at[1] - 1], at[2]});
     const auto& word = words[written[at[1] - 1]];
     for (std::size_t b = 0; b < source.size(); ++b)
       for (std::size_t s = 0; s < source.tokens[b].size(); ++s)
@@ -421,13 +510,25 @@ attn::WorkedOut worked_words_read(const attn::Recurrence& recurrence, const Toke
   };
 }
 
-/// Lets the decoder write by itself: to </s>, or one word more than the source has. Returns what it could
+/// The vectors of <s> and of the words that may be written.
+GreedyReading what_it_reads(Workbench& bench, const Seq2SeqRun& run, const std::vector<std::string>& words) {
+  const auto beyond = words_beyond_the_source(bench);
+  if (!run.embedding)
+    return {bench.known_vectors_of(after_start(nothing_read(run.lengths.size()))), vectors_of(bench, words),
+            beyond};
+  const auto& vectors = *run.embedding;
+  auto start = Tensor<3>::from_shape({run.lengths.size(), 1, vectors.shape(1)});
+  for (std::size_t b = 0; b < start.shape(0); ++b)
+    std::copy_n(&vectors(vectors.shape(0) - 1, 0), vectors.shape(1), &start(b, 0, 0));
+  return {start, vectors, beyond, target_embedding};
+}
+
+/// Lets the decoder write by itself: to </s>, or some words more than the source has. Returns what it could
 /// read.
 GreedyReading write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::string>& words) {
   auto most_steps = run.lengths;
-  for (auto& steps : most_steps) ++steps;
-  GreedyReading reading = {bench.known_vectors_of(after_start(nothing_read(run.lengths.size()))),
-                           vectors_of(bench, words)};
+  for (auto& steps : most_steps) steps += words_beyond_the_source(bench);
+  auto reading = what_it_reads(bench, run, words);
   attn::Recurrence recurrence(bench.trace, "target");
   run.written = decode_greedily(bench, recurrence, about_target(bench), reading.start, run.encoder.initial(),
                                 run.source, run.weights.decoder, {words, reading.vectors}, most_steps);
@@ -438,7 +539,7 @@ GreedyReading write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vecto
     reads.tokens.emplace_back(tokens.begin(), tokens.end() - 1);
   }
   show_mask(bench, writes);
-  explain_greedy_decoding(bench.trace, writes);
+  explain_greedy_decoding(bench, writes);
   bench.label({"target"}, after_start(reads));
   recurrence.work_out("X_target", worked_words_read(recurrence, bench.plan.source, run, words));
   recurrence.show({"X_target"});
@@ -461,6 +562,16 @@ std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRu
   return lengths;
 }
 
+/// The words of the first sentence that is written, without </s>.
+std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun& run,
+                                       const std::vector<std::string>& words) {
+  if (bench.plan.target.size() > 0) return bench.plan.target.tokens.front();
+  std::vector<std::string> text;
+  for (const auto word : run.written.front())
+    if (word + 1 < words.size()) text.push_back(words[word]);
+  return text;
+}
+
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note("one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
@@ -470,11 +581,40 @@ void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const 
   show_one_step(bench, run, t);
 }
 
+/// The learned vectors of all words, the last of which stands for </s> where it is written and for <s> where
+/// it is read.
+Tensor<2> take_embedding(Workbench& bench, std::vector<std::string> words) {
+  words.back() = attn::start_token;
+  bench.trace.label("word", {{words}});
+  const Tensor<2> unknown = xt::zeros<double>({words.size(), bench.d_model()});
+  return bench.trace.input({.id = target_embedding,
+                            .title = "The vector of each word that may be written, and of <s>",
+                            .axes = {"word", "d_model"},
+                            .note = "What the decoder writes at one step it reads at the next."},
+                           unknown);
+}
+
+/// Commands to go on with.
+void propose_more(Workbench& bench) {
+  const bool is_bahdanau = attends_before_the_cell(bench.options);
+  if (bench.options.model)
+    return bench.try_next({{"seq2seq --source \"the cat did not eat the apple because it was hungry\"",
+                            "it writes by itself: what does “affamé” look at?"},
+                           {"seq2seq --attention bahdanau --model none", "without training: all rows alike"},
+                           {"transformer-block", "attention without a recurrence"}});
+  bench.try_next(
+      {{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
+        "which state asks now?"},
+       {"seq2seq --source \"the small cat slept\"", "a trained one, without a target: it translates"},
+       {"transformer-block", "attention without a recurrence"}});
+}
+
 void run_seq2seq(Workbench& bench) {
   const auto& source = bench.plan.source;
   const auto& target = bench.plan.target;
   const bool has_target = target.size() > 0;
-  const auto vocabulary = vocabulary_of(has_target ? target : source);
+  const auto& learned = bench.options.vocabulary;
+  const auto vocabulary = learned.empty() ? vocabulary_of(has_target ? target : source) : learned;
   const auto reads = after_start(has_target ? target : nothing_read(source.size()));
   auto writes = target;
   for (auto& sentence : writes.tokens) sentence.emplace_back(attn::end_token);
@@ -490,6 +630,7 @@ void run_seq2seq(Workbench& bench) {
   run.X_source = bench.input<3>({.id = "X_source", .title = "The source as vectors"});
   bench.label({"target"}, reads);
   if (has_target) run.X_target = bench.embed(about_target(bench), reads);
+  if (reads_its_own_words(bench.options)) run.embedding = take_embedding(bench, vocabulary);
   run.weights.encoder = draw_encoder(bench);
   run.weights.decoder = draw_decoder(bench, vocabulary.size());
   if (has_target) show_mask(bench, writes);
@@ -504,17 +645,13 @@ void run_seq2seq(Workbench& bench) {
   const auto steps = run.X_target.shape(1), t = step_to_walk_through(lengths_written(bench, run));
   show_seq2seq_code(bench, reading, steps, t);
   walk_through(bench, run, t, has_target ? writes.tokens[0][t] : vocabulary[run.written[0][t]]);
+  show_gold(bench, run.decoder.weights, words_written(bench, run, vocabulary), !has_target);
   run.kept = show_bottleneck(bench, run.encoder, run.lengths, steps);
 
   claim_recurrence(bench, run);
   if (source.is_padded()) claim_padding_changes_nothing(bench, run);
   if (!has_target) claim_greedy(bench, run);
-  const bool is_bahdanau = attends_before_the_cell(bench.options);
-  bench.try_next({{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
-                   "which state asks now?"},
-                  {"seq2seq --source \"i love the small cats\"",
-                   "no target: it writes by itself, in the words of the source"},
-                  {"transformer-block", "attention without a recurrence"}});
+  propose_more(bench);
 }
 
 /// The weights and biases of an LSTM that reads vectors of length `from` into states of length `state`.
@@ -561,6 +698,7 @@ std::vector<Input> seq2seq_inputs(const Options& options) {
   lists.push_back(
       {{"output/W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight}});
   if (is_bahdanau) lists.push_back({{"output/b", {"vocabulary="}, Draw::zeros}});
+  if (reads_its_own_words(options)) lists.push_back({{target_embedding, {"word=", "d_model"}, Draw::page}});
   lists.push_back({{"X_target", {"target=1+target", "d_model"}, Draw::embedding},
                    {"mask", {"target=1+target", "source"}, Draw::page}});
   return joined(lists);
@@ -579,14 +717,17 @@ const Lesson seq2seq = {
         "with the current state; multihead is Luong's order with "
         "--heads heads, 2 unless given. With --bidirectional a second encoder of the same size reads "
         "backwards, and the decoder's state is twice as wide. With --target the decoder is taught (teacher "
-        "forcing); with --source alone it writes by itself (greedy decoding) in the words of the source.",
+        "forcing); with --source alone it writes by itself (greedy decoding) in the words of the source, or "
+        "with "
+        "trained weights in all that the model knows.",
     .options = {"source", "target", "d-model", "heads", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "attention", "bidirectional", "hidden", "d-a", "dtype"},
+                "model", "attention", "bidirectional", "hidden", "d-a", "dtype"},
     .takes_source_alone = true,
-    .defaults = {.source = {"i love cats"}, .target = {"j'aime les chats"}, .d_model = 4},
+    .defaults = {.source = {"the black cat slept"}, .target = {"le chat noir dormait"}, .d_model = 4},
     .examples = {"seq2seq --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
                  "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
     .inputs = seq2seq_inputs,
+    .trained = Trained{"translation", give_translation, "source_words", "target_words"},
     .run = run_seq2seq,
 };
 

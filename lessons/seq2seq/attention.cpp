@@ -158,17 +158,20 @@ attn::About about_masked(const std::string& last) {
               "translation in another batch."};
 }
 
-attn::About about_weights(const std::string& last) {
-  return {.id = "weights",
-          .title = "The alignment",
-          .formula = fmt::format("softmax({})", last),
-          .from = {last},
-          .axes = {"target", "source"},
-          .note =
-              "Read a row as: to write this word, the decoder looks that much at each of those. In a trained "
-              "model the table shows which words translate which; these weights are drawn at random and show "
-              "nothing yet.",
-          .distribution = true};
+attn::About about_weights(const Workbench& bench, const std::string& last) {
+  return {
+      .id = "weights",
+      .title = "The alignment",
+      .formula = fmt::format("softmax({})", last),
+      .from = {last},
+      .axes = {"target", "source"},
+      .note =
+          std::string("Read a row as: to write this word, the decoder looks that much at each of those. ") +
+          (bench.options.model
+               ? "Nobody told the model which words belong together: it learned to look there."
+               : "In a trained model the table shows which words translate which; these weights are drawn "
+                 "at random and show nothing yet."),
+      .distribution = true};
 }
 
 attn::About about_context(const Workbench& bench) {
@@ -202,7 +205,7 @@ attn::Words words_for_multihead(const Workbench& bench, const Source& source) {
             .from = {"scores"},
             .axes = {"head", "target", "source"}}},
           {"masked", with_heads(about_masked("scaled"))},
-          {"weights", with_heads(about_weights(source.is_padded() ? "masked" : "scaled"))},
+          {"weights", with_heads(about_weights(bench, source.is_padded() ? "masked" : "scaled"))},
           {"mean_weights",
            {.id = "mean_weights",
             .title = "The average of the heads' weights",
@@ -257,7 +260,7 @@ SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, con
 
   const auto scores = trace.step(about_scores(bench), score(bench, queries, source, weights));
   const auto masked = mask ? trace.step(about_masked("scores"), attn::apply_mask(scores, *mask)) : scores;
-  const auto shares = trace.step(about_weights(mask ? "masked" : "scores"), attn::softmax(masked));
+  const auto shares = trace.step(about_weights(bench, mask ? "masked" : "scores"), attn::softmax(masked));
   const auto context = trace.step(about_context(bench), attn::matmul(shares, source.states));
   return {attn::stack_heads(std::vector{scores}), context};
 }
@@ -382,6 +385,20 @@ WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, co
 
 }  // namespace
 
+namespace {
+
+/// With a model, the pair of a word in the middle and of the one that it looks at.
+std::optional<Index> where_it_looks_most(const Workbench& bench, const attn::Recurrence& recurrence) {
+  if (!bench.options.model || attends_as(bench, "multihead")) return std::nullopt;
+  const auto weights = recurrence.sequence<3>("weights");
+  Index at = {weights.shape(1) / 2, 0};
+  for (std::size_t j = 1; j < weights.shape(2); ++j)
+    if (weights(0, at[0], j) > weights(0, at[0], at[1])) at[1] = j;
+  return at;
+}
+
+}  // namespace
+
 void work_out_attention(Workbench& bench, attn::Recurrence& recurrence, const Source& source,
                         const SourceAttentionWeights& weights) {
   const auto queries = recurrence.entries(attends_before_the_cell(bench.options) ? "queries" : "h");
@@ -401,8 +418,8 @@ void work_out_attention(Workbench& bench, attn::Recurrence& recurrence, const So
     });
     last = recurrence.entries("masked");
   }
-  recurrence.work_out("weights", attn::worked_softmax(last, n));
   const auto shares = recurrence.entries("weights");
+  recurrence.work_out("weights", attn::worked_softmax(last, n), where_it_looks_most(bench, recurrence));
   if (!weights.multihead) return recurrence.work_out("context", attn::worked_matmul(shares, states));
   recurrence.work_out("mean_weights", [=](const Index& at) {
     std::vector<Worked> of_heads;

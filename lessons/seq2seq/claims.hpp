@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "lessons/seq2seq/decoder.hpp"
@@ -18,6 +19,7 @@ struct Seq2SeqRun {
   Encoder encoder{};
   Source source{};
   Decoder decoder{};
+  std::optional<Tensor<2>> embedding{};             ///< of a model that writes by itself [word×d_model]
   std::vector<std::vector<std::size_t>> written{};  ///< the words by number, without a target only
   Tensor<3> kept{};                                 ///< `bottleneck/kept` [batch×source×width]
 };

@@ -52,6 +52,10 @@ Lines earlier_lines(const Workbench& bench, const std::optional<GreedyReading>& 
   append(lines, {cell_code("encoder"), cell_code("decoder")});
   if (bench.options.bidirectional) lines.push_back(cell_code("encoder_reverse"));
   if (!greedy) return lines;
+  if (greedy->id != nullptr) {
+    append(lines, {"vectors = target_embedding", "start = vectors[-1]"});
+    return lines;
+  }
   const auto d_model = greedy->vectors.shape(1);
   lines.push_back("start = " + array_literal({greedy->start.data(), d_model}, d_model) + "[0]");
   lines.push_back("vectors = " + array_literal({greedy->vectors.data(), greedy->vectors.size()}, d_model));
@@ -125,10 +129,10 @@ Lines encode_lines(const Workbench& bench) {
           "c, h = np.hstack([encoded[-1], backwards[-1]])[4:]"};
 }
 
-Lines decode_lines(const Workbench& bench, bool is_greedy, std::size_t steps) {
+Lines decode_lines(const Workbench& bench, const std::optional<GreedyReading>& greedy, std::size_t steps) {
   const Lines pass = {"    passed.append(step(y, h, c))", "    h, c = passed[-1][\"h\"], passed[-1][\"c\"]"};
   Lines lines = {"passed = []"};
-  if (!is_greedy) {
+  if (!greedy) {
     lines.emplace_back("for y in X_target:");
     append(lines, pass);
     return lines;
@@ -142,8 +146,10 @@ Lines decode_lines(const Workbench& bench, bool is_greedy, std::size_t steps) {
     lines.emplace_back("    y = vectors[word]");
     return lines;
   }
-  append(lines, {fmt::format("    is_done = is_done or word == len(vectors) - 1 or t == {}",
-                             bench.plan.source.is_padded() ? "lengths" : "len(X_source)"),
+  const auto further = greedy->words_beyond_the_source - 1;
+  append(lines, {fmt::format("    is_done = is_done or word == len(vectors) - 1 or t == {}{}",
+                             bench.plan.source.is_padded() ? "lengths" : "len(X_source)",
+                             further == 0 ? "" : fmt::format(" + {}", further)),
                  "    y = np.zeros_like(start) if is_done else vectors[word]"});
   return lines;
 }
@@ -184,7 +190,7 @@ void show_seq2seq_code(Workbench& bench, const std::optional<GreedyReading>& gre
   Lines lines = {greedy ? "# softmax(), lstm(), the encoder's states and its last h, c: see --all"
                         : "# called for each y of X_target; softmax(), lstm(), the encoder: see --all"};
   append(lines, step_lines(bench));
-  const auto loop = decode_lines(bench, greedy.has_value(), steps);
+  const auto loop = decode_lines(bench, greedy, steps);
   Lines names;
   append(greedy ? lines : names, loop);
   if (!greedy) lines.pop_back();

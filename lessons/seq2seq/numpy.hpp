@@ -10,6 +10,8 @@ namespace lessons {
 struct GreedyReading {
   Tensor<3> start;    ///< the vector of <s> [batch×1×d_model], the same in each sample
   Tensor<2> vectors;  ///< of each word that may be written [vocabulary×d_model]
+  std::size_t words_beyond_the_source = 1;  ///< that it may write
+  const char* id = nullptr;                 ///< of the input that has the vectors, with <s> at the end
 };
 
 /// Both LSTMs and the attention between them in NumPy: the notes `earlier/code`, with what earlier lessons

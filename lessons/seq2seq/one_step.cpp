@@ -150,6 +150,25 @@ class OneStep {
     show_context();
   }
 
+  /// With a model, the source word that this step looks at and `further`.
+  std::optional<Index> where_it_looks(const Index& further) const {
+    if (!bench_.options.model || has_heads_) return std::nullopt;
+    const auto& weights = run_.decoder.weights;
+    std::size_t most = 0;
+    for (std::size_t j = 1; j < weights.shape(3); ++j)
+      if (weights(0, 0, t_, j) > weights(0, 0, t_, most)) most = j;
+    Index at = {most};
+    at.insert(at.end(), further.begin(), further.end());
+    return at;
+  }
+
+  /// With a model, the word that is likeliest to come.
+  std::optional<Index> the_likeliest() const {
+    if (!bench_.options.model) return std::nullopt;
+    const double* const row = &logits_(0, 0);
+    return Index{static_cast<std::size_t>(std::max_element(row, row + logits_.shape(1)) - row)};
+  }
+
   static Tensor<3> first_head(const Tensor<4>& x) {
     auto head = Tensor<3>::from_shape({x.shape(0), x.shape(2), x.shape(3)});
     std::copy_n(x.data(), x.size(), head.data());
@@ -195,7 +214,8 @@ class OneStep {
                                                           : "tanh(query W_q + " + states_id() + " W_k)",
                                  .from = from,
                                  .axes = {"source", "d_a"},
-                                 .worked = [sum](const Index& at) { return tanh(sum(at)); }},
+                                 .worked = [sum](const Index& at) { return tanh(sum(at)); },
+                                 .worked_at = where_it_looks({0})},
                                 hidden_);
   }
 
@@ -271,7 +291,8 @@ class OneStep {
                                 .formula = score_formula(),
                                 .from = {"decoder/scores"},
                                 .axes = axes,
-                                .worked = [this](const Index& at) { return score(at); }},
+                                .worked = [this](const Index& at) { return score(at); },
+                                .worked_at = where_it_looks({})},
                                scores);
     std::string last = "scores";
     if (has_heads_) {
@@ -288,7 +309,8 @@ class OneStep {
                                  .from = {"decoder/weights"},
                                  .axes = axes,
                                  .distribution = true,
-                                 .worked = attn::worked_softmax(Known<N>{last, scores})},
+                                 .worked = attn::worked_softmax(Known<N>{last, scores}),
+                                 .worked_at = where_it_looks({})},
                                 weights);
     if constexpr (N == 2) weights_ = weights;
   }
@@ -470,7 +492,8 @@ class OneStep {
                        .formula = "softmax(logits)",
                        .from = {"decoder/probabilities"},
                        .axes = {"vocabulary"},
-                       .worked = attn::worked_softmax(Known<2>{"logits", logits_})},
+                       .worked = attn::worked_softmax(Known<2>{"logits", logits_}),
+                       .worked_at = the_likeliest()},
                       attn::step_of(run_.decoder.probabilities, t_));
   }
 
@@ -498,6 +521,45 @@ std::string about_the_likeliest(const attn::Event& probabilities, bool has_targe
                     : fmt::format("The likeliest, “{}”, is the word that it writes.", word);
 }
 
+/// The likeliest words of the one row.
+std::string about_the_likeliest_few(const attn::Event& probabilities) {
+  constexpr std::size_t most = 4;
+  const auto& shares = *probabilities.tensor;
+  if (shares.shape.size() != 1) return "";
+  std::vector<std::size_t> words(shares.shape[0]);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i;
+  const auto count = std::min(most, words.size());
+  std::partial_sort(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count), words.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      return shares.at(a) != shares.at(b) ? shares.at(a) > shares.at(b) : a < b;
+                    });
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i)
+    text += fmt::format("{}“{}” {:.4f}", i == 0 ? "" : ", ", name_along(probabilities, 0, words[i]),
+                        shares.at(words[i]));
+  return fmt::format("The likeliest of {} words: {}.", words.size(), text);
+}
+
+/// The steps of a trained model, whose tables of many columns are not on the page.
+std::vector<attn::OnPage> trained_step_on_page(bool attends_first) {
+  const std::vector<attn::OnPage> attend = {attn::in_one_line("one-step/query"),
+                                            attn::without_table("one-step/hidden"),
+                                            {"one-step/scores"},
+                                            attn::in_one_line("one-step/masked"),
+                                            {"one-step/weights"},
+                                            attn::without_table("one-step/context")};
+  const std::vector<attn::OnPage> step = {
+      attn::without_table("one-step/gates", [](const attn::Event& gates) { return gates.note; }),
+      attn::without_table("one-step/c"), attn::in_one_line("one-step/h")};
+  std::vector<attn::OnPage> page = {{"one-step"}};
+  for (const auto* steps : {attends_first ? &attend : &step, attends_first ? &step : &attend})
+    page.insert(page.end(), steps->begin(), steps->end());
+  page.push_back(attn::in_one_line("one-step/attentional"));
+  page.push_back(attn::in_one_line("one-step/logits"));
+  page.push_back(attn::without_table("one-step/probabilities", about_the_likeliest_few));
+  return page;
+}
+
 }  // namespace
 
 std::size_t step_to_walk_through(const std::vector<std::size_t>& lengths) {
@@ -509,6 +571,7 @@ void show_one_step(Workbench& bench, const Seq2SeqRun& run, std::size_t t) {
 }
 
 std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
+  if (bench.options.model) return trained_step_on_page(attends_before_the_cell(bench.options));
   const bool has_target = bench.plan.target.size() > 0;
   const std::vector<attn::OnPage> attend = {{"one-step/query", nothing_to_notice},
                                             {"one-step/hidden"},

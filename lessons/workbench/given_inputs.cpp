@@ -319,9 +319,13 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
   if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
   const auto& config = file.header().config;
   restore(options, lesson.options, kept, config);
-  for (const auto& [name, value] : config)
+  for (const auto& [name, value] : config) {
     if (name == "unknown_word")
       if (const auto* text = std::get_if<std::string>(&value)) options.unknown_word = *text;
+    if (name == "vocabulary")
+      if (const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value))
+        if (lists->size() == 1) options.vocabulary = lists->front();
+  }
   const bool is_older_than_draws =
       std::none_of(config.begin(), config.end(), [](const auto& member) { return member.first == "draws"; });
   if (is_older_than_draws && kept.count("draws") == 0) options.draws = "stream";

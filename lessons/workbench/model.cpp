@@ -95,6 +95,18 @@ std::optional<std::string> first_unknown(const Lesson& lesson, const Model& mode
 
 }  // namespace
 
+ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& options, const Options& texts)
+    : lesson_(lesson),
+      model_(model),
+      options_(options),
+      sentence_(attn::tokenize(texts.sentence)),
+      source_(attn::tokenize(texts.source)),
+      target_(attn::tokenize(texts.target)) {}
+
+const std::vector<std::string>& ModelInputs::vocabulary(const std::string& name) const {
+  return vocabulary_of(model_, name);
+}
+
 std::size_t ModelInputs::number(const std::string& name) const {
   const auto found = model_.configuration.find(name);
   if (found == model_.configuration.end())
@@ -202,7 +214,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
   options.unknown_word = first_unknown(lesson, model, options);
   options.model = options.unknown_word ? std::nullopt : std::optional(name);
   if (options.unknown_word) return {};
-  ModelInputs inputs(model, options, attn::tokenize(run.sentence));
+  ModelInputs inputs(lesson, model, options, run);
   lesson.trained->give(inputs);
   return inputs.take();
 }

@@ -19,13 +19,19 @@ struct Lesson;
 /// A trained model as a lesson takes its inputs from it.
 class ModelInputs {
  public:
-  ModelInputs(const attn::Model& model, Options& options, attn::TokenBatch sentence)
-      : model_(model), options_(options), sentence_(std::move(sentence)) {}
+  /// `texts` are the options with the texts that the lesson will run on.
+  ModelInputs(const Lesson& lesson, const attn::Model& model, Options& options, const Options& texts);
 
+  const Lesson& lesson() const { return lesson_; }
   const attn::Model& model() const { return model_; }
 
-  /// The tokens of --sentence.
+  /// The tokens of --sentence, --source and --target.
   const attn::TokenBatch& sentence() const { return sentence_; }
+  const attn::TokenBatch& source() const { return source_; }
+  const attn::TokenBatch& target() const { return target_; }
+
+  /// The words of one of the model's vocabularies. Throws attn::Error where it has none of that name.
+  const std::vector<std::string>& vocabulary(const std::string& name) const;
 
   /// For what the shapes do not tell, as the number of heads.
   Options& options() { return options_; }
@@ -62,9 +68,10 @@ class ModelInputs {
   void give(const std::string& id, attn::AnyTensor tensor) { inputs_.push_back({id, std::move(tensor)}); }
   std::size_t row_of(const std::string& word, const std::string& vocabulary) const;
 
+  const Lesson& lesson_;
   const attn::Model& model_;
   Options& options_;
-  attn::TokenBatch sentence_;
+  attn::TokenBatch sentence_, source_, target_;
   std::vector<SetInput> inputs_;
 };
 

@@ -63,6 +63,7 @@ struct Options {
 
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
+  std::vector<std::string> vocabulary{};      ///< the words that the lesson's model writes
 
   std::optional<std::string> input{};  ///< the file of --input, which every lesson takes
   std::vector<std::string> set{};      ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"

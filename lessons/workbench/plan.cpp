@@ -242,6 +242,8 @@ attn::Header Plan::header() const {
     header.config.emplace_back("unknown_word", *options.unknown_word);
     header.usual.insert("unknown_word");
   }
+  if (!options.vocabulary.empty())
+    header.config.emplace_back("vocabulary", std::vector<std::vector<std::string>>{options.vocabulary});
   add_tokens("tokens", sentence);
   add_tokens("source_tokens", source);
   add_tokens("target_tokens", target);

@@ -73,8 +73,10 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
   std::copy(row.begin(), row.end(), elements);
 }
 
-void Recurrence::work_out(const std::string& id, WorkedOut worked) {
-  tensors_.at(trace_.prefix_ + id).about.worked = std::move(worked);
+void Recurrence::work_out(const std::string& id, WorkedOut worked, std::optional<Index> at) {
+  auto& about = tensors_.at(trace_.prefix_ + id).about;
+  about.worked = std::move(worked);
+  about.worked_at = std::move(at);
 }
 
 WorkedOut Recurrence::entries(const std::string& id) const {

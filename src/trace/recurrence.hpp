@@ -30,8 +30,9 @@ class Recurrence {
   }
 
   /// Says how each entry of a whole tensor of the group in which the trace is comes about. It is asked while
-  /// the tensor is shown; what the rows say by themselves is not.
-  void work_out(const std::string& id, WorkedOut worked);
+  /// the tensor is shown; what the rows say by themselves is not. `at` is the entry to show that of, without
+  /// the batch axis.
+  void work_out(const std::string& id, WorkedOut worked, std::optional<Index> at = std::nullopt);
 
   /// The entries of one tensor of the group in which the trace is, for as long as this lives.
   WorkedOut entries(const std::string& id) const;

@@ -267,7 +267,9 @@ void TextRenderer::write_definition(const Block& block) {
   } else {
     const bool shape_fits = fits(heading.back());
     if (shape_fits) heading.back() = with_shape(heading.back());
-    for (const auto& line : wrap(block.title, style_.width - margin.size())) heading.push_back(margin + line);
+    if (!block.title.empty())
+      for (const auto& line : wrap(block.title, style_.width - margin.size()))
+        heading.push_back(margin + line);
     if (!shape_fits) heading.push_back(margin + block.shape);
   }
   for (const auto& line : heading)

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/text/tokens.hpp"
+#include "lessons/seq2seq/decoder.hpp"
+#include "lessons/workbench/model.hpp"
+
+namespace lessons {
+
+/// The words that a model trained for translation writes, and what it reads for them.
+inline constexpr const char* target_embedding = "target/embedding";
+
+/// Gives the lesson seq2seq the weights of a model that `attnlab train translation` wrote, and lets the
+/// options that follow from them be as they were trained: how the decoder attends, both directions, the words
+/// that it may write. Throws attn::Error for a model without attention.
+void give_translation(ModelInputs& inputs);
+
+/// The same sentences with <s> in front, as the decoder reads them.
+attn::TokenBatch after_start(attn::TokenBatch batch);
+
+/// Whether the lesson writes by itself with a model, and so needs the vectors of all words: the input
+/// `target/embedding`.
+bool reads_its_own_words(const Options& options);
+
+/// Beside the alignment of a trained decoder, the links that the lab's grammar has between both sentences:
+/// the note `gold`. Only for one sentence, and where the grammar knows it. `writes` are the words of the
+/// target; with `is_greedy` the decoder chose them itself.
+void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std::string>& writes,
+               bool is_greedy);
+
+}  // namespace lessons
