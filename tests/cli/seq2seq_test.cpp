@@ -119,11 +119,25 @@ TEST_CASE("<s> is zeros where given vectors have none for it") {
 
 TEST_CASE("both directions of the encoder stand side by side in the states") {
   const auto trace = trace_of("--bidirectional --hidden 3");
-  CHECK(event_of(trace, "encoder/h")["shape"] == json({3, 3}));
-  CHECK(event_of(trace, "encoder/reverse/h")["shape"] == json({3, 3}));
-  CHECK(event_of(trace, "encoder/states")["shape"] == json({3, 6}));
+  CHECK(event_of(trace, "encoder/h")["shape"] == json({4, 3}));
+  CHECK(event_of(trace, "encoder/reverse/h")["shape"] == json({4, 3}));
+  CHECK(event_of(trace, "encoder/states")["shape"] == json({4, 6}));
   CHECK(event_of(trace, "decoder/W_hh")["shape"] == json({24, 6}));
   CHECK(event_of(trace, "decoder/s_0")["shape"] == json({6}));
+}
+
+TEST_CASE("with trained weights the decoder looks where the languages cross, and writes by itself") {
+  const auto taught = trace_of("");
+  CHECK(taught["config"]["model"] == "translation");
+  CHECK(taught["config"]["attention"] == "bahdanau-input");
+  const auto weights = event_of(taught, "decoder/weights")["data"];
+  CHECK(weights[1][2] > 0.5);  // chat, cat
+  CHECK(weights[2][1] > 0.5);  // noir, black
+  CHECK(event_of(taught, "gold")["note"].get<std::string>().find("4 of 4") != std::string::npos);
+  const auto free = trace_of("--source 'the black cat slept'");
+  CHECK(event_of(free, "target/embedding")["kind"] == "input");
+  CHECK(event_of(free, "decoder/weights")["labels"][0] == json({"le", "chat", "noir", "dormait", "</s>"}));
+  CHECK(trace_of("--attention bahdanau")["config"]["model"].is_null());
 }
 
 TEST_CASE("heads have an axis of their own, and only multihead has them") {

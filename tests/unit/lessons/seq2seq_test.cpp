@@ -571,6 +571,7 @@ TEST_CASE("another state in one step flows into the next steps and into no earli
 TEST_CASE("the step that the page walks through is row t of what the decoder shows", "[seq2seq]") {
   auto options = seq2seq().defaults;
   options.attention = GENERATE(from_range(ways_to_attend));
+  options.typed = {"attention"};
   Recorder told;
   lessons::run(seq2seq(), lessons::make_plan(seq2seq(), options), told);
   const auto find_row = [&](const std::string& id, const std::vector<double>& row) {
