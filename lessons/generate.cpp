@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -24,12 +25,14 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
+#include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/generate/cache.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
+#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
@@ -350,6 +353,9 @@ attn::WorkedOut worked_logits(const Named& hidden, std::size_t row, const Tensor
 
 Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_t step, const Named& hidden,
                       std::size_t row) {
+  auto logits = attn::linear(attn::step_of(hidden.tensor, row), decoder.W_vocabulary);
+  const auto likeliest =
+      bench.options.model ? std::optional(attn::Index{greedy_token(logits)}) : std::nullopt;
   return bench.trace.step(
       {.id = "logits",
        .title = "A logit for each word",
@@ -359,8 +365,9 @@ Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_
        .note = step == 0 ? "Only the last row is asked: it has seen the whole text. The rows above it score "
                            "words that are there already; training uses them all."
                          : "",
-       .worked = worked_logits(hidden, row, decoder.W_vocabulary)},
-      attn::linear(attn::step_of(hidden.tensor, row), decoder.W_vocabulary));
+       .worked = worked_logits(hidden, row, decoder.W_vocabulary),
+       .worked_at = likeliest},
+      std::move(logits));
 }
 
 namespace {
@@ -429,6 +436,7 @@ void decode(Workbench& bench, const CausalDecoder& decoder, std::size_t step, De
 /// tokens larger by about the standard deviations of W_V and W_O times the roots of how many numbers each
 /// adds up.
 void require_range(const Workbench& bench) {
+  if (bench.options.model) return;
   const auto& options = bench.options;
   const auto d_model = bench.d_model(), wide_k = bench.heads() * bench.d_k(),
              wide_v = bench.heads() * bench.d_v();
@@ -453,17 +461,41 @@ attn::TokenBatch vocabulary_of(const attn::TokenBatch& prompt) {
   return {{words}};
 }
 
+/// The words that the decoder knows: those of the model, or of the prompt.
+attn::TokenBatch words_of_decoder(Workbench& bench) {
+  const auto& prompt = bench.plan.sentence;
+  const auto& known = bench.options.vocabulary;
+  if (known.empty()) return vocabulary_of(prompt);
+  for (const auto& token : prompt.tokens.front())
+    if (std::find(known.begin(), known.end(), token) == known.end())
+      throw attn::Error(fmt::format("\"{}\" is none of the {} words of the vocabulary; the nearest is \"{}\"",
+                                    token, known.size(), attn::likely_meant(token, known)));
+  bench.draw_vectors(prompt);
+  bench.draw_vectors({{known}});
+  return {{known}};
+}
+
+/// Written last in a text of the model.
+constexpr std::string_view end_of_text = "</s>";
+
 CausalDecoder show_decoder(Workbench& bench) {
   const auto& prompt = bench.plan.sentence;
-  const auto vocabulary = vocabulary_of(prompt);
+  const auto vocabulary = words_of_decoder(bench);
   bench.label({"vocabulary"}, vocabulary);
   CausalDecoder decoder;
   decoder.words = vocabulary.tokens.front();
+  if (!bench.options.vocabulary.empty()) {
+    const auto end = std::find(decoder.words.begin(), decoder.words.end(), end_of_text);
+    if (end != decoder.words.end()) decoder.end = static_cast<std::size_t>(end - decoder.words.begin());
+  }
   const auto embedding =
       bench.embed({.id = "embedding",
                    .title = "The vocabulary: a vector for each word",
                    .axes = {"vocabulary", "d_model"},
-                   .note = "The words are the distinct tokens of the prompt. The model can write no others."},
+                   .note = bench.options.model
+                               ? "The words that the model was trained with. It can write no others."
+                               : "The words are the distinct tokens of the prompt. The model can write no "
+                                 "others."},
                   vocabulary);
   decoder.embedding = attn::sample(embedding, 0);
   decoder.positions = bench.trace.input(
@@ -496,6 +528,31 @@ Decoding begin(const CausalDecoder& decoder, const std::vector<std::string>& pro
   return decoding;
 }
 
+/// What became of the prompt.
+std::string about_text(const Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
+  const std::string numbers = "The numbers are places in the vocabulary, counted from 0.";
+  if (!bench.options.model) return numbers + " Nothing is trained, so the text means nothing.";
+  std::vector<std::string> words;
+  for (const auto token : decoding.tokens) words.push_back(decoder.words[token]);
+  return fmt::format(
+      "The text so far: “{}”. {}{}", fmt::join(words, " "), numbers,
+      decoder.end == decoding.tokens.back() ? " </s> ends a text: nothing is written behind it." : "");
+}
+
+/// How many tokens are written: as many as were asked for, or fewer where the text ends before.
+std::size_t count_steps(const Workbench& bench, const CausalDecoder& decoder) {
+  const auto wanted = *bench.options.new_tokens;
+  if (!decoder.end) return wanted;
+  auto mute = bench.mute();
+  auto decoding = begin(decoder, bench.plan.sentence.tokens.front(),
+                        empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
+  for (std::size_t step = 0; step < wanted; ++step) {
+    decode(mute, decoder, step, decoding);
+    if (decoding.tokens.back() == *decoder.end) return step + 1;
+  }
+  return wanted;
+}
+
 void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   const auto n = bench.plan.sentence.length(), written = decoding.tokens.size() - n;
   auto tokens = Integers<1>::from_shape({written});
@@ -511,8 +568,7 @@ void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& d
                     .formula = "one token a step",
                     .from = from,
                     .axes = {"token"},
-                    .note = "The numbers are places in the vocabulary, counted from 0. Nothing is trained, "
-                            "so the text means nothing.",
+                    .note = about_text(bench, decoder, decoding),
                     .worked =
                         [&](const attn::Index& at) {
                           return attn::Worked({from[at[0]], {}, true}, static_cast<double>(tokens(at[0])));
@@ -677,6 +733,9 @@ void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding&
                    logits);
 }
 
+/// Of the lesson's own sentence.
+constexpr std::string_view subject_of_default = "queen";
+
 /// The layer that the page shows, from 0. Throws attn::Error where there is no such layer.
 std::size_t layer_on_page(const Options& options) {
   const auto layers = options.layers.value_or(1), layer = options.layer.value_or(1);
@@ -687,8 +746,8 @@ std::size_t layer_on_page(const Options& options) {
 }
 
 /// The step that the page goes into: the first that reads the cache, where there is one.
-std::size_t step_on_page(const Options& options) {
-  return *options.new_tokens > 1 ? 1 : 0;
+std::size_t step_on_page(std::size_t steps) {
+  return steps > 1 ? 1 : 0;
 }
 
 /// The weights of a step that reads one token, and so has no mask.
@@ -727,24 +786,36 @@ std::string about_largest_logit(const attn::Event& logits) {
       numbers.at(best), name_along(logits, logits.axes.size() - 1, best), best);
 }
 
-void choose_generate_page(Workbench& bench) {
-  const auto step = fmt::format("step={}/", step_on_page(bench.options));
+void choose_generate_page(Workbench& bench, std::size_t steps) {
+  const bool is_trained = bench.options.model.has_value();
+  const auto step = fmt::format("step={}/", step_on_page(steps));
   const auto layer = step + layer_group(bench.options, layer_on_page(bench.options));
-  std::vector<attn::OnPage> page = {
-      {"cost"}, {"logits", about_logits}, attn::in_one_line("full/logits"), {step + "read"}, {step + "x"}};
+  const auto with_table = [&](const std::string& id, attn::Notice notice) {
+    return is_trained ? attn::in_one_line(id) : attn::OnPage{id, std::move(notice)};
+  };
+  std::vector<attn::OnPage> page;
+  if (is_trained) page = {{"guesses"}, {"looks"}};
+  page.push_back({"cost"});
+  page.push_back(with_table("logits", about_logits));
+  page.push_back(attn::in_one_line("full/logits"));
+  page.push_back({step + "read"});
+  page.push_back(is_trained ? attn::without_table(step + "x", [](const attn::Event& x) { return x.note; })
+                            : attn::OnPage{step + "x"});
   if (layer != step + "layer=1/" && layer != step)
     page.push_back(attn::in_one_line(step + "layer=1/residual"));
   page.push_back(attn::in_one_line(layer + "Q"));
   page.push_back(attn::in_one_line(layer + "K"));
   page.push_back(attn::in_one_line(layer + "V"));
-  page.push_back({layer + "cache/K", about_cache});
+  page.push_back(with_table(layer + "cache/K", about_cache));
   page.push_back(attn::in_one_line(layer + "cache/V"));
   page.push_back(attn::in_one_line(layer + "scores"));
   page.push_back(attn::in_one_line(layer + "scaled"));
   page.push_back(attn::in_one_line(layer + "masked"));
-  page.push_back({layer + "weights", about_new_row});
+  page.push_back(is_trained ? attn::without_table(layer + "weights", about_new_row)
+                            : attn::OnPage{layer + "weights", about_new_row});
   for (const auto* id : {"heads", "output", "residual"}) page.push_back(attn::in_one_line(layer + id));
-  page.push_back({step + "logits", about_largest_logit});
+  page.push_back(is_trained ? attn::without_table(step + "logits", about_largest_logit)
+                            : attn::OnPage{step + "logits", about_largest_logit});
   page.push_back(attn::in_one_line(step + "probabilities"));
   page.push_back(attn::in_one_line(step + "token"));
   page.push_back({"written"});
@@ -753,10 +824,10 @@ void choose_generate_page(Workbench& bench) {
 }
 
 /// The way of the tokens that a step reads, with shapes.
-std::vector<std::string> generate_flow(const Workbench& bench) {
+std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps) {
   const auto n = bench.plan.sentence.length();
   std::vector<std::string> lines;
-  for (std::size_t step = 0; step <= step_on_page(bench.options); ++step) {
+  for (std::size_t step = 0; step <= step_on_page(steps); ++step) {
     const auto read = step == 0 ? n : std::size_t{1};
     const auto x = fmt::format("step {}   x [{}×{}] ", step, read, bench.d_model());
     const std::string margin(attn::display_width(x), ' ');
@@ -838,8 +909,7 @@ std::vector<std::string> start_code(const Decoding& decoding) {
   return lines;
 }
 
-std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& decoding) {
-  const auto steps = *bench.options.new_tokens;
+std::vector<std::string> decoding_code(const Decoding& decoding, std::size_t steps) {
   auto lines = start_code(decoding);
   lines.insert(lines.end(),
                {fmt::format("for step in range({}):", steps), "    scored, passed = read(tokens, caches)",
@@ -864,19 +934,116 @@ std::vector<std::string> names_code(const Workbench& bench) {
       "    globals().update({f\"step_{step}_{name}\": named[name] for name in named})"};
 }
 
-void show_generate_code(Workbench& bench, const Decoding& decoding) {
+void show_generate_code(Workbench& bench, const Decoding& decoding, std::size_t steps) {
   bench.trace.within("earlier", [&] { bench.code(earlier_code(bench)); });
   auto lines = layer_code(bench);
-  const auto more = decoding_code(bench, decoding);
+  const auto more = decoding_code(decoding, steps);
   lines.insert(lines.end(), more.begin(), more.end());
   bench.code(lines);
   bench.trace.within("names", [&] { bench.code(names_code(bench)); });
 }
 
+/// Where the weights come from.
+std::string about_training(const Workbench& bench) {
+  if (!bench.options.model) return "";
+  return fmt::format(
+      " It was trained on 100000 small sentences, to guess each next word (attnlab train language): {} "
+      "layers, of which this page shows layer {}.",
+      *bench.options.layers, layer_on_page(bench.options) + 1);
+}
+
+/// The words with the largest of the logits [1×vocabulary] and their probabilities: "does 0.09, loves 0.05".
+std::string likeliest_words(const CausalDecoder& decoder, const Tensor<2>& logits) {
+  constexpr std::ptrdiff_t shown = 5;
+  const auto shares = attn::softmax(logits);
+  std::vector<std::size_t> order(decoder.words.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto end = order.begin() + std::min(shown, static_cast<std::ptrdiff_t>(order.size()));
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](std::size_t a, std::size_t b) { return logits(0, a) > logits(0, b); });
+  std::vector<std::string> words;
+  for (auto word = order.begin(); word != end; ++word)
+    words.push_back(fmt::format("{} {:.2f}", decoder.words[*word], double{shares(0, *word)}));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// The place of the form for the other number, "do" for "does", or nothing where there is none.
+std::optional<std::size_t> other_form(const CausalDecoder& decoder, std::size_t word) {
+  const auto& text = decoder.words[word];
+  std::vector<std::string> forms = {text + "s", text + "es"};
+  for (const auto* ending : {"s", "es"}) {
+    const std::string_view end = ending;
+    if (text.size() > end.size() && text.substr(text.size() - end.size()) == end)
+      forms.push_back(text.substr(0, text.size() - end.size()));
+  }
+  for (const auto& [one, many] : {std::pair("is", "are"), std::pair("was", "were")}) {
+    if (text == one) forms = {many};
+    if (text == many) forms = {one};
+  }
+  for (const auto& form : forms) {
+    const auto found = std::find(decoder.words.begin(), decoder.words.end(), form);
+    if (found != decoder.words.end()) return static_cast<std::size_t>(found - decoder.words.begin());
+  }
+  return std::nullopt;
+}
+
+/// A row a step: the words that are likeliest to come.
+void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
+  const auto n = bench.plan.sentence.length();
+  const auto place = [&](std::size_t step) { return decoder.words[decoding.tokens[n + step - 1]]; };
+  std::vector<std::vector<std::string>> rows = {{"step", "behind", "likeliest words, with probabilities"}};
+  for (const auto& step : places_shown(decoding.logits.size(), 4))
+    rows.push_back(step ? std::vector<std::string>{fmt::format("{}", *step), place(*step),
+                                                   likeliest_words(decoder, decoding.logits[*step])}
+                        : std::vector<std::string>{"…"});
+  const auto written = decoding.tokens[n];
+  auto text = fmt::format("Behind \"{}\" the model writes \"{}\".", place(0), decoder.words[written]);
+  if (const auto other = other_form(decoder, written)) {
+    const auto shares = attn::softmax(decoding.logits[0]);
+    text += fmt::format(" It gets {:.4f}; \"{}\", the form for the other number, gets {:.4f}.",
+                        double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
+  }
+  std::string table;
+  for (const auto& row : rows)
+    table += fmt::format("{}{}", table.empty() ? "" : "\n",
+                         row.size() == 1 ? row[0] : fmt::format("{:<6}{:<10}{}", row[0], row[1], row[2]));
+  bench.trace.note("guesses", "What the model expects", text, table);
+}
+
+/// Which head of the layer on the page looks where, in the row of the prompt's last token: it has to guess
+/// the first word.
+void show_looks(Workbench& bench, const Decoding& decoding) {
+  constexpr std::size_t most_columns = 9;
+  const auto& tokens = bench.plan.sentence.tokens.front();
+  const auto layer = layer_on_page(bench.options);
+  const auto& weights = decoding.weights[layer];
+  const auto last = tokens.size() - 1;
+  std::vector<std::vector<std::string>> rows = {{""}};
+  const auto columns = places_shown(tokens.size(), most_columns);
+  for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
+  std::string finders;
+  for (std::size_t head = 0; head < weights.shape(1); ++head) {
+    rows.push_back({fmt::format("head {}", head)});
+    for (const auto& key : columns)
+      rows.back().push_back(key ? fmt::format("{:.2f}", double{weights(0, head, last, *key)}) : "");
+    for (std::size_t key = 0; key < last; ++key)
+      if (tokens[key] == subject_of_default && weights(0, head, last, key) > 0.5)
+        finders = fmt::format(
+            " Head {0} has found the subject: \"{1}\" gets {2:.2f} of its attention, and the verb agrees "
+            "with "
+            "it, though another noun stands nearer.",
+            head, tokens[key], double{weights(0, head, last, key)});
+  }
+  bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1),
+                   "The newest token has to guess the next word. Its row of step=0/" +
+                       layer_group(bench.options, layer) + "weights, head by head." + finders,
+                   in_columns(rows));
+}
+
 void run_generate(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   require_range(bench);
-  choose_generate_page(bench);
+  choose_generate_page(bench, *bench.options.new_tokens);
   bench.idea(
       "A decoder is a model that writes a text one token at a time: it reads what is there, gives every word "
       "that it knows a number (its logit), writes the word with the largest one and reads again. No token "
@@ -884,10 +1051,10 @@ void run_generate(Workbench& bench) {
       "new token needs only the keys and values. These are kept: the KV cache. The first step, the prefill, "
       "reads the whole prompt; each later step reads one token. The model: embedding has a vector for each "
       "word, positions has one for each place, and W_vocabulary makes the logits. To stay small, it leaves "
-      "out layer norm and the feed-forward network.");
-  bench.flow(generate_flow(bench));
+      "out layer norm and the feed-forward network." +
+      about_training(bench));
   bench.trace.note(
-      "model", "The model",
+      "decoder", "The model",
       "As small as it can be: vectors with positions, layers of causal multi-head attention, each added to "
       "what it was given, and a matrix that scores the words. A real one has layer norms and feed-forward "
       "networks, too (see the lesson transformer-block). They look at one token at a time and have nothing "
@@ -896,17 +1063,45 @@ void run_generate(Workbench& bench) {
   const auto decoder = show_decoder(bench);
   auto decoding = begin(decoder, bench.plan.sentence.tokens.front(),
                         empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
-  show_generate_code(bench, decoding);
-  for (std::size_t step = 0; step < *bench.options.new_tokens; ++step) decode(bench, decoder, step, decoding);
+  const auto steps = count_steps(bench, decoder);
+  choose_generate_page(bench, steps);
+  bench.flow(generate_flow(bench, steps));
+  show_generate_code(bench, decoding, steps);
+  for (std::size_t step = 0; step < steps; ++step) decode(bench, decoder, step, decoding);
   show_text(bench, decoder, decoding);
+  if (bench.options.model) {
+    show_guesses(bench, decoder, decoding);
+    show_looks(bench, decoding);
+  }
   show_logits(bench, decoder, decoding);
   claim_full_pass(bench, decoder, decoding);
   claim_weights(bench, decoding);
   show_cache(bench, decoding);
+  if (bench.options.model)
+    return bench.try_next({{"generate --sentence \"now the kings that the man watches\"", "plural"},
+                           {"generate --layer 1", "where does the first layer look?"},
+                           {"generate --new-tokens 9", "until </s>"},
+                           {"generate --model none --kv-heads 1", "shared keys"},
+                           {"efficient", "what to do about n² scores"}});
   bench.try_next(
       {{"generate --layers 2 --layer 2", "a second layer, a second cache"},
        {"generate --heads 4 --kv-heads 1 --d-model 8", "4 heads share one K and V: cache/bytes is a quarter"},
        {"efficient", "what to do about n² scores"}});
+}
+
+void give_language(ModelInputs& inputs) {
+  auto& options = inputs.options();
+  const auto layers = inputs.number("layers");
+  options.heads = inputs.number("heads");
+  options.layers = layers;
+  if (options.typed.count("layer") == 0) options.layer = layers;
+  options.vocabulary = inputs.words("classes");
+  inputs.give("embedding", inputs.matrix("embedding"));
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
+      inputs.give(layer_group(options, layer) + id,
+                  inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id)));
+  inputs.give("W_vocabulary", inputs.matrix("output/W"));
 }
 
 std::vector<Input> generate_inputs(const Options& options) {
@@ -933,12 +1128,17 @@ const Lesson generate = {
         "changes nothing in the result, and what fewer key and value heads (grouped-query, multi-query) "
         "save.",
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "layers", "layer", "new-tokens",
-                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+                "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"the cat saw the"}, .d_model = 4, .heads = 2, .new_tokens = 3, .layers = 1},
+    .defaults = {.sentence = {"now the queen that the cats love"},
+                 .d_model = 4,
+                 .heads = 2,
+                 .new_tokens = 3,
+                 .layers = 1},
     .examples = {"generate --sentence \"the cat sat on the mat\" --new-tokens 2",
                  "generate --d-model 8 --heads 4 --kv-heads 1 --layers 2 --new-tokens 2 --layer 2"},
     .inputs = generate_inputs,
+    .trained = Trained{"language", give_language},
     .run = run_generate,
 };
 

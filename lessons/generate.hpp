@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct CausalDecoder {
   std::vector<MultiHeadWeights> layers;
   Heads heads;
   Tensor<2> W_vocabulary;  ///< [d_model×vocabulary]
+  std::optional<std::size_t> end{};  ///< the word that ends a text, where there is one
 };
 
 /// The vectors of tokens that stand at the positions first, first + 1, …: their rows of the embedding

@@ -11,9 +11,9 @@ namespace lessons {
 namespace {
 
 /// "step 0   cache/K [2×6×4]   cache/V [2×6×4]", for the first steps and the last.
-std::string shapes_by_step(const Workbench& bench) {
+std::string shapes_by_step(const Workbench& bench, std::size_t steps) {
   constexpr std::size_t shown = 4;
-  const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
+  const auto n = bench.plan.sentence.length();
   std::string lines;
   for (std::size_t step = 0; step < steps; ++step) {
     const bool is_last = step + 1 == steps;
@@ -31,8 +31,8 @@ std::string counted(std::size_t count, const std::string& what) {
 }
 
 /// `cost` [step×feature]: how many scores each step computes with the cache, and how many without.
-void show_cost(Workbench& bench) {
-  const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
+void show_cost(Workbench& bench, std::size_t steps) {
+  const auto n = bench.plan.sentence.length();
   const auto layers = *bench.options.layers, heads = bench.heads(), tables = layers * heads;
   const auto queries = [n](std::size_t step, std::size_t column) {
     return step == 0 || column == 1 ? n + step : std::size_t{1};
@@ -56,8 +56,8 @@ void show_cost(Workbench& bench) {
                    cost);
 }
 
-void show_growth(Workbench& bench) {
-  const auto n = bench.plan.sentence.length(), steps = *bench.options.new_tokens;
+void show_growth(Workbench& bench, std::size_t steps) {
+  const auto n = bench.plan.sentence.length();
   const auto text =
       steps == 1
           ? std::string(
@@ -68,13 +68,12 @@ void show_growth(Workbench& bench) {
                 "through the model. Had each step read the whole text anew, it would have been {}, and each "
                 "would have scored all pairs of tokens instead of one row of them.",
                 steps, counted(n + steps - 1, "token"), steps * n + steps * (steps - 1) / 2);
-  bench.trace.note("growth", "How the cache has grown", text, shapes_by_step(bench));
+  bench.trace.note("growth", "How the cache has grown", text, shapes_by_step(bench, steps));
 }
 
-void show_contents(Workbench& bench, std::size_t layer, const KeyValueCache& cache) {
+void show_contents(Workbench& bench, std::size_t layer, std::size_t steps, const KeyValueCache& cache) {
   const std::string kv_head = bench.kv_heads() == bench.heads() ? "head" : "kv_head";
-  const auto group =
-      fmt::format("step={}/{}cache/", *bench.options.new_tokens - 1, layer_group(bench.options, layer));
+  const auto group = fmt::format("step={}/{}cache/", steps - 1, layer_group(bench.options, layer));
   const auto show = [&](const std::string& name, const std::string& what, const std::string& width,
                         const std::string& note, const Tensor<4>& kept) {
     bench.trace.step({.id = "cache/" + name,
@@ -162,12 +161,12 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
 }
 
 /// `cost` and `cache/bytes` in NumPy.
-void show_cost_code(Workbench& bench, std::size_t tokens) {
+void show_cost_code(Workbench& bench, std::size_t steps, std::size_t tokens) {
   const auto tables = *bench.options.layers * bench.heads(), n = bench.plan.sentence.length();
   bench.trace.within("cost", [&] {
     bench.code({fmt::format("cost = [[{0} * ({1} if step == 0 else 1) * ({1} + step), {0} * ({1} + step)**2]",
                             tables, n),
-                fmt::format("        for step in range({})]", *bench.options.new_tokens),
+                fmt::format("        for step in range({})]", steps),
                 fmt::format("cache_bytes = [{} * kv_heads for kv_heads in [{}]]",
                             bytes_of_caches(bench, 1, tokens), fmt::join(sharings(bench.heads()), ", "))});
   });
@@ -176,11 +175,12 @@ void show_cost_code(Workbench& bench, std::size_t tokens) {
 }  // namespace
 
 void show_cache(Workbench& bench, const Decoding& decoding) {
-  show_cost(bench);
-  show_cost_code(bench, decoding.caches.front().length());
-  show_growth(bench);
+  const auto steps = decoding.logits.size();
+  show_cost(bench, steps);
+  show_cost_code(bench, steps, decoding.caches.front().length());
+  show_growth(bench, steps);
   for (std::size_t layer = 0; layer < decoding.caches.size(); ++layer)
-    in_layer(bench, layer, [&] { show_contents(bench, layer, decoding.caches[layer]); });
+    in_layer(bench, layer, [&] { show_contents(bench, layer, steps, decoding.caches[layer]); });
   compare_bytes(bench, decoding);
 }
 

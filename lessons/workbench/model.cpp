@@ -174,6 +174,10 @@ attn::Tensor<3> ModelInputs::encoded_words(const attn::TokenBatch& tokens) const
   return words;
 }
 
+const std::vector<std::string>& ModelInputs::words(const std::string& vocabulary) const {
+  return vocabulary_of(model_, vocabulary);
+}
+
 attn::Tensor<2> ModelInputs::projection_of_head(const std::string& id, std::size_t head) const {
   const auto all = matrix("layer=1/attention/" + id);
   const std::size_t width = all.shape(1) / number("heads");

@@ -52,6 +52,9 @@ class ModelInputs {
   /// positions that the model was trained with added, [text×token×d_model].
   attn::Tensor<3> encoded_words(const attn::TokenBatch& tokens) const;
 
+  /// The words of one of its vocabularies. Throws attn::Error where it has none of that name.
+  const std::vector<std::string>& words(const std::string& vocabulary) const;
+
   /// The columns of W_Q, W_K or W_V of the first layer that belong to one head, [d_model×d].
   attn::Tensor<2> projection_of_head(const std::string& id, std::size_t head) const;
 
