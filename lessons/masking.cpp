@@ -566,6 +566,26 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
   return "Hidden keys get exactly 0, and the others share what they leave.";
 }
 
+/// What the mask takes away from a trained word: the largest share that it gave to a key that is hidden now.
+std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>& scaled) {
+  const auto n = weights.tensor->shape.back();
+  const auto all = attn::softmax(attn::sample(scaled, 0));
+  std::size_t most = 0;
+  double taken = 0.0;
+  for (std::size_t pair = 0; pair < n * n; ++pair)
+    if (weights.tensor->at(pair) == 0.0 && all(pair / n, pair % n) > taken) {
+      most = pair;
+      taken = all(pair / n, pair % n);
+    }
+  if (taken < 0.5) return "";
+  return fmt::format(
+      " The model was trained without a mask: there \"{0}\" gave \"{1}\" {2:.4f}, as \"{1}\" decides how "
+      "\"{0}\" is said in French. Now it cannot. A model that is to work under a mask is trained under it "
+      "(lesson generate).",
+      name_along(weights, weights.axes.size() - 2, most / n),
+      name_along(weights, weights.axes.size() - 1, most % n), taken);
+}
+
 /// The mask, made of the others where it is the combined one, and attention under it.
 std::vector<std::string> code_of_mask(const std::string& name, const std::string& mask) {
   return {fmt::format("{}_mask = {}", name, mask),
@@ -613,8 +633,10 @@ std::string what_a_word_more_would_do(const std::string& mask) {
 }
 
 /// The page goes into one mask; the others are a --mask away. `scaled` is known when the weights are.
-void page_of_masking(attn::Trace& trace, const std::string& mask, const Tensor<3>& scaled) {
-  trace.page(
+void page_of_masking(Workbench& bench, const Tensor<3>& scaled) {
+  const auto mask = bench.options.mask;
+  const bool is_trained = bench.options.model.has_value();
+  bench.trace.page(
       {{"idea"},
        {"masks"},
        {"flow"},
@@ -631,8 +653,13 @@ void page_of_masking(attn::Trace& trace, const std::string& mask, const Tensor<3
                  "one mask.";
         }},
        {mask + "/weights",
-        [&scaled](const attn::Event& weights) { return share_with_and_without(weights, scaled); }},
-       {mask + "/output", [mask](const auto&) { return what_a_word_more_would_do(mask); }},
+        [&scaled, is_trained](const attn::Event& weights) {
+          return share_with_and_without(weights, scaled) +
+                 (is_trained ? what_the_mask_takes_away(weights, scaled) : "");
+        }},
+       is_trained
+           ? attn::without_table(mask + "/output")
+           : attn::OnPage{mask + "/output", [mask](const auto&) { return what_a_word_more_would_do(mask); }},
        {"large-negative"},
        {"nothing-to-see"},
        {"broadcast"}},
@@ -645,12 +672,14 @@ void run_masking(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"token", "query", "key"}, sentence);
   Tensor<3> scaled;
-  page_of_masking(trace, bench.options.mask, scaled);
+  page_of_masking(bench, scaled);
   bench.idea(
       "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax. As exp(−∞) = "
       "0, the key gets no weight, and the others share as if it were not there. In this lab a mask is true "
       "(1) where a key may be seen, as in PyTorch's scaled_dot_product_attention; in its MultiheadAttention "
-      "true means hidden.",
+      "true means hidden." +
+          std::string(bench.options.model ? " The scores are those of the lesson self-attention: trained."
+                                          : " The scores are random here."),
       "weights = softmax(scaled where mask, −∞ elsewhere)");
   bench.flow(masking_flow(bench));
   show_masking_code(bench);
@@ -703,12 +732,13 @@ const Lesson masking = {
         "in which everything is hidden, and masks of two, three and four axes. The lesson changes the last "
         "token and shows that under the causal mask no earlier output changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "mask", "seed", "rng", "draws", "weight-scale",
-                "embeddings", "dtype"},
+                "embeddings", "model", "dtype"},
     .defaults = {.sentence = {"the small cat slept"}, .d_model = 4},
     .examples =
         {"masking --sentence \"the cat sat on the mat\" --mask combined",
          "masking --sentence \"i love cats\" --sentence \"cats sleep\" --steps combined_mask,combined/"},
     .inputs = masking_inputs,
+    .trained = Trained{"gloss", give_gloss},
     .run = run_masking,
 };
 

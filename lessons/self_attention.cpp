@@ -216,11 +216,6 @@ void run_self_attention(Workbench& bench) {
                   {"masking", "hide the words to come"}});
 }
 
-void give_gloss(ModelInputs& inputs) {
-  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
-  for (const auto* id : {"W_Q", "W_K", "W_V"}) inputs.give(id, inputs.projection_of_head(id, 0));
-}
-
 std::vector<Input> self_attention_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
                  projection_input_list(),
@@ -228,6 +223,11 @@ std::vector<Input> self_attention_inputs(const Options&) {
 }
 
 }  // namespace
+
+void give_gloss(ModelInputs& inputs) {
+  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
+  for (const auto* id : {"W_Q", "W_K", "W_V"}) inputs.give(id, inputs.projection_of_head(id, 0));
+}
 
 extern const Lesson self_attention;
 const Lesson self_attention = {

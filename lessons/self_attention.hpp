@@ -46,4 +46,7 @@ std::string projection_code(const std::string& X_query, const std::string& X_key
 Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                    const ProjectionWeights& weights, const std::optional<Mask<3>>& mask);
 
+/// X, and W_Q, W_K and W_V of the first head, from the model gloss.
+void give_gloss(ModelInputs& inputs);
+
 }  // namespace lessons
