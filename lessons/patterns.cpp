@@ -23,6 +23,7 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
 #include "trace/entry.hpp"
@@ -87,22 +88,21 @@ Array<Element, N> input_of_heads(Workbench& bench, attn::About about, const Arra
 
 /// √d_k · T, which the scores are divided by.
 double divisor_of(const Workbench& bench) {
-  return std::sqrt(static_cast<double>(bench.d_model() / bench.heads())) * bench.options.temperature;
+  return std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
 }
 
 /// "√8", "(√8 · 0.02)".
 std::string divisor_in_words(const Workbench& bench) {
-  const auto root = fmt::format("√{}", bench.d_model() / bench.heads());
+  const auto root = fmt::format("√{}", bench.d_k());
   const double T = bench.options.temperature;
   return T == 1.0 ? root : fmt::format("({} · {:g})", root, T);
 }
 
 /// The inputs, and the scaled scores [batch×head×query×key] that they lead to.
 Tensor<4> draw_scaled_scores(Workbench& bench) {
-  const auto d_model = bench.d_model();
   const auto X = bench.input<3>({.id = "X", .title = "The sentence as vectors"});
-  const auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"}, {d_model, d_model});
-  const auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"}, {d_model, d_model});
+  const auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"});
+  const auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"});
   const auto Q = attn::split_heads(attn::linear(X, W_Q), bench.heads());
   const auto K = attn::split_heads(attn::linear(X, W_K), bench.heads());
   return attn::divide(attn::matmul(Q, attn::transpose(K)), divisor_of(bench));
@@ -508,6 +508,77 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
       table);
 }
 
+/// What a word gives on average to itself, to all words before and behind it, to its two neighbours, and what
+/// the others together give to the one key that gets most from them.
+struct Habits {
+  double itself = 0.0, earlier = 0.0, later = 0.0, before = 0.0, after = 0.0, one_key = 0.0;
+  std::size_t key = 0;  ///< that one
+};
+
+Habits habits_of(const Tensor<4>& weights, std::size_t sample, std::size_t head, std::size_t n) {
+  Habits habits;
+  const auto all = static_cast<double>(n), others = static_cast<double>(std::max<std::size_t>(n - 1, 1));
+  for (std::size_t key = 0; key < n; ++key) {
+    double received = 0.0;
+    for (std::size_t query = 0; query < n; ++query) {
+      const double weight = weights(sample, head, query, key);
+      if (query != key) received += weight / others;
+      (query == key ? habits.itself : key < query ? habits.earlier : habits.later) += weight / all;
+      if (query == key + 1) habits.before += weight / others;
+      if (query + 1 == key) habits.after += weight / others;
+    }
+    if (received > habits.one_key) habits.key = key;
+    habits.one_key = std::max(habits.one_key, received);
+  }
+  return habits;
+}
+
+/// In a few words: "word before".
+std::string kind_of_head(const Habits& habits, const std::vector<std::string>& tokens, Spread spread) {
+  constexpr double habit = 0.5;
+  if (spread == Spread::uniform || spread == Spread::undecided) return "all alike";
+  if (habits.one_key > habit) return fmt::format("one word: {}", attn::shorten(tokens[habits.key], 8));
+  if (habits.before > habit) return "word before";
+  if (habits.after > habit) return "word after";
+  if (habits.itself > habit) return "itself";
+  if (habits.later > 2 * habits.earlier) return "ahead";
+  if (habits.earlier > 2 * habits.later) return "back";
+  return "each its own";
+}
+
+/// A line a head: what kind it is.
+void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spread,
+                const Tensor<2>& largest) {
+  constexpr std::size_t most_heads = 8;
+  const auto lengths = bench.plan.sentence.lengths();
+  const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
+  std::vector<std::vector<std::string>> rows = {
+      {"", "itself", "earlier", "later", "before", "after", "one key", "looks at"}};
+  for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
+    const auto sample = i / heads;
+    const auto habits = habits_of(weights, sample, i % heads, lengths[sample]);
+    rows.push_back({(bench.plan.is_batched() ? fmt::format("sample {} ", sample) : "") +
+                    (bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights"))});
+    for (const double share :
+         {habits.itself, habits.earlier, habits.later, habits.before, habits.after, habits.one_key})
+      rows.back().push_back(fmt::format("{:.2f}", share));
+    rows.back().push_back(kind_of_head(habits, bench.plan.sentence.tokens[sample],
+                                       spread_of(spread.data()[i], largest.data()[i])));
+  }
+  if (all_heads > most_heads) rows.push_back({"…"});
+  bench.trace.note(
+      "kinds", "What kind of head is it?",
+      "What a word gives on average to itself, to all words before and behind it, to its two neighbours, and "
+      "what the others give to the one key that gets most from them." +
+          std::string(
+              bench.options.model
+                  ? " Trained, a head has a task: here the French form of each word. A noun stands "
+                    "behind its article and adjective, so a head that finds it looks ahead; a subject "
+                    "stands before its verb, so a head that finds it looks back."
+                  : " Nothing here is trained: a kind would be chance."),
+      in_columns(rows));
+}
+
 std::vector<std::string> patterns_flow(const Workbench& bench) {
   const auto n = bench.plan.sentence.length();
   const auto heads = bench.options.heads ? fmt::format("{}×", bench.heads()) : "";
@@ -544,6 +615,7 @@ void lay_out_patterns(Workbench& bench) {
                     {"sparse_ratio"},
                     {"entropy"},
                     attn::in_one_line("strongest"),
+                    {"kinds"},
                     {"verdict"},
                     {"collapse"},
                     {"over-sparse"}},
@@ -568,12 +640,19 @@ void run_patterns(Workbench& bench) {
   const auto ends = show_extremes(bench, visible, strongest);
   compare_with_ends(bench, weights, uniform_weights(visible, bench.heads()), ends.one_hot);
   const auto largest = largest_entropy(visible, sentence.lengths(), bench.heads());
+  show_kinds(bench, weights, spread, largest);
   judge(bench, spread, largest);
   claim_patterns(bench, weights, ends, largest);
   bench.try_next({{"patterns --causal", "what do equal shares give under the mask?"},
                   {"patterns --temperature 0.02", "which failure is that?"},
                   {"patterns --temperature 100", "and which is that?"},
                   {"training", "how attention starts, and what keeps it learning"}});
+}
+
+void give_gloss_to_patterns(ModelInputs& inputs) {
+  inputs.options().heads = inputs.number("heads");
+  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
+  for (const std::string id : {"W_Q", "W_K"}) inputs.give(id, inputs.matrix("layer=1/attention/" + id));
 }
 
 std::vector<Input> patterns_inputs(const Options&) {
@@ -595,12 +674,13 @@ const Lesson patterns = {
         "weights are large, the entropy, the strongest key of each token. Attention that has become nearly "
         "uniform and attention that has shrunk to a single key are recognised, with what leads there and "
         "what helps.",
-    .options = {"sentence", "d-model", "heads", "causal", "temperature", "seed", "rng", "draws",
-                "weight-scale", "embeddings", "dtype"},
-    .defaults = {.sentence = {"the cat saw the dog"}},
+    .options = {"sentence", "d-model", "d-k", "heads", "causal", "temperature", "seed", "rng", "draws",
+                "weight-scale", "embeddings", "model", "dtype"},
+    .defaults = {.sentence = {"the cat saw the small dogs"}},
     .examples = {"patterns --sentence \"the cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
     .inputs = patterns_inputs,
+    .trained = Trained{"gloss", give_gloss_to_patterns},
     .run = run_patterns,
 };
 

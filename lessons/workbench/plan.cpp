@@ -185,9 +185,9 @@ void check_heads(const Lesson& lesson, const Options& given, const Options& opti
   const auto flag = options.hidden ? "--hidden" : "--d-model";
   if (!(given.d_k && given.d_v) && width % heads != 0)
     throw Error(fmt::format("--heads {} does not divide {} {}; valid: --heads {}{} {} {}{}", heads, flag,
-                            width, nearest_divisors(width, heads), lesson.uses("d-k") ? "," : " or", flag,
+                            width, nearest_divisors(width, heads), lesson.uses("d-v") ? "," : " or", flag,
                             nearest_multiples(width, heads),
-                            lesson.uses("d-k") ? ", or both --d-k and --d-v" : ""));
+                            lesson.uses("d-v") ? ", or both --d-k and --d-v" : ""));
   if (options.kv_heads && heads % *options.kv_heads != 0)
     throw Error(fmt::format("--kv-heads {} does not divide --heads {}; valid: --kv-heads {}",
                             *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
