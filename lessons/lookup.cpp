@@ -202,6 +202,50 @@ std::string best_shares(const attn::Event& weights) {
                      std::log(ratio), ratio);
 }
 
+/// Colours on a wheel. A key is the direction of its hue, red to the right and the others every 60 degrees; a
+/// value is what the colour has of red, green and blue. The query is four long and points between red and
+/// yellow.
+attn::Model colours() {
+  return {.task = "colours",
+          .configuration = {},
+          .vocabularies = {{"words", {"red", "yellow", "green", "cyan", "blue", "magenta"}}},
+          .scores = {},
+          .command = "",
+          .tensors = {{"query", {2}, {3.7, 1.5}},
+                      {"keys", {6, 2}, {1, 0, 0.5, 0.87, -0.5, 0.87, -1, 0, -0.5, -0.87, 0.5, -0.87}},
+                      {"values", {6, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1}}},
+          .training = {}};
+}
+
+/// A row of the table for each word of the sentence.
+attn::Tensor<2> rows_of_sentence(const ModelInputs& inputs, const std::string& table) {
+  const auto rows = inputs.rows(table, "words", inputs.sentence());
+  attn::Tensor<2> only(std::array<std::size_t, 2>{rows.shape(1), rows.shape(2)});
+  std::copy_n(rows.begin(), only.size(), only.begin());
+  return only;
+}
+
+void give_colours(ModelInputs& inputs) {
+  if (inputs.sentence().size() != 1) return;  // is refused later
+  inputs.give("query", inputs.vector("query"));
+  inputs.give("keys", rows_of_sentence(inputs, "keys"));
+  inputs.give("values", rows_of_sentence(inputs, "values"));
+}
+
+/// What the numbers mean.
+std::string about_numbers(const Workbench& bench) {
+  if (!bench.options.model) return "Numbers are random, words only name the entries.";
+  return "Here the entries are colours: a key is a place on the colour wheel, a value its red, green and "
+         "blue. "
+         "The query lies between red and yellow.";
+}
+
+/// What the answer is, where it means something.
+std::string about_answer(const attn::Event&) {
+  return "Red and yellow, mixed: an orange that no entry holds. One more word would add a row to keys and "
+         "values: the old scores would stay, the old shares get smaller.";
+}
+
 std::vector<std::string> lookup_flow(Workbench& bench) {
   const auto n = bench.plan.sentence.length();
   const auto query = fmt::format("query [{}]", bench.d_k()),
@@ -261,14 +305,16 @@ void run_lookup(Workbench& bench) {
               {"values"},
               {"scores"},
               {"temperature=1/weights", best_shares},
-              {"temperature=1/output"},
+              bench.options.model && bench.options.sentence == bench.plan.lesson->defaults.sentence
+                  ? attn::OnPage{"temperature=1/output", about_answer}
+                  : attn::OnPage{"temperature=1/output"},
               {"hard-and-soft"}});
   bench.idea(
       "An ordinary dictionary holds keys and their values. Ask for a key that it has and you get its value; "
       "ask for any other and you get nothing. Attention always answers: it compares what you ask for, the "
       "query, with every key and returns a mixture of all values. The better a key matches, the more its "
-      "value counts. Numbers are random, words only name the entries. What is printed is rounded: a sum by "
-      "hand may differ in the last digit.",
+      "value counts. " +
+          about_numbers(bench) + " What is printed is rounded: a sum by hand may differ in the last digit.",
       "scores = keys · query,   weights = softmax(scores / T),   T: temperature\n"
       "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ),   output = Σⱼ weightsⱼ · valuesⱼ");
   bench.flow(lookup_flow(bench));
@@ -302,8 +348,15 @@ void run_lookup(Workbench& bench) {
 
   claim_shares(bench, lookups, scores, hard);
   claim_hard_limit(bench, scores, values, hard);
-  bench.try_next({{"lookup --seed 2", "another query: does a key win as clearly?"},
-                  {"lookup --explain 'temperature=0.1/weights[cat]'", "worked at T = 0.1"},
+  const auto& tokens = bench.plan.sentence.tokens[0];
+  bench.try_next({bench.options.model
+                      ? std::pair<std::string, std::string>{"lookup --sentence \"blue green yellow\"",
+                                                            "without red, who answers?"}
+                      : std::pair<std::string, std::string>{"lookup --seed 2",
+                                                            "another query: does a key win as clearly?"},
+                  {fmt::format("lookup --explain 'temperature=0.1/weights[{}]'",
+                               bench.options.model ? tokens[hard.keys[0]] : "red"),
+                   "worked at T = 0.1"},
                   {"scoring", "other ways to score how well a query matches a key"}});
 }
 
@@ -321,11 +374,12 @@ const Lesson lookup = {
         "What a query, a key and a value are. An ordinary dictionary returns one value or nothing; attention "
         "returns a mixture of all values, and its temperature says how much of one. The lesson lowers the "
         "temperature until the mixture is the value of the single best key.",
-    .options = {"sentence", "d-k", "d-v", "seed", "rng", "draws", "dtype"},
+    .options = {"sentence", "d-k", "d-v", "seed", "rng", "draws", "model", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"the small cat slept"}, .d_k = 4, .d_v = 4},
+    .defaults = {.sentence = {"blue green yellow red"}, .d_k = 4, .d_v = 4},
     .examples = {"lookup --sentence \"the cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
     .inputs = lookup_inputs,
+    .trained = Trained{.task = "colours", .give = give_colours, .hand_made = colours},
     .run = run_lookup,
 };
 

@@ -28,6 +28,8 @@
 
 namespace lessons {
 
+extern const Lesson scoring;
+
 namespace {
 
 /// What the lesson starts from.
@@ -357,8 +359,10 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
                       "W_a, W_q, W_k  to learn, like the vector v_a; W_c is W_q on top of W_k\n"
                       "learned        how many numbers to train\n"
                       "products       how many multiplications for all pairs of this run\n"
-                      "{:<15}weights of \"{}\"; all is random, so none is right",
-                      "last columns", as_row_name(queries[query])));
+                      "{:<15}weights of \"{}\"; {}",
+                      "last columns", as_row_name(queries[query]),
+                      bench.options.model ? "all was chosen to find its meaning"
+                                          : "all is random, so none is right"));
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -471,6 +475,40 @@ void page_of_scoring(attn::Trace& trace, const std::string& function) {
   trace.page(std::move(page));
 }
 
+/// Words by three features: is it an animal, is it small, is it a word of grammar? The weights are chosen so
+/// that each function finds the word of the same meaning. W_q moves the hidden unit of the query's own
+/// feature to where tanh is steep and the others to where it is flat.
+attn::Model features() {
+  return {.task = "features",
+          .configuration = {},
+          .vocabularies = {{"words", {"the", "a", "small", "big", "cat", "dog", "mouse"}},
+                           {"target_words", {"le", "un", "petit", "grand", "chat", "chien", "souris"}}},
+          .scores = {},
+          .command = "",
+          .tensors = {{"words", {7, 3}, {0.2, 0.1, 1.5, 0.1, 0.2, 1.4,  0.3, 1.6, 0.2, 0.3, -1.6,
+                                         0.2, 1.5, 0.8, 0.1, 1.5, -0.4, 0.1, 1.4, 1.6, 0.1}},
+                      {"target_words", {7, 3}, {0.1, 0,   1.6, 0.2, 0.1, 1.5,  0.2, 1.6, 0.1, 0.2, -1.6,
+                                                0.1, 1.6, 0.7, 0,   1.6, -0.3, 0,   1.5, 1.5, 0}},
+                      {"W_a", {3, 3}, {2, 0, 0, 0, 1, 0, 0, 0, 2}},
+                      {"W_q", {3, 3}, {-2, 2, 2, 2, -2, 2, 2, 2, -2}},
+                      {"W_k", {3, 3}, {2, 0, 0, 0, 2, 0, 0, 0, 2}},
+                      {"v_a", {3}, {1.5, 1.5, 1.5}}},
+          .training = {}};
+}
+
+void give_features(ModelInputs& inputs) {
+  const auto& options = inputs.options();
+  const auto& defaults = scoring.defaults;
+  const bool has_texts = !options.source.empty();
+  if (has_texts && (options.source.size() != 1 || options.target.size() != 1)) return;  // is refused later
+  inputs.give_rows("queries", inputs.rows("target_words", "target_words",
+                                          attn::tokenize(has_texts ? options.target : defaults.target)));
+  inputs.give_rows(
+      "keys", inputs.rows("words", "words", attn::tokenize(has_texts ? options.source : defaults.source)));
+  for (const auto* id : {"W_a", "W_q", "W_k"}) inputs.give(id, inputs.matrix(id));
+  inputs.give("v_a", inputs.vector("v_a"));
+}
+
 void run_scoring(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"query"}, bench.plan.target);
@@ -480,6 +518,7 @@ void run_scoring(Workbench& bench) {
       "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
       "if it has a derivative: training needs one. Softmax then makes shares of the scores, and the shares "
       "mix the values, here the keys. " +
+          std::string(bench.options.model ? "Vectors are made by hand: animal, small, grammar word. " : "") +
           fmt::format("This page compares five functions and works out {}.", bench.options.scoring),
       "context = softmax(score(query, key)) · keys");
   bench.flow(scoring_flow(bench));
@@ -547,7 +586,6 @@ std::vector<Input> scoring_inputs(const Options&) {
 
 }  // namespace
 
-extern const Lesson scoring;
 const Lesson scoring = {
     .name = "scoring",
     .title = "five ways to score how well a query matches a key",
@@ -556,12 +594,15 @@ const Lesson scoring = {
         "general, additive (Bahdanau) and concat (Luong) side by side on the same vectors: what each learns, "
         "what it can express, what it costs, and that additive and concat are one function in two notations.",
     .options = {"source", "target", "d-model", "d-a", "scoring", "seed", "rng", "draws", "weight-scale",
-                "embeddings", "dtype"},
+                "embeddings", "model", "dtype"},
     .takes_batches = false,
     .defaults = {.source = {"the small cat"}, .target = {"chat"}, .d_model = 4, .d_a = 3},
     .examples = {"scoring --source \"i love cats\" --target \"j'aime les chats\" --scoring general",
                  "scoring --source \"the cat sat\" --target \"the cat\" --weight-scale xavier"},
     .inputs = scoring_inputs,
+    .trained =
+        Trained{
+            .task = "features", .give = give_features, .target_words = "target_words", .hand_made = features},
     .run = run_scoring,
 };
 

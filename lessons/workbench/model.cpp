@@ -49,6 +49,8 @@ std::string path_of(const std::string& name) {
 }
 
 Model load(const Lesson& lesson, const std::string& name) {
+  if (lesson.trained->hand_made != nullptr && name == lesson.trained->task)
+    return lesson.trained->hand_made();
   const auto path = path_of(name);
   auto model = attn::read_model(path);
   if (model.task != lesson.trained->task)

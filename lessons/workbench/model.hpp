@@ -86,6 +86,7 @@ struct Trained {
   std::string_view words = "words";
   std::string_view target_words = "";
   std::string_view name = "";  ///< of the shipped file, where it is not that of the task
+  attn::Model (*hand_made)() = nullptr;  ///< in the place of a file: numbers that people chose, not training
 };
 
 /// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words
