@@ -538,7 +538,7 @@ void introduce_backward(Workbench& bench) {
       "would the loss L grow? That is its gradient, ∂L/∂x, and training moves the parameter the other way. "
       "The gradients are found by going through the forward pass backwards: each step turns the gradient of "
       "its result into those of what the result was computed from (the chain rule). d_Q has the shape of Q: "
-      "the gradient of each of its numbers.");
+      "the gradient of each number, here drawn.");
 }
 
 void go_back_to_words(Workbench& bench, const ProjectedFrom& from, const AttentionInputs& in,

@@ -211,8 +211,10 @@ void run_cross_attention(Workbench& bench) {
   bench.idea(
       "A translator reads a source sentence and writes a target sentence. The part that writes (the decoder) "
       "must look into the source. So queries come from the target, keys and values from the source; all else "
-      "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. In a trained "
-      "model the weights tell which words belong together: chat looks at cat. Here all numbers are random.",
+      "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. Trained "
+      "weights tell which words belong together: chat looks at cat. These are drawn, as none is trained "
+      "here; "
+      "lesson seq2seq aligns words.",
       "Q = X_target W_Q,   K = X_source W_K,   V = X_source W_V\n"
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
