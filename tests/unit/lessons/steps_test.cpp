@@ -87,6 +87,10 @@ bool is_same(const std::vector<double>& a, const std::vector<double>& b) {
 /// The default run, and those of the options that show other steps.
 std::vector<Options> variants_of(const lessons::Lesson& lesson) {
   std::vector<Options> all = {lesson.defaults};
+  if (lesson.name == "generate") {  // hundreds of words and dozens of steps, in thousands of runs
+    all[0].model = "none";
+    all[0].typed.insert("model");
+  }
   const auto add = [&](auto set) {
     all.push_back(lesson.defaults);
     set(all.back());
