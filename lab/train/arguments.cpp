@@ -144,7 +144,8 @@ void add_outputs(CLI::App& app, RunTraining& run) {
 }
 
 /// Options that a task does not read are refused.
-void refuse_foreign(const TaskEntry& task, const attn::train::TaskOptions& options) {
+void refuse_foreign(const TaskEntry& task, const RunTraining& run) {
+  const auto& options = run.options;
   const bool is_recurrent = task.name == "translation" || task.name == "dates";
   const bool has_grammar = task.name == "translation" || task.name == "gloss" || task.name == "language";
   const auto refuse_where = [&](bool is_foreign, std::string_view flag) {
@@ -154,6 +155,7 @@ void refuse_foreign(const TaskEntry& task, const attn::train::TaskOptions& optio
   refuse_where(!is_recurrent && options.attention, "attention");
   refuse_where(!is_recurrent && options.hidden, "hidden");
   refuse_where(!is_recurrent && options.d_a, "d-a");
+  refuse_where(task.name != "translation" && run.pharaoh, "pharaoh");
   refuse_where(is_recurrent && options.positions, "positions");
   refuse_where(is_recurrent && options.heads, "heads");
   refuse_where(is_recurrent && options.d_k, "d-k");
@@ -204,7 +206,7 @@ Command parse_train(int argc, char** argv) {
   if (!names_task)
     throw Error(
         fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
-  refuse_foreign(task, run.options);
+  refuse_foreign(task, run);
   if (app.count("--steps") > 0 && app.count("--warm-up") == 0)
     run.settings.warm_up = std::max<std::size_t>(run.settings.steps / 20, 1);
   run.options.corpora = attn::data_folder("corpora");

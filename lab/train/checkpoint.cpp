@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -18,6 +19,7 @@ using attn::ModelTensor;
 const char* const current_id = "training/weights";
 const char* const first_id = "training/first_moment";
 const char* const second_id = "training/second_moment";
+const char* const best_id = "training/best";  ///< where it is not what the file shows
 
 ModelTensor flat(std::string id, const std::vector<float>& values) {
   return {std::move(id), {values.size()}, {values.begin(), values.end()}};
@@ -30,7 +32,7 @@ std::vector<float> numbers_of(const Model& model, const std::string& id, std::si
   return {values.begin(), values.end()};
 }
 
-/// What must be the same for a training to go on.
+/// What must be the same for a training to go on, beside the model's configuration.
 std::map<std::string, std::string> settings_of(const RunTraining& run) {
   const auto& settings = run.settings;
   return {{"steps", std::to_string(settings.steps)},
@@ -43,23 +45,68 @@ std::map<std::string, std::string> settings_of(const RunTraining& run) {
           {"threads", std::to_string(settings.threads)}};
 }
 
-void require_same_settings(const RunTraining& run, const Model& model) {
-  for (const auto& [name, value] : settings_of(run)) {
-    const auto found = model.training.find(name);
-    const auto stored = found == model.training.end() ? std::string("missing") : found->second;
-    if (stored == value) continue;
+void require_same(const RunTraining& run, const std::map<std::string, std::string>& stored,
+                  const std::map<std::string, std::string>& here) {
+  for (const auto& [name, value] : here) {
+    const auto found = stored.find(name);
+    const auto before = found == stored.end() ? std::string("missing") : found->second;
+    if (before == value) continue;
     auto flag = name;
     for (char& character : flag)
       if (character == '_') character = '-';
     throw attn::Error(fmt::format("--resume {}: its {} is {}, here it is {}; valid: --{} {}", *run.resume,
-                                  flag, stored, value, flag, stored));
+                                  flag, before, value, flag, before));
   }
+}
+
+void require_same_training(const RunTraining& run, const attn::train::Task& task, const Model& model) {
+  require_same(run, model.training, settings_of(run));
+  const auto configuration = task.configuration();
+  require_same(run, model.configuration, {configuration.begin(), configuration.end()});
+  for (const auto& [name, words] : task.vocabularies())
+    if (const auto found = model.vocabularies.find(name);
+        found == model.vocabularies.end() || found->second != words)
+      throw attn::Error(
+          fmt::format("--resume {}: it has other {}; valid: the same --grammar", *run.resume, name));
+}
+
+/// A number of what a file says of its training.
+double stored_number(const RunTraining& run, const Model& model, const std::string& name) {
+  const auto found = model.training.find(name);
+  if (found == model.training.end())
+    throw attn::Error(
+        fmt::format("--resume {}: it does not say its {}; valid: the file of a training that "
+                    "was interrupted",
+                    *run.resume, name));
+  return std::strtod(found->second.c_str(), nullptr);
+}
+
+/// The model in training: the weights shown, and what the steps to come depend on.
+Model checkpoint_of(const RunTraining& run, const attn::train::Task& task,
+                    const attn::train::Trainer& trainer, const std::vector<float>& shown, double best_loss) {
+  auto model = model_of(run, task, shown, {});
+  const auto state = trainer.state();
+  model.training = settings_of(run);
+  model.training["step"] = std::to_string(state.adam.step);
+  model.training["best_loss"] = fmt::format("{}", best_loss);
+  model.tensors.push_back(flat(current_id, state.values));
+  model.tensors.push_back(flat(first_id, state.adam.first));
+  model.tensors.push_back(flat(second_id, state.adam.second));
+  return model;
+}
+
+void write(const RunTraining& run, const Model& model) {
+  write_to_file(run.output, attn::model_file(model, attn::ElementType::float32));
 }
 
 }  // namespace
 
 void Best::update(const attn::train::Trainer& trainer, double held_out_loss) {
-  step = trainer.state().adam.step;
+  if (!std::isfinite(held_out_loss))
+    throw attn::Error(fmt::format(
+        "after {} steps the loss is no number any more; valid: a smaller --rate, a smaller --clip",
+        trainer.steps_done()));
+  step = trainer.steps_done();
   if (held_out_loss > loss) return;
   loss = held_out_loss;
   values = trainer.values();
@@ -96,15 +143,16 @@ std::vector<float> values_of(const Model& model, const attn::train::WeightTable&
 
 void write_checkpoint(const RunTraining& run, const attn::train::Task& task,
                       const attn::train::Trainer& trainer, const Best& best) {
-  auto model = model_of(run, task, best.values, {});
-  const auto state = trainer.state();
-  model.training = settings_of(run);
-  model.training["step"] = std::to_string(state.adam.step);
-  model.training["best_loss"] = fmt::format("{}", best.loss);
-  model.tensors.push_back(flat(current_id, state.values));
-  model.tensors.push_back(flat(first_id, state.adam.first));
-  model.tensors.push_back(flat(second_id, state.adam.second));
-  write_to_file(run.output, attn::model_file(model, attn::ElementType::float32));
+  write(run, checkpoint_of(run, task, trainer, best.values, best.loss));
+}
+
+void write_interrupted(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer,
+                       const Best& best) {
+  auto shown = best;
+  shown.update(trainer, attn::train::mean_loss(task.held_out(), trainer.weights()));
+  auto model = checkpoint_of(run, task, trainer, shown.values, best.loss);
+  if (shown.loss < best.loss && !best.values.empty()) model.tensors.push_back(flat(best_id, best.values));
+  write(run, model);
 }
 
 void resume(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer,
@@ -116,11 +164,17 @@ void resume(const RunTraining& run, const attn::train::Task& task, attn::train::
   if (model.training.empty())
     throw attn::Error(fmt::format(
         "--resume {}: its training is finished; valid: the file of one that was interrupted", *run.resume));
-  require_same_settings(run, model);
+  require_same_training(run, task, model);
   const std::size_t numbers = task.table().numbers();
-  best.values = values_of(model, task.table());
-  best.loss = std::strtod(model.training.at("best_loss").c_str(), nullptr);
-  best.step = std::strtoul(model.training.at("step").c_str(), nullptr, 10);
+  best.values = model.find(best_id) ? numbers_of(model, best_id, numbers) : values_of(model, task.table());
+  best.loss = stored_number(run, model, "best_loss");
+  const double step = stored_number(run, model, "step");
+  if (!(step >= 0 && step <= static_cast<double>(run.settings.steps)))
+    throw attn::Error(
+        fmt::format("--resume {}: it stands at step {} of {}; valid: the file of a training "
+                    "that was interrupted",
+                    *run.resume, step, run.settings.steps));
+  best.step = static_cast<std::size_t>(step);
   trainer.restore({numbers_of(model, current_id, numbers),
                    {best.step, numbers_of(model, first_id, numbers), numbers_of(model, second_id, numbers)}});
 }

@@ -14,6 +14,7 @@ struct Best {
   double loss = std::numeric_limits<double>::infinity();
   std::size_t step = 0;  ///< how far the training has come
 
+  /// Throws attn::Error for a loss that is no number: from there no step leads back.
   void update(const attn::train::Trainer& trainer, double held_out_loss);
 };
 
@@ -27,6 +28,11 @@ std::vector<float> values_of(const attn::Model& model, const attn::train::Weight
 /// Writes the best weights, and beside them what a later training needs to go on.
 void write_checkpoint(const RunTraining& run, const attn::train::Task& task,
                       const attn::train::Trainer& trainer, const Best& best);
+
+/// The same where a training is interrupted between two looks at the held-out examples. Where the weights are
+/// better now they are written; the training that goes on forgets that, and ends as it would have.
+void write_interrupted(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer,
+                       const Best& best);
 
 /// Brings a training to where the file of `--resume` left it. Throws attn::Error where that holds a finished
 /// model, or one of another task or of other settings.

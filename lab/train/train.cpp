@@ -141,9 +141,7 @@ void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& bes
     best.update(trainer, attn::train::mean_loss(task.held_out(), trainer.weights()));
     if (!trainer.is_done()) write_checkpoint(run, task, trainer, best);
   }
-  if (!is_interrupted) return;
-  best.update(trainer, attn::train::mean_loss(task.held_out(), trainer.weights()));
-  write_checkpoint(run, task, trainer, best);
+  if (is_interrupted) write_interrupted(run, task, trainer, best);
 }
 
 }  // namespace
@@ -161,20 +159,20 @@ int run_training(const RunTraining& run) {
     fmt::print(
         stderr,
         "attnlab: stopped after {} of {} steps; the best weights so far are in {}; go on with --resume {}\n",
-        best.step, run.settings.steps, run.output, run.output);
+        trainer.steps_done(), run.settings.steps, run.output, run.output);
     return 1;
   }
   const attn::train::Weights<float> weights = {&task->table(), best.values.data(), nullptr};
+  const auto scores = task->scores(weights);
+  const auto model = model_of(run, *task, best.values, scores);
+  const auto file = attn::model_file(model, type_for(run, *task, model, scores));
+  write_to_file(run.output, file);
   if (run.pharaoh) {
     std::string text;
     for (const auto& line : task->alignments(weights)) text += line + "\n";
     write_to_stdout(text);
     return 0;
   }
-  const auto scores = task->scores(weights);
-  const auto model = model_of(run, *task, best.values, scores);
-  const auto file = attn::model_file(model, type_for(run, *task, model, scores));
-  write_to_file(run.output, file);
   write_to_stdout(report(run, *task, weights, scores, curve) +
                   fmt::format("\n{} has the weights ({} KiB)\n", run.output, (file.size() + 1023) / 1024));
   return 0;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
 #include <filesystem>
 
 #include "attn/error.hpp"
@@ -13,6 +13,7 @@
 #include "attn/text/spelling.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 
 namespace lessons {
 
@@ -113,7 +114,13 @@ std::size_t ModelInputs::number(const std::string& name) const {
   const auto found = model_.configuration.find(name);
   if (found == model_.configuration.end())
     throw Error(fmt::format("the model of the task {} does not say its {}", model_.task, name));
-  return std::strtoul(found->second.c_str(), nullptr, 10);
+  const auto& text = found->second;
+  std::size_t value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size())
+    throw Error(fmt::format("the {} of the model of the task {} is {}; valid: a whole number", name,
+                            model_.task, attn::in_message(text)));
+  return value;
 }
 
 attn::Tensor<2> ModelInputs::matrix(const std::string& id) const {
@@ -182,7 +189,11 @@ const std::vector<std::string>& ModelInputs::words(const std::string& vocabulary
 
 attn::Tensor<2> ModelInputs::projection_of_head(const std::string& id, std::size_t head) const {
   const auto all = matrix("layer=1/attention/" + id);
-  const std::size_t width = all.shape(1) / number("heads");
+  const std::size_t heads = number("heads");
+  if (head >= heads || all.shape(1) % heads != 0)
+    throw Error(fmt::format("{} of the model has {} columns for {} heads; valid: as many for each", id,
+                            all.shape(1), heads));
+  const std::size_t width = all.shape(1) / heads;
   attn::Tensor<2> columns(std::array<std::size_t, 2>{all.shape(0), width});
   for (std::size_t row = 0; row < all.shape(0); ++row)
     std::copy_n(&all(row, head * width), width, &columns(row, 0));

@@ -31,7 +31,7 @@ T described(const StoredTrace& file, const std::string& path, const std::string&
   if (found == file.metadata().end())
     refuse(path, fmt::format("its metadata has no \"{}\"", name), "a model that attnlab train wrote");
   try {
-    return parse_json<json>(found->second, path).get<T>();
+    return parse_json<json>(found->second, fmt::format("{}, its {}", path, name)).get<T>();
   } catch (const json::exception&) {
     refuse(path, fmt::format("its \"{}\" is {}", name, in_message(found->second)),
            "a model that attnlab train wrote");

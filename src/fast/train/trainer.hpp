@@ -78,7 +78,8 @@ class Trainer {
 
   StepReport step();
 
-  bool is_done() const { return adam_.steps_done() >= settings_.steps; }
+  std::size_t steps_done() const { return adam_.steps_done(); }
+  bool is_done() const { return steps_done() >= settings_.steps; }
   const std::vector<float>& values() const { return values_; }
   Weights<float> weights() { return {&table_, values_.data(), nullptr}; }
   const WeightTable& table() const { return table_; }

@@ -26,8 +26,7 @@ std::string name_of(Positions positions) {
 Positions positions_of(const std::string& name) {
   for (const auto positions : {Positions::none, Positions::sinusoidal, Positions::learned, Positions::rotary})
     if (name_of(positions) == name) return positions;
-  throw Error("--positions: there is no encoding \"" + name +
-              "\"; known are none, sinusoidal, learned, rotary");
+  throw Error("--positions: there is no encoding \"" + name + "\"; valid: none, sinusoidal, learned, rotary");
 }
 
 TransformerSizes with(TransformerSizes sizes, const TaskOptions& options) {

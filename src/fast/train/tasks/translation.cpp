@@ -62,11 +62,13 @@ class GrammarTranslation final : public TranslationTask {
     const std::vector<std::vector<int>> sources(held_out_examples().sources().begin(),
                                                 held_out_examples().sources().begin() + 4);
     const auto translations = translate_all(weights, sizes(), sources, 40);
+    const bool attends = sizes().attention != DecoderAttention::none;
+    const auto alignments = attends ? alignments_of(weights) : std::vector<Alignment>();
     for (std::size_t i = 0; i < translations.size(); ++i) {
       lines.push_back(corpora::source_text(held_out_[i]));
       lines.push_back("→ " + written(translations[i].words));
-      if (sizes().attention == DecoderAttention::none) continue;
-      for (auto& line : grid(held_out_[i], alignments_of(weights)[i])) lines.push_back(std::move(line));
+      if (!attends) continue;
+      for (auto& line : grid(held_out_[i], alignments[i])) lines.push_back(std::move(line));
     }
     return lines;
   }

@@ -16,7 +16,7 @@ DecoderAttention attention_of(const std::string& name) {
     if (name_of(attention) == name) return attention;
     known += (known.empty() ? "" : ", ") + name_of(attention);
   }
-  throw Error("--attention: there is no attention \"" + name + "\"; known are " + known);
+  throw Error("--attention: there is no attention \"" + name + "\"; valid: " + known);
 }
 
 EncoderDecoderSizes with(EncoderDecoderSizes sizes, const TaskOptions& options) {
