@@ -1,0 +1,203 @@
+#include "fast/train/loops.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "attn/random/random_state.hpp"
+#include "tests/unit/fast/each_isa.hpp"
+
+using attn::train::loops;
+
+namespace {
+
+constexpr std::size_t largest_size = 70, guard = 16;
+
+/// Numbers with some behind them that nobody may write.
+template <class T>
+class Guarded {
+ public:
+  Guarded(std::size_t size, attn::Random* random, double deviation = 2)
+      : size_(size), numbers_(size + guard, sentinel) {
+    if (random)
+      for (std::size_t i = 0; i < size; ++i) numbers_[i] = static_cast<T>(random->normal(0, deviation));
+  }
+
+  T* data() { return numbers_.data(); }
+  T& operator[](std::size_t i) { return numbers_[i]; }
+  long double at(std::size_t i) const { return numbers_[i]; }
+  bool is_intact() const {
+    return std::all_of(numbers_.begin() + static_cast<std::ptrdiff_t>(size_), numbers_.end(),
+                       [](T number) { return number == sentinel; });
+  }
+
+ private:
+  static constexpr T sentinel = T{123};
+  std::size_t size_;
+  std::vector<T> numbers_;
+};
+
+/// Whether the difference is a few units in the last place of `unit`.
+template <class T>
+bool is_near(T actual, long double expected, long double unit = 1, long double units = 4) {
+  return std::abs(static_cast<long double>(actual) - expected) <=
+         units * static_cast<long double>(std::numeric_limits<T>::epsilon()) * unit;
+}
+
+long double sigmoid_of(long double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("training loops: tanh and exp of every size follow the standard library's", "", float,
+                   double) {
+  for_each_isa([] {
+    attn::RandomState random(1);
+    for (std::size_t size = 1; size <= largest_size; ++size) {
+      Guarded<TestType> x(size, &random, 4), y(size, nullptr), power(size, nullptr);
+      loops<TestType>().tanh(size, x.data(), y.data());
+      const TestType shift = *std::max_element(x.data(), x.data() + size);
+      const TestType sum = loops<TestType>().exp_shifted(size, x.data(), shift, power.data());
+      long double expected_sum = 0;
+      for (std::size_t i = 0; i < size; ++i) {
+        REQUIRE(is_near(y[i], std::tanh(x.at(i))));
+        const long double moved = x.at(i) - static_cast<long double>(shift);
+        REQUIRE(is_near(power[i], std::exp(moved), std::exp(moved), 4 + std::abs(moved)));
+        expected_sum += std::exp(moved);
+      }
+      REQUIRE(is_near(sum, expected_sum, expected_sum, 10));
+      REQUIRE(y.is_intact());
+      REQUIRE(power.is_intact());
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("training loops: tanh of large numbers is ± 1, and exp far below the shift 0", "", float,
+                   double) {
+  for_each_isa([] {
+    std::vector<TestType> x = {-1e30F, -1000, -50, 0, 50, 1000, 1e30F}, y(7), power(7);
+    loops<TestType>().tanh(7, x.data(), y.data());
+    CHECK(y == std::vector<TestType>{-1, -1, -1, 0, 1, 1, 1});
+    std::vector<TestType> below = {0, -5000, -1e30F, -std::numeric_limits<TestType>::max(), 0, 0, -20000};
+    CHECK(loops<TestType>().exp_shifted(7, below.data(), 0, power.data()) == 3);
+    CHECK(power == std::vector<TestType>{1, 0, 0, 0, 1, 1, 0});
+  });
+}
+
+TEMPLATE_TEST_CASE("training loops: dot products and sums of every size", "", float, double) {
+  for_each_isa([] {
+    attn::RandomState random(2);
+    for (std::size_t size = 0; size <= largest_size; ++size) {
+      Guarded<TestType> a(size, &random), b(size, &random);
+      const auto before = b;
+      long double product = 0, magnitude = 0;
+      for (std::size_t i = 0; i < size; ++i) {
+        product += a.at(i) * b.at(i);
+        magnitude += std::abs(a.at(i) * b.at(i));
+      }
+      REQUIRE(is_near(loops<TestType>().dot(size, a.data(), b.data()), product, magnitude, 10));
+      loops<TestType>().add_scaled(size, TestType{-0.75}, a.data(), b.data());
+      for (std::size_t i = 0; i < size; ++i)
+        REQUIRE(is_near(b[i], before.at(i) - 0.75L * a.at(i), std::abs(before.at(i)) + std::abs(a.at(i))));
+      REQUIRE(b.is_intact());
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("training loops: v · tanh(a + b) of every size, and its backward", "", float, double) {
+  for_each_isa([] {
+    attn::RandomState random(3);
+    for (std::size_t size = 1; size <= largest_size; ++size) {
+      Guarded<TestType> a(size, &random), b(size, &random), v(size, &random), hidden(size, nullptr);
+      const TestType score = loops<TestType>().tanh_dot(size, a.data(), b.data(), v.data(), hidden.data());
+      long double expected = 0, magnitude = 0;
+      for (std::size_t i = 0; i < size; ++i) {
+        REQUIRE(is_near(hidden[i], std::tanh(a.at(i) + b.at(i)), 1 + std::abs(a.at(i) + b.at(i))));
+        expected += v.at(i) * std::tanh(a.at(i) + b.at(i));
+        magnitude += 10 * std::abs(v.at(i));
+      }
+      REQUIRE(is_near(score, expected, magnitude, 10));
+      Guarded<TestType> d_a(size, &random), d_b(size, &random), d_v(size, &random);
+      const auto a_before = d_a, b_before = d_b, v_before = d_v;
+      const TestType d = static_cast<TestType>(0.3);
+      loops<TestType>().tanh_dot_backward(size, d, hidden.data(), v.data(), d_a.data(), d_b.data(),
+                                          d_v.data());
+      for (std::size_t i = 0; i < size; ++i) {
+        const long double h = hidden.at(i), slope = static_cast<long double>(d) * v.at(i) * (1 - h * h);
+        REQUIRE(is_near(d_a[i], a_before.at(i) + slope, 10));
+        REQUIRE(is_near(d_b[i], b_before.at(i) + slope, 10));
+        REQUIRE(is_near(d_v[i], v_before.at(i) + static_cast<long double>(d) * h, 10));
+      }
+      REQUIRE((hidden.is_intact() && d_a.is_intact() && d_b.is_intact() && d_v.is_intact()));
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("training loops: an LSTM cell of every size, and its backward", "", float, double) {
+  for_each_isa([] {
+    attn::RandomState random(4);
+    for (std::size_t size = 1; size <= largest_size; ++size) {
+      Guarded<TestType> gates(4 * size, &random), before(size, &random), c(size, nullptr),
+          shown(size, nullptr), h(size, nullptr);
+      const auto sums = gates;
+      loops<TestType>().lstm_forward(size, gates.data(), before.data(), c.data(), shown.data(), h.data());
+      Guarded<TestType> d_h(size, &random), d_c(size, &random), d_sums(4 * size, nullptr);
+      const auto d_c_before = d_c;
+      loops<TestType>().lstm_backward(size, gates.data(), before.data(), shown.data(), d_h.data(), d_c.data(),
+                                      d_sums.data());
+      for (std::size_t k = 0; k < size; ++k) {
+        const long double i = sigmoid_of(sums.at(k)), f = sigmoid_of(sums.at(size + k));
+        const long double g = std::tanh(sums.at(2 * size + k)), o = sigmoid_of(sums.at(3 * size + k));
+        const long double cell = f * before.at(k) + i * g, tanh_c = std::tanh(cell);
+        const long double unit = 2 + std::abs(cell);
+        REQUIRE(is_near(gates[k], i, 4));
+        REQUIRE(is_near(gates[size + k], f, 4));
+        REQUIRE(is_near(gates[2 * size + k], g, 4));
+        REQUIRE(is_near(gates[3 * size + k], o, 4));
+        REQUIRE(is_near(c[k], cell, unit, 20));
+        REQUIRE(is_near(shown[k], tanh_c, unit, 20));
+        REQUIRE(is_near(h[k], o * tanh_c, unit, 20));
+        const long double d_cell = d_c_before.at(k) + d_h.at(k) * o * (1 - tanh_c * tanh_c);
+        const long double scale = (1 + std::abs(d_cell) + std::abs(d_h.at(k))) * (1 + std::abs(before.at(k)));
+        REQUIRE(is_near(d_c[k], d_cell * f, scale * unit, 40));
+        REQUIRE(is_near(d_sums[k], d_cell * g * i * (1 - i), scale * unit, 40));
+        REQUIRE(is_near(d_sums[size + k], d_cell * before.at(k) * f * (1 - f), scale * unit, 40));
+        REQUIRE(is_near(d_sums[2 * size + k], d_cell * i * (1 - g * g), scale * unit, 40));
+        REQUIRE(is_near(d_sums[3 * size + k], d_h.at(k) * tanh_c * o * (1 - o), scale * unit, 40));
+      }
+      REQUIRE((gates.is_intact() && c.is_intact() && shown.is_intact() && h.is_intact()));
+      REQUIRE((d_c.is_intact() && d_sums.is_intact()));
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("training loops: a step of Adam of every size", "", float, double) {
+  for_each_isa([] {
+    attn::RandomState random(5);
+    attn::train::AdamStep<TestType> step;
+    step.rate = static_cast<TestType>(0.01);
+    step.first_decay = static_cast<TestType>(0.9);
+    step.second_decay = static_cast<TestType>(0.999);
+    step.epsilon = static_cast<TestType>(1e-8);
+    step.gradient_scale = static_cast<TestType>(0.5);
+    for (std::size_t size = 1; size <= largest_size; ++size) {
+      Guarded<TestType> gradient(size, &random), first(size, &random), second(size, &random),
+          weight(size, &random);
+      for (std::size_t i = 0; i < size; ++i) second[i] = std::abs(second[i]) + TestType{0.5};
+      const auto first_before = first, second_before = second, weight_before = weight;
+      loops<TestType>().adam(size, step, gradient.data(), first.data(), second.data(), weight.data());
+      for (std::size_t i = 0; i < size; ++i) {
+        const long double g = gradient.at(i) / 2, decay = step.first_decay, second_decay = step.second_decay;
+        const long double m = decay * first_before.at(i) + (1 - decay) * g;
+        const long double v = second_decay * second_before.at(i) + (1 - second_decay) * g * g;
+        REQUIRE(is_near(first[i], m, 10));
+        REQUIRE(is_near(second[i], v, 10));
+        REQUIRE(is_near(weight[i], weight_before.at(i) - step.rate * m / (std::sqrt(v) + step.epsilon), 10));
+      }
+      REQUIRE((first.is_intact() && second.is_intact() && weight.is_intact()));
+    }
+  });
+}
