@@ -157,14 +157,14 @@ void limit_files(const Surroundings& surroundings) {
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(127);
 }
 
-void kill_in_time(pid_t child, const std::function<bool()>& is_time) {
+void signal_in_time(pid_t child, const std::function<bool()>& is_time, int signal) {
   const auto has_ended = [&] {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
            info.si_pid != 0;
   };
   while (!has_ended() && !is_time()) continue;
-  ::kill(child, SIGKILL);  // until it is waited for, its number is nobody else's
+  ::kill(child, signal);  // until it is waited for, its number is nobody else's
 }
 
 /// Presses a key each time that a run asks for one. Kills the run where no key is left.
@@ -223,7 +223,8 @@ Result run(const std::string& arguments, const Surroundings& surroundings) {
     limit_files(surroundings);
     become(argument_pointers.data(), environment_pointers.data(), input, out.writing.number(), err.number());
   }
-  if (surroundings.killed_when) kill_in_time(child, surroundings.killed_when);
+  if (surroundings.killed_when)
+    signal_in_time(child, surroundings.killed_when, surroundings.interrupted ? SIGINT : SIGKILL);
 
   out.writing.close();
   Result result;

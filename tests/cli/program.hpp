@@ -31,6 +31,7 @@ struct Surroundings {
   std::vector<std::string> keys{};            ///< pressed on the terminal, one each time that the run asks
   std::optional<std::size_t> largest_file{};  ///< bytes that a file, and stderr, may have: a disk gets full
   std::function<bool()> killed_when{};        ///< asked over and over; once true the run is killed
+  bool interrupted = false;                   ///< it gets Ctrl-C (SIGINT) in that moment instead
 };
 
 /// Runs attnlab with these arguments, which are taken apart as a shell does ('…', "…" and \ keep white

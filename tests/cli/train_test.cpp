@@ -1,0 +1,294 @@
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "tests/cli/folder.hpp"
+#include "tests/cli/program.hpp"
+#include "trace/model.hpp"
+
+using Catch::Contains;
+
+namespace {
+
+/// A training that takes a second or so, its file and what else is to be said.
+std::string training(const std::string& path, const std::string& more = "") {
+  return "train reverse --steps 4000 --batch 8 --threads 1 --output " + as_argument(path) + more;
+}
+
+std::string quick_training(const std::string& path, const std::string& more = "") {
+  return "train reverse --steps 30 --batch 8 --threads 1 --output " + as_argument(path) + more;
+}
+
+/// What a training prints that ends well.
+std::string trained_with(const std::string& arguments) {
+  const auto result = run(arguments);
+  INFO("attnlab " << arguments << '\n' << result.err);
+  REQUIRE(result.status == 0);
+  return result.out;
+}
+
+/// True once the file is there and so many milliseconds have gone by since.
+std::function<bool()> once_there(const std::string& path, int milliseconds = 0) {
+  const auto there_since = std::make_shared<std::optional<std::chrono::steady_clock::time_point>>();
+  return [=] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto now = std::chrono::steady_clock::now();
+    if (!*there_since && std::filesystem::exists(path)) *there_since = now;
+    return *there_since && now - **there_since >= std::chrono::milliseconds(milliseconds);
+  };
+}
+
+std::function<bool()> after(int milliseconds) {
+  const auto start = std::chrono::steady_clock::now();
+  return [=] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(milliseconds);
+  };
+}
+
+void check_same_weights(const std::string& path, const std::string& other) {
+  const auto a = attn::read_model(path), b = attn::read_model(other);
+  CHECK(a.scores == b.scores);
+  REQUIRE(a.tensors.size() == b.tensors.size());
+  for (std::size_t i = 0; i < a.tensors.size(); ++i) {
+    CHECK(a.tensors[i].id == b.tensors[i].id);
+    CHECK((a.tensors[i].values == b.tensors[i].values));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("train writes a model and prints how good it is") {
+  const Folder folder;
+  const auto path = folder.file("r.safetensors");
+  const auto page = trained_with("train reverse --output " + as_argument(path));
+  CHECK_THAT(page, Contains("Loss of the training batches") && Contains("On examples that it has not seen"));
+  CHECK_THAT(page, Contains("100.00 %  symbols right\n") && Contains(path + " has the weights ("));
+  CHECK(folder.names() == std::vector<std::string>{"r.safetensors"});
+  const auto model = attn::read_model(path);
+  CHECK(model.task == "reverse");
+  CHECK(model.command == "attnlab train reverse --output " + path);
+  CHECK(model.scores.at("symbols right") == 1);
+  CHECK(model.training.empty());
+  CHECK(model.at("layer=1/attention/W_Q").shape == attn::Shape{32, 16});
+}
+
+TEST_CASE("train with the same seed and threads writes the same bytes, with another seed others") {
+  const Folder folder;
+  const auto path = folder.file("r.safetensors");
+  std::vector<std::string> files;
+  for (const std::string more : {" --threads 2", " --threads 2", " --threads 2 --seed 7"}) {
+    trained_with("train reverse --steps 40 --output " + as_argument(path) + more);
+    files.push_back(read_file(path));
+  }
+  CHECK((files[0] == files[1]));
+  CHECK((files[0] != files[2]));
+}
+
+TEST_CASE("train prints plain lines of its progress where stderr is no terminal") {
+  const Folder folder;
+  const auto result = run(quick_training(folder.file("r.safetensors")));
+  const auto lines = lines_of(result.err);
+  CHECK(lines.size() == 10);
+  CHECK_THAT(lines.front(), Catch::Matches(R"(step 3 of 30  loss \d+\.\d{4}  \d+ tokens/s  \d+ s left)"));
+}
+
+TEST_CASE("train refuses what it cannot do, by name and with what would be valid") {
+  const Folder folder;
+  const auto output = " --output " + as_argument(folder.file("x.safetensors"));
+  CHECK_THAT(refusal("train"), Contains("train: no task is given; valid: attnlab train translation|gloss|"));
+  CHECK_THAT(refusal("train --steps 3"), Contains("train: no task is given"));
+  CHECK_THAT(refusal("train revers"), Contains("there is no task \"revers\"; did you mean reverse? valid: "));
+  CHECK_THAT(refusal("train reverse --stepz 3"), Contains("no option --stepz; did you mean --steps?"));
+  CHECK_THAT(refusal("train reverse gloss"), Contains("\"gloss\" belongs to no option"));
+  for (const std::string bad :
+       {"--steps 0", "--steps -1", "--steps 1.5", "--batch 0", "--threads 0", "--threads 65", "--rate 0",
+        "--rate -1", "--rate nan", "--clip 0", "--dropout 1", "--warm-up 0", "--seed -1", "--d-model 0",
+        "--heads 0", "--d-k 0", "--layers 0", "--dtype float64", "--positions here"}) {
+    const auto flag = bad.substr(0, bad.find(' '));
+    CHECK_THAT(refusal("train reverse " + bad + output), Contains(flag) && Contains("valid: "));
+  }
+  CHECK_THAT(refusal("train dates --attention here" + output),
+             Contains("--attention") && Contains("valid: "));
+  CHECK_THAT(refusal("train induction --d-k 3" + output), Contains("--d-k 3: rotary positions turn pairs"));
+  CHECK(folder.names().empty());
+}
+
+TEST_CASE("train refuses an option of another task") {
+  for (const std::string flag : {"--hidden 3", "--d-a 3", "--attention none", "--grammar x", "--pharaoh"})
+    CHECK_THAT(refusal("train reverse " + flag),
+               Contains("train reverse: " + flag.substr(0, flag.find(' ')) + " does not concern this task"));
+  for (const std::string flag :
+       {"--positions none", "--heads 3", "--d-k 3", "--d-v 3", "--d-ff 3", "--layers 3"})
+    CHECK_THAT(refusal("train dates " + flag), Contains(" does not concern this task"));
+}
+
+TEST_CASE("train refuses a grammar that is not there, and names the line of what is wrong with one") {
+  const Folder folder;
+  CHECK_THAT(refusal("train gloss --grammar nowhere.grammar"), Contains("nowhere.grammar cannot be opened"));
+  const auto path = folder.write("bad.grammar", "<sentence>\n  1  <noun>\n");
+  CHECK_THAT(refusal("train gloss --grammar " + as_argument(path)),
+             Contains("bad.grammar, line 2: <noun> is no nonterminal of this file; valid: "));
+}
+
+TEST_CASE("train refuses a file that cannot be written before it trains") {
+  const Folder folder;
+  CHECK_THAT(refusal(training(folder.file("nowhere/x.safetensors"))), Contains("cannot be written"));
+  CHECK_THAT(refusal(training(folder.path())), Contains("cannot be written"));
+}
+
+TEST_CASE("a training that comes to no number ends with status 2 and leaves no file that cannot be read") {
+  const Folder folder;
+  const auto path = folder.file("x.safetensors");
+  const auto result = run(quick_training(path, " --rate 1e30"));
+  CHECK(result.status == 2);
+  CHECK_THAT(result.err, Contains("the loss is no number any more; valid: a smaller --rate"));
+  CHECK(result.out == "");
+  if (std::filesystem::exists(path)) CHECK_NOTHROW(attn::read_model(path));
+}
+
+TEST_CASE(
+    "Ctrl-C leaves the best weights so far, and --resume ends where a training ends that nobody stops") {
+  const Folder folder;
+  const auto whole = folder.file("whole.safetensors"), part = folder.file("part.safetensors");
+  trained_with(training(whole));
+  const auto stopped = run(training(part), {.killed_when = once_there(part, 20), .interrupted = true});
+  REQUIRE(stopped.status == 1);
+  CHECK(stopped.out == "");
+  CHECK_THAT(stopped.err,
+             Contains("stopped after ") && Contains(" of 4000 steps; the best weights so far are in " + part +
+                                                    "; go on with --resume " + part));
+  CHECK(attn::read_model(part).training.at("steps") == "4000");
+  CHECK(attn::read_model(part).find("layer=1/attention/W_Q"));
+  trained_with(training(part, " --resume " + as_argument(part)));
+  CHECK(attn::read_model(part).training.empty());
+  check_same_weights(whole, part);
+}
+
+TEST_CASE("--resume refuses a finished model, one of another task and one of other settings") {
+  const Folder folder;
+  const auto finished = folder.file("finished.safetensors"), part = folder.file("part.safetensors");
+  trained_with(quick_training(finished));
+  const auto other = folder.file("other.safetensors");
+  const auto resume = [&](const std::string& path) { return " --resume " + as_argument(path); };
+  CHECK_THAT(refusal(quick_training(other, resume(finished))),
+             Contains("--resume " + finished + ": its training is finished; valid: "));
+  REQUIRE(run(training(part), {.killed_when = once_there(part), .interrupted = true}).status == 1);
+  CHECK_THAT(
+      refusal("train induction --output " + as_argument(other) + resume(part)),
+      Contains("--resume " + part + ": it is a model of the task reverse; valid: attnlab train reverse"));
+  for (const std::string more :
+       {"--steps 5000", "--batch 9", "--seed 3", "--threads 2", "--rate 0.5", "--warm-up 7", "--clip 2",
+        "--dropout 0.5", "--d-model 16", "--d-k 8", "--layers 2", "--positions sinusoidal"}) {
+    const auto flag = more.substr(0, more.find(' '));
+    std::string arguments = training(other, resume(part)) + " " + more;
+    if (flag == "--steps" || flag == "--batch" || flag == "--threads") {
+      const auto at = arguments.find(flag + " ");
+      arguments.erase(at, arguments.find(" --", at) - at + 1);
+    }
+    CHECK_THAT(refusal(arguments), Contains("--resume " + part + ": its ") && Contains("valid: "));
+  }
+  CHECK_THAT(refusal(training(other, resume(folder.file("nowhere")))), Contains("nowhere"));
+  CHECK_THAT(refusal(training(other, resume(folder.write("text", "hello")))), Contains("text"));
+  CHECK_FALSE(std::filesystem::exists(other));
+}
+
+TEST_CASE("a training that is killed at any moment leaves weights that load, or none") {
+  const Folder folder;
+  std::size_t files = 0;
+  for (int i = 0; i < 24; ++i) {
+    const auto path = folder.file(std::to_string(i) + ".safetensors");
+    const auto moment = i % 2 == 0 ? after(3 + 37 * i) : once_there(path, i);
+    const auto result =
+        run("train reverse --steps 20000 --batch 1 --d-model 64 --threads 1 --output " + as_argument(path),
+            {.killed_when = moment});
+    REQUIRE(result.status == 128 + SIGKILL);
+    if (!std::filesystem::exists(path)) continue;
+    ++files;
+    CHECK_NOTHROW(attn::read_model(path));
+  }
+  CHECK(files >= 12);
+}
+
+TEST_CASE("--pharaoh prints links and nothing else, and the model is written all the same", "[slow]") {
+  const Folder folder;
+  const auto path = folder.file("t.safetensors");
+  const auto links = trained_with(
+      "train translation --steps 1 --hidden 2 --d-model 2 --d-a 2 --pharaoh --output " + as_argument(path));
+  const auto lines = lines_of(links);
+  CHECK(lines.size() == 1000);
+  for (const auto& line : lines) CHECK_THAT(line, Catch::Matches(R"(\d+-0( \d+-\d+)*)"));
+  CHECK(attn::read_model(path).training.empty());
+}
+
+TEST_CASE(
+    "--model: none, a name, a file; unknown names, files of other tasks and unreadable ones are refused") {
+  const Folder folder;
+  const auto path = folder.file("r.safetensors");
+  trained_with(quick_training(path));
+  for (const std::string lesson : {"sdpa", "self-attention", "multihead"}) {
+    const auto by_default = output_of(lesson), drawn = output_of(lesson + " --model none");
+    CHECK((by_default != drawn));
+    CHECK((by_default == output_of(lesson + " --model gloss")));
+    CHECK(lines_of(output_of(lesson + " --model data/models/gloss.safetensors --steps weights")).size() > 3);
+    CHECK_THAT(refusal(lesson + " --model glos"),
+               Contains("--model glos: there is no such model; valid: ") && Contains("gloss, "));
+    CHECK_THAT(refusal(lesson + " --model " + as_argument(path)),
+               Contains("is a model of the task reverse; valid: one of the task gloss"));
+    CHECK_THAT(refusal(lesson + " --model ./nowhere.safetensors"), Contains("./nowhere.safetensors"));
+    CHECK_THAT(refusal(lesson + " --model " + as_argument(folder.write("text.safetensors", "hello"))),
+               Contains("text.safetensors"));
+    CHECK_THAT(refusal(lesson + " --model gloss --seed 7"),
+               Contains("--model gloss brings what --seed decides; valid: one of the two"));
+    CHECK((output_of(lesson + " --seed 7") == output_of(lesson + " --seed 7 --model none")));
+  }
+  CHECK_THAT(refusal("self-attention --model gloss --d-model 6"),
+             Contains("--model gloss brings what --d-model"));
+  CHECK((output_of("self-attention --d-model 6") == output_of("self-attention --d-model 6 --model none")));
+  CHECK_THAT(refusal("lookup --model gloss"), Contains("lookup") && Contains("--model"));
+}
+
+TEST_CASE("--model: a word that the model does not know is named, and the page goes on with drawn weights") {
+  for (const std::string lesson : {"self-attention", "multihead"}) {
+    const auto page = output_of(lesson + " --sentence 'the small katt slept'");
+    CHECK_THAT(page, Contains("katt") && Contains("cat"));
+    const auto numbers = " --sentence 'the small katt slept' --steps weights --format json";
+    const auto weights_of = [](const std::string& json) { return json.substr(json.find("\"events\"")); };
+    CHECK((weights_of(output_of(lesson + numbers)) ==
+           weights_of(output_of(lesson + numbers + " --model none"))));
+  }
+}
+
+TEST_CASE("--model: a file whose weights contradict its configuration is refused") {
+  const Folder folder;
+  const auto broken = [&](const std::string& name, const auto& change) {
+    auto model = attn::read_model(ATTN_DATA "/models/gloss.safetensors");
+    change(model);
+    return as_argument(folder.write(name, attn::model_file(model, attn::ElementType::float16)));
+  };
+  for (const std::string heads : {"0", "-1", "x", "", "3", "18446744073709551615"}) {
+    const auto path =
+        broken("heads.safetensors", [&](attn::Model& model) { model.configuration["heads"] = heads; });
+    INFO("heads " << heads);
+    for (const std::string lesson : {"sdpa", "self-attention", "multihead"})
+      CHECK(refusal(lesson + " --model " + path) != "");
+  }
+  const auto without_words =
+      broken("words.safetensors", [](attn::Model& model) { model.vocabularies.clear(); });
+  CHECK_THAT(refusal("self-attention --model " + without_words), Contains("vocabulary"));
+  const auto short_table = broken("table.safetensors", [](attn::Model& model) {
+    for (auto& tensor : model.tensors)
+      if (tensor.id == "embedding") {
+        tensor.shape[0] = 2;
+        tensor.values.resize(2 * tensor.shape[1]);
+      }
+  });
+  CHECK_THAT(refusal("self-attention --model " + short_table), Contains("embedding of the model has 2 rows"));
+  const auto without_heads = broken("none.safetensors", [](attn::Model& model) { model.tensors.resize(1); });
+  CHECK_THAT(refusal("self-attention --model " + without_heads), Contains("has no layer=1/attention/W_Q"));
+}
