@@ -200,7 +200,8 @@ TEST_CASE(
                            .d_v = 2,
                            .rng = "torch",
                            .draws = "stream",
-                           .weight_scale = "linear"};
+                           .weight_scale = "linear",
+                           .typed = {"rng", "draws"}};
   const auto told = told_by("self-attention", options);
   lessons::Draws draws(options);
   draws.normal<1>("token a", 1.0, {3});

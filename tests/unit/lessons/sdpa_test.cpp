@@ -157,7 +157,9 @@ TEST_CASE("the flow is no wider than a page of 80 columns, however long the sent
 }
 
 TEST_CASE("where the flow has less room its weights stand below the steps that lead to them", "[attention]") {
-  const Page page("sdpa", lesson_called("sdpa").defaults);
+  auto options = lesson_called("sdpa").defaults;
+  options.typed = {"d-v"};  // no model decides it
+  const Page page("sdpa", options);
   using Lines = std::vector<std::string>;
   CHECK(lessons::attention_flow(page.bench, 3, 5, false) ==
         Lines{"Q [3×4] ┐", "        ├ Q Kᵀ → / √4 → softmax → weights [3×5] ┐",
