@@ -734,7 +734,7 @@ void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding&
 }
 
 /// Of the lesson's own sentence.
-constexpr std::string_view subject_of_default = "queen";
+constexpr std::string_view subject_of_default = "apples";
 
 /// The layer that the page shows, from 0. Throws attn::Error where there is no such layer.
 std::size_t layer_on_page(const Options& options) {
@@ -947,7 +947,7 @@ void show_generate_code(Workbench& bench, const Decoding& decoding, std::size_t 
 std::string about_training(const Workbench& bench) {
   if (!bench.options.model) return "";
   return fmt::format(
-      " It was trained on 100000 small sentences, to guess each next word (attnlab train language): {} "
+      " It was trained on small sentences, to guess each next word (attnlab train language): {} "
       "layers, of which this page shows layer {}.",
       *bench.options.layers, layer_on_page(bench.options) + 1);
 }
@@ -1078,7 +1078,7 @@ void run_generate(Workbench& bench) {
   claim_weights(bench, decoding);
   show_cache(bench, decoding);
   if (bench.options.model)
-    return bench.try_next({{"generate --sentence \"now the kings that the man watches\"", "plural"},
+    return bench.try_next({{"generate --sentence \"the apple that the girl ate\"", "one apple"},
                            {"generate --layer 1", "where does the first layer look?"},
                            {"generate --new-tokens 9", "until </s>"},
                            {"generate --model none --kv-heads 1", "shared keys"},
@@ -1130,7 +1130,7 @@ const Lesson generate = {
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "layers", "layer", "new-tokens",
                 "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"now the queen that the cats love"},
+    .defaults = {.sentence = {"the apples that the girl ate"},
                  .d_model = 4,
                  .heads = 2,
                  .new_tokens = 3,
