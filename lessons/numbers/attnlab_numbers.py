@@ -515,7 +515,8 @@ def seq2seq(inputs, config):
 def source_attention_weights(inputs, attention, width, d_model, d_a):
     """How the decoder of seq2seq attends; luong-dot has no weights."""
     if attention in ("bahdanau", "bahdanau-input"):
-        inputs.weight("attention/W_q", width if attention == "bahdanau" else width + d_model, d_a)
+        asks = width if attention == "bahdanau" else width + d_model
+        inputs.weight("attention/W_q", asks, d_a)
         inputs.weight("attention/W_k", width, d_a)
         inputs.weight_vector("attention/v_a", d_a)
     if attention == "luong-general":

@@ -210,7 +210,10 @@ void ModelInputs::give_rows(const std::string& id, const attn::Tensor<3>& rows) 
 std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
   if (!lesson.trained) return {};
   const bool is_typed = options.typed.count("model") > 0;
-  if (options.model == "none") options.model.reset();
+  if (options.model == "none") {
+    options.model.reset();
+    return {};
+  }
   if (is_typed && !options.model) return {};
   if (const auto key = typed_instead(options)) {
     if (is_typed)

@@ -125,7 +125,7 @@ TEST_CASE("claims that do not hold are told, although the numbers are those expe
 TEST_CASE("the report of an expected run comes as JSON") {
   const Folder folder;
   const auto path = folder.file("expected.npz");
-  store("sdpa", path);
+  store("sdpa --model none", path);
   const auto report = nlohmann::json::parse(difference(expect("sdpa --seed 7 --format json", path)));
   CHECK(report["status"] == "different");
   CHECK(report["options"][0]["name"] == "seed");

@@ -94,11 +94,22 @@ std::string joined(const Json& items) {
   return text;
 }
 
+/// Whether the model brings what this option decides.
+bool is_brought_by_model(const Json& config, const std::string& name) {
+  static const std::set<std::string> names = {
+      "d_model", "d_k",       "d_v",           "d_a",  "heads",      "kv_heads",     "hidden",
+      "d_ff",    "layers",    "classes",       "seed", "draws",      "weight_scale", "embeddings",
+      "rng",     "attention", "bidirectional", "norm", "activation", "memory"};
+  return config.contains("model") && config["model"].is_string() && names.count(name) > 0;
+}
+
 /// The command line that a trace's config describes.
 std::string arguments_from(const Json& trace) {
   auto arguments = trace["lesson"].get<std::string>();
   for (const auto& [name, value] : trace["config"].items()) {
-    if (name == "tokens" || name == "source_tokens" || name == "target_tokens") continue;
+    if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
+        is_brought_by_model(trace["config"], name))
+      continue;
     if (value.is_null() || value == false || value == Json::array()) continue;
     auto option = " --" + name;
     std::replace(option.begin(), option.end(), '_', '-');
@@ -148,7 +159,8 @@ TEST_CASE("the config has every option that the lesson takes") {
       CHECK(config.contains(name) != (not_in_config.count(name) > 0));
     }
     for (const auto& [name, value] : config.items()) {
-      if (name == "tokens" || name == "source_tokens" || name == "target_tokens") continue;
+      if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary")
+        continue;
       auto option = "--" + name;
       std::replace(option.begin(), option.end(), '_', '-');
       INFO(lesson << ": " << option);

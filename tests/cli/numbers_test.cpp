@@ -96,14 +96,14 @@ TEST_CASE(
   for (const std::string way : {"", " --draws stream", " --rng torch", " --rng pcg64 --draws name"}) {
     INFO(way);
     const auto path = folder.file("trace.json");
-    REQUIRE(run("self-attention --dropout 0.5" + way + " --output " + path).status == 0);
+    REQUIRE(run("self-attention --model none --dropout 0.5" + way + " --output " + path).status == 0);
     const auto expected =
         way.find("stream") != std::string::npos || way.find("torch") != std::string::npos ? "stream" : "name";
     CHECK(json::parse(content_of(path))["config"]["draws"] == expected);
     auto trace = json::parse(content_of(path));
     trace["events"] = json::array();  // no tensors: everything is drawn again
     const auto options = folder.write("config.json", trace.dump());
-    CHECK(output_of("self-attention --format json --input " + options) == content_of(path));
+    CHECK(output_of("self-attention --model none --format json --input " + options) == content_of(path));
   }
 }
 
@@ -115,7 +115,8 @@ TEST_CASE("a trace from before --draws came means one stream") {
   trace["events"] = json::array();
   const auto path = folder.write("old.json", trace.dump());
   CHECK(data_of(trace_of("sdpa --input " + path), "Q") == expected);
-  CHECK(data_of(trace_of("sdpa --draws name --input " + path), "Q") == data_of(trace_of("sdpa"), "Q"));
+  CHECK(data_of(trace_of("sdpa --draws name --input " + path), "Q") ==
+        data_of(trace_of("sdpa --model none"), "Q"));
 }
 
 TEST_CASE("what PyTorch alone draws is refused elsewhere") {

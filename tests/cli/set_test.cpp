@@ -46,7 +46,7 @@ TEST_CASE("all inputs of every lesson may be set, and are then what a file of th
   const Folder folder;
   for (const auto& name : lessons()) {
     // a plain file tells neither the words of a model, too many for a command line, nor its number of heads
-    const bool needs_more = name == "generate" || name == "patterns";
+    const bool needs_more = name == "generate" || name == "patterns" || name == "seq2seq";
     const auto lesson = needs_more ? name + " --model none" : name;
     INFO(lesson);
     json tensors;

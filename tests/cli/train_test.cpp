@@ -170,7 +170,7 @@ TEST_CASE(
   check_same_weights(whole, part);
 }
 
-TEST_CASE("--resume refuses a finished model, one of another task and one of other settings") {
+TEST_CASE("the option --resume refuses a finished model, one of another task and one of other settings") {
   const Folder folder;
   const auto finished = folder.file("finished.safetensors"), part = folder.file("part.safetensors");
   trained_with(quick_training(finished));
@@ -215,7 +215,8 @@ TEST_CASE("a training that is killed at any moment leaves weights that load, or 
   CHECK(files >= 12);
 }
 
-TEST_CASE("--pharaoh prints links and nothing else, and the model is written all the same", "[slow]") {
+TEST_CASE("the option --pharaoh prints links and nothing else, and the model is written all the same",
+          "[slow]") {
   const Folder folder;
   const auto path = folder.file("t.safetensors");
   const auto links = trained_with(
@@ -253,7 +254,9 @@ TEST_CASE(
   CHECK_THAT(refusal("lookup --model gloss"), Contains("lookup") && Contains("--model"));
 }
 
-TEST_CASE("--model: a word that the model does not know is named, and the page goes on with drawn weights") {
+TEST_CASE(
+    "the option --model: a word that the model does not know is named, and the page goes on with drawn "
+    "weights") {
   for (const std::string lesson : {"self-attention", "multihead"}) {
     const auto page = output_of(lesson + " --sentence 'the small katt slept'");
     CHECK_THAT(page, Contains("katt") && Contains("cat"));
@@ -264,7 +267,7 @@ TEST_CASE("--model: a word that the model does not know is named, and the page g
   }
 }
 
-TEST_CASE("--model: a file whose weights contradict its configuration is refused") {
+TEST_CASE("the option --model: a file whose weights contradict its configuration is refused") {
   const Folder folder;
   const auto broken = [&](const std::string& name, const auto& change) {
     auto model = attn::read_model(ATTN_DATA "/models/gloss.safetensors");

@@ -98,7 +98,9 @@ TEST_CASE("every step of a recurrence is worked out, with every attention and in
       const bool mixes_heads = attention == "multihead";  // their mixture is W_O of several contexts
       CHECK(missing == (mixes_heads ? std::set<std::string>{"one-step/context"} : std::set<std::string>{}));
     }
-  const auto first_and_second = output_of("seq2seq --explain 'encoder/c[0,1]' --explain 'encoder/c[1,1]'");
+  const auto first_and_second = output_of(
+      "seq2seq --source 'i love cats' --target 'chats' --model none --explain 'encoder/c[0,1]' --explain "
+      "'encoder/c[1,1]'");
   CHECK_THAT(first_and_second, Contains("= encoder/i[i, 1] · encoder/g[i, 1]\n"));
   CHECK_THAT(first_and_second, Contains("encoder/f[love, 1] · encoder/c[i, 1]"));
 }
@@ -111,6 +113,7 @@ TEST_CASE("no step but these is without a worked entry") {
        {"mean", "variance", "entropy_raw", "entropy_scaled", "max_weight_raw", "max_weight_scaled",
         "jacobian_raw", "jacobian_scaled", "example/scores"}},
       {"generate", {"full/logits"}},
+      {"seq2seq", {"decoder/scores"}},
       {"efficient --variant sparse --pattern random", {"sparse/mask"}},
       {"stability",
        {"float32/scores", "float32/naive/exp", "float32/naive/sum", "float32/naive/weights",

@@ -84,15 +84,14 @@ bool is_same(const std::vector<double>& a, const std::vector<double>& b) {
          });
 }
 
-/// The default run, and those of the options that show other steps.
+/// The default run, and those of the options that show other steps, with drawn weights: trained ones have
+/// hundreds of words, in thousands of runs.
 std::vector<Options> variants_of(const lessons::Lesson& lesson) {
-  std::vector<Options> all = {lesson.defaults};
-  if (lesson.name == "generate") {  // hundreds of words and dozens of steps, in thousands of runs
-    all[0].model = "none";
-    all[0].typed.insert("model");
-  }
+  auto drawn = lesson.defaults;
+  drawn.model = "none";
+  std::vector<Options> all = {drawn};
   const auto add = [&](auto set) {
-    all.push_back(lesson.defaults);
+    all.push_back(drawn);
     set(all.back());
   };
   if (lesson.uses("causal")) add([](Options& o) { o.causal = true; });
