@@ -602,8 +602,9 @@ def stability(inputs, config):
 def patterns(inputs, config):
     """Its last input is computed: the weights of attention."""
     tokens, d_model = sentence_vectors(inputs), config["d_model"]
-    inputs.weight("W_Q", d_model, d_model)
-    inputs.weight("W_K", d_model, d_model)
+    width = (config["heads"] or 1) * config["d_k"]
+    inputs.weight("W_Q", d_model, width)
+    inputs.weight("W_K", d_model, width)
     attention_mask(inputs, "mask", tokens, tokens)
     inputs.add("weights", attention_weights(inputs.arrays, config))
 
@@ -677,7 +678,7 @@ def softmax(scores):
 
 def attention_weights(arrays, config):
     heads = config["heads"] or 1
-    X, d_k = arrays["X"], config["d_model"] // heads
+    X, d_k = arrays["X"], config["d_k"]
     divisor = math.sqrt(d_k) * config["temperature"]
     weights = []
     for h in range(heads):

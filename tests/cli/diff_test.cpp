@@ -87,7 +87,7 @@ TEST_CASE("one number of a printed page is named by its line, row and column, wh
        {"sdpa --model none" + cat, "self-attention --model none --all" + cat,
         "self-attention --model none --causal" + cat + cat, "multihead --heads 2" + cat}) {
     const auto page = output_of(arguments);
-    const auto row = page.find("\n  cat ", page.find("  output = "));
+    const auto row = page.find("\n  cat ", page.rfind("  output = "));
     std::smatch match;
     const std::string rest = page.substr(row);
     REQUIRE(std::regex_search(rest, match, number));

@@ -100,7 +100,8 @@ bool is_brought_by_model(const Json& config, const std::string& name) {
       "d_model", "d_k",       "d_v",           "d_a",  "heads",      "kv_heads",     "hidden",
       "d_ff",    "layers",    "classes",       "seed", "draws",      "weight_scale", "embeddings",
       "rng",     "attention", "bidirectional", "norm", "activation", "memory"};
-  return config.contains("model") && config["model"].is_string() && names.count(name) > 0;
+  const bool has_model = config.contains("model") && config["model"].is_string();
+  return (has_model || config.contains("unknown_word")) && names.count(name) > 0;
 }
 
 /// The command line that a trace's config describes.
@@ -108,7 +109,7 @@ std::string arguments_from(const Json& trace) {
   auto arguments = trace["lesson"].get<std::string>();
   for (const auto& [name, value] : trace["config"].items()) {
     if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
-        is_brought_by_model(trace["config"], name))
+        name == "unknown_word" || is_brought_by_model(trace["config"], name))
       continue;
     if (value.is_null() || value == false || value == Json::array()) continue;
     auto option = " --" + name;
@@ -159,7 +160,8 @@ TEST_CASE("the config has every option that the lesson takes") {
       CHECK(config.contains(name) != (not_in_config.count(name) > 0));
     }
     for (const auto& [name, value] : config.items()) {
-      if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary")
+      if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
+          name == "unknown_word")
         continue;
       auto option = "--" + name;
       std::replace(option.begin(), option.end(), '_', '-');

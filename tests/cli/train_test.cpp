@@ -228,7 +228,8 @@ TEST_CASE("the option --pharaoh prints links and nothing else, and the model is 
 }
 
 TEST_CASE(
-    "--model: none, a name, a file; unknown names, files of other tasks and unreadable ones are refused") {
+    "the option --model: none, a name, a file; unknown names, files of other tasks and unreadable ones are "
+    "refused") {
   const Folder folder;
   const auto path = folder.file("r.safetensors");
   trained_with(quick_training(path));
