@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lessons/sdpa.hpp"
+#include "lessons/workbench/model.hpp"
 
 namespace lessons {
 
