@@ -733,9 +733,6 @@ void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding&
                    logits);
 }
 
-/// Of the lesson's own sentence.
-constexpr std::string_view subject_of_default = "apples";
-
 /// The layer that the page shows, from 0. Throws attn::Error where there is no such layer.
 std::size_t layer_on_page(const Options& options) {
   const auto layers = options.layers.value_or(1), layer = options.layer.value_or(1);
@@ -1021,22 +1018,14 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   std::vector<std::vector<std::string>> rows = {{""}};
   const auto columns = places_shown(tokens.size(), most_columns);
   for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
-  std::string finders;
   for (std::size_t head = 0; head < weights.shape(1); ++head) {
     rows.push_back({fmt::format("head {}", head)});
     for (const auto& key : columns)
       rows.back().push_back(key ? fmt::format("{:.2f}", double{weights(0, head, last, *key)}) : "");
-    for (std::size_t key = 0; key < last; ++key)
-      if (tokens[key] == subject_of_default && weights(0, head, last, key) > 0.5)
-        finders = fmt::format(
-            " Head {0} has found the subject: \"{1}\" gets {2:.2f} of its attention, and the verb agrees "
-            "with "
-            "it, though another noun stands nearer.",
-            head, tokens[key], double{weights(0, head, last, key)});
   }
   bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1),
                    "The newest token has to guess the next word. Its row of step=0/" +
-                       layer_group(bench.options, layer) + "weights, head by head." + finders,
+                       layer_group(bench.options, layer) + "weights, head by head.",
                    in_columns(rows));
 }
 
@@ -1064,7 +1053,7 @@ void run_generate(Workbench& bench) {
   auto decoding = begin(decoder, bench.plan.sentence.tokens.front(),
                         empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
   const auto steps = count_steps(bench, decoder);
-  choose_generate_page(bench, steps);
+  choose_generate_page(bench, steps);  // how many there are only the decoder told: it may have ended early
   bench.flow(generate_flow(bench, steps));
   show_generate_code(bench, decoding, steps);
   for (std::size_t step = 0; step < steps; ++step) decode(bench, decoder, step, decoding);
@@ -1095,7 +1084,7 @@ void give_language(ModelInputs& inputs) {
   options.heads = inputs.number("heads");
   options.layers = layers;
   if (options.typed.count("layer") == 0) options.layer = layers;
-  options.vocabulary = inputs.words("classes");
+  options.vocabulary = inputs.vocabulary("classes");
   inputs.give("embedding", inputs.matrix("embedding"));
   for (std::size_t layer = 0; layer < layers; ++layer)
     for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})

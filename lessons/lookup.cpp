@@ -217,19 +217,11 @@ attn::Model colours() {
           .training = {}};
 }
 
-/// A row of the table for each word of the sentence.
-attn::Tensor<2> rows_of_sentence(const ModelInputs& inputs, const std::string& table) {
-  const auto rows = inputs.rows(table, "words", inputs.sentence());
-  attn::Tensor<2> only(std::array<std::size_t, 2>{rows.shape(1), rows.shape(2)});
-  std::copy_n(rows.begin(), only.size(), only.begin());
-  return only;
-}
-
 void give_colours(ModelInputs& inputs) {
   if (inputs.sentence().size() != 1) return;  // is refused later
   inputs.give("query", inputs.vector("query"));
-  inputs.give("keys", rows_of_sentence(inputs, "keys"));
-  inputs.give("values", rows_of_sentence(inputs, "values"));
+  for (const std::string id : {"keys", "values"})
+    inputs.give_rows(id, inputs.rows(id, "words", inputs.sentence()));
 }
 
 /// What the numbers mean.

@@ -497,14 +497,9 @@ attn::Model features() {
 }
 
 void give_features(ModelInputs& inputs) {
-  const auto& options = inputs.options();
-  const auto& defaults = scoring.defaults;
-  const bool has_texts = !options.source.empty();
-  if (has_texts && (options.source.size() != 1 || options.target.size() != 1)) return;  // is refused later
-  inputs.give_rows("queries", inputs.rows("target_words", "target_words",
-                                          attn::tokenize(has_texts ? options.target : defaults.target)));
-  inputs.give_rows(
-      "keys", inputs.rows("words", "words", attn::tokenize(has_texts ? options.source : defaults.source)));
+  if (inputs.source().size() != 1 || inputs.target().size() != 1) return;  // is refused later
+  inputs.give_rows("queries", inputs.rows("target_words", "target_words", inputs.target()));
+  inputs.give_rows("keys", inputs.rows("words", "words", inputs.source()));
   for (const auto* id : {"W_a", "W_q", "W_k"}) inputs.give(id, inputs.matrix(id));
   inputs.give("v_a", inputs.vector("v_a"));
 }

@@ -628,29 +628,22 @@ void choose_trained_block_page(Workbench& bench) {
                           "ffn/mixes-no-tokens", "no-look-ahead"});
 }
 
-/// The share of next letters that a shipped model of the task induction has right; nothing where it is not
-/// installed.
-std::optional<double> share_of_induction(const std::string& name) {
-  try {
-    const auto model = attn::read_model(fmt::format("{}/{}.safetensors", attn::data_folder("models"), name));
-    const auto found = model.scores.find("next tokens right");
-    return found == model.scores.end() ? std::nullopt : std::optional(found->second);
-  } catch (const attn::Error&) {
-    return std::nullopt;
-  }
+/// The share of next letters that a shipped model of the task induction has right.
+double share_of_induction(const std::string& name) {
+  const auto model = attn::read_model(fmt::format("{}/{}.safetensors", attn::data_folder("models"), name));
+  return model.scores.at("next tokens right");
 }
 
 /// Why blocks are stacked, in the figures of two trained models.
 void explain_stack(Workbench& bench) {
-  const auto two = share_of_induction("induction"), one = share_of_induction("induction-one-layer");
-  if (!two || !one) return;
+  const double two = share_of_induction("induction"), one = share_of_induction("induction-one-layer");
   bench.trace.note(
       "stack", "What two blocks find that one cannot",
       "Letters in random order, \"g k q x … b q\": what followed q the last time? A row says which letter it "
       "is, not which one came before. A first block can look at the letter before and write it into the row. "
       "Then a second block can look for the row that says \"after q\". Trained with attention and residual "
       "connections alone (attnlab train induction), on new letters:",
-      fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * *two, 100.0 * *one));
+      fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * two, 100.0 * one));
 }
 
 void choose_block_page(Workbench& bench) {

@@ -5,16 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/softmax.hpp"
+#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/positional/encodings.hpp"
+#include "lessons/self_attention.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/model.hpp"
 
@@ -29,22 +28,10 @@ struct Reversers {
   attn::Model learned, without;
 };
 
-/// Nothing where the weights are not installed.
-std::optional<Reversers> read_reversers() {
-  try {
-    const auto folder = attn::data_folder("models");
-    return Reversers{attn::read_model(folder + "/reverse.safetensors"),
-                     attn::read_model(folder + "/reverse-no-positions.safetensors")};
-  } catch (const attn::Error&) {
-    return std::nullopt;
-  }
-}
-
-Tensor<2> weight_of(const attn::Model& model, const std::string& id) {
-  const auto& stored = model.at(id);
-  Tensor<2> matrix(std::array<std::size_t, 2>{stored.shape.at(0), stored.shape.at(1)});
-  std::copy(stored.values.begin(), stored.values.end(), matrix.data());
-  return matrix;
+Reversers read_reversers() {
+  const auto folder = attn::data_folder("models");
+  return {attn::read_model(folder + "/reverse.safetensors"),
+          attn::read_model(folder + "/reverse-no-positions.safetensors")};
 }
 
 /// What a model makes of the first letters of the alphabet.
@@ -53,32 +40,26 @@ struct Reversed {
   std::string letters;  ///< "j i h"
 };
 
-Reversed reverse_alphabet(const attn::Model& model, std::size_t count) {
-  const auto embedding = weight_of(model, "embedding");
-  const auto positions =
-      model.find("positions") ? std::optional(weight_of(model, "positions")) : std::nullopt;
-  Tensor<2> X(std::array<std::size_t, 2>{count, embedding.shape(1)});
-  for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t c = 0; c < X.shape(1); ++c)
-      X(p, c) = embedding(p, c) + (positions ? (*positions)(p, c) : 0.0);
-  const auto projected = [&](const std::string& id) {
-    return attn::matmul(X, weight_of(model, "layer=1/attention/" + id));
-  };
-  const auto Q = projected("W_Q"), K = projected("W_K");
-  auto weights = attn::softmax(
-      attn::divide(attn::matmul(Q, attn::transpose(K)), std::sqrt(static_cast<double>(Q.shape(1)))));
-  const auto found =
-      attn::matmul(attn::matmul(weights, projected("W_V")), weight_of(model, "layer=1/attention/W_O"));
-  const auto logits = attn::matmul(attn::add(X, found), weight_of(model, "output/W"));
-  const auto& bias = model.at("output/b").values;
+/// The letters with their positions, [1×token×d_model].
+Tensor<3> encoded_letters(const attn::Model& model, std::size_t count) {
+  const auto letters = attn::as_batch(attn::rows(model.matrix("embedding"), 0, count));
+  return model.find("positions") ? attn::add_positions(letters, model.matrix("positions")) : letters;
+}
+
+Reversed reverse_alphabet(Workbench& mute, const attn::Model& model, std::size_t count) {
+  const auto weight = [&](const std::string& id) { return model.matrix("layer=1/attention/" + id); };
+  const Named X = {"X", encoded_letters(model, count)};
+  const auto attention = single_head_attention(mute, X, X, {weight("W_Q"), weight("W_K"), weight("W_V")}, {});
+  const auto found = attn::linear(attention.output, weight("W_O"));
+  const auto logits =
+      attn::linear(attn::add(X.tensor, found), model.matrix("output/W"), model.vector("output/b"));
   std::vector<std::string> letters;
   for (std::size_t p = 0; p < count; ++p) {
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < logits.shape(1); ++c)
-      if (logits(p, c) + bias[c] > logits(p, best) + bias[best]) best = c;
+    const double* row = &logits(0, p, 0);
+    const auto best = static_cast<std::size_t>(std::max_element(row, row + logits.shape(2)) - row);
     letters.push_back(model.vocabularies.at("classes").at(best));
   }
-  return {std::move(weights), fmt::format("{}", fmt::join(letters, " "))};
+  return {attn::sample(attention.weights, 0), fmt::format("{}", fmt::join(letters, " "))};
 }
 
 std::string line_of(const std::string& name, const attn::Model& model, const std::string& score,
@@ -106,10 +87,10 @@ std::string mirror_table(const Tensor<2>& weights) {
 
 void show_trained_positions(Workbench& bench) {
   const auto models = read_reversers();
-  if (!models) return;
-  const auto ten = reverse_alphabet(models->learned, letters_in_training);
-  const auto more = reverse_alphabet(models->learned, more_letters);
-  const auto none = reverse_alphabet(models->without, letters_in_training);
+  auto mute = bench.mute();
+  const auto ten = reverse_alphabet(mute, models.learned, letters_in_training);
+  const auto more = reverse_alphabet(mute, models.learned, more_letters);
+  const auto none = reverse_alphabet(mute, models.without, letters_in_training);
   bench.trace.note(
       "trained", "Trained: say ten letters backwards",
       "Two small models learned this (attnlab train reverse); the tables above are drawn. One adds a learned "
@@ -118,9 +99,9 @@ void show_trained_positions(Workbench& bench) {
       "is that on new sequences.",
       fmt::format(
           "                       right   a b c d … becomes\n{}\n{}\n{}",
-          line_of("learned positions", models->learned, "symbols right", ten),
-          line_of("no positions", models->without, "symbols right", none),
-          line_of("learned, 14 letters", models->learned, "symbols right, 4 longer than in training", more)));
+          line_of("learned positions", models.learned, "symbols right", ten),
+          line_of("no positions", models.without, "symbols right", none),
+          line_of("learned, 14 letters", models.learned, "symbols right, 4 longer than in training", more)));
   bench.trace.note(
       "trained-attention", "Where the trained model looks, with ten letters",
       "Here Q and K are made by weights of the model's own, W_Q and W_K. Letter and position are "

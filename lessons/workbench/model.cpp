@@ -10,6 +10,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/slice.hpp"
 #include "attn/text/spelling.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/data_folder.hpp"
@@ -23,16 +24,22 @@ using attn::Error;
 using attn::Model;
 
 /// Options that decide what a model would: dimensions, draws, inputs and how a block is built.
-constexpr std::array<std::string_view, 20> decided_by_a_model = {
-    "d-model", "d-k",    "d-v",       "d-a",        "heads",      "kv-heads",     "hidden",
-    "d-ff",    "layers", "classes",   "seed",       "draws",      "weight-scale", "embeddings",
-    "rng",     "set",    "attention", "norm-order", "activation", "memory"};
+constexpr std::array<std::string_view, 19> decided_by_a_model = {
+    "d-model", "d-k",       "d-v",        "d-a",        "heads", "kv-heads",     "hidden",
+    "d-ff",    "layers",    "classes",    "seed",       "draws", "weight-scale", "embeddings",
+    "rng",     "attention", "norm-order", "activation", "memory"};
 
+/// The flag of such an option that was typed.
 std::optional<std::string_view> typed_instead(const Options& options) {
   if (options.input) return "input";
-  for (const auto key : decided_by_a_model)
-    if (options.typed.count(key) > 0) return key;
-  return std::nullopt;
+  if (options.typed.count("set") > 0) return "set";
+  std::optional<std::string_view> flag;
+  visit_options(options, [&](const OptionInfo& info, const auto&) {
+    const bool is_typed = options.typed.count(info.key) > 0;
+    const auto* end = decided_by_a_model.end();
+    if (is_typed && std::find(decided_by_a_model.begin(), end, info.key) != end) flag = info.flag;
+  });
+  return flag;
 }
 
 std::string path_of(const std::string& name) {
@@ -67,7 +74,7 @@ const std::vector<std::string>& vocabulary_of(const Model& model, std::string_vi
   return found->second;
 }
 
-/// "“dok” (did you mean “dog”?)": the first word that the model does not know.
+/// "“dok” (the nearest that it knows is “dog”)": the first word that the model does not know.
 std::optional<std::string> unknown_word(const Model& model, std::string_view vocabulary,
                                         const std::vector<std::string>& texts) {
   const auto& words = vocabulary_of(model, vocabulary);
@@ -88,12 +95,12 @@ Options with_own_texts(const Lesson& lesson, Options options) {
   return options;
 }
 
-std::optional<std::string> first_unknown(const Lesson& lesson, const Model& model, const Options& options) {
-  const auto run = with_own_texts(lesson, options);
+/// `run` has the texts that the lesson will run on.
+std::optional<std::string> first_unknown(const Trained& trained, const Model& model, const Options& run) {
   for (const auto* texts : {&run.sentence, &run.source})
-    if (auto word = unknown_word(model, lesson.trained->words, *texts)) return word;
-  if (lesson.trained->target_words.empty()) return std::nullopt;
-  return unknown_word(model, lesson.trained->target_words, run.target);
+    if (auto word = unknown_word(model, trained.words, *texts)) return word;
+  if (trained.target_words.empty()) return std::nullopt;
+  return unknown_word(model, trained.target_words, run.target);
 }
 
 }  // namespace
@@ -121,24 +128,6 @@ std::size_t ModelInputs::number(const std::string& name) const {
     throw Error(fmt::format("the {} of the model of the task {} is {}; valid: a whole number", name,
                             model_.task, attn::in_message(text)));
   return value;
-}
-
-attn::Tensor<2> ModelInputs::matrix(const std::string& id) const {
-  const auto& stored = model_.at(id);
-  if (stored.shape.size() != 2)
-    throw Error(fmt::format("{} of the model is [{}]; valid: two axes", id, attn::to_string(stored.shape)));
-  attn::Tensor<2> result(std::array<std::size_t, 2>{stored.shape[0], stored.shape[1]});
-  std::copy(stored.values.begin(), stored.values.end(), result.data());
-  return result;
-}
-
-attn::Tensor<1> ModelInputs::vector(const std::string& id) const {
-  const auto& stored = model_.at(id);
-  if (stored.shape.size() != 1)
-    throw Error(fmt::format("{} of the model is [{}]; valid: one axis", id, attn::to_string(stored.shape)));
-  attn::Tensor<1> result(std::array<std::size_t, 1>{stored.shape[0]});
-  std::copy(stored.values.begin(), stored.values.end(), result.data());
-  return result;
 }
 
 std::size_t ModelInputs::row_of(const std::string& word, const std::string& vocabulary) const {
@@ -183,10 +172,6 @@ attn::Tensor<3> ModelInputs::encoded_words(const attn::TokenBatch& tokens) const
   return words;
 }
 
-const std::vector<std::string>& ModelInputs::words(const std::string& vocabulary) const {
-  return vocabulary_of(model_, vocabulary);
-}
-
 attn::Tensor<2> ModelInputs::projection_of_head(const std::string& id, std::size_t head) const {
   const auto all = matrix("layer=1/attention/" + id);
   const std::size_t heads = number("heads");
@@ -194,48 +179,42 @@ attn::Tensor<2> ModelInputs::projection_of_head(const std::string& id, std::size
     throw Error(fmt::format("{} of the model has {} columns for {} heads; valid: as many for each", id,
                             all.shape(1), heads));
   const std::size_t width = all.shape(1) / heads;
-  attn::Tensor<2> columns(std::array<std::size_t, 2>{all.shape(0), width});
-  for (std::size_t row = 0; row < all.shape(0); ++row)
-    std::copy_n(&all(row, head * width), width, &columns(row, 0));
-  return columns;
+  return attn::columns(all, head * width, (head + 1) * width);
 }
 
 void ModelInputs::give_rows(const std::string& id, const attn::Tensor<3>& rows) {
   if (rows.shape(0) > 1) return give<3>(id, rows);
-  attn::Tensor<2> only(std::array<std::size_t, 2>{rows.shape(1), rows.shape(2)});
-  std::copy(rows.begin(), rows.end(), only.data());
-  give<2>(id, only);
+  give<2>(id, attn::sample(rows, 0));
 }
 
 std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
   if (!lesson.trained) return {};
+  const auto& trained = *lesson.trained;
   const bool is_typed = options.typed.count("model") > 0;
   if (options.model == "none") {
     options.model.reset();
     return {};
   }
-  if (is_typed && !options.model) return {};
-  if (const auto key = typed_instead(options)) {
+  if (const auto flag = typed_instead(options)) {
     if (is_typed)
-      throw Error(fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model,
-                              *key == "norm-order" ? "norm" : *key));
+      throw Error(
+          fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *flag));
     return {};
   }
   const auto run = with_own_texts(lesson, options);
-  if (run.sentence.empty() && lesson.trained->target_words.empty()) {
+  if (run.sentence.empty() && trained.target_words.empty()) {
     if (is_typed)
       throw Error(
           fmt::format("--model {} reads one sentence; valid: --sentence, or --model none", *options.model));
     return {};
   }
-  const auto& trained = *lesson.trained;
   const auto name = options.model.value_or(std::string(trained.name.empty() ? trained.task : trained.name));
   const auto model = load(lesson, name);
-  options.unknown_word = first_unknown(lesson, model, options);
+  options.unknown_word = first_unknown(trained, model, run);
   options.model = options.unknown_word ? std::nullopt : std::optional(name);
   if (options.unknown_word) return {};
   ModelInputs inputs(lesson, model, options, run);
-  lesson.trained->give(inputs);
+  trained.give(inputs);
   return inputs.take();
 }
 

@@ -39,9 +39,9 @@ class ModelInputs {
   /// A number of the configuration. Throws attn::Error where it has none of that name.
   std::size_t number(const std::string& name) const;
 
-  /// A weight as a matrix. Throws attn::Error where the model has none of that id with two axes.
-  attn::Tensor<2> matrix(const std::string& id) const;
-  attn::Tensor<1> vector(const std::string& id) const;
+  /// A weight. Throws attn::Error where the model has none of that id with as many axes.
+  attn::Tensor<2> matrix(const std::string& id) const { return model_.matrix(id); }
+  attn::Tensor<1> vector(const std::string& id) const { return model_.vector(id); }
 
   /// The rows of a table for the tokens of each text, with zeros for padding, [text×token×d_model]. All
   /// tokens are known.
@@ -51,9 +51,6 @@ class ModelInputs {
   /// What the model's first layer reads for the tokens: their rows of the table `embedding`, with the
   /// positions that the model was trained with added, [text×token×d_model].
   attn::Tensor<3> encoded_words(const attn::TokenBatch& tokens) const;
-
-  /// The words of one of its vocabularies. Throws attn::Error where it has none of that name.
-  const std::vector<std::string>& words(const std::string& vocabulary) const;
 
   /// The columns of W_Q, W_K or W_V of the first layer that belong to one head, [d_model×d].
   attn::Tensor<2> projection_of_head(const std::string& id, std::size_t head) const;
@@ -85,7 +82,7 @@ struct Trained {
   /// Which vocabulary the words of `--sentence` and `--source`, and those of `--target`, come from.
   std::string_view words = "words";
   std::string_view target_words = "";
-  std::string_view name = "";  ///< of the shipped file, where it is not that of the task
+  std::string_view name = "";            ///< of the shipped file, where it is not that of the task
   attn::Model (*hand_made)() = nullptr;  ///< in the place of a file: numbers that people chose, not training
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -70,6 +71,30 @@ const ModelTensor& Model::at(std::string_view id) const {
   std::vector<std::string> ids;
   for (const auto& tensor : tensors) ids.push_back(tensor.id);
   throw Error(fmt::format("the model of the task {} has no {}; it has {}", task, id, fmt::join(ids, ", ")));
+}
+
+namespace {
+
+template <std::size_t N>
+Tensor<N> with_axes(const ModelTensor& stored) {
+  if (stored.shape.size() != N)
+    throw Error(fmt::format("{} of the model is ({}); valid: {}", stored.id, to_string(stored.shape),
+                            N == 1 ? "one axis" : "two axes"));
+  std::array<std::size_t, N> shape;
+  std::copy(stored.shape.begin(), stored.shape.end(), shape.begin());
+  Tensor<N> tensor(shape);
+  std::copy(stored.values.begin(), stored.values.end(), tensor.data());
+  return tensor;
+}
+
+}  // namespace
+
+Tensor<2> Model::matrix(std::string_view id) const {
+  return with_axes<2>(at(id));
+}
+
+Tensor<1> Model::vector(std::string_view id) const {
+  return with_axes<1>(at(id));
 }
 
 std::string model_file(const Model& model, ElementType type) {

@@ -36,6 +36,10 @@ struct Model {
 
   /// Throws Error, naming the model's task and what there is, where there is none.
   const ModelTensor& at(std::string_view id) const;
+
+  /// A weight with two axes, or with one. These throw Error where there is none of that id with as many.
+  Tensor<2> matrix(std::string_view id) const;
+  Tensor<1> vector(std::string_view id) const;
 };
 
 /// The bytes of a .safetensors file, with numbers rounded to that floating-point type.
