@@ -101,14 +101,14 @@ void write(const RunTraining& run, const Model& model) {
 
 }  // namespace
 
-void Best::update(const attn::train::Trainer& trainer, double held_out_loss) {
-  if (!std::isfinite(held_out_loss))
+void Best::update(const attn::train::Trainer& trainer, double validation_loss) {
+  if (!std::isfinite(validation_loss))
     throw attn::Error(fmt::format(
         "after {} steps the loss is no number any more; valid: a smaller --rate, a smaller --clip",
         trainer.steps_done()));
   step = trainer.steps_done();
-  if (held_out_loss > loss) return;
-  loss = held_out_loss;
+  if (validation_loss > loss) return;
+  loss = validation_loss;
   values = trainer.values();
 }
 
@@ -149,7 +149,7 @@ void write_checkpoint(const RunTraining& run, const attn::train::Task& task,
 void write_interrupted(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer,
                        const Best& best) {
   auto shown = best;
-  shown.update(trainer, attn::train::mean_loss(task.held_out(), trainer.weights()));
+  shown.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
   auto model = checkpoint_of(run, task, trainer, shown.values, best.loss);
   if (shown.loss < best.loss && !best.values.empty()) model.tensors.push_back(flat(best_id, best.values));
   write(run, model);

@@ -8,14 +8,14 @@
 
 namespace lab {
 
-/// The weights that predict held-out examples best so far.
+/// The weights that predict the validation examples best so far.
 struct Best {
   std::vector<float> values;
   double loss = std::numeric_limits<double>::infinity();
   std::size_t step = 0;  ///< how far the training has come
 
   /// Throws attn::Error for a loss that is no number: from there no step leads back.
-  void update(const attn::train::Trainer& trainer, double held_out_loss);
+  void update(const attn::train::Trainer& trainer, double validation_loss);
 };
 
 /// The weights under the lessons' ids, with everything that is known about them.

@@ -95,10 +95,6 @@ class LossCurve {
   std::vector<double> steps_, losses_;
 };
 
-std::string shown(double score) {
-  return score <= 1 ? fmt::format("{:7.2f} %", 100 * score) : fmt::format("{:7.0f}  ", score);
-}
-
 std::string report(const RunTraining& run, const Task& task, const attn::train::Weights<float>& weights,
                    const std::vector<Score>& scores, const LossCurve& curve) {
   std::string text = fmt::format("train {}\n{} weights, seed {}, {} threads, {} steps of {} examples\n\n",
@@ -106,7 +102,7 @@ std::string report(const RunTraining& run, const Task& task, const attn::train::
                                  run.settings.threads, run.settings.steps, run.settings.batch);
   text += curve.plot();
   text += "On examples that it has not seen\n";
-  for (const auto& score : scores) text += fmt::format("  {}  {}\n", shown(score.value), score.name);
+  for (const auto& score : scores) text += fmt::format("  {:7.2f} %  {}\n", 100 * score.value, score.name);
   text += "\nSome of them\n";
   for (const auto& line : task.samples(weights)) text += fmt::format("  {}\n", line);
   return text;
@@ -138,7 +134,7 @@ void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& bes
     curve.add(step);
     progress.report(step);
     if (step.step % stretch != 0 && !trainer.is_done()) continue;
-    best.update(trainer, attn::train::mean_loss(task.held_out(), trainer.weights()));
+    best.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
     if (!trainer.is_done()) write_checkpoint(run, task, trainer, best);
   }
   if (is_interrupted) write_interrupted(run, task, trainer, best);

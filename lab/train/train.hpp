@@ -21,8 +21,9 @@ struct RunTraining {
 };
 
 /// Trains, with a bar on stderr where that is a terminal and lines elsewhere, writes the weights and prints
-/// what was measured. The weights that predict held-out examples best so far are written ten times on the
-/// way; after Ctrl-C they are kept. Returns the exit status: 1 where it was interrupted. Throws attn::Error.
+/// what was measured. The weights that predict the validation examples best so far are written ten times on
+/// the way; after Ctrl-C they are kept. Returns the exit status: 1 where it was interrupted. Throws
+/// attn::Error.
 int run_training(const RunTraining& run);
 
 }  // namespace lab

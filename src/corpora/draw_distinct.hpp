@@ -11,8 +11,8 @@
 namespace corpora {
 
 /// `count` pairs whose source sentences have `shortest` to `longest` words and are all different, none of
-/// which `excluded` has (as source_text writes it). Each length is equally likely, as long as the grammar has
-/// further sentences of it. Throws attn::Error where it has no sentence of such a length, or too few.
+/// which `excluded` has (as source_text writes it); fewer where the grammar has no further ones. Each length
+/// is equally likely, as long as the grammar has further sentences of it.
 std::vector<SentencePair> draw_distinct(const Grammar& grammar, attn::Random& random, std::size_t count,
                                         std::size_t shortest, std::size_t longest,
                                         const std::unordered_set<std::string>& excluded = {});

@@ -18,6 +18,8 @@ class Vocabulary {
   const std::vector<std::string>& words() const { return words_; }
   std::size_t size() const { return words_.size(); }
 
+  bool has(const std::string& word) const { return ids_.count(word) > 0; }
+
   /// Throws std::logic_error for an unknown word.
   int id(const std::string& word) const;
   std::vector<int> ids(const std::vector<std::string>& words) const;
@@ -33,8 +35,8 @@ struct Labelled {
   std::vector<int> targets;
 };
 
-/// Examples for a transformer. The loss also has `entropy_weight` times the mean entropy of the attention
-/// weights, which makes attention choose.
+/// Examples for a transformer. In training, that is with `random`, the loss also has `entropy_weight` times
+/// the mean entropy of the attention weights, which makes attention choose.
 class LabelledExamples : public Examples {
  public:
   LabelledExamples(TransformerSizes sizes, std::vector<Labelled> examples, double entropy_weight = 0);

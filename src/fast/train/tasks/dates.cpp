@@ -1,6 +1,7 @@
 #include "corpora/dates.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "attn/random/generator.hpp"
 #include "fast/train/tasks/translation_task.hpp"
@@ -27,14 +28,22 @@ class Dates final : public TranslationTask {
                         options, characters(corpora::date_source_characters()),
                         characters(corpora::date_target_characters())) {
     Generator generator(options.seed, drawing_examples);
-    std::vector<corpora::DateExample> training;
-    for (int i = 0; i < 20000; ++i) training.push_back(corpora::draw_date(generator));
-    for (int i = 0; i < 500; ++i) dates_.push_back(corpora::draw_date(generator));
-    set_examples(examples(training), examples(dates_));
+    std::unordered_set<std::string> drawn;
+    const auto draw_new = [&](std::size_t count) {
+      std::vector<corpora::DateExample> dates;
+      while (dates.size() < count) {
+        auto date = corpora::draw_date(generator);
+        if (drawn.insert(date.source).second) dates.push_back(std::move(date));
+      }
+      return dates;
+    };
+    const auto training = draw_new(20000);
+    dates_ = draw_new(500);
+    set(weights_of(sizes()), examples(training), examples(draw_new(500)), examples(dates_));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
-    std::vector<Score> scores = {{"exact dates", exact(weights, held_out_examples())}};
+    std::vector<Score> scores = {{"exact dates", exact(weights, held_out())}};
     if (sizes().attention != DecoderAttention::none)
       scores.push_back({"character → a character of its field", right_fields(weights)});
     return scores;
@@ -43,8 +52,7 @@ class Dates final : public TranslationTask {
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
     const auto translations =
-        translate_all(weights, sizes(),
-                      {held_out_examples().sources().begin(), held_out_examples().sources().begin() + 5}, 15);
+        translate_all(weights, sizes(), {held_out().sources().begin(), held_out().sources().begin() + 5}, 15);
     for (std::size_t i = 0; i < translations.size(); ++i) {
       std::string written;
       for (const int word : translations[i].words)
@@ -55,19 +63,18 @@ class Dates final : public TranslationTask {
   }
 
  private:
-  std::unique_ptr<TranslationExamples> examples(const std::vector<corpora::DateExample>& dates) const {
+  TranslationExamples examples(const std::vector<corpora::DateExample>& dates) const {
     std::vector<std::vector<int>> sources, targets;
     for (const auto& date : dates) {
       sources.push_back(source_words().ids(characters(date.source)));
       targets.push_back(target_words().ids(characters(date.target)));
     }
-    return std::make_unique<TranslationExamples>(sizes(), std::move(sources), std::move(targets));
+    return {sizes(), std::move(sources), std::move(targets)};
   }
 
   /// Of the digits, how many look most at a character of the field that decides them.
   double right_fields(const Weights<float>& weights) const {
-    const auto rows =
-        forced_alignment(weights, sizes(), held_out_examples().sources(), held_out_examples().targets());
+    const auto rows = forced_alignment(weights, sizes(), held_out().sources(), held_out().targets());
     std::size_t digits = 0, right = 0;
     for (std::size_t i = 0; i < dates_.size(); ++i)
       for (std::size_t t = 0; t < rows[i].size(); ++t) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "fast/train/tasks/grammar_pairs.hpp"
@@ -16,13 +17,13 @@ class Gloss final : public LabelledTask {
                      grammar.source_words(), grammar.glosses()) {
     auto pairs = draw_pairs(grammar, options.seed, 50000, 1000, 0);
     held_out_ = std::move(pairs.held_out);
-    set_examples(labelled(pairs.training), labelled(held_out_), entropy_weight);
+    set_examples(labelled(pairs.training), labelled(pairs.validation), labelled(held_out_), entropy_weight);
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     std::map<std::string, RightKeys> by_category;
     for (std::size_t i = 0; i < held_out_.size(); ++i) {
-      const auto reading = read(weights, sizes(), held_out_examples()[i].input);
+      const auto reading = read(weights, sizes(), held_out().all()[i].input);
       const auto& words_of = held_out_[i].source;
       for (std::size_t query = 0; query < words_of.size(); ++query) {
         const auto& word = words_of[query];
@@ -33,16 +34,16 @@ class Gloss final : public LabelledTask {
           by_category[name + ", across another"].add(reading, query, *word.controller);
       }
     }
-    std::vector<Score> scores = {{"glosses right", accuracy(weights, sizes(), held_out_examples())}};
+    std::vector<Score> scores = {{"glosses right", accuracy(weights, sizes(), held_out().all())}};
     for (const auto& [name, right_keys] : by_category) scores.push_back(right_keys.best(name));
     return scores;
   }
 
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
-    for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(4, held_out_.size()); ++i) {
       std::string glosses;
-      for (const int gloss : read(weights, sizes(), held_out_examples()[i].input).classes)
+      for (const int gloss : read(weights, sizes(), held_out().all()[i].input).classes)
         glosses += classes().words()[static_cast<std::size_t>(gloss)] + " ";
       lines.push_back(corpora::source_text(held_out_[i]));
       lines.push_back(glosses);

@@ -1,7 +1,12 @@
 #include "fast/train/tasks/grammar_pairs.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
+#include "attn/error.hpp"
 #include "attn/random/generator.hpp"
 #include "corpora/draw_distinct.hpp"
 
@@ -9,7 +14,19 @@ namespace attn::train {
 
 namespace {
 
-constexpr std::size_t shortest = 3, longest = 16, longer_than_trained = 25;
+constexpr std::size_t longest = 16, longer_than_trained = 25, validation_pairs = 500;
+
+/// Gives held-out pairs of a small grammar to the training until they are a tenth of both, at least one.
+void leave_a_tenth(GrammarPairs& pairs) {
+  const std::size_t all = pairs.training.size() + pairs.held_out.size();
+  if (all < 2)
+    throw Error(
+        fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all, longest));
+  const auto kept = std::min(pairs.held_out.size(), std::max<std::size_t>(all / 10, 1));
+  const auto first = pairs.held_out.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::move(first, pairs.held_out.end(), std::back_inserter(pairs.training));
+  pairs.held_out.erase(first, pairs.held_out.end());
+}
 
 }  // namespace
 
@@ -20,13 +37,18 @@ corpora::Grammar load_grammar(const TaskOptions& options) {
 GrammarPairs draw_pairs(const corpora::Grammar& grammar, std::uint32_t seed, std::size_t training,
                         std::size_t held_out, std::size_t longer) {
   Generator generator(seed, drawing_examples);
+  std::unordered_set<std::string> drawn;
+  const auto draw = [&](std::size_t count, std::size_t fewest_words, std::size_t most_words) {
+    auto some = corpora::draw_distinct(grammar, generator, count, fewest_words, most_words, drawn);
+    for (const auto& pair : some) drawn.insert(corpora::source_text(pair));
+    return some;
+  };
   GrammarPairs pairs;
-  pairs.held_out = corpora::draw_distinct(grammar, generator, held_out, shortest, longest);
-  std::unordered_set<std::string> excluded;
-  for (const auto& pair : pairs.held_out) excluded.insert(corpora::source_text(pair));
-  pairs.training = corpora::draw_distinct(grammar, generator, training, shortest, longest, excluded);
-  if (longer > 0)
-    pairs.longer = corpora::draw_distinct(grammar, generator, longer, longest + 1, longer_than_trained);
+  pairs.held_out = draw(held_out, 1, longest);
+  pairs.training = draw(training, 1, longest);
+  leave_a_tenth(pairs);
+  if (longer > 0) pairs.longer = draw(longer, longest + 1, longer_than_trained);
+  pairs.validation = draw(validation_pairs, 1, longest);
   return pairs;
 }
 

@@ -23,32 +23,33 @@ class Induction final : public LabelledTask {
                       .has_norm = false},
                      options, corpora::symbol_labels(symbols), corpora::symbol_labels(symbols)) {
     Generator generator(options.seed, drawing_examples);
-    std::vector<Labelled> training, held_out;
-    for (int i = 0; i < 20000; ++i)
-      training.push_back(labelled(corpora::draw_induction(generator, sequence_length, symbols)));
-    for (int i = 0; i < 500; ++i) {
-      sequences_.push_back(corpora::draw_induction(generator, sequence_length, symbols));
-      held_out.push_back(labelled(sequences_.back()));
-    }
-    set_examples(std::move(training), std::move(held_out));
+    const auto draw = [&](std::size_t count) {
+      std::vector<corpora::InductionSequence> sequences;
+      for (std::size_t i = 0; i < count; ++i)
+        sequences.push_back(corpora::draw_induction(generator, sequence_length, symbols));
+      return sequences;
+    };
+    const auto training = draw(20000);
+    sequences_ = draw(500);
+    set_examples(labelled(training), labelled(draw(500)), labelled(sequences_));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     RightKeys right_keys;
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
-      const auto reading = read(weights, sizes(), held_out_examples()[i].input);
+      const auto reading = read(weights, sizes(), held_out().all()[i].input);
       const auto& keys = sequences_[i].right_keys;
       for (std::size_t query = 0; query < keys.size(); ++query)
         if (keys[query]) right_keys.add(reading, query, *keys[query]);
     }
-    return {{"next tokens right", accuracy(weights, sizes(), held_out_examples())},
+    return {{"next tokens right", accuracy(weights, sizes(), held_out().all())},
             right_keys.best("repeated token → what followed it")};
   }
 
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto& example = held_out_examples()[i];
+      const auto& example = held_out().all()[i];
       const auto classes_read = read(weights, sizes(), example.input).classes;
       std::string read_line, written;
       for (std::size_t t = 0; t < example.input.size(); ++t) {
@@ -65,6 +66,12 @@ class Induction final : public LabelledTask {
 
  private:
   static constexpr std::size_t sequence_length = 24, symbols = 26;
+
+  static std::vector<Labelled> labelled(const std::vector<corpora::InductionSequence>& sequences) {
+    std::vector<Labelled> examples;
+    for (const auto& sequence : sequences) examples.push_back(labelled(sequence));
+    return examples;
+  }
 
   static Labelled labelled(const corpora::InductionSequence& sequence) {
     Labelled example;

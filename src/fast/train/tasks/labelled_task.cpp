@@ -49,13 +49,14 @@ LabelledTask::LabelledTask(TransformerSizes sizes, const TaskOptions& options, s
     : words_(std::move(words)), classes_(std::move(classes)), sizes_(with(sizes, options)) {
   sizes_.words = words_.size();
   sizes_.classes = classes_.size();
-  table_ = weights_of(sizes_);
 }
 
-void LabelledTask::set_examples(std::vector<Labelled> training, std::vector<Labelled> held_out,
-                                double entropy_weight) {
-  training_ = std::make_unique<LabelledExamples>(sizes_, std::move(training), entropy_weight);
-  held_out_ = std::make_unique<LabelledExamples>(sizes_, std::move(held_out), entropy_weight);
+void LabelledTask::set_examples(std::vector<Labelled> training, std::vector<Labelled> validation,
+                                std::vector<Labelled> held_out, double entropy_weight) {
+  const auto examples = [&](std::vector<Labelled>& labelled) {
+    return LabelledExamples(sizes_, std::move(labelled), entropy_weight);
+  };
+  set(weights_of(sizes_), examples(training), examples(validation), examples(held_out));
 }
 
 std::vector<std::pair<std::string, std::vector<std::string>>> LabelledTask::vocabularies() const {

@@ -6,15 +6,12 @@
 namespace attn::train {
 
 /// A task of a transformer that gives each position, or each sentence, one of several classes.
-class LabelledTask : public Task {
+class LabelledTask : public TaskOf<LabelledExamples> {
  public:
   /// Throws attn::Error for options that the sizes do not allow.
   LabelledTask(TransformerSizes sizes, const TaskOptions& options, std::vector<std::string> words,
                std::vector<std::string> classes);
 
-  const WeightTable& table() const override { return table_; }
-  const Examples& training() const override { return *training_; }
-  const Examples& held_out() const override { return *held_out_; }
   std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override;
   std::vector<std::pair<std::string, std::string>> configuration() const override;
 
@@ -22,15 +19,12 @@ class LabelledTask : public Task {
   const TransformerSizes& sizes() const { return sizes_; }
   const Vocabulary& words() const { return words_; }
   const Vocabulary& classes() const { return classes_; }
-  void set_examples(std::vector<Labelled> training, std::vector<Labelled> held_out,
-                    double entropy_weight = 0);
-  const std::vector<Labelled>& held_out_examples() const { return held_out_->all(); }
+  void set_examples(std::vector<Labelled> training, std::vector<Labelled> validation,
+                    std::vector<Labelled> held_out, double entropy_weight = 0);
 
  private:
   Vocabulary words_, classes_;
   TransformerSizes sizes_;
-  WeightTable table_;
-  std::unique_ptr<LabelledExamples> training_, held_out_;
 };
 
 /// How often each head's most attended key is the right one, over the queries that have a right one.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "fast/train/tasks/grammar_pairs.hpp"
@@ -36,24 +37,26 @@ class Language final : public LabelledTask {
                      options, with_end(grammar.source_words()), with_end(grammar.source_words())) {
     auto pairs = draw_pairs(grammar, options.seed, 250000, 2000, 0);
     held_out_ = std::move(pairs.held_out);
-    set_examples(labelled(pairs.training), labelled(held_out_));
+    set_examples(labelled(pairs.training), labelled(pairs.validation), labelled(held_out_));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     Agreement all, across;
     RightKeys subjects;
     for (std::size_t i = 0; i < held_out_.size(); ++i) count_agreement(weights, i, all, across, subjects);
-    return {{"verb agrees with its subject", all.share()},
-            {"verb agrees across a noun of the other number", across.share()},
-            subjects.best("word before the verb → the subject"),
-            {"nouns of the other number between", static_cast<double>(across.all)}};
+    std::vector<Score> scores;
+    if (all.all > 0) scores.push_back({"verb agrees with its subject", all.share()});
+    if (across.all > 0)
+      scores.push_back({"verb agrees with its subject across another noun", across.share()});
+    if (all.all > 0) scores.push_back(subjects.best("word before the verb → the subject"));
+    return scores;
   }
 
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, held_out_.size()); ++i) {
       std::string guesses;
-      for (const int word : read(weights, sizes(), held_out_examples()[i].input).classes)
+      for (const int word : read(weights, sizes(), held_out().all()[i].input).classes)
         guesses += classes().words()[static_cast<std::size_t>(word)] + " ";
       lines.push_back(corpora::source_text(held_out_[i]));
       lines.push_back("next: " + guesses);
@@ -64,7 +67,7 @@ class Language final : public LabelledTask {
  private:
   struct Agreement {
     std::size_t all = 0, right = 0;
-    double share() const { return all == 0 ? 1 : static_cast<double>(right) / static_cast<double>(all); }
+    double share() const { return static_cast<double>(right) / static_cast<double>(all); }
   };
 
   /// Whether the verb's right form gets a larger logit than the one for the other number.
@@ -73,9 +76,10 @@ class Language final : public LabelledTask {
     const auto& sentence = held_out_[i].source;
     for (std::size_t t = 1; t < sentence.size(); ++t) {
       const auto other = other_number().find(sentence[t].text);
-      if (other == other_number().end() || !sentence[t].controller || *sentence[t].controller >= t) continue;
+      const bool has_forms = other != other_number().end() && classes().has(other->second);
+      if (!has_forms || !sentence[t].controller || *sentence[t].controller >= t) continue;
       Tape<float> tape(false);
-      const auto result = run(tape, weights, sizes(), rows_by_sample({held_out_examples()[i].input}));
+      const auto result = run(tape, weights, sizes(), rows_by_sample({held_out().all()[i].input}));
       const float* logits = result.logits.value + (t - 1) * sizes().classes;
       const bool is_right = logits[classes().id(sentence[t].text)] > logits[classes().id(other->second)];
       const auto count = [&](Agreement& agreement) {
@@ -84,7 +88,7 @@ class Language final : public LabelledTask {
       };
       count(all);
       if (sentence[t].nouns_between > 0) count(across);
-      subjects.add(read(weights, sizes(), held_out_examples()[i].input), t - 1, *sentence[t].controller);
+      subjects.add(read(weights, sizes(), held_out().all()[i].input), t - 1, *sentence[t].controller);
     }
   }
 

@@ -30,17 +30,17 @@ class Reverse final : public LabelledTask {
     };
     auto training = draw(20000, sequence_length), held_out = draw(500, sequence_length);
     longer_ = draw(200, sequence_length + 4);
-    set_examples(std::move(training), std::move(held_out));
+    set_examples(std::move(training), draw(500, sequence_length), std::move(held_out));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     RightKeys right_keys;
-    for (const auto& example : held_out_examples()) {
+    for (const auto& example : held_out().all()) {
       const auto reading = read(weights, sizes(), example.input);
       for (std::size_t query = 0; query < example.input.size(); ++query)
         right_keys.add(reading, query, example.input.size() - 1 - query);
     }
-    return {{"symbols right", accuracy(weights, sizes(), held_out_examples())},
+    return {{"symbols right", accuracy(weights, sizes(), held_out().all())},
             right_keys.best("place → its mirror image"),
             {"symbols right, 4 longer than in training", accuracy(weights, sizes(), longer_)}};
   }
@@ -48,7 +48,7 @@ class Reverse final : public LabelledTask {
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto& example = held_out_examples()[i];
+      const auto& example = held_out().all()[i];
       std::string line;
       for (const int symbol : example.input) line += words().words()[static_cast<std::size_t>(symbol)] + " ";
       line += "→ ";

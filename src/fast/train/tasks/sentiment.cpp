@@ -14,22 +14,27 @@ class Sentiment final : public LabelledTask {
             {.words = 0, .classes = 0, .d_model = 16, .heads = 2, .d_k = 8, .d_v = 8, .is_of_sentence = true},
             options, corpus.vocabulary(), {"negative", "positive"}) {
     Generator generator(options.seed, drawing_examples);
-    std::vector<Labelled> training, unseen;
-    for (int i = 0; i < 20000; ++i) training.push_back(labelled(corpus.draw(generator)));
+    const auto draw_seen = [&](int count) {
+      std::vector<Labelled> examples;
+      for (int i = 0; i < count; ++i) examples.push_back(labelled(corpus.draw(generator)));
+      return examples;
+    };
+    auto training = draw_seen(20000);
+    std::vector<Labelled> unseen;
     for (int i = 0; i < 1000; ++i) {
       unseen_.push_back(corpus.draw_unseen_pair(generator));
       unseen.push_back(labelled(unseen_.back()));
     }
-    set_examples(std::move(training), std::move(unseen));
+    set_examples(std::move(training), draw_seen(500), std::move(unseen));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     RightKeys negators;
     for (std::size_t i = 0; i < unseen_.size(); ++i) {
-      const auto reading = read(weights, sizes(), held_out_examples()[i].input);
+      const auto reading = read(weights, sizes(), held_out().all()[i].input);
       if (unseen_[i].negator) negators.add(reading, unseen_[i].sentiment_word, *unseen_[i].negator);
     }
-    return {{"unseen pairs right", accuracy(weights, sizes(), held_out_examples())},
+    return {{"unseen pairs right", accuracy(weights, sizes(), held_out().all())},
             negators.best("sentiment word → its negator")};
   }
 
@@ -39,7 +44,7 @@ class Sentiment final : public LabelledTask {
       std::string line;
       for (const auto& word : unseen_[i].words) line += word + " ";
       const auto guess =
-          static_cast<std::size_t>(read(weights, sizes(), held_out_examples()[i].input).classes[0]);
+          static_cast<std::size_t>(read(weights, sizes(), held_out().all()[i].input).classes[0]);
       lines.push_back(line + "→ " + classes().words()[guess]);
     }
     return lines;

@@ -13,7 +13,7 @@ namespace attn::train {
 /// The stream of the seed that examples are drawn from.
 inline constexpr std::uint32_t drawing_examples = 3;
 
-/// A share between 0 and 1, or a number, that tells how good a model is.
+/// A share between 0 and 1 that tells how good a model is.
 struct Score {
   std::string name;  ///< "exact translations"
   double value;
@@ -26,7 +26,9 @@ class Task {
 
   virtual const WeightTable& table() const = 0;
   virtual const Examples& training() const = 0;
-  virtual const Examples& held_out() const = 0;  ///< their loss tells which weights are the best so far
+
+  /// Neither trained on nor scored: their loss tells which weights are the best so far.
+  virtual const Examples& validation() const = 0;
 
   virtual std::vector<Score> scores(const Weights<float>& weights) const = 0;
 
@@ -42,6 +44,31 @@ class Task {
 
   /// What, beside the weights, the model is: "heads" "2".
   virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
+};
+
+/// A task whose examples are all of one kind.
+template <class Kind>
+class TaskOf : public Task {
+ public:
+  const WeightTable& table() const override { return *table_; }
+  const Examples& training() const override { return *training_; }
+  const Examples& validation() const override { return *validation_; }
+
+ protected:
+  /// To be called once, by the constructor.
+  void set(WeightTable table, Kind training, Kind validation, Kind held_out) {
+    table_ = std::move(table);
+    training_ = std::move(training);
+    validation_ = std::move(validation);
+    held_out_ = std::move(held_out);
+  }
+
+  /// What is scored.
+  const Kind& held_out() const { return *held_out_; }
+
+ private:
+  std::optional<WeightTable> table_;
+  std::optional<Kind> training_, validation_, held_out_;
 };
 
 /// What a reader may choose. Unset: the task's default.

@@ -10,18 +10,14 @@ namespace {
 using Alignment = std::vector<std::size_t>;  ///< for each target word the source word that it looks at most
 
 /// Alignment error rate: 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|) for the links A of the model, the sure ones S
-/// and the possible ones P, which hold the sure ones (Och & Ney 2003, section 6). A target word that is
-/// joined of two (l'homme) has two sure links; looking at either is right, so that no more than one of them
-/// is asked for.
+/// and the possible ones P, which hold the sure ones (Och & Ney 2003, section 6). A word that is joined of
+/// two (l'homme) has two sure links and can look most at one word only, so that 0 is out of reach.
 class AlignmentErrors {
  public:
   void add(const corpora::SentencePair& pair, const Alignment& alignment) {
-    std::vector<bool> has_sure(pair.target.size(), false);
-    for (const auto& link : pair.links)
-      if (link.is_sure) has_sure[link.target] = true;
-    sure_ += static_cast<std::size_t>(std::count(has_sure.begin(), has_sure.end(), true));
     made_ += alignment.size();
     for (const auto& link : pair.links) {
+      sure_ += link.is_sure;
       if (alignment[link.target] != link.source) continue;
       in_sure_ += link.is_sure;
       ++in_possible_;
@@ -43,15 +39,16 @@ class GrammarTranslation final : public TranslationTask {
                         grammar.target_words()) {
     auto pairs = draw_pairs(grammar, options.seed, 160000, 1000, 500);
     held_out_ = std::move(pairs.held_out);
-    set_examples(examples(pairs.training), examples(held_out_));
-    longer_ = examples(pairs.longer);
-    longest_third_ = examples(longest_third());
+    set(weights_of(sizes()), examples(pairs.training), examples(pairs.validation), examples(held_out_));
+    longer_ = std::move(pairs.longer);
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
-    std::vector<Score> scores = {{"exact translations", exact(weights, held_out_examples())},
-                                 {"exact among the longest third", exact(weights, *longest_third_)},
-                                 {"exact among longer ones than in training", exact(weights, *longer_)}};
+    std::vector<Score> scores = {
+        {"exact translations", exact(weights, held_out())},
+        {"exact among the longest third", exact(weights, examples(longest_third()))}};
+    if (!longer_.empty())
+      scores.push_back({"exact among longer ones than in training", exact(weights, examples(longer_))});
     if (sizes().attention != DecoderAttention::none)
       scores.push_back({"alignment error rate", alignment_error_rate(weights)});
     return scores;
@@ -59,8 +56,9 @@ class GrammarTranslation final : public TranslationTask {
 
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
-    const std::vector<std::vector<int>> sources(held_out_examples().sources().begin(),
-                                                held_out_examples().sources().begin() + 4);
+    const auto first = held_out().sources().begin();
+    const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(held_out_.size(), 4));
+    const std::vector<std::vector<int>> sources(first, first + shown);
     const auto translations = translate_all(weights, sizes(), sources, 40);
     const bool attends = sizes().attention != DecoderAttention::none;
     const auto alignments = attends ? alignments_of(weights) : std::vector<Alignment>();
@@ -86,13 +84,13 @@ class GrammarTranslation final : public TranslationTask {
   }
 
  private:
-  std::unique_ptr<TranslationExamples> examples(const std::vector<corpora::SentencePair>& pairs) const {
+  TranslationExamples examples(const std::vector<corpora::SentencePair>& pairs) const {
     std::vector<std::vector<int>> sources, targets;
     for (const auto& pair : pairs) {
       sources.push_back(source_words().ids(texts(pair.source)));
       targets.push_back(target_words().ids(pair.target));
     }
-    return std::make_unique<TranslationExamples>(sizes(), std::move(sources), std::move(targets));
+    return {sizes(), std::move(sources), std::move(targets)};
   }
 
   std::vector<corpora::SentencePair> longest_third() const {
@@ -113,8 +111,7 @@ class GrammarTranslation final : public TranslationTask {
   /// While the model is made to write the gold translations.
   std::vector<Alignment> alignments_of(const Weights<float>& weights) const {
     std::vector<Alignment> alignments;
-    const auto rows =
-        forced_alignment(weights, sizes(), held_out_examples().sources(), held_out_examples().targets());
+    const auto rows = forced_alignment(weights, sizes(), held_out().sources(), held_out().targets());
     for (const auto& sentence : rows) {
       auto& alignment = alignments.emplace_back();
       for (const auto& row : sentence)
@@ -130,7 +127,7 @@ class GrammarTranslation final : public TranslationTask {
     return errors.rate();
   }
 
-  /// A row for each target word, a column for each source word: ( ) a sure link, [ ] a possible one, * where
+  /// A row for each target word, a column for each source word: ( ) a sure link, ? ? a possible one, * where
   /// the model looks.
   static std::vector<std::string> grid(const corpora::SentencePair& pair, const Alignment& alignment) {
     std::vector<std::string> lines;
@@ -142,15 +139,14 @@ class GrammarTranslation final : public TranslationTask {
         });
         const bool is_gold = link != pair.links.end();
         const std::string mark = alignment[t] == s ? "*" : is_gold ? " " : ".";
-        line += !is_gold ? " " + mark + " " : link->is_sure ? "(" + mark + ")" : "[" + mark + "]";
+        line += !is_gold ? " " + mark + " " : link->is_sure ? "(" + mark + ")" : "?" + mark + "?";
       }
       lines.push_back(line + " " + pair.target[t]);
     }
     return lines;
   }
 
-  std::vector<corpora::SentencePair> held_out_;
-  std::unique_ptr<TranslationExamples> longer_, longest_third_;
+  std::vector<corpora::SentencePair> held_out_, longer_;
 };
 
 }  // namespace

@@ -43,13 +43,6 @@ TranslationTask::TranslationTask(EncoderDecoderSizes sizes, const TaskOptions& o
       sizes_(with(sizes, options)) {
   sizes_.source_words = source_words_.size();
   sizes_.target_words = target_words_.size();
-  table_ = weights_of(sizes_);
-}
-
-void TranslationTask::set_examples(std::unique_ptr<TranslationExamples> training,
-                                   std::unique_ptr<TranslationExamples> held_out) {
-  training_ = std::move(training);
-  held_out_ = std::move(held_out);
 }
 
 std::vector<std::pair<std::string, std::vector<std::string>>> TranslationTask::vocabularies() const {

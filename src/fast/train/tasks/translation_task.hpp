@@ -6,15 +6,12 @@
 namespace attn::train {
 
 /// A task of an EncoderDecoder: a sentence in, a sentence out.
-class TranslationTask : public Task {
+class TranslationTask : public TaskOf<TranslationExamples> {
  public:
   /// Throws attn::Error for options that the sizes do not allow.
   TranslationTask(EncoderDecoderSizes sizes, const TaskOptions& options,
                   std::vector<std::string> source_words, std::vector<std::string> target_words);
 
-  const WeightTable& table() const override { return table_; }
-  const Examples& training() const override { return *training_; }
-  const Examples& held_out() const override { return *held_out_; }
   std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override;
   std::vector<std::pair<std::string, std::string>> configuration() const override;
 
@@ -22,18 +19,12 @@ class TranslationTask : public Task {
   const EncoderDecoderSizes& sizes() const { return sizes_; }
   const Vocabulary& source_words() const { return source_words_; }
   const Vocabulary& target_words() const { return target_words_; }
-  const TranslationExamples& held_out_examples() const { return *held_out_; }
-  void set_examples(std::unique_ptr<TranslationExamples> training,
-                    std::unique_ptr<TranslationExamples> held_out);
-
   /// Share of the sentences that are written without a mistake.
   double exact(const Weights<float>& weights, const TranslationExamples& examples) const;
 
  private:
   Vocabulary source_words_, target_words_;
   EncoderDecoderSizes sizes_;
-  WeightTable table_;
-  std::unique_ptr<TranslationExamples> training_, held_out_;
 };
 
 /// What the model writes for all sources, some at a time.
