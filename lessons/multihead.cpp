@@ -539,6 +539,13 @@ void run_multihead(Workbench& bench) {
   Named last = {"output", attention.output};
   if (bench.options.residual) last = attention_residual(bench, {"X", X}, last);
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
+  if (bench.options.model)
+    return bench.try_next(
+        {{"multihead --sentence \"the cat ate an apple because it was hungry\"",
+          "whom does \"hungry\" look at?"},
+         {"multihead --sentence \"the cat ate an apple because it was rotten\"", "and \"rotten\"?"},
+         {"multihead --model none --kv-heads 1", "both heads read the same keys and values"},
+         {"positional", "tell attention where the words stand"}});
   bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
                   {"multihead --kv-heads 1", "both heads read the same keys and values"},
                   {"positional", "tell attention where the words stand"}});

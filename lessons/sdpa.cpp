@@ -416,6 +416,10 @@ void run_sdpa(Workbench& bench) {
   bench.code(attention_code(bench, mask));
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
+  if (bench.options.model)
+    return bench.try_next({{"sdpa --sentence \"the cat ate an apple because it was hungry\"",
+                            "whom does \"hungry\" look at? And \"rotten\" in its place?"},
+                           {"self-attention", "where queries, keys and values come from"}});
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
                   {"sdpa --explain 'weights[cat, slept]'", "another entry, worked out"},
                   {"self-attention", "where queries, keys and values come from"}});

@@ -211,7 +211,11 @@ void run_self_attention(Workbench& bench) {
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
   const auto answer = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, answer, Q, K, V, mask);
-  bench.try_next({{"self-attention --sentence \"the small cats slept\"", "what stays?"},
+  if (is_trained)
+    return bench.try_next({{"self-attention --sentence \"the cat ate an apple because it was hungry\"",
+                            "whom does \"hungry\" look at? And \"rotten\" in its place?"},
+                           {"masking", "hide the words to come"}});
+  bench.try_next({{"self-attention --model none --sentence \"the small cats slept\"", "what stays?"},
                   {"self-attention --explain 'weights[slept, cat]'", "another entry"},
                   {"masking", "hide the words to come"}});
 }
