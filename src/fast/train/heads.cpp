@@ -42,13 +42,26 @@ struct HeadProblem {
   }
 };
 
+/// The matrices of one head of one sample: values, or their gradients.
+template <class T>
+struct Head {
+  HeadRows<T> query, key, value, result;
+};
+
+template <class T>
+Head<T> head_of(const HeadProblem<T>& problem, T* Variable<T>::*part, std::size_t sample, std::size_t head) {
+  const auto& sizes = problem.sizes;
+  const auto rows = [&](const Variable<T>& x, std::size_t positions) {
+    return head_rows(x.*part, sample, positions, head, sizes.heads, x.columns);
+  };
+  return {rows(problem.Q, sizes.queries), rows(problem.K, sizes.keys), rows(problem.V, sizes.keys),
+          rows(problem.output, sizes.queries)};
+}
+
 template <class T>
 void attend_head(const HeadProblem<T>& problem, std::size_t sample, std::size_t head) {
   const auto& [sizes, lengths, Q, K, V, output, weights] = problem;
-  const auto query = head_rows(Q.value, sample, sizes.queries, head, sizes.heads, Q.columns);
-  const auto key = head_rows(K.value, sample, sizes.keys, head, sizes.heads, K.columns);
-  const auto value = head_rows(V.value, sample, sizes.keys, head, sizes.heads, V.columns);
-  const auto result = head_rows(output.value, sample, sizes.queries, head, sizes.heads, output.columns);
+  const auto [query, key, value, result] = head_of(problem, &Variable<T>::value, sample, head);
   const std::size_t d_k = problem.d_k(), d_v = problem.d_v();
   for (std::size_t i = 0; i < sizes.queries; ++i) {
     T* w = weights.value + problem.first_weight(sample, head) + i * sizes.keys;
@@ -72,13 +85,8 @@ void attend_head(const HeadProblem<T>& problem, std::size_t sample, std::size_t 
 template <class T>
 void attend_head_backward(const HeadProblem<T>& problem, std::size_t sample, std::size_t head) {
   const auto& [sizes, lengths, Q, K, V, output, weights] = problem;
-  const auto query = head_rows(Q.value, sample, sizes.queries, head, sizes.heads, Q.columns);
-  const auto key = head_rows(K.value, sample, sizes.keys, head, sizes.heads, K.columns);
-  const auto value = head_rows(V.value, sample, sizes.keys, head, sizes.heads, V.columns);
-  const auto d_query = head_rows(Q.gradient, sample, sizes.queries, head, sizes.heads, Q.columns);
-  const auto d_key = head_rows(K.gradient, sample, sizes.keys, head, sizes.heads, K.columns);
-  const auto d_value = head_rows(V.gradient, sample, sizes.keys, head, sizes.heads, V.columns);
-  const auto d_result = head_rows(output.gradient, sample, sizes.queries, head, sizes.heads, output.columns);
+  const auto [query, key, value, result] = head_of(problem, &Variable<T>::value, sample, head);
+  const auto [d_query, d_key, d_value, d_result] = head_of(problem, &Variable<T>::gradient, sample, head);
   const std::size_t d_k = problem.d_k(), d_v = problem.d_v();
   for (std::size_t i = 0; i < sizes.queries; ++i) {
     const std::size_t at = problem.first_weight(sample, head) + i * sizes.keys;

@@ -38,15 +38,12 @@ void add_to_biases(const Variable<T>& y, const std::vector<Variable<T>>& biases)
       loops<T>().add_scaled(y.columns, T{1}, y.gradient + row * y.columns, bias.gradient);
 }
 
-/// Each row of y begins as the sum of the biases; returns whether there are any.
+/// Each row of y begins as the sum of the biases: 0 where there are none.
 template <class T>
-bool begin_with(const std::vector<Variable<T>>& biases, const Variable<T>& y) {
-  if (biases.empty()) return false;
-  std::copy_n(biases.front().value, y.columns, y.value);
-  for (std::size_t b = 1; b < biases.size(); ++b)
-    loops<T>().add_scaled(y.columns, T{1}, biases[b].value, y.value);
+void begin_with(const std::vector<Variable<T>>& biases, const Variable<T>& y) {
+  std::fill_n(y.value, y.columns, T{0});
+  for (const auto& bias : biases) loops<T>().add_scaled(y.columns, T{1}, bias.value, y.value);
   for (std::size_t row = 1; row < y.rows; ++row) std::copy_n(y.value, y.columns, y.value + row * y.columns);
-  return true;
 }
 
 }  // namespace
@@ -56,10 +53,8 @@ Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
                    std::initializer_list<Variable<T>> biases) {
   const Variable<T> y = tape.variable(x.rows, W.columns);
   const std::vector<Variable<T>> added(biases);
-  if (begin_with(added, y))
-    fast::add_product(value_of(x), value_of(W), y.value);
-  else
-    fast::multiply(T{1}, value_of(x), value_of(W), y.value);
+  begin_with(added, y);
+  fast::add_product(value_of(x), value_of(W), y.value);
   tape.on_backward([=] {
     if (x.gradient) fast::add_product(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
     fast::add_product(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
@@ -73,10 +68,8 @@ Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variabl
                               std::initializer_list<Variable<T>> biases) {
   const Variable<T> y = tape.variable(x.rows, W.rows);
   const std::vector<Variable<T>> added(biases);
-  if (begin_with(added, y))
-    fast::add_product(value_of(x), fast::transposed(value_of(W)), y.value);
-  else
-    fast::multiply(T{1}, value_of(x), fast::transposed(value_of(W)), y.value);
+  begin_with(added, y);
+  fast::add_product(value_of(x), fast::transposed(value_of(W)), y.value);
   tape.on_backward([=] {
     if (x.gradient) fast::add_product(gradient_of(y), value_of(W), x.gradient);
     fast::add_product(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
