@@ -34,8 +34,8 @@ struct Lesson {
 const std::vector<const Lesson*>& all_lessons();
 
 /// Runs the lesson and sends its events to `sink`. Returns whether every claim held.
-/// `replace` may put other tensors in the place of steps. Throws attn::Error where tensors do not fit in
-/// memory, with the step before.
-bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Replace& replace = {});
+/// `watch` sees every tensor and may put others in their place. Throws attn::Error where tensors do not fit
+/// in memory, with the step before.
+bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Watch& watch = {});
 
 }  // namespace lessons

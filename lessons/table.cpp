@@ -35,14 +35,14 @@ constexpr double largest_factor = 1e30;
 
 }  // namespace
 
-bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Replace& replace) {
+bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Watch& watch) {
   attn::Trace trace(
       sink,
       {.batched = plan.is_batched(),
        .dtype = plan.dtype(),
        .given = &plan.given,
        .largest_given = lesson.multiplies_inputs ? largest_factor : std::numeric_limits<double>::infinity(),
-       .replace = replace});
+       .watch = watch});
   attn::set_memory_budget(static_cast<std::size_t>(attn::free_memory()));
   try {
     Workbench bench(plan, trace);

@@ -43,7 +43,33 @@ std::vector<double> Recurrence::elements_of(const Rows& rows) {
   return elements;
 }
 
-void Recurrence::take(const About& about, const Shape& row_shape, double* elements) {
+void Recurrence::watch(Rows& rows, const Mistakes& mistakes) {
+  if (!trace_.options_.watch) return;
+  const auto shape = shape_of(rows);
+  auto whole = elements_of(rows);
+  Mistakes in_the_whole;
+  for (const auto& mistake : mistakes)
+    in_the_whole.emplace_back(mistake.id(), [&]() -> std::optional<AnyTensor> {
+      auto row = mistake.result(nullptr);
+      if (!row || row->shape() != rows.row_shape) return std::nullopt;
+      AnyTensor changed(TensorView{Dtype::float64, shape, whole.data()});
+      for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t_,
+                   [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+                     std::copy_n(row->elements<double>() + in_row, count,
+                                 changed.elements<double>() + in_whole);
+                   });
+      return changed;
+    });
+  trace_.watch(Kind::step, rows.about, {Dtype::float64, shape, nullptr}, whole.data(), in_the_whole,
+               Tapped::Row{rows.axis, t_});
+  for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t_,
+               [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+                 std::copy_n(&whole[in_whole], count, &rows.rows[t_][in_row]);
+               });
+}
+
+void Recurrence::take(const About& about, const Shape& row_shape, double* elements,
+                      const Mistakes& mistakes) {
   const auto id = trace_.prefix_ + about.id;
   const auto named = std::find(about.axes.begin(), about.axes.end(), axis_) - about.axes.begin();
   const auto axis = static_cast<std::size_t>(named) + row_shape.size() - about.axes.size();
@@ -61,14 +87,7 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
   rows.rows.resize(std::max({rows.rows.size(), length_, t_ + 1}));
   auto& row = rows.rows[t_];
   row.assign(elements, elements + element_count(row_shape));
-  if (trace_.options_.replace) {
-    auto whole = elements_of(rows);
-    trace_.replace(about, shape_of(rows), whole.data());
-    for_each_run(row_shape, axis, rows.rows.size(), t_,
-                 [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
-                   std::copy_n(&whole[in_whole], count, &row[in_row]);
-                 });
-  }
+  watch(rows, mistakes);
   trace_.round(row.data(), row.size());
   std::copy(row.begin(), row.end(), elements);
 }

@@ -82,7 +82,10 @@ class Recurrence {
   };
 
   /// Takes row t of a step, and puts the row to go on with in its place.
-  void take(const About& about, const Shape& row_shape, double* elements);
+  void take(const About& about, const Shape& row_shape, double* elements, const Mistakes& mistakes);
+
+  /// Shows row t to whoever watches the trace, in its place among the rows so far.
+  void watch(Rows& rows, const Mistakes& mistakes);
 
   static Shape shape_of(const Rows& rows);
   static std::vector<double> elements_of(const Rows& rows);

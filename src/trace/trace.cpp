@@ -118,8 +118,11 @@ void Trace::round(double* elements, std::size_t count) const {
                  [this](double element) { return round_to(options_.dtype, element); });
 }
 
-void Trace::replace(const About& about, const Shape& shape, double* elements) const {
-  if (options_.replace) options_.replace(prefix_ + about.id, shape, elements);
+void Trace::watch(Kind kind, const About& about, const TensorView& tensor, void* elements,
+                  const Mistakes& mistakes, std::optional<Tapped::Row> row) const {
+  if (!options_.watch) return;
+  const auto id = full_id(about.id);
+  options_.watch({kind, id, tensor.dtype, tensor.shape, elements, about.axes, mistakes, row});
 }
 
 const About* Trace::words_for(const About& about) const {
@@ -128,9 +131,9 @@ const About* Trace::words_for(const About& about) const {
   return found == words_->end() ? nullptr : &found->second;
 }
 
-bool Trace::take_row(const About& about, const Shape& shape, double* elements) {
+bool Trace::take_row(const About& about, const Shape& shape, double* elements, const Mistakes& mistakes) {
   if (recurrence_ == nullptr) return false;
-  recurrence_->take(about, shape, elements);
+  recurrence_->take(about, shape, elements, mistakes);
   return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "trace/event.hpp"
 #include "trace/given.hpp"
+#include "trace/mistake.hpp"
 
 namespace attn {
 
@@ -68,11 +69,26 @@ struct Claim {
   std::string note{};
 };
 
-/// Puts another tensor in the place of a step: is called with the step's full id, its shape and its elements,
-/// which it may change. So a test sees what depends on a step. For a tensor that is computed row by row
-/// (Recurrence) it is called once for each row, with the shape of the whole and the rows so far, and only
-/// what it makes of the newest row counts: the next row is computed from that.
-using Replace = std::function<void(const std::string& id, const Shape& shape, double* elements)>;
+/// A tensor on its way through the tap, before it is rounded and told.
+struct Tapped {
+  /// One of many rows that are computed one after the other (Recurrence): the tensor is the whole with the
+  /// rows so far, and what becomes of row `index` along `axis` counts. The next row is computed from that.
+  struct Row {
+    std::size_t axis, index;
+  };
+
+  Kind kind;                             ///< input or step
+  const std::string& id;                 ///< in full
+  Dtype dtype;                           ///< the elements are double, std::int64_t or bool
+  const Shape& shape;                    ///< with the batch axis
+  void* elements;                        ///< which may be changed
+  const std::vector<std::string>& axes;  ///< without the batch axis
+  const Mistakes& mistakes;              ///< other ways to compute the step
+  std::optional<Row> row{};
+};
+
+/// Watches the tap: is called with each tensor, and may put other elements in its place.
+using Watch = std::function<void(const Tapped& tapped)>;
 
 /// What a trace does beside passing events on.
 struct TraceOptions {
@@ -80,7 +96,7 @@ struct TraceOptions {
   Dtype dtype = Dtype::float64;         ///< each floating-point tensor is rounded to it where it is tapped
   const GivenTensors* given = nullptr;  ///< inputs to take in the place of the lesson's own
   double largest_given = std::numeric_limits<double>::infinity();  ///< their numbers in size, at most
-  Replace replace{};
+  Watch watch{};
 };
 
 /// How a lesson speaks of steps that another lesson's function computes: by the id that they have there.
@@ -147,6 +163,7 @@ class Trace {
   template <class T, std::size_t N>
   Array<T, N> input(const About& about, Array<T, N> tensor) {
     tensor = given_or(about, std::move(tensor));
+    watch(Kind::input, about, view_of(tensor), tensor.data());
     emit(Kind::input, about, view(tensor));
     return tensor;
   }
@@ -189,17 +206,18 @@ class Trace {
   /// Throws Error for the first given tensor that no input of the run was, with the ids of all inputs.
   void require_all_given_used() const;
 
-  /// A tensor [(batch×)axes…] that the lesson computed. Returns the one to go on with.
+  /// A tensor [(batch×)axes…] that the lesson computed, and other ways to compute it. Returns the one to go
+  /// on with.
   template <class T, std::size_t N>
-  Array<T, N> step(const About& about, Array<T, N> tensor) {
-    finish_step(about, view(tensor), tensor.data());
+  Array<T, N> step(const About& about, Array<T, N> tensor, const Mistakes& mistakes = {}) {
+    finish_step(about, view(tensor), tensor.data(), mistakes);
     return tensor;
   }
 
   /// A number that the lesson computed, likewise.
   template <class T>
-  T step(const About& about, T scalar) {
-    finish_step(about, view(scalar), &scalar);
+  T step(const About& about, T scalar, const Mistakes& mistakes = {}) {
+    finish_step(about, view(scalar), &scalar, mistakes);
     return scalar;
   }
 
@@ -233,28 +251,27 @@ class Trace {
   template <class T>
   void round(T*, std::size_t) const {}
 
-  /// Lets `replace` change the elements of a step.
-  void replace(const About& about, const Shape& shape, double* elements) const;
-  template <class T>
-  void replace(const About&, const Shape&, T*) const {}
+  /// Shows what was tapped to whoever watches, who may change the elements.
+  void watch(Kind kind, const About& about, const TensorView& tensor, void* elements,
+             const Mistakes& mistakes = {}, std::optional<Tapped::Row> row = std::nullopt) const;
 
   /// The words for a step: its own, or those of the lesson that calls its function; nullptr where that lesson
   /// has none.
   const About* words_for(const About& about) const;
 
   /// Hands a row to the recurrence that is running. Returns whether there is one.
-  bool take_row(const About& about, const Shape& shape, double* elements);
+  bool take_row(const About& about, const Shape& shape, double* elements, const Mistakes& mistakes);
   template <class T>
-  bool take_row(const About&, const Shape&, T*) {
+  bool take_row(const About&, const Shape&, T*, const Mistakes&) {
     return false;
   }
 
   template <class T>
-  void finish_step(const About& its_own, const TensorView& tensor, T* elements) {
+  void finish_step(const About& its_own, const TensorView& tensor, T* elements, const Mistakes& mistakes) {
     const auto* about = words_for(its_own);
     if (about == nullptr) return;
-    if (take_row(*about, tensor.shape, elements)) return;
-    replace(*about, tensor.shape, elements);
+    if (take_row(*about, tensor.shape, elements, mistakes)) return;
+    watch(Kind::step, *about, tensor, elements, mistakes);
     round(elements, element_count(tensor.shape));
     emit(Kind::step, about == &its_own ? its_own : worked_in_words(*about, its_own.worked, tensor.shape),
          tensor);

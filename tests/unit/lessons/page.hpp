@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lessons/lesson.hpp"
+#include "tests/unit/replacing.hpp"
 #include "trace/any_tensor.hpp"
 
 inline const lessons::Lesson& lesson_called(std::string_view name) {
@@ -75,21 +76,21 @@ struct Page {
 /// What a whole run of the lesson tells, with tensors given in the place of its inputs and with steps
 /// replaced.
 inline Listener told_by(std::string_view name, const lessons::Options& options,
-                        const attn::GivenTensors& given = {}, const attn::Replace& replace = {}) {
+                        const attn::GivenTensors& given = {}, const attn::Watch& watch = {}) {
   const auto& lesson = lesson_called(name);
   auto plan = lessons::make_plan(lesson, with_one_stream(options));
   plan.given = given;
   Listener told;
-  lessons::run(lesson, plan, told, replace);
+  lessons::run(lesson, plan, told, watch);
   return told;
 }
 
 /// A change of the step `id` by 1 %.
-inline attn::Replace one_percent_more(const std::string& id) {
-  return [id](const std::string& step, const attn::Shape& shape, double* elements) {
+inline attn::Watch one_percent_more(const std::string& id) {
+  return replacing([id](const std::string& step, const attn::Shape& shape, double* elements) {
     if (step != id) return;
     for (std::size_t i = 0; i < attn::element_count(shape); ++i) elements[i] *= 1.01;
-  };
+  });
 }
 
 /// The tensor `id` as --input gives it.

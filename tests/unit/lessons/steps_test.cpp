@@ -8,6 +8,7 @@
 
 #include "lessons/lesson.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/replacing.hpp"
 #include "trace/any_tensor.hpp"
 
 using lessons::Options;
@@ -62,20 +63,19 @@ struct Recording : attn::Sink {
   }
 };
 
-Recording record(const lessons::Lesson& lesson, const lessons::Plan& plan,
-                 const attn::Replace& replace = {}) {
+Recording record(const lessons::Lesson& lesson, const lessons::Plan& plan, const attn::Watch& watch = {}) {
   Recording recording;
-  lessons::run(lesson, plan, recording, replace);
+  lessons::run(lesson, plan, recording, watch);
   return recording;
 }
 
 /// Adds a little, and not the same, to every number of the step `changed`.
-attn::Replace change(const std::string& changed) {
-  return [changed](const std::string& id, const attn::Shape& shape, double* elements) {
+attn::Watch change(const std::string& changed) {
+  return replacing([changed](const std::string& id, const attn::Shape& shape, double* elements) {
     if (id != changed) return;
     for (std::size_t i = 0; i < attn::element_count(shape); ++i)
       if (std::isfinite(elements[i])) elements[i] += 0.25 + 0.01 * static_cast<double>(i % 7);
-  };
+  });
 }
 
 bool is_same(const std::vector<double>& a, const std::vector<double>& b) {
@@ -135,11 +135,11 @@ TEST_CASE("a step that is replaced changes what depends on it, and nothing else"
 namespace {
 
 /// Calls `f` with every number of a step, or with every second one.
-attn::Replace change_each(const std::string& changed, std::size_t every, double (*f)(double)) {
-  return [=](const std::string& id, const attn::Shape& shape, double* elements) {
+attn::Watch change_each(const std::string& changed, std::size_t every, double (*f)(double)) {
+  return replacing([=](const std::string& id, const attn::Shape& shape, double* elements) {
     if (id != changed) return;
     for (std::size_t i = 0; i < attn::element_count(shape); i += every) elements[i] = f(elements[i]);
-  };
+  });
 }
 
 /// Claims about inputs, and about what is computed a second time with other inputs or sizes and told to

@@ -9,6 +9,7 @@
 #include "lessons/sdpa.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
+#include "tests/unit/replacing.hpp"
 
 /// What the variants of attention start from, and the attention that they are measured against.
 
@@ -63,7 +64,7 @@ inline lessons::AttentionWords words() {
 
 /// What the lesson tells of one variant on these matrices.
 inline Listener told_of(const std::string& variant, const Matrices& in, lessons::Options options = {},
-                        const attn::Replace& replace = {}) {
+                        const attn::Watch& watch = {}) {
   std::string sentence;
   for (std::size_t i = 0; i < in.Q.shape(0); ++i) sentence += "token ";
   options.sentence = {sentence};
@@ -73,5 +74,5 @@ inline Listener told_of(const std::string& variant, const Matrices& in, lessons:
   attn::GivenTensors given;
   for (const auto& [id, tensor] : {std::pair("Q", &in.Q), std::pair("K", &in.K), std::pair("V", &in.V)})
     given.emplace(id, attn::AnyTensor(attn::view_of(*tensor)));
-  return told_by("efficient", options, given, replace);
+  return told_by("efficient", options, given, watch);
 }
