@@ -7,6 +7,7 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
 #include "lab/bench/arguments.hpp"
+#include "lab/check/arguments.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/train/arguments.hpp"
@@ -25,6 +26,9 @@ std::string general_help() {
       "       attnlab list\n"
       "       attnlab tour [options]\n"
       "       attnlab diff A B [options]\n"
+      "       attnlab check LESSON DUMP   the first wrong step of your own program\n"
+      "       attnlab probe LESSON        inputs that expose mistakes, for check\n"
+      "       attnlab break LESSON ID     a lesson with a classic mistake in it\n"
       "       attnlab bench [options]     time the attention kernels\n"
       "       attnlab train TASK          train a small model that the lessons use\n"
       "       attnlab LESSON --help\n"
@@ -48,7 +52,7 @@ std::string help_on(const std::string& topic) {
 }
 
 std::vector<std::string> command_names() {
-  std::vector<std::string> names = {"list", "tour", "diff", "bench", "train"};
+  std::vector<std::string> names = {"list", "tour", "diff", "check", "probe", "break", "bench", "train"};
   for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
   return names;
 }
@@ -64,6 +68,9 @@ Command parse(int argc, char** argv) {
   if (name == "--version") return PrintText{"attnlab " ATTNLAB_VERSION "\n"};
   if (name == "tour") return parse_tour(argc - 1, argv + 1);
   if (name == "diff") return parse_diff(argc - 1, argv + 1);
+  if (name == "check") return parse_check(argc - 1, argv + 1);
+  if (name == "probe") return parse_probe(argc - 1, argv + 1);
+  if (name == "break") return parse_break(argc - 1, argv + 1);
   if (name == "bench") return parse_bench(argc - 1, argv + 1);
   if (name == "train") return parse_train(argc - 1, argv + 1);
   if (name == "list") {
@@ -76,11 +83,12 @@ Command parse(int argc, char** argv) {
   for (const auto* lesson : lessons::all_lessons())
     if (lesson->name == name) return parse_lesson(*lesson, argc - 1, argv + 1);
   if (name.starts_with('-'))
-    throw Error(
-        fmt::format("\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
-                    "attnlab tour, attnlab diff A B, attnlab bench, attnlab train TASK, attnlab --help, "
-                    "attnlab --version",
-                    name));
+    throw Error(fmt::format(
+        "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
+        "attnlab tour, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, attnlab break "
+        "LESSON MISTAKE, attnlab bench, attnlab train TASK, attnlab --help, "
+        "attnlab --version",
+        name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,
                           attn::likely_meant(name, command_names()), fmt::join(command_names(), ", ")));
 }

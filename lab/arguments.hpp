@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "lab/bench/bench.hpp"
+#include "lab/check/break.hpp"
+#include "lab/check/check.hpp"
+#include "lab/check/probe.hpp"
 #include "lab/pager.hpp"
 #include "lab/train/train.hpp"
 #include "lessons/lesson.hpp"
@@ -72,7 +75,8 @@ struct PrintText {
   std::string text;
 };
 
-using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, ListLessons, TakeTour, PrintText>;
+using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
+                             ListMistakes, ListLessons, TakeTour, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

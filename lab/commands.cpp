@@ -39,6 +39,25 @@ int carry_out(const RunTraining& training) {
   return run_training(training);
 }
 
+int carry_out(const CheckDump& check) {
+  return run_check(check) ? 0 : 1;
+}
+
+int carry_out(const MakeProbe& probe) {
+  run_probe(probe);
+  return 0;
+}
+
+int carry_out(const BreakLesson& broken) {
+  run_break(broken);
+  return 0;
+}
+
+int carry_out(const ListMistakes& list) {
+  list_mistakes(list);
+  return 0;
+}
+
 int carry_out(const TakeTour& tour) {
   return take_tour(tour) ? 0 : 1;
 }

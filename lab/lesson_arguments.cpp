@@ -56,7 +56,8 @@ constexpr bool is_list = false;
 template <class Item>
 constexpr bool is_list<std::vector<Item>> = true;
 
-/// Adds the options of the lesson; parsing fills `options`, which starts as the lesson's defaults.
+}  // namespace
+
 void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   options = lesson.defaults;
   lessons::visit_options(options, [&](const OptionInfo& info, auto& field) {
@@ -106,6 +107,8 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
       })
       ->group(computed);
 }
+
+namespace {
 
 const std::vector<std::pair<std::string, Format>> formats = {
     {"text", Format::text}, {"json", Format::json},

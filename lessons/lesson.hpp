@@ -8,8 +8,17 @@
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "lessons/workbench/workbench.hpp"
+#include "trace/diagnosis/replay.hpp"
 
 namespace lessons {
+
+/// Inputs whose dimensions expose mistakes, for somebody else's implementation.
+struct Probe {
+  Options options;
+  /// Makes one scaled score 100, which softmax in float32 survives only with its shift. The inputs have a
+  /// batch axis.
+  void (*sharpen)(attn::Tensors& inputs, const Options& options);
+};
 
 /// A lesson as the program knows it. The table of all lessons is in table.cpp.
 struct Lesson {
@@ -25,6 +34,7 @@ struct Lesson {
   std::vector<std::string_view> examples;                ///< arguments that work as pasted
   std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn
   std::optional<Trained> trained{};                      ///< the model that it uses, where it has one
+  std::optional<Probe> probe{};                          ///< where somebody's tensors can be checked
   void (*run)(Workbench& bench);
 
   bool uses(std::string_view option_key) const;
@@ -37,5 +47,9 @@ const std::vector<const Lesson*>& all_lessons();
 /// `watch` sees every tensor and may put others in their place. Throws attn::Error where tensors do not fit
 /// in memory, with the step before.
 bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Watch& watch = {});
+
+/// Runs the lesson once and shows `watch` every tensor, without telling anybody. Throws what the watch
+/// throws.
+void run_watched(const Lesson& lesson, const Plan& plan, const attn::Watch& watch);
 
 }  // namespace lessons

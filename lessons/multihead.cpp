@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -22,9 +23,12 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/multihead/mistakes.hpp"
 #include "lessons/self_attention.hpp"
+#include "lessons/self_attention/mistakes.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -81,32 +85,38 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
   const auto d_k = weights.W_Q.shape(1) / h, d_v = weights.W_O.shape(0) / h;
   const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
   const auto kv_head = kv_head_axis(heads);
+  const std::vector all_weights = {&weights.W_Q, &weights.W_K, &weights.W_V};
   auto& trace = bench.trace;
 
-  const auto Q = trace.step({.id = "Q",
-                             .title = "The queries of all heads, side by side",
-                             .formula = X_query.id + " W_Q",
-                             .from = {X_query.id, "W_Q"},
-                             .axes = {"query", "head·d_k"},
-                             .worked = attn::worked_linear(attn::Known{X_query.id, X_query.tensor},
-                                                           attn::Known<2>{"W_Q", weights.W_Q})},
-                            attn::linear(X_query.tensor, weights.W_Q));
-  const auto K = trace.step({.id = "K",
-                             .title = "The keys of all heads, side by side",
-                             .formula = X_key.id + " W_K",
-                             .from = {X_key.id, "W_K"},
-                             .axes = {"key", kv_head + "·d_k"},
-                             .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
-                                                           attn::Known<2>{"W_K", weights.W_K})},
-                            attn::linear(X_key.tensor, weights.W_K));
-  const auto V = trace.step({.id = "V",
-                             .title = "The values of all heads, side by side",
-                             .formula = X_key.id + " W_V",
-                             .from = {X_key.id, "W_V"},
-                             .axes = {"key", kv_head + "·d_v"},
-                             .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
-                                                           attn::Known<2>{"W_V", weights.W_V})},
-                            attn::linear(X_key.tensor, weights.W_V));
+  const auto Q =
+      trace.step({.id = "Q",
+                  .title = "The queries of all heads, side by side",
+                  .formula = X_query.id + " W_Q",
+                  .from = {X_query.id, "W_Q"},
+                  .axes = {"query", "head·d_k"},
+                  .worked = attn::worked_linear(attn::Known{X_query.id, X_query.tensor},
+                                                attn::Known<2>{"W_Q", weights.W_Q})},
+                 attn::linear(X_query.tensor, weights.W_Q),
+                 mistakes_of_queries(X_query.tensor, all_weights,
+                                     std::sqrt(static_cast<double>(d_k)) * bench.options.temperature));
+  const auto K = trace.step(
+      {.id = "K",
+       .title = "The keys of all heads, side by side",
+       .formula = X_key.id + " W_K",
+       .from = {X_key.id, "W_K"},
+       .axes = {"key", kv_head + "·d_k"},
+       .worked =
+           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_K", weights.W_K})},
+      attn::linear(X_key.tensor, weights.W_K), mistakes_of_projection(X_key.tensor, all_weights, 1));
+  const auto V = trace.step(
+      {.id = "V",
+       .title = "The values of all heads, side by side",
+       .formula = X_key.id + " W_V",
+       .from = {X_key.id, "W_V"},
+       .axes = {"key", kv_head + "·d_v"},
+       .worked =
+           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_V", weights.W_V})},
+      attn::linear(X_key.tensor, weights.W_V), mistakes_of_projection(X_key.tensor, all_weights, 2));
 
   /// Out of the projection `id`, or where that is not shown out of what it is computed from.
   const auto worked_heads = [&](const std::string& id, const Tensor<3>& projected, const Named& X,
@@ -127,21 +137,21 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                      "reshape alone has the same shape but hands each head a "
                                      "block of tokens: a mistake that no shape check finds.",
                              .worked = worked_heads("Q", Q, X_query, weights.W_Q, d_k)},
-                            attn::split_heads(Q, h));
+                            attn::split_heads(Q, h), mistakes_of_split(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, cut into heads in the same way",
                              .formula = split_note("K", n_k, h_kv, d_k),
                              .from = {"K"},
                              .axes = {kv_head, "key", "d_k"},
                              .worked = worked_heads("K", K, X_key, weights.W_K, d_k)},
-                            attn::split_heads(K, h_kv));
+                            attn::split_heads(K, h_kv), mistakes_of_split(K, h_kv));
   auto V_heads = trace.step({.id = "V_heads",
                              .title = "The values, cut into heads in the same way",
                              .formula = split_note("V", n_k, h_kv, d_v),
                              .from = {"V"},
                              .axes = {kv_head, "key", "d_v"},
                              .worked = worked_heads("V", V, X_key, weights.W_V, d_v)},
-                            attn::split_heads(V, h_kv));
+                            attn::split_heads(V, h_kv), mistakes_of_split(V, h_kv));
   return {Q, std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
 }
 
@@ -173,7 +183,7 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
        .axes = {"query", "head·d_v"},
        .note = "Each row holds what head 0 found for the token, then head 1, and so on.",
        .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output})},
-      attn::merge_heads(attention.output));
+      attn::merge_heads(attention.output), mistakes_of_concat(attention.output));
   auto output = trace.step(
       {.id = "output",
        .title = "W_O mixes the heads",
@@ -184,7 +194,7 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
            trace.speaks_of("concat") ? attn::WorkedOut(attn::Known{"concat", concat})
                                      : attn::worked_merge_heads(attn::Known<4>{"heads", attention.output}),
            attn::Known<2>{"W_O", W_O})},
-      attn::linear(concat, W_O));
+      attn::linear(concat, W_O), mistakes_of_head_output(attention.output, concat, W_O));
   return {std::move(attention), std::move(output)};
 }
 
@@ -586,6 +596,14 @@ const Lesson multihead = {
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .inputs = multihead_inputs,
     .trained = Trained{"gloss", give_gloss_heads},
+    .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .d_model = 6,
+                    .d_k = 5,
+                    .d_v = 5,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .causal = true},
+                   sharpen_token},
     .run = run_multihead,
 };
 

@@ -22,7 +22,9 @@
 #include "fast/attention.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa/mistakes.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -143,6 +145,39 @@ std::optional<attn::Index> where_it_looks(const Workbench& bench, const Tensor<N
 
 }  // namespace
 
+namespace {
+
+/// By what the scores are divided when it is not by √d_k.
+template <std::size_t N>
+attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
+  const double T = bench.options.temperature, root = std::sqrt(static_cast<double>(d_k));
+  const auto over = [&scores, T](double divisor) { return attn::divide(scores, divisor * T); };
+  attn::Mistakes mistakes = {
+      {"no-scale", [=] { return over(1.0); }},
+      {"scale-d-k", [=] { return over(root * root); }},
+      {"scale-twice", [=] { return over(root * root); }},
+      {"scale-multiplied", [=] { return over(1.0 / root); }},
+      {"scale-after-softmax", [=] { return over(1.0); }},
+      {"scores-already-scaled", [&scores] { return scores; }},
+      {"scale-by-layer", [=](const Tensor<N>& theirs) { return divided_by_a_layer(theirs, over(root)); }},
+      {"dropout-before-softmax",
+       [=](const Tensor<N>& theirs) { return with_dropout_of(theirs, over(root)); }}};
+  if (bench.options.d_model && bench.plan.lesson->uses("d-model"))
+    mistakes.emplace_back("scale-d-model", [=, d_model = static_cast<double>(bench.d_model())] {
+      return over(std::sqrt(d_model));
+    });
+  if (bench.plan.lesson->uses("d-model"))
+    mistakes.emplace_back("scale-in-weights", [&scores] { return scores; });
+  if (has_heads<N>) {
+    const auto h = static_cast<double>(bench.heads());
+    mistakes.emplace_back("scale-heads", [=] { return over(std::sqrt(h)); });
+    mistakes.emplace_back("scale-d-model:all-heads", [=] { return over(std::sqrt(h) * root); });
+  }
+  return mistakes;
+}
+
+}  // namespace
+
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K) {
   const auto d_k = Q.shape().back();
@@ -162,7 +197,7 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
                             bench, attn::worked_matmul_transposed(attn::Known{"Q" + suffix<N>(), Q},
                                                                   attn::Known{"K" + suffix<N>(), K})),
                         .worked_at = where_it_looks<N>(bench, product)},
-                       product);
+                       product, mistakes_of_scores(bench, Q, K, product, divisor_of(d_k, temperature)));
 
   auto scaled = bench.trace.step(
       {.id = "scaled",
@@ -174,7 +209,7 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
                "numbers and no division, softmax would give nearly everything to one key (lesson scaling).",
        .worked = attn::worked_divide(attn::Known{"scores", scores}, worked_divisor(d_k, temperature)),
        .worked_at = where_it_looks<N>(bench, scores)},
-      attn::divide(scores, divisor_of(d_k, temperature)));
+      attn::divide(scores, divisor_of(d_k, temperature)), mistakes_of_scaled(bench, scores, d_k));
   return {std::move(scores), std::move(scaled)};
 }
 
@@ -196,8 +231,9 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
                          .axes = query_key,
                          .note = "exp(−∞) is exactly 0, so a hidden key gets no weight at all.",
                          .worked = attn::worked_mask(attn::Known<N>{"scaled", scaled}, *mask)},
-                        attn::apply_mask(scaled, *mask));
+                        attn::apply_mask(scaled, *mask), mistakes_of_masked(bench, scaled, *mask));
 
+  const auto& seen = mask ? *masked : scaled;
   weights = trace.step(
       {.id = "weights",
        .title = "Each row becomes shares",
@@ -207,13 +243,15 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .note =
            "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ) along each row: no weight is negative, and a row sums to 1.",
        .distribution = true,
-       .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", mask ? *masked : scaled}),
-       .worked_at = where_it_looks<N>(bench, mask ? *masked : scaled)},
-      attn::softmax(mask ? *masked : scaled));
+       .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", seen}),
+       .worked_at = where_it_looks<N>(bench, seen)},
+      attn::softmax(seen),
+      mistakes_of_weights(seen, scaled, mask, divisor_of(Q.shape().back(), bench.options.temperature)));
 
   if (bench.options.dropout > 0.0) dropped = drop(bench, weights);
 
   const std::string used = dropped ? "dropped" : "weights";
+  const auto mixture = attn::matmul(attention.used_weights(), V);
   output = trace.step(
       {.id = has_heads<N> ? "heads" : "output",
        .title = "Each query gets its mixture of values",
@@ -223,7 +261,7 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .note = "Row i is the average of the rows of V, weighted with row i of the weights.",
        .worked = with_shared_heads<N>(bench, attn::worked_matmul(attn::Known{used, attention.used_weights()},
                                                                  attn::Known{"V" + suffix<N>(), V}))},
-      attn::matmul(attention.used_weights(), V));
+      mixture, mistakes_of_output(bench, attention.used_weights(), V, mixture));
   return attention;
 }
 
@@ -441,6 +479,13 @@ const Lesson sdpa = {
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,
     .trained = Trained{"gloss", give_head_of_gloss},
+    .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .target = {"q r s t u", "v w x", "y z"},
+                    .d_k = 6,
+                    .d_v = 3,
+                    .window = 3,
+                    .causal = true},
+                   sharpen_queries_and_keys},
     .run = run_sdpa,
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,9 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/self_attention/mistakes.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -39,31 +42,36 @@ std::string projection_code(const std::string& X_query, const std::string& X_key
 
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles) {
+  const std::vector all_weights = {&weights.W_Q, &weights.W_K, &weights.W_V};
+  const double divisor = std::sqrt(static_cast<double>(weights.W_Q.shape(1))) * bench.options.temperature;
   auto& trace = bench.trace;
-  auto Q = trace.step({.id = "Q",
-                       .title = titles.Q,
-                       .formula = X_query.id + " W_Q",
-                       .from = {X_query.id, "W_Q"},
-                       .axes = {"query", "d_k"},
-                       .worked = attn::worked_linear(attn::Known{X_query.id, X_query.tensor},
-                                                     attn::Known<2>{"W_Q", weights.W_Q})},
-                      attn::linear(X_query.tensor, weights.W_Q));
-  auto K = trace.step({.id = "K",
-                       .title = titles.K,
-                       .formula = X_key.id + " W_K",
-                       .from = {X_key.id, "W_K"},
-                       .axes = {"key", "d_k"},
-                       .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
-                                                     attn::Known<2>{"W_K", weights.W_K})},
-                      attn::linear(X_key.tensor, weights.W_K));
-  auto V = trace.step({.id = "V",
-                       .title = titles.V,
-                       .formula = X_key.id + " W_V",
-                       .from = {X_key.id, "W_V"},
-                       .axes = {"key", "d_v"},
-                       .worked = attn::worked_linear(attn::Known{X_key.id, X_key.tensor},
-                                                     attn::Known<2>{"W_V", weights.W_V})},
-                      attn::linear(X_key.tensor, weights.W_V));
+  auto Q = trace.step(
+      {.id = "Q",
+       .title = titles.Q,
+       .formula = X_query.id + " W_Q",
+       .from = {X_query.id, "W_Q"},
+       .axes = {"query", "d_k"},
+       .worked =
+           attn::worked_linear(attn::Known{X_query.id, X_query.tensor}, attn::Known<2>{"W_Q", weights.W_Q})},
+      attn::linear(X_query.tensor, weights.W_Q), mistakes_of_queries(X_query.tensor, all_weights, divisor));
+  auto K = trace.step(
+      {.id = "K",
+       .title = titles.K,
+       .formula = X_key.id + " W_K",
+       .from = {X_key.id, "W_K"},
+       .axes = {"key", "d_k"},
+       .worked =
+           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_K", weights.W_K})},
+      attn::linear(X_key.tensor, weights.W_K), mistakes_of_projection(X_key.tensor, all_weights, 1));
+  auto V = trace.step(
+      {.id = "V",
+       .title = titles.V,
+       .formula = X_key.id + " W_V",
+       .from = {X_key.id, "W_V"},
+       .axes = {"key", "d_v"},
+       .worked =
+           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_V", weights.W_V})},
+      attn::linear(X_key.tensor, weights.W_V), mistakes_of_projection(X_key.tensor, all_weights, 2));
   return {std::move(Q), std::move(K), std::move(V)};
 }
 
@@ -248,6 +256,13 @@ const Lesson self_attention = {
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,
     .trained = Trained{"gloss", give_gloss},
+    .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .d_model = 6,
+                    .d_k = 5,
+                    .d_v = 5,
+                    .window = 3,
+                    .causal = true},
+                   sharpen_token},
     .run = run_self_attention,
 };
 

@@ -35,14 +35,18 @@ constexpr double largest_factor = 1e30;
 
 }  // namespace
 
-bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Watch& watch) {
-  attn::Trace trace(
-      sink,
-      {.batched = plan.is_batched(),
-       .dtype = plan.dtype(),
-       .given = &plan.given,
-       .largest_given = lesson.multiplies_inputs ? largest_factor : std::numeric_limits<double>::infinity(),
-       .watch = watch});
+namespace {
+
+attn::TraceOptions trace_options(const Lesson& lesson, const Plan& plan, const attn::Watch& watch) {
+  return {
+      .batched = plan.is_batched(),
+      .dtype = plan.dtype(),
+      .given = &plan.given,
+      .largest_given = lesson.multiplies_inputs ? largest_factor : std::numeric_limits<double>::infinity(),
+      .watch = watch};
+}
+
+void run_on(const Lesson& lesson, const Plan& plan, attn::Trace& trace) {
   attn::set_memory_budget(static_cast<std::size_t>(attn::free_memory()));
   try {
     Workbench bench(plan, trace);
@@ -54,8 +58,20 @@ bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::W
                     trace.last_id(), attn::in_bytes(static_cast<double>(refused.bytes)),
                     attn::in_bytes(attn::free_memory())));
   }
+}
+
+}  // namespace
+
+bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Watch& watch) {
+  attn::Trace trace(sink, trace_options(lesson, plan, watch));
+  run_on(lesson, plan, trace);
   trace.require_all_given_used();
   return trace.all_claims_hold();
+}
+
+void run_watched(const Lesson& lesson, const Plan& plan, const attn::Watch& watch) {
+  attn::Trace trace(trace_options(lesson, plan, watch));
+  run_on(lesson, plan, trace);
 }
 
 }  // namespace lessons

@@ -251,13 +251,17 @@ attn::Header Plan::header() const {
   return header;
 }
 
-Plan make_plan(const Lesson& lesson, const Options& typed) {
+Plan make_plan(const Lesson& lesson, const Options& options) {
+  const auto file = options.input ? attn::open_trace(*options.input) : nullptr;
+  return make_plan(lesson, options, file.get());
+}
+
+Plan make_plan(const Lesson& lesson, const Options& typed, const attn::StoredTrace* file) {
   auto given = typed;
-  const auto file = given.input ? attn::open_trace(*given.input) : nullptr;
-  if (file) follow_config(lesson, *file, given);
-  auto set = read_set_inputs(lesson, given, file.get());
+  if (file != nullptr) follow_config(lesson, *file, given);
+  auto set = read_set_inputs(lesson, given, file);
   for (auto& input : model_inputs(lesson, given)) set.push_back(std::move(input));
-  const GivenInputs inputs(file.get(), std::move(set));
+  const GivenInputs inputs(file, std::move(set));
   if (!inputs.tensors().empty()) follow_inputs(lesson, inputs, given);
   Plan plan{.lesson = &lesson, .options = given};
   auto& options = plan.options;

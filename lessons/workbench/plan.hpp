@@ -6,6 +6,7 @@
 #include "attn/text/word_vectors.hpp"
 #include "lessons/workbench/options.hpp"
 #include "trace/given.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace lessons {
 
@@ -41,5 +42,8 @@ struct Plan {
 /// Throws attn::Error for options that contradict each other or their own range, for sentences, word vectors
 /// and inputs that cannot be read, and for a run whose tensors would not fit in memory.
 Plan make_plan(const Lesson& lesson, const Options& options);
+
+/// The same with tensors in the place of those of --input. `file` may be null.
+Plan make_plan(const Lesson& lesson, const Options& options, const attn::StoredTrace* file);
 
 }  // namespace lessons

@@ -32,7 +32,7 @@ class Mistake {
   /// what a mistake leaves open, such as the probability of dropout: `[&](const Tensor<3>& theirs) { … }`.
   /// Such a one is left out where nobody has a tensor for the step.
   template <class Compute>
-  Mistake(std::string id, Compute compute) : id_(std::move(id)) {
+  Mistake(std::string id, Compute compute) : id_(std::move(id)), is_fitted_(!std::is_invocable_v<Compute>) {
     if constexpr (std::is_invocable_v<Compute>)
       compute_ = [compute](const AnyTensor*) { return erased(compute()); };
     else
@@ -41,6 +41,9 @@ class Mistake {
 
   /// In the catalogue.
   const std::string& id() const { return id_; }
+
+  /// Whether it follows somebody's tensor, and so explains more than others do.
+  bool is_fitted() const { return is_fitted_; }
 
   /// The step as it is with the mistake. `theirs` is the tensor that somebody has for it, or null.
   std::optional<AnyTensor> result(const AnyTensor* theirs) const { return compute_(theirs); }
@@ -68,6 +71,7 @@ class Mistake {
   }
 
   std::string id_;
+  bool is_fitted_;
   std::function<std::optional<AnyTensor>(const AnyTensor*)> compute_;
 };
 

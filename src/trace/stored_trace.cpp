@@ -73,6 +73,17 @@ std::unique_ptr<StoredTrace> open_trace(const std::string& path) {
   return open_trace(File(path));
 }
 
+TensorsAsTrace::TensorsAsTrace(Header header, std::map<std::string, AnyTensor> tensors)
+    : by_id_(std::move(tensors)) {
+  header_ = std::move(header);
+  for (const auto& [id, tensor] : by_id_)
+    tensors_.push_back({.id = id, .dtype = tensor.dtype(), .shape = tensor.shape(), .kind = Kind::input});
+}
+
+AnyTensor TensorsAsTrace::read(std::size_t index) const {
+  return by_id_.at(tensors_[index].id);
+}
+
 std::unique_ptr<StoredTrace> open_trace(File file) {
   std::array<char, 64> buffer{};
   const std::string_view beginning(buffer.data(), file.read(0, buffer.data(), buffer.size()));

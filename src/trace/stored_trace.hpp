@@ -75,6 +75,16 @@ class Recorder : public Sink, public StoredTrace {
   std::vector<AnyTensor> recorded_;
 };
 
+/// Tensors that are there already, as if a file had them as inputs.
+class TensorsAsTrace : public StoredTrace {
+ public:
+  TensorsAsTrace(Header header, std::map<std::string, AnyTensor> tensors);
+  AnyTensor read(std::size_t index) const override;
+
+ private:
+  std::map<std::string, AnyTensor> by_id_;
+};
+
 /// Opens an .npz, .safetensors or JSON file; its first bytes decide which. No more memory is taken than the
 /// elements that are there can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and
 /// more than 100 times its size is refused. Throws Error, with the path and what is wrong, for a file that

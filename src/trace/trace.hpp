@@ -111,8 +111,11 @@ class Trace {
  public:
   Trace(Sink& sink, TraceOptions options) : sink_(&sink), options_(std::move(options)) {}
 
+  /// One that nobody listens to, but for whoever watches the tap.
+  explicit Trace(TraceOptions options) : options_(std::move(options)) {}
+
   /// A trace for computing something again: it rounds as this one does, and tells nobody.
-  Trace mute() const { return Trace(options_.dtype); }
+  Trace mute() const { return Trace(TraceOptions{.dtype = options_.dtype}); }
 
   Dtype dtype() const { return options_.dtype; }
 
@@ -228,8 +231,6 @@ class Trace {
 
  private:
   friend class Recurrence;
-
-  explicit Trace(Dtype dtype) : options_{.dtype = dtype} {}
 
   template <class Value>
   struct Restore {

@@ -1,0 +1,210 @@
+#include "lab/check/arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
+#include "lab/command_line.hpp"
+#include "lab/lesson_arguments.hpp"
+#include "lab/option_values.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Error;
+using lessons::Lesson;
+
+const char* const of_command = "Of this command";
+
+const char* const about_check =
+    "check: the first wrong step of your own implementation, and which mistake it is\n"
+    "\n"
+    "DUMP holds tensors of a program of yours: npz, safetensors or JSON, under the names of the lesson or "
+    "other "
+    "common ones. Each step is computed from your own tensors before it. Where one differs, the mistakes "
+    "that "
+    "people make there are tried on the same numbers; the one that gives your tensor is named.\n"
+    "\n"
+    "Exit status: 0 where all is right, but for rounding and other conventions, 1 where a step is wrong, 2 "
+    "for "
+    "trouble.";
+
+const char* const about_probe =
+    "probe: inputs whose dimensions expose mistakes, and what to compute from them\n"
+    "\n"
+    "Writes inputs and weights of a lesson to FILE and prints the task: what to compute, under which names "
+    "to "
+    "save it, and how. attnlab check LESSON DUMP --probe FILE then says what is wrong. Another --seed gives "
+    "other numbers. With --audit it says which mistakes dimensions of yours would hide.";
+
+const char* const about_break =
+    "break: a lesson with a classic mistake in it, beside the right one\n"
+    "\n"
+    "Shows what the mistake changes and what it does not, why the usual tests pass and why a model may train "
+    "with it. attnlab break --list [LESSON] names the mistakes.";
+
+std::vector<std::string> names_of_lessons() {
+  std::vector<std::string> names;
+  for (const auto* lesson : lessons::all_lessons())
+    if (lesson->probe) names.emplace_back(lesson->name);
+  return names;
+}
+
+/// The lesson that the first argument names.
+const Lesson& lesson_named(std::string_view command, int argc, char** argv) {
+  const auto names = names_of_lessons();
+  if (argc < 2 || argv[1][0] == '-')
+    throw Error(fmt::format("{}: no lesson is given; valid: attnlab {} LESSON, one of {}", command, command,
+                            fmt::join(names, ", ")));
+  for (const auto* lesson : lessons::all_lessons())
+    if (lesson->name == argv[1] && lesson->probe) return *lesson;
+  throw Error(fmt::format("{} knows no lesson \"{}\"; did you mean {}? valid: {}", command, argv[1],
+                          attn::likely_meant(argv[1], names), fmt::join(names, ", ")));
+}
+
+bool asks_for_help(int argc, char** argv) {
+  return argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h");
+}
+
+void refuse_extras(const CLI::App& app, std::string_view command) {
+  const auto extras = app.remaining();
+  if (extras.empty()) return;
+  if (extras.front().starts_with('-'))
+    refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
+  throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: see attnlab {} --help", command,
+                          extras.front(), command));
+}
+
+void add_hint(CLI::App& app, CheckDump& check) {
+  add_text_option(app, "hint", "1|2|3", Values::one,
+                  help_of_option("tell no more than 1: which step is wrong, 2: the family of its mistake, "
+                                 "3: its name; default all, with what to do"),
+                  [&](const std::string& text) {
+                    check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
+                  })
+      ->group(of_command);
+  app.add_flag_callback(
+         "--reveal", [&] { check.reveals = true; }, help_of_option("print the numbers that would be right"))
+      ->group(of_command);
+}
+
+void add_formats(CLI::App& app, CheckDump& check) {
+  add_text_option(
+      app, "format", "text|json|csv", Values::one, help_of_option("default text; csv of a folder alone"),
+      [&](const std::string& text) {
+        check.format = parse_choice<CheckFormat>(
+            "format", text,
+            {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
+      })
+      ->group(of_command);
+  add_text_option(app, "mask-true", "seen|hidden", Values::one,
+                  help_of_option("what true means in your masks; default seen"),
+                  [&](const std::string& text) {
+                    check.mask_true = parse_choice<attn::MaskTrue>(
+                        "mask-true", text,
+                        {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
+                  })
+      ->group(of_command);
+}
+
+}  // namespace
+
+Command parse_check(int argc, char** argv) {
+  if (asks_for_help(argc, argv))
+    return PrintText{help_paragraph(about_check) + "\n\nUsage: attnlab check LESSON DUMP [options]\n       " +
+                     "attnlab check LESSON --folder DIR [options]\n       attnlab check LESSON --help\n"};
+  CheckDump check{.lesson = &lesson_named("check", argc, argv)};
+  const auto command = fmt::format("check {}", check.lesson->name);
+  CLI::App app(help_paragraph(about_check) + "\n", "attnlab " + command);
+  prepare(app, help_examples({"check multihead mine.npz --probe probe.npz",
+                              "check sdpa mine.safetensors --causal --hint 1",
+                              "check multihead --folder homework --probe probe.npz --format csv"}));
+  std::string dump;
+  app.add_option("DUMP", dump, "tensors of your program")->type_name("FILE");
+  const auto add_path = [&](const char* name, const char* value, const char* help,
+                            std::optional<std::string>& field) {
+    add_text_option(app, name, value, Values::one, help_of_option(help), [&field](const std::string& text) {
+      field = text;
+    })->group(of_command);
+  };
+  add_path("probe", "FILE", "the inputs, as attnlab probe wrote them; default those in DUMP", check.probe);
+  add_path("folder", "DIR", "check every file in it, a line each", check.folder);
+  add_hint(app, check);
+  add_formats(app, check);
+  add_paging_option(app, check.paging)->group(of_command);
+  add_lesson_options(app, *check.lesson, check.options);
+  app.set_help_flag("--help,-h", "this page")->group(of_command);
+  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  refuse_extras(app, command);
+  if (dump.empty() == !check.folder)
+    throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
+                            dump.empty() ? "no file is given" : "a file is given beside --folder", command));
+  if (!dump.empty()) check.dump = dump;
+  return check;
+}
+
+Command parse_probe(int argc, char** argv) {
+  if (asks_for_help(argc, argv))
+    return PrintText{help_paragraph(about_probe) +
+                     "\n\nUsage: attnlab probe LESSON --output FILE [options]\n"
+                     "       attnlab probe LESSON --audit [options]\n"
+                     "       attnlab probe LESSON --help\n"};
+  MakeProbe probe{.lesson = lessons::lesson_of_probe(lesson_named("probe", argc, argv))};
+  const auto command = fmt::format("probe {}", probe.lesson->name);
+  CLI::App app(help_paragraph(about_probe) + "\n", "attnlab " + command);
+  prepare(app,
+          help_examples({"probe multihead --output probe.npz --seed 7",
+                         "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}));
+  app.add_option("-o,--output", probe.output, "the file, .npz")->type_name("FILE")->group(of_command);
+  app.add_flag_callback(
+         "--audit", [&] { probe.is_audit = true; },
+         help_of_option("tell which mistakes these dimensions hide"))
+      ->group(of_command);
+  add_paging_option(app, probe.paging)->group(of_command);
+  add_lesson_options(app, *probe.lesson, probe.options);
+  app.set_help_flag("--help,-h", "this page")->group(of_command);
+  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  refuse_extras(app, command);
+  if (!probe.output && !probe.is_audit)
+    throw Error(fmt::format("{}: no --output is given; valid: --output FILE.npz, or --audit", command));
+  return probe;
+}
+
+Command parse_break(int argc, char** argv) {
+  if (asks_for_help(argc, argv))
+    return PrintText{help_paragraph(about_break) +
+                     "\n\nUsage: attnlab break LESSON MISTAKE [options]\n"
+                     "       attnlab break --list [LESSON]\n"
+                     "       attnlab break LESSON --help\n"};
+  if (argc > 1 && std::string_view(argv[1]) == "--list") {
+    if (argc > 3)
+      throw Error(fmt::format("break --list: \"{}\" is one too many; valid: one lesson", argv[3]));
+    return argc == 2
+               ? ListMistakes{}
+               : ListMistakes{.lesson = std::string(lesson_named("break --list", argc - 1, argv + 1).name)};
+  }
+  BreakLesson broken{.lesson = lessons::lesson_of_probe(lesson_named("break", argc, argv))};
+  const auto command = fmt::format("break {}", broken.lesson->name);
+  CLI::App app(help_paragraph(about_break) + "\n", "attnlab " + command);
+  prepare(app, help_examples({"break multihead heads-reshape-only", "break --list multihead"}));
+  app.add_option("MISTAKE", broken.mistake, "of attnlab break --list")->type_name("ID");
+  app.add_option("-o,--output", broken.output,
+                 "write the tensors with the mistake: .npz, .safetensors, .json")
+      ->type_name("FILE")
+      ->group(of_command);
+  add_paging_option(app, broken.paging)->group(of_command);
+  add_lesson_options(app, *broken.lesson, broken.options);
+  app.set_help_flag("--help,-h", "this page")->group(of_command);
+  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  refuse_extras(app, command);
+  if (broken.mistake.empty())
+    throw Error(fmt::format("{}: no mistake is given; valid: one of attnlab break --list {}", command,
+                            broken.lesson->name));
+  return broken;
+}
+
+}  // namespace lab

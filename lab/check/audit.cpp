@@ -1,0 +1,166 @@
+#include "lab/check/audit.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "attn/text/width.hpp"
+#include "lessons/workbench/probe.hpp"
+#include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/report.hpp"
+
+namespace lab {
+
+namespace {
+
+using lessons::Lesson;
+using lessons::Options;
+
+/// A change of the options that may expose a mistake.
+struct Change {
+  std::string words;
+  std::function<void(Options&)> make;
+};
+
+/// The smallest ones first.
+std::vector<Change> changes_for(const Lesson& lesson, const Options& options) {
+  std::vector<Change> changes;
+  const auto is_pair = !options.source.empty();
+  auto& own = is_pair ? options.source : options.sentence;
+  const auto tokens = attn::tokenize(own.empty() ? lesson.defaults.sentence : own).length();
+  const auto longer = [is_pair, tokens](Options& o) {
+    auto& texts = is_pair ? o.source : o.sentence;
+    if (texts.empty()) texts = {""};
+    texts.front().clear();
+    for (std::size_t i = 0; i <= tokens; ++i) texts.front() += fmt::format("{} ", i);
+  };
+  changes.push_back({fmt::format("{} tokens", tokens + 1), longer});
+  if (lesson.takes_batches)
+    changes.push_back(
+        {"a batch of two with unequal lengths", [is_pair](Options& o) {
+           for (auto* texts : is_pair ? std::vector{&o.source, &o.target} : std::vector{&o.sentence}) {
+             const auto first = texts->empty() ? std::string("0 1 2 3") : texts->front();
+             *texts = {first, "x y"};
+           }
+         }});
+  if (lesson.uses("causal") && !options.causal)
+    changes.push_back({"--causal", [](Options& o) { o.causal = true; }});
+  if (lesson.uses("heads") && options.heads) {
+    const auto heads = *options.heads;
+    changes.push_back({fmt::format("{} heads", heads + 1), [heads](Options& o) {
+                         o.heads = heads + 1;
+                         if (o.kv_heads && (heads + 1) % *o.kv_heads != 0) o.kv_heads = heads + 1;
+                       }});
+    if (lesson.uses("kv-heads"))
+      changes.push_back({"4 heads with 2 key and value heads", [](Options& o) {
+                           o.heads = 4;
+                           o.kv_heads = 2;
+                         }});
+  }
+  if (lesson.uses("d-k") && options.d_k)
+    changes.push_back({fmt::format("d_k = {}", *options.d_k + 1), [](Options& o) { ++*o.d_k; }});
+  if (lesson.uses("d-model") && options.d_model)
+    changes.push_back({fmt::format("d_model = {}", *options.d_model + 1), [](Options& o) { ++*o.d_model; }});
+  if (lesson.uses("window") && !options.window)
+    changes.push_back({"--window 1", [](Options& o) { o.window = 1; }});
+  return changes;
+}
+
+/// What a run says of each mistake: whether the output shows it.
+std::map<std::string, bool> exposed_mistakes(const Lesson& lesson, const Options& options) {
+  const auto plan = lessons::plan_of_probe(lesson, options);
+  const auto rerun = [&](const attn::Watch& watch) { lessons::run_watched(lesson, plan, watch); };
+  std::set<std::string> ids;  // of mistakes that can be made without somebody's tensor
+  std::map<std::string, bool> exposed;
+  std::string last;
+  rerun([&](const attn::Tapped& tapped) {
+    if (tapped.kind != attn::Kind::step) return;
+    last = tapped.id;
+    for (const auto& mistake : tapped.mistakes) {
+      const auto result = mistake.result(nullptr);
+      if (!result) continue;
+      ids.insert(mistake.id());
+      if (result->shape() != tapped.shape) exposed[attn::id_without_variant(mistake.id())] = true;
+    }
+  });
+  const auto output_under = [&](const attn::Hypothesis& hypothesis) {
+    std::vector<double> output;
+    rerun(attn::made_on_purpose(hypothesis, [&](const attn::Tapped& tapped) {
+      if (tapped.id != last) return;
+      output.clear();
+      const attn::TensorView view{tapped.dtype, tapped.shape, tapped.elements};
+      for (std::size_t i = 0; i < attn::element_count(view.shape); ++i) output.push_back(view.at(i));
+    }));
+    return output;
+  };
+  const auto right = output_under({});
+  for (const auto& id : ids) {
+    const auto name = attn::id_without_variant(id);
+    const auto* mistake = attn::find_mistake(name);
+    if (mistake == nullptr || mistake->is_convention()) {
+      exposed.erase(name);
+      continue;
+    }
+    const auto wrong = output_under({id});
+    bool differs = wrong.size() != right.size();
+    for (std::size_t i = 0; !differs && i < right.size(); ++i)
+      differs = !(std::abs(wrong[i] - right[i]) <= 1e-9 * (1.0 + std::abs(right[i])));
+    exposed[name] = exposed[name] || differs;
+  }
+  return exposed;
+}
+
+std::vector<std::string> hidden_of(const std::map<std::string, bool>& exposed,
+                                   const std::map<std::string, bool>& all) {
+  std::vector<std::string> hidden;
+  for (const auto& [id, is_exposed] : all) {
+    const auto found = exposed.find(id);
+    if (found == exposed.end() || !found->second) hidden.push_back(id);
+  }
+  return hidden;
+}
+
+}  // namespace
+
+std::string audit(const Lesson& lesson, const Options& options) {
+  const auto plan = lessons::plan_of_probe(lesson, options);
+  const auto own = exposed_mistakes(lesson, options);
+  auto all = own;
+  for (const auto& [id, is_exposed] : exposed_mistakes(lesson, lesson.defaults))
+    if (is_exposed) all[id] = true;
+  const auto hidden = hidden_of(own, all);
+  auto text = fmt::format("audit {}: the output on these dimensions hides {} of {} mistakes\n", lesson.name,
+                          hidden.size(), all.size());
+  std::map<std::string, std::string> exposed_by;
+  for (const auto& change : changes_for(lesson, plan.options)) {
+    auto changed = plan.options;
+    changed.input.reset();
+    change.make(changed);
+    std::map<std::string, bool> then;
+    try {
+      then = exposed_mistakes(lesson, changed);
+    } catch (const attn::Error&) {
+      continue;
+    }
+    for (const auto& id : hidden)
+      if (then.count(id) > 0 && then.at(id)) exposed_by.emplace(id, change.words);
+  }
+  std::size_t widest = 0;
+  for (const auto& id : hidden) widest = std::max(widest, id.size());
+  if (!hidden.empty()) text += '\n';
+  for (const auto& id : hidden) {
+    const auto found = exposed_by.find(id);
+    text += fmt::format("  {}  {}\n", attn::pad_right(id, widest),
+                        found == exposed_by.end() ? "the dimensions of attnlab probe expose it"
+                                                  : "exposed by " + found->second);
+  }
+  return text;
+}
+
+}  // namespace lab

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "lessons/lesson.hpp"
+
+namespace lab {
+
+/// Which mistakes a lesson's output would hide on these options, and the smallest change that exposes each.
+/// The lesson is that of a probe. Throws attn::Error for bad options.
+std::string audit(const lessons::Lesson& lesson, const lessons::Options& options);
+
+}  // namespace lab

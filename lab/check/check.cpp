@@ -1,0 +1,170 @@
+#include "lab/check/check.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "attn/error.hpp"
+#include "attn/text/width.hpp"
+#include "trace/diagnosis/catalogue.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Dump;
+using attn::Error;
+using attn::ExpectedTensor;
+using lessons::Lesson;
+using lessons::Plan;
+
+/// Keeps the names along the axes of every tensor.
+class LabelKeeper : public attn::Sink {
+ public:
+  explicit LabelKeeper(bool is_batched) : is_batched_(is_batched) {}
+  void receive(const attn::Event& event) override {
+    if (!event.tensor) return;
+    auto labels = event.labels;
+    if (!is_batched_) labels.insert(labels.begin(), attn::AxisLabels{});
+    by_id[event.id] = std::move(labels);
+  }
+  std::map<std::string, std::vector<attn::AxisLabels>> by_id;
+
+ private:
+  bool is_batched_;
+};
+
+/// The inputs and steps of a lesson, in order.
+std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
+  std::vector<ExpectedTensor> expected;
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    const auto is_same = [&](const ExpectedTensor& one) { return one.id == tapped.id; };
+    const auto known = std::find_if(expected.begin(), expected.end(), is_same);
+    if (known != expected.end()) {
+      known->shape = tapped.shape;  // of a recurrence, which grows
+      return;
+    }
+    auto axes = tapped.axes;
+    if (tapped.shape.size() > axes.size()) axes.insert(axes.begin(), "batch");
+    expected.push_back({tapped.id, tapped.kind, tapped.dtype, tapped.shape, std::move(axes)});
+  });
+  return expected;
+}
+
+std::vector<std::string> ids_of(const std::vector<ExpectedTensor>& expected) {
+  std::vector<std::string> ids;
+  for (const auto& one : expected) ids.push_back(one.id);
+  return ids;
+}
+
+/// The inputs that a lesson declares under these options, and the steps that it then has.
+std::vector<std::string> known_ids(const Lesson& lesson, const lessons::Options& options) {
+  auto ids = ids_of(expected_tensors(lessons::make_plan(lesson, options, nullptr)));
+  for (const auto& input : lesson.inputs(options))
+    if (std::find(ids.begin(), ids.end(), input.id) == ids.end()) ids.push_back(input.id);
+  for (const auto* id : {"mask", "masked", "lengths"})
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.emplace_back(id);
+  return ids;
+}
+
+/// The inputs among somebody's tensors, as if --input had them.
+attn::TensorsAsTrace inputs_of(const Lesson& lesson, const lessons::Options& options, const Dump& dump,
+                               const attn::Header& header) {
+  attn::Tensors inputs;
+  const auto declared = lesson.inputs(options);
+  for (const auto& [id, tensor] : dump.tensors) {
+    const auto is_it = [&id = id](const lessons::Input& input) { return input.id == id; };
+    if (id == "lengths" || std::any_of(declared.begin(), declared.end(), is_it)) inputs.emplace(id, tensor);
+  }
+  return {header, std::move(inputs)};
+}
+
+/// The lesson on the inputs of the probe, or on those of the dump itself.
+Plan plan_of(const CheckDump& check, const attn::StoredTrace& file) {
+  auto options = check.options;
+  if (check.probe) {
+    options.input = check.probe;
+    return lessons::make_plan(*check.lesson, options);
+  }
+  const auto dump = attn::named(file, known_ids(*check.lesson, options));
+  const auto inputs = inputs_of(*check.lesson, options, dump, file.header());
+  if (inputs.tensors().empty())
+    throw Error(
+        fmt::format("{} holds no input of {}; valid: the probe that it was computed from beside it, "
+                    "--probe FILE, or {}",
+                    *check.dump, check.lesson->name, lessons::describe_inputs(*check.lesson, options)));
+  options.model = options.model.value_or("none");
+  return lessons::make_plan(*check.lesson, options, &inputs);
+}
+
+/// What differs between the inputs of a dump and those that it is checked with.
+void compare_inputs(const Plan& plan, Dump& dump) {
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    const auto found = dump.tensors.find(tapped.id);
+    if (tapped.kind != attn::Kind::input || found == dump.tensors.end()) return;
+    const auto theirs = found->second.view();
+    const attn::TensorView ours{tapped.dtype, tapped.shape, tapped.elements};
+    bool is_equal = theirs.shape == ours.shape;
+    double largest = 0.0;
+    for (std::size_t i = 0; is_equal && i < attn::element_count(ours.shape); ++i)
+      largest = std::max(largest, std::abs(ours.at(i)));
+    for (std::size_t i = 0; is_equal && i < attn::element_count(ours.shape); ++i)
+      is_equal = std::abs(theirs.at(i) - ours.at(i)) <= 4.0 * attn::unit_of(dump.arithmetic) * largest;
+    if (!is_equal)
+      dump.assumptions.push_back(fmt::format(
+          "{} is another than the probe's, whose numbers are used; is it the right probe?", tapped.id));
+    dump.tensors.erase(found);
+  });
+}
+
+/// A checked file.
+struct Checked {
+  std::string name;
+  attn::Diagnosis diagnosis;
+  Dump dump;
+  attn::ReportSettings settings;
+};
+
+Checked check_file(const CheckDump& check, const std::string& path) {
+  const auto file = attn::open_trace(path);
+  auto one = check;
+  one.dump = path;
+  const auto plan = plan_of(one, *file);
+  const auto expected = expected_tensors(plan);
+  auto dump = attn::named(*file, ids_of(expected));
+  attn::fit(dump, expected, check.mask_true);
+  compare_inputs(plan, dump);
+  const attn::DiagnosisOptions options{[](const std::string& id) {
+                                         const auto* mistake =
+                                             attn::find_mistake(attn::id_without_variant(id));
+                                         return mistake != nullptr && mistake->is_convention();
+                                       },
+                                       check.conventions};
+  auto diagnosis = attn::diagnose(
+      dump, [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); }, options);
+  attn::ReportSettings settings{.lesson = std::string(check.lesson->name),
+                                .dump = std::filesystem::path(path).filename().string(),
+                                .hint = check.hint,
+                                .reveals = check.reveals};
+  if (check.probe) settings.probe = std::filesystem::path(*check.probe).filename().string();
+  LabelKeeper labels(plan.is_batched());
+  lessons::run(*plan.lesson, plan, labels);
+  settings.labels = std::move(labels.by_id);
+  return {settings.dump, std::move(diagnosis), std::move(dump), std::move(settings)};
+}
+
+}  // namespace
+
+bool run_check(const CheckDump& check) {
+  const auto checked = check_file(check, *check.dump);
+  const auto text = check.format == CheckFormat::json
+                        ? attn::report_as_json(checked.diagnosis, checked.dump, checked.settings)
+                        : attn::report_as_text(checked.diagnosis, checked.dump, checked.settings);
+  show(text, check.paging);
+  return checked.diagnosis.is_right();
+}
+
+}  // namespace lab

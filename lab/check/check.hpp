@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lab/pager.hpp"
+#include "lessons/lesson.hpp"
+#include "trace/diagnosis/dump.hpp"
+#include "trace/diagnosis/report.hpp"
+
+namespace lab {
+
+enum class CheckFormat { text, json, csv };
+
+/// What is to be checked, and how it is told.
+struct CheckDump {
+  const lessons::Lesson* lesson;
+  lessons::Options options{};           ///< where no file tells them
+  std::optional<std::string> dump{};    ///< a file of tensors
+  std::optional<std::string> folder{};  ///< of such files
+  std::optional<std::string> probe{};   ///< the file that the inputs come from
+  attn::Hint hint = attn::Hint::all;
+  bool reveals = false;
+  CheckFormat format = CheckFormat::text;
+  attn::MaskTrue mask_true = attn::MaskTrue::seen;
+  std::set<std::string> conventions{};  ///< ids of --like
+  Paging paging = Paging::automatic;
+};
+
+/// Checks and prints. Returns whether all is right but for rounding and conventions. Throws attn::Error for
+/// files that cannot be read and inputs that contradict each other.
+bool run_check(const CheckDump& check);
+
+}  // namespace lab

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lab/pager.hpp"
+#include "lessons/workbench/probe.hpp"
+
+namespace lab {
+
+/// Inputs for somebody else's implementation of a lesson.
+struct MakeProbe {
+  std::shared_ptr<const lessons::Lesson> lesson;  ///< whose defaults are those of the probe
+  lessons::Options options{};
+  std::optional<std::string> output{};
+  bool is_audit = false;  ///< asks which mistakes the dimensions hide
+  Paging paging = Paging::automatic;
+};
+
+/// Writes the inputs to the file and prints the task sheet, or tells what the dimensions hide. Throws
+/// attn::Error for bad input.
+void run_probe(const MakeProbe& probe);
+
+}  // namespace lab

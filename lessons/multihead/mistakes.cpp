@@ -1,0 +1,69 @@
+#include "lessons/multihead/mistakes.hpp"
+
+#include <algorithm>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/heads.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/sdpa/mistakes.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// Σ over the heads: [batch×head×query×d_v] → [batch×query×d_v].
+Tensor<3> sum_of_heads(const Tensor<4>& heads) {
+  auto sum = attn::head(heads, 0);
+  for (std::size_t h = 1; h < heads.shape(1); ++h) sum = attn::add(sum, attn::head(heads, h));
+  return sum;
+}
+
+/// The same numbers in the same order under another shape.
+template <std::size_t N, std::size_t M>
+Tensor<M> in_shape(const Tensor<N>& x, const std::array<std::size_t, M>& shape) {
+  auto result = Tensor<M>::from_shape(shape);
+  std::copy(x.begin(), x.end(), result.begin());
+  return result;
+}
+
+}  // namespace
+
+attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads) {
+  return {{"heads-reshape-only", [&x, heads] {
+             return in_shape<3, 4>(x, {x.shape(0), heads, x.shape(1), x.shape(2) / heads});
+           }}};
+}
+
+attn::Mistakes mistakes_of_concat(const Tensor<4>& heads) {
+  const auto mean = [&heads] {
+    return attn::divide(sum_of_heads(heads), static_cast<double>(heads.shape(1)));
+  };
+  return {{"merge-reshape-only",
+           [&heads] {
+             return in_shape<4, 3>(heads, {heads.shape(0), heads.shape(2), heads.shape(1) * heads.shape(3)});
+           }},
+          {"heads-summed", [&heads] { return sum_of_heads(heads); }},
+          {"heads-averaged", mean}};
+}
+
+attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& concat,
+                                       const Tensor<2>& W_O) {
+  const auto h = static_cast<double>(heads.shape(1));
+  const auto through_first_rows = [&heads, &W_O](double divisor) {
+    return attn::linear(attn::divide(sum_of_heads(heads), divisor), attn::rows(W_O, 0, heads.shape(3)));
+  };
+  return {
+      {"no-output-projection", [&concat] { return concat; }},
+      {"heads-summed", [&heads] { return sum_of_heads(heads); }},
+      {"heads-summed:projected", [=] { return through_first_rows(1.0); }},
+      {"heads-averaged", [&heads, h] { return attn::divide(sum_of_heads(heads), h); }},
+      {"heads-averaged:projected", [=] { return through_first_rows(h); }},
+      {"dropout-on-output",
+       [&concat, &W_O](const Tensor<3>& theirs) {
+         return with_dropout_of(theirs, attn::linear(concat, W_O));
+       }},
+  };
+}
+
+}  // namespace lessons

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "lessons/workbench/workbench.hpp"
+#include "trace/mistake.hpp"
+
+namespace lessons {
+
+/// The classic mistakes in the steps of multi-head attention around the heads' attention. What is passed by
+/// reference must live as long as the mistakes.
+
+/// Of a split [batch×token×head·d] → [batch×head×token×d].
+attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads);
+
+/// Of `concat`: heads [batch×head×query×d_v] → [batch×query×head·d_v].
+attn::Mistakes mistakes_of_concat(const Tensor<4>& heads);
+
+/// Of `output`: heads as above, concat, W_O [head·d_v×d_model].
+attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& concat, const Tensor<2>& W_O);
+
+}  // namespace lessons

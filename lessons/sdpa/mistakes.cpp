@@ -1,0 +1,469 @@
+#include "lessons/sdpa/mistakes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/softmax.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double usual_large_negative = -3e4;  // a fill of this or less stands for −∞
+
+template <std::size_t N, class F>
+Tensor<N> each(Tensor<N> x, F f) {
+  std::transform(x.begin(), x.end(), x.begin(), f);
+  return x;
+}
+
+/// K as a reshape turns [key×d_k] into [d_k×key]: the numbers stay in their order.
+template <std::size_t N>
+Tensor<N> reshaped_for_product(const Tensor<N>& K) {
+  auto shape = K.shape();
+  std::swap(shape[N - 1], shape[N - 2]);
+  auto reshaped = Tensor<N>::from_shape(shape);
+  std::copy(K.begin(), K.end(), reshaped.begin());
+  return reshaped;
+}
+
+/// Every head's tensor is that of head 0.
+Tensor<4> head_0_for_all(Tensor<4> x) {
+  const auto size = x.shape(2) * x.shape(3);
+  for (std::size_t b = 0; b < x.shape(0); ++b)
+    for (std::size_t h = 1; h < x.shape(1); ++h)
+      std::copy_n(x.data() + b * x.shape(1) * size, size, x.data() + (b * x.shape(1) + h) * size);
+  return x;
+}
+
+/// The heads of `x`, in which key and value heads are repeated already, in another order: head i is what
+/// `source_of(i)` was.
+template <class SourceOf>
+Tensor<4> heads_in_order(const Tensor<4>& x, SourceOf source_of) {
+  auto result = x;
+  const auto heads = x.shape(1), size = x.shape(2) * x.shape(3);
+  for (std::size_t b = 0; b < x.shape(0); ++b)
+    for (std::size_t h = 0; h < heads; ++h)
+      std::copy_n(x.data() + (b * heads + source_of(h)) * size, size, result.data() + (b * heads + h) * size);
+  return result;
+}
+
+/// Key and value heads that follow one another in turns, 0 1 0 1, where each should be repeated, 0 0 1 1.
+Tensor<4> tiled_heads(const Workbench& bench, const Tensor<4>& repeated) {
+  const auto group = bench.heads() / bench.kv_heads();
+  return heads_in_order(repeated, [&](std::size_t h) { return h % bench.kv_heads() * group; });
+}
+
+/// Key and value heads [key×kv_head×d] repeated along the axis of the keys and read as [key×head×d].
+Tensor<4> repeated_along_keys(const Workbench& bench, const Tensor<4>& repeated) {
+  const auto group = bench.heads() / bench.kv_heads(), kv_heads = bench.kv_heads();
+  const auto keys = repeated.shape(2), d = repeated.shape(3);
+  auto result = repeated;
+  for (std::size_t b = 0; b < repeated.shape(0); ++b)
+    for (std::size_t key = 0; key < keys; ++key)
+      for (std::size_t h = 0; h < bench.heads(); ++h) {
+        const auto row = (key * bench.heads() + h) / kv_heads;  // of [keys·group×kv_heads×d]
+        const auto kv = (key * bench.heads() + h) % kv_heads;
+        for (std::size_t i = 0; i < d; ++i) result(b, h, key, i) = repeated(b, kv * group, row / group, i);
+      }
+  return result;
+}
+
+bool has_shared_heads(const Workbench& bench) {
+  return bench.kv_heads() != bench.heads();
+}
+
+/// A mask [batch×query×key] from a rule.
+template <class MaySee>
+Mask<3> masked_by(const Mask<3>& like, MaySee may_see) {
+  auto mask = like;
+  for (std::size_t b = 0; b < mask.shape(0); ++b)
+    for (std::size_t i = 0; i < mask.shape(1); ++i)
+      for (std::size_t j = 0; j < mask.shape(2); ++j) mask(b, i, j) = may_see(b, i, j);
+  return mask;
+}
+
+/// What a mask is made of: the rule on positions and the padding of the keys.
+struct Rules {
+  bool is_causal;
+  std::optional<std::size_t> window;
+  std::vector<std::vector<bool>> is_real;  ///< [batch][key]: whether some query sees it
+  std::ptrdiff_t offset;                   ///< query i sits at position i + offset
+
+  bool sees(std::size_t i, std::size_t j, std::ptrdiff_t of_queries, std::ptrdiff_t later = 0,
+            std::ptrdiff_t wider = 0) const {
+    const auto behind = static_cast<std::ptrdiff_t>(i) + of_queries - static_cast<std::ptrdiff_t>(j);
+    if (is_causal && behind < -later) return false;
+    return !window || std::abs(behind) <= static_cast<std::ptrdiff_t>(*window) + wider;
+  }
+};
+
+Rules rules_of(const Workbench& bench, const Mask<3>& mask) {
+  const auto n_q = mask.shape(1), n_k = mask.shape(2);
+  Rules rules{
+      true, bench.options.window, {}, static_cast<std::ptrdiff_t>(n_k) - static_cast<std::ptrdiff_t>(n_q)};
+  rules.is_real.assign(mask.shape(0), std::vector<bool>(n_k, false));
+  bool keeps_window = true;
+  for (std::size_t b = 0; b < mask.shape(0); ++b)
+    for (std::size_t i = 0; i < n_q; ++i)
+      for (std::size_t j = 0; j < n_k; ++j) {
+        if (!mask(b, i, j)) continue;
+        rules.is_real[b][j] = true;
+        const auto behind = static_cast<std::ptrdiff_t>(i) + rules.offset - static_cast<std::ptrdiff_t>(j);
+        rules.is_causal = rules.is_causal && behind >= 0;
+        keeps_window =
+            keeps_window && rules.window && std::abs(behind) <= static_cast<std::ptrdiff_t>(*rules.window);
+      }
+  if (!keeps_window) rules.window.reset();
+  return rules;
+}
+
+/// Whether a mask [batch×query×key], which holds for every head, lets the element at offset `i` of `x` be
+/// seen.
+template <std::size_t N>
+bool is_seen(const Tensor<N>& x, const Mask<3>& mask, std::size_t i) {
+  const auto per_sample = x.size() / mask.shape(0), pairs = mask.shape(1) * mask.shape(2);
+  return mask.data()[i / per_sample * pairs + i % pairs];
+}
+
+/// `x` where the mask is true, elsewhere what `hidden` makes of it.
+template <std::size_t N, class Hidden>
+Tensor<N> where_seen(Tensor<N> x, const Mask<3>& mask, Hidden hidden) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!is_seen(x, mask, i)) x.data()[i] = hidden(x.data()[i]);
+  return x;
+}
+
+/// Softmax along another axis than the last.
+template <std::size_t N>
+Tensor<N> softmax_along(const Tensor<N>& scores, std::size_t axis) {
+  std::size_t run = 1;
+  for (std::size_t after = axis + 1; after < N; ++after) run *= scores.shape(after);
+  const auto length = scores.shape(axis);
+  auto result = scores;
+  auto line = Tensor<1>::from_shape({length});
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (i / run % length != 0) continue;
+    for (std::size_t k = 0; k < length; ++k) line(k) = scores.data()[i + k * run];
+    const auto shares = attn::softmax(line);
+    for (std::size_t k = 0; k < length; ++k) result.data()[i + k * run] = shares(k);
+  }
+  return result;
+}
+
+/// exp(x) / Σ exp(x) without subtracting the maximum, with numbers of at most `largest`. None where nothing
+/// overflows, so that it makes no difference.
+template <std::size_t N>
+std::optional<Tensor<N>> softmax_without_shift(const Tensor<N>& scores, double largest) {
+  auto shares = each(scores, [&](double x) { return std::exp(x) > largest ? infinity : std::exp(x); });
+  if (std::find(shares.begin(), shares.end(), infinity) == shares.end()) return std::nullopt;
+  const auto length = shares.shape(N - 1);
+  for (std::size_t begin = 0; begin < shares.size(); begin += length) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < length; ++j) sum += shares.data()[begin + j];
+    if (sum > largest) sum = infinity;
+    for (std::size_t j = 0; j < length; ++j) shares.data()[begin + j] /= sum;
+  }
+  return shares;
+}
+
+/// The weights where a row in which every score is −∞ becomes `value` and not 0. None where there is none.
+template <std::size_t N>
+std::optional<Tensor<N>> with_empty_rows(const Tensor<N>& seen, double value) {
+  auto weights = attn::softmax(seen);
+  const auto length = seen.shape(N - 1);
+  bool has_empty_row = false;
+  for (std::size_t begin = 0; begin < seen.size(); begin += length) {
+    const auto* row = seen.data() + begin;
+    if (!std::all_of(row, row + length, [](double score) { return score == -infinity; })) continue;
+    has_empty_row = true;
+    std::fill_n(weights.data() + begin, length, value);
+  }
+  if (!has_empty_row) return std::nullopt;
+  return weights;
+}
+
+/// `right` plus or times one number a row, or one for all: the number that somebody's tensor has.
+template <std::size_t N>
+std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
+  if (theirs.shape() != right.shape()) return std::nullopt;
+  const auto length = right.shape(N - 1);
+  for (std::size_t begin = 0; begin < right.size(); begin += length) {
+    const double by = theirs.data()[begin] - right.data()[begin];
+    for (std::size_t j = 0; j < length; ++j) right.data()[begin + j] += by;
+  }
+  return right;
+}
+
+/// The fill that somebody's masked scores have: one number in every hidden place.
+template <std::size_t N>
+std::optional<double> fill_of(const Tensor<N>& theirs, const Mask<3>& mask) {
+  if (theirs.size() % mask.size() != 0) return std::nullopt;
+  std::optional<double> fill;
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    if (is_seen(theirs, mask, i)) continue;
+    const double number = theirs.data()[i];
+    if (!std::isfinite(number) || (fill && *fill != number)) return std::nullopt;
+    fill = number;
+  }
+  return fill;
+}
+
+/// What somebody's masked scores have where nothing may be seen: large negative numbers, with a score or
+/// without one added.
+template <std::size_t N>
+std::optional<Tensor<N>> filled_as(const Tensor<N>& theirs, const Tensor<N>& scaled, const Mask<3>& mask) {
+  if (theirs.shape() != scaled.shape()) return std::nullopt;
+  auto filled = scaled;
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    if (is_seen(theirs, mask, i)) continue;
+    if (!(theirs.data()[i] <= usual_large_negative)) return std::nullopt;
+    filled.data()[i] = theirs.data()[i];
+  }
+  return filled;
+}
+
+/// Attention across the samples: the queries of each see the keys of all. [batch…×query×(batch·key)] scores,
+/// softmax, and the values of all.
+template <std::size_t N>
+Tensor<N> across_samples(const Tensor<N>& Q, const Tensor<N>& K) {
+  auto shape = Q.shape();
+  const auto batch = K.shape(0), keys = K.shape(N - 2), d = K.shape(N - 1);
+  const auto heads = N == 4 ? K.shape(1) : 1, queries = Q.shape(N - 2);
+  shape[N - 1] = batch * keys;
+  auto scores = Tensor<N>::from_shape(shape);
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t h = 0; h < heads; ++h)
+      for (std::size_t i = 0; i < queries; ++i)
+        for (std::size_t other = 0; other < batch; ++other)
+          for (std::size_t j = 0; j < keys; ++j) {
+            double sum = 0.0;
+            for (std::size_t k = 0; k < d; ++k)
+              sum += Q.data()[((b * heads + h) * queries + i) * d + k] *
+                     K.data()[((other * heads + h) * keys + j) * d + k];
+            scores.data()[(((b * heads + h) * queries + i) * batch + other) * keys + j] = sum;
+          }
+  return scores;
+}
+
+/// The fill of an additive or a replacing mask that scores can reach.
+constexpr double small_fills[] = {-1e4, -1e3, -100.0, -10.0};
+
+}  // namespace
+
+template <std::size_t N>
+std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N>& right) {
+  if (theirs.shape() != right.shape()) return std::nullopt;
+  double factor = 0.0;
+  for (std::size_t i = 0; i < right.size(); ++i)
+    if (theirs.data()[i] != 0.0 && std::isfinite(theirs.data()[i]) && std::isfinite(right.data()[i]))
+      factor = std::max(factor, theirs.data()[i] / right.data()[i]);
+  const bool drops = std::any_of(right.begin(), right.end(), [&, i = std::size_t{0}](double number) mutable {
+    return theirs.data()[i++] == 0.0 && number != 0.0;
+  });
+  if (!drops || factor <= 1.0) return std::nullopt;
+  auto dropped = right;
+  for (std::size_t i = 0; i < right.size(); ++i)
+    dropped.data()[i] = theirs.data()[i] == 0.0 ? 0.0 : right.data()[i] * factor;
+  return dropped;
+}
+
+template <std::size_t N>
+std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>& theirs, const Tensor<N>& right) {
+  if (theirs.shape() != right.shape()) return std::nullopt;
+  const auto largest = std::max_element(right.begin(), right.end(),
+                                        [](double a, double b) { return std::abs(a) < std::abs(b); });
+  const double layer = std::round(*largest / theirs.data()[largest - right.begin()]);
+  if (!(layer >= 2.0 && layer <= 1000.0)) return std::nullopt;
+  return attn::divide(right, layer);
+}
+
+template <std::size_t N>
+attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
+                                  const Tensor<N>& scores, double divisor) {
+  attn::Mistakes mistakes = {
+      {"qk-swapped", [&] { return attn::matmul(K, attn::transpose(Q)); }},
+      {"key-not-transposed", [&] { return attn::matmul(Q, reshaped_for_product(K)); }},
+      {"batch-leak", [&] { return across_samples(Q, K); }},
+      {"scores-already-scaled", [&scores, divisor] { return attn::divide(scores, divisor); }},
+      {"scores-shifted", [&](const Tensor<N>& theirs) { return shifted_as(theirs, scores); }},
+  };
+  if constexpr (N == 4) {
+    mistakes.emplace_back("heads-tied:queries",
+                          [&] { return attn::matmul(head_0_for_all(Q), attn::transpose(K)); });
+    mistakes.emplace_back("heads-tied:keys",
+                          [&] { return attn::matmul(Q, attn::transpose(head_0_for_all(K))); });
+    mistakes.emplace_back(
+        "heads-tied", [&] { return attn::matmul(head_0_for_all(Q), attn::transpose(head_0_for_all(K))); });
+    if (has_shared_heads(bench)) {
+      mistakes.emplace_back("gqa-tile",
+                            [&] { return attn::matmul(Q, attn::transpose(tiled_heads(bench, K))); });
+      mistakes.emplace_back("repeat-kv-axis",
+                            [&] { return attn::matmul(Q, attn::transpose(repeated_along_keys(bench, K))); });
+    }
+  }
+  return mistakes;
+}
+
+template <std::size_t N>
+attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask) {
+  const auto rules = rules_of(bench, mask);
+  const auto with_rule = [&scaled, &mask, rules](auto may_see) {
+    return attn::apply_mask(scaled,
+                            masked_by(mask, [&](auto b, auto i, auto j) { return may_see(rules, b, i, j); }));
+  };
+  const auto filled = [&](auto fill) { return where_seen(scaled, mask, fill); };
+  attn::Mistakes mistakes = {
+      {"mask-missing", [&] { return scaled; }},
+      {"mask-after-softmax", [&] { return scaled; }},
+      {"mask-inverted",
+       [&] {
+         return attn::apply_mask(scaled,
+                                 masked_by(mask, [&](auto b, auto i, auto j) { return !mask(b, i, j); }));
+       }},
+      {"mask-fill-zero", [=] { return filled([](double) { return 0.0; }); }},
+      {"mask-fill-zero:1e-9", [=] { return filled([](double) { return 1e-9; }); }},
+      {"mask-fill-zero:multiplied", [=] { return filled([](double x) { return x * 0.0; }); }},
+      {"mask-fill-plus-inf", [=] { return filled([](double) { return infinity; }); }},
+      {"mask-added-as-bool",
+       [&] { return where_seen(attn::shift(scaled, 1.0), mask, [](double x) { return x - 1.0; }); }},
+      {"mask-added-as-bool:hidden", [=] { return filled([](double x) { return x + 1.0; }); }},
+      {"mask-zero-times-inf",
+       [&] {
+         return where_seen(each(scaled, [](double) { return not_a_number; }), mask,
+                           [](double) { return -infinity; });
+       }},
+      {"mask-fill-too-small",
+       [&](const Tensor<N>& theirs) -> std::optional<Tensor<N>> {
+         const auto fill = fill_of(theirs, mask);
+         if (!fill || *fill >= 0.0 || *fill <= usual_large_negative) return std::nullopt;
+         return where_seen(scaled, mask, [&](double) { return *fill; });
+       }},
+      {"large-negative-fill", [&](const Tensor<N>& theirs) { return filled_as(theirs, scaled, mask); }},
+      {"dropout-before-softmax",
+       [&](const Tensor<N>& theirs) { return with_dropout_of(theirs, attn::apply_mask(scaled, mask)); }},
+  };
+  for (const double fill : small_fills) {
+    mistakes.emplace_back("mask-fill-too-small:" + std::to_string(static_cast<int>(fill)),
+                          [=] { return filled([=](double) { return fill; }); });
+    mistakes.emplace_back("mask-fill-too-small:added" + std::to_string(static_cast<int>(fill)),
+                          [=] { return filled([=](double x) { return x + fill; }); });
+  }
+  if (rules.is_causal) {
+    mistakes.emplace_back("mask-diagonal", [=] {
+      return with_rule([](const Rules& r, auto b, auto i, auto j) {
+        return r.is_real[b][j] && r.sees(i, j, r.offset, -1);
+      });
+    });
+    mistakes.emplace_back("mask-leaks-one", [=] {
+      return with_rule([](const Rules& r, auto b, auto i, auto j) {
+        return r.is_real[b][j] && r.sees(i, j, r.offset, 1);
+      });
+    });
+    if (rules.offset != 0)
+      mistakes.emplace_back("mask-causal-corner", [=] {
+        return with_rule(
+            [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][j] && r.sees(i, j, 0); });
+      });
+  } else if (mask.shape(1) == mask.shape(2)) {
+    mistakes.emplace_back("causal-in-encoder", [=, &mask] {
+      return with_rule([&](const Rules&, auto b, auto i, auto j) { return mask(b, i, j) && j <= i; });
+    });
+  }
+  if (rules.window)
+    for (const int wider : {1, -1})
+      mistakes.emplace_back(wider > 0 ? "window-off-by-one:wide" : "window-off-by-one:narrow", [=] {
+        return with_rule([=](const Rules& r, auto b, auto i, auto j) {
+          return r.is_real[b][j] && r.sees(i, j, r.offset, 0, wider);
+        });
+      });
+  const bool has_padding = std::any_of(rules.is_real.begin(), rules.is_real.end(), [](const auto& keys) {
+    return std::find(keys.begin(), keys.end(), false) != keys.end();
+  });
+  if (has_padding && mask.shape(1) == mask.shape(2))
+    mistakes.emplace_back("mask-padding-on-queries", [=] {
+      return with_rule(
+          [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][i] && r.sees(i, j, r.offset); });
+    });
+  if constexpr (N == 4)
+    if (has_padding)
+      mistakes.emplace_back("mask-batch-order", [&, rules] {
+        auto result = scaled;
+        const auto batch = scaled.shape(0), heads = scaled.shape(1);
+        for (std::size_t b = 0; b < batch; ++b)
+          for (std::size_t h = 0; h < heads; ++h)
+            for (std::size_t i = 0; i < mask.shape(1); ++i)
+              for (std::size_t j = 0; j < mask.shape(2); ++j)
+                if (!rules.is_real[(b * heads + h) % batch][j] || !rules.sees(i, j, rules.offset))
+                  result(b, h, i, j) = -infinity;
+        return result;
+      });
+  return mistakes;
+}
+
+template <std::size_t N>
+attn::Mistakes mistakes_of_weights(const Tensor<N>& seen, const Tensor<N>& scaled,
+                                   const std::optional<Mask<3>>& mask, double divisor) {
+  attn::Mistakes mistakes = {
+      {"softmax-axis", [&] { return softmax_along(seen, N - 2); }},
+      {"softmax-axis:batch", [&] { return softmax_along(seen, 0); }},
+      {"softmax-no-shift", [&] { return softmax_without_shift(seen, 3.4028234663852886e38); }},
+      {"softmax-no-shift:float16", [&] { return softmax_without_shift(seen, 65504.0); }},
+      {"scale-after-softmax", [&seen, divisor] { return attn::divide(attn::softmax(seen), divisor); }},
+      {"dropout-at-inference",
+       [&](const Tensor<N>& theirs) { return with_dropout_of(theirs, attn::softmax(seen)); }},
+      {"empty-row-nan", [&] { return with_empty_rows(seen, not_a_number); }},
+      {"empty-row-uniform",
+       [&] { return with_empty_rows(seen, 1.0 / static_cast<double>(seen.shape(N - 1))); }},
+  };
+  if constexpr (N == 4) mistakes.emplace_back("softmax-axis:heads", [&] { return softmax_along(seen, 1); });
+  if (mask)
+    mistakes.emplace_back("mask-after-softmax", [&] {
+      return where_seen(attn::softmax(scaled), *mask, [](double) { return 0.0; });
+    });
+  else if (seen.shape(N - 1) == seen.shape(N - 2))
+    mistakes.emplace_back("causal-in-encoder", [&] {
+      return attn::softmax(attn::apply_mask(seen, attn::causal_mask(seen.shape(N - 2), seen.shape(N - 1))));
+    });
+  return mistakes;
+}
+
+template <std::size_t N>
+attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& V,
+                                  const Tensor<N>& output) {
+  attn::Mistakes mistakes = {
+      {"dropout-on-output", [&](const Tensor<N>& theirs) { return with_dropout_of(theirs, output); }}};
+  if (weights.shape(N - 1) == weights.shape(N - 2))
+    mistakes.emplace_back("weights-transposed", [&] { return attn::matmul(attn::transpose(weights), V); });
+  if constexpr (N == 4)
+    if (has_shared_heads(bench)) {
+      mistakes.emplace_back("gqa-tile", [&] { return attn::matmul(weights, tiled_heads(bench, V)); });
+      mistakes.emplace_back("repeat-kv-axis",
+                            [&] { return attn::matmul(weights, repeated_along_keys(bench, V)); });
+    }
+  return mistakes;
+}
+
+#define INSTANTIATE(N)                                                                             \
+  template std::optional<Tensor<N>> with_dropout_of(const Tensor<N>&, const Tensor<N>&);           \
+  template std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>&, const Tensor<N>&);        \
+  template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
+                                             const Tensor<N>&, double);                            \
+  template attn::Mistakes mistakes_of_masked(const Workbench&, const Tensor<N>&, const Mask<3>&);  \
+  template attn::Mistakes mistakes_of_weights(const Tensor<N>&, const Tensor<N>&,                  \
+                                              const std::optional<Mask<3>>&, double);              \
+  template attn::Mistakes mistakes_of_output(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
+                                             const Tensor<N>&);
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
+
+}  // namespace lessons

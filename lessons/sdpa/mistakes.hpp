@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+
+#include "lessons/workbench/workbench.hpp"
+#include "trace/mistake.hpp"
+
+namespace lessons {
+
+/// The classic mistakes in the steps of scaled dot-product attention, and other right ways to compute them.
+/// Ranks 3 and 4, as in sdpa.hpp. What is passed by reference must live as long as the mistakes.
+
+/// Of `scores`. Q [batch…×query×d_k], K [batch…×key×d_k]; `divisor` is what the scores are divided by next.
+template <std::size_t N>
+attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
+                                  const Tensor<N>& scores, double divisor);
+
+/// Of `masked`. scaled [batch…×query×key], mask [batch×query×key].
+template <std::size_t N>
+attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask);
+
+/// Of `weights`. `seen` is what softmax takes, `scaled` the same before the mask.
+template <std::size_t N>
+attn::Mistakes mistakes_of_weights(const Tensor<N>& seen, const Tensor<N>& scaled,
+                                   const std::optional<Mask<3>>& mask, double divisor);
+
+/// Of the result. weights [batch…×query×key], V [batch…×key×d_v].
+template <std::size_t N>
+attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& V,
+                                  const Tensor<N>& output);
+
+/// Dropout that was left on, found in somebody's tensor: some elements are 0, and all others are those of
+/// `right` times the same number of more than 1. None where it is not so.
+template <std::size_t N>
+std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N>& right);
+
+/// `right` divided by the number of a layer, 2 or more, as some models do besides. None where somebody's
+/// tensor is not that.
+template <std::size_t N>
+std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>& theirs, const Tensor<N>& right);
+
+}  // namespace lessons

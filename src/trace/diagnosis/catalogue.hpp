@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace attn {
+
+/// What there is to say of a mistake, or of a convention: another way that is as right.
+struct CataloguedMistake {
+  std::string_view id;            ///< "scale-d-model"
+  std::string_view family;        ///< the part of attention that it belongs to: "scale", "mask", …
+  std::string_view name;          ///< what is done, in one line: "the scores are divided by √d_model"
+  std::string_view teacher;       ///< what a good teacher says to whom made it, in one or two sentences
+  std::string_view unchanged;     ///< which usual tests it passes, and on which dimensions it hides
+  std::string_view training;      ///< why a model may train with it all the same, or does not
+  std::string_view seen_in{};     ///< public reports: "cntkx #10, mlc-llm #3426"; empty where there is none
+  std::string_view conversion{};  ///< of a convention: how to convert; empty of a mistake
+
+  bool is_convention() const { return !conversion.empty(); }
+};
+
+/// All mistakes, then all conventions.
+const std::vector<CataloguedMistake>& catalogue();
+
+/// Null where there is none of that id.
+const CataloguedMistake* find_mistake(std::string_view id);
+
+}  // namespace attn

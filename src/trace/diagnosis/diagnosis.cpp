@@ -1,0 +1,314 @@
+#include "trace/diagnosis/diagnosis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace attn {
+
+namespace {
+
+/// Before the tolerance under a mistake is measured, which takes several replays, this many times the
+/// tolerance without it rules out what is far off.
+constexpr double far_off = 100.0;
+
+using Tolerances = std::map<std::string, std::vector<double>>;
+
+bool is_near(double a, double b, double tolerance) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b || std::abs(a - b) <= tolerance;
+}
+
+/// The largest difference; infinite where only one number is finite.
+double difference(double a, double b) {
+  if (is_near(a, b, 0.0)) return 0.0;
+  const double size = std::abs(a - b);
+  return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
+}
+
+/// Whether somebody's tensor is the one that is expected.
+bool matches(const AnyTensor& theirs, const Shape& shape, const std::vector<double>& expected,
+             const std::vector<double>& tolerance, double factor = 1.0) {
+  if (theirs.shape() != shape || tolerance.size() != expected.size()) return false;
+  const auto view = theirs.view();
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (!is_near(view.at(i), expected[i], factor * tolerance[i])) return false;
+  return true;
+}
+
+/// A supposition that gives the tensor of a step, and how many steps of the dump contradict it.
+struct Supposition {
+  Hypothesis mistakes;
+  std::size_t contradictions;
+};
+
+class Search {
+ public:
+  Search(const Dump& dump, const Rerun& rerun, const DiagnosisOptions& options)
+      : dump_(dump), options_(options), unit_(unit_of(dump.arithmetic)), replay_(rerun, dump.tensors) {
+    adopt(options.conventions);
+  }
+
+  Diagnosis run() {
+    Diagnosis diagnosis;
+    std::set<std::string> judged;
+    for (auto index = next_wrong(judged); index; index = next_wrong(judged)) {
+      const auto step = steps_[*index];
+      judged.insert(step.id);
+      explain(*index);
+    }
+    for (const auto& step : steps_) {
+      if (const auto* theirs = find(step.id)) {
+        diagnosis.steps.push_back(verdict_on(step, *theirs));
+      } else {
+        diagnosis.missing.push_back(step.id);
+      }
+    }
+    return diagnosis;
+  }
+
+ private:
+  const AnyTensor* find(const std::string& id) const {
+    const auto found = dump_.tensors.find(id);
+    return found == dump_.tensors.end() ? nullptr : &found->second;
+  }
+
+  /// Supposes these mistakes for all that follows.
+  void adopt(Hypothesis mistakes) {
+    adopted_ = std::move(mistakes);
+    steps_ = replay_.predict(adopted_);
+    tolerance_ = replay_.tolerance(adopted_, unit_);
+  }
+
+  bool is_right(const Prediction& step, const AnyTensor& theirs) const {
+    return matches(theirs, step.shape, step.reference, tolerance_.at(step.id));
+  }
+
+  bool is_expected(const Prediction& step, const AnyTensor& theirs) const {
+    return matches(theirs, step.expected_shape, step.expected, tolerance_.at(step.id));
+  }
+
+  std::optional<std::size_t> next_wrong(const std::set<std::string>& judged) const {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto* theirs = find(steps_[i].id);
+      if (theirs == nullptr || judged.count(steps_[i].id) > 0) continue;
+      if (!is_right(steps_[i], *theirs) && !is_expected(steps_[i], *theirs)) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// Mistakes of the step, and of steps before it that the dump lacks.
+  std::vector<std::string> candidates(std::size_t index) const {
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i <= index; ++i) {
+      if (i != index && find(steps_[i].id) != nullptr) continue;
+      for (const auto& id : steps_[i].mistakes)
+        if (adopted_.count(id) == 0 && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    }
+    return ids;
+  }
+
+  /// Whether the dump's step at `index` is what `more` mistakes give, and what the dump has against them.
+  std::optional<Supposition> try_out(std::size_t index, const Hypothesis& more) const {
+    auto mistakes = adopted_;
+    mistakes.insert(more.begin(), more.end());
+    const auto steps = replay_.predict(mistakes);
+    const auto& step = steps[index];
+    const auto& theirs = *find(step.id);
+    if (theirs.shape() != step.expected_shape) return std::nullopt;
+    if (step.expected_shape == steps_[index].expected_shape &&
+        !matches(theirs, step.expected_shape, step.expected, loose_tolerance(steps_[index], step)))
+      return std::nullopt;
+    const auto tolerance = replay_.tolerance(mistakes, unit_);
+    if (!matches(theirs, step.expected_shape, step.expected, tolerance.at(step.id))) return std::nullopt;
+    Supposition explanation{more, 0};
+    for (const auto& other : steps)
+      if (const auto* tensor = find(other.id))
+        if (!matches(*tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
+          ++explanation.contradictions;
+    return explanation;
+  }
+
+  std::vector<double> loose_tolerance(const Prediction& before, const Prediction& now) const {
+    auto loose = tolerance_.at(before.id);
+    double largest = 0.0;
+    for (const auto number : now.expected)
+      if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+    for (auto& one : loose) one = far_off * (one + unit_ * largest);
+    return loose;
+  }
+
+  /// Those hypotheses that give the step, with the fewest contradictions.
+  std::vector<Supposition> best_of(std::size_t index, const std::vector<Hypothesis>& hypotheses) const {
+    std::vector<Supposition> best;
+    for (const auto& hypothesis : hypotheses) {
+      auto supposition = try_out(index, hypothesis);
+      if (!supposition) continue;
+      if (!best.empty() && supposition->contradictions < best.front().contradictions) best.clear();
+      if (best.empty() || supposition->contradictions == best.front().contradictions)
+        best.push_back(std::move(*supposition));
+    }
+    return best;
+  }
+
+  void explain(std::size_t index) {
+    const auto ids = candidates(index);
+    std::vector<Hypothesis> one, two;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      one.push_back({ids[i]});
+      for (std::size_t j = 0; j < i; ++j) two.push_back({ids[i], ids[j]});
+    }
+    auto found = best_of(index, one);
+    drop_fitted(index, found);
+    const bool lacks_steps = std::any_of(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(index),
+                                         [&](const auto& step) { return find(step.id) == nullptr; });
+    if (found.empty() && lacks_steps) found = best_of(index, two);
+    if (found.empty()) return;
+    note_explanation(index, found);
+    auto mistakes = adopted_;
+    const auto& chosen = explained_[steps_[index].id];
+    const auto& first = chosen.convention.empty() ? found.front().mistakes : Hypothesis{chosen.convention};
+    mistakes.insert(first.begin(), first.end());
+    adopt(mistakes);
+  }
+
+  /// What follows somebody's tensor counts only where nothing else gives that tensor.
+  void drop_fitted(std::size_t index, std::vector<Supposition>& found) const {
+    const auto is_fitted = [&](const Supposition& one) {
+      return steps_[index].fitted.count(*one.mistakes.begin()) > 0;
+    };
+    if (!std::all_of(found.begin(), found.end(), is_fitted))
+      found.erase(std::remove_if(found.begin(), found.end(), is_fitted), found.end());
+  }
+
+  /// Keeps what explains the step for its verdict.
+  void note_explanation(std::size_t index, const std::vector<Supposition>& found) {
+    StepVerdict verdict;
+    verdict.finding = Finding::wrong;
+    for (const auto& explanation : found)
+      for (const auto& id : explanation.mistakes)
+        if (std::find(verdict.mistakes.begin(), verdict.mistakes.end(), id) == verdict.mistakes.end())
+          verdict.mistakes.push_back(id);
+    verdict.made_together = found.front().mistakes.size() > 1;
+    if (!verdict.made_together && found.front().contradictions < contradictions_of_adopted())
+      for (const auto& explanation : found)
+        if (options_.is_convention(*explanation.mistakes.begin())) {
+          verdict.finding = Finding::convention;
+          verdict.convention = *explanation.mistakes.begin();
+          verdict.mistakes.clear();
+          break;
+        }
+    const auto& id = verdict.convention.empty() ? verdict.mistakes.front() : verdict.convention;
+    verdict.step_of_mistake = step_of(id, index);
+    explained_[steps_[index].id] = verdict;
+    for (const auto& mistake : verdict.mistakes) verdict_by_mistake_[mistake] = verdict;
+    if (!verdict.convention.empty()) verdict_by_mistake_[verdict.convention] = verdict;
+  }
+
+  std::size_t contradictions_of_adopted() const {
+    std::size_t count = 0;
+    for (const auto& step : steps_)
+      if (const auto* theirs = find(step.id); theirs != nullptr && !is_expected(step, *theirs)) ++count;
+    return count;
+  }
+
+  /// The step in which the mistake was made: the one at `index`, or one before it that the dump lacks.
+  std::string step_of(const std::string& mistake, std::size_t index) const {
+    for (std::size_t i = 0; i < index; ++i) {
+      const auto& listed = steps_[i].mistakes;
+      if (find(steps_[i].id) == nullptr && std::find(listed.begin(), listed.end(), mistake) != listed.end())
+        return steps_[i].id;
+    }
+    return steps_[index].id;
+  }
+
+  StepVerdict verdict_on(const Prediction& step, const AnyTensor& theirs) const {
+    StepVerdict verdict;
+    if (const auto explained = explained_.find(step.id); explained != explained_.end())
+      verdict = explained->second;
+    else if (is_right(step, theirs))
+      verdict.finding = is_nearest(step, theirs) ? Finding::right : Finding::rounding;
+    else if (is_expected(step, theirs))
+      verdict = verdict_of_adopted(step);
+    else
+      verdict.finding = theirs.shape() == step.shape ? Finding::wrong : Finding::shape;
+    verdict.id = step.id;
+    verdict.axes = step.axes;
+    verdict.shape = theirs.shape();
+    verdict.right_shape = step.shape;
+    if (theirs.shape() == step.shape) measure(step, theirs, verdict);
+    return verdict;
+  }
+
+  /// A step that shows a mistake which an earlier step has named.
+  StepVerdict verdict_of_adopted(const Prediction& step) const {
+    for (const auto& id : step.mistakes)
+      if (adopted_.count(id) > 0)
+        if (const auto found = verdict_by_mistake_.find(id); found != verdict_by_mistake_.end())
+          return found->second;
+    StepVerdict verdict;
+    verdict.finding = Finding::convention;  // one that the dump is said to follow
+    for (const auto& id : step.mistakes)
+      if (options_.conventions.count(id) > 0) verdict.convention = id;
+    return verdict;
+  }
+
+  /// Whether each number is the right one, rounded once.
+  bool is_nearest(const Prediction& step, const AnyTensor& theirs) const {
+    if (dump_.arithmetic == Dtype::float64) return true;
+    for (std::size_t i = 0; i < step.reference.size(); ++i)
+      if (!is_near(theirs.view().at(i), round_to(dump_.arithmetic, step.reference[i]), 0.0)) return false;
+    return true;
+  }
+
+  void measure(const Prediction& step, const AnyTensor& theirs, StepVerdict& verdict) const {
+    const auto& tolerance = tolerance_.at(step.id);
+    for (std::size_t i = 0; i < step.reference.size(); ++i) {
+      const double their = theirs.view().at(i);
+      verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
+      if (step.expected.size() == step.reference.size())
+        verdict.unexplained = std::max(verdict.unexplained, difference(their, step.expected[i]));
+      const double allowed = i < tolerance.size() ? tolerance[i] : 0.0;
+      if (verdict.first_difference || is_near(their, step.reference[i], allowed)) continue;
+      verdict.first_difference = index_at(step.shape, i);
+      verdict.theirs = their;
+      verdict.right = step.reference[i];
+    }
+  }
+
+  static Index index_at(const Shape& shape, std::size_t offset) {
+    Index index(shape.size());
+    for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis])
+      index[axis] = offset % shape[axis];
+    return index;
+  }
+
+  const Dump& dump_;
+  const DiagnosisOptions& options_;
+  double unit_;
+  Replay replay_;
+  Hypothesis adopted_;
+  std::vector<Prediction> steps_;
+  Tolerances tolerance_;
+  std::map<std::string, StepVerdict> explained_;           ///< by step
+  std::map<std::string, StepVerdict> verdict_by_mistake_;  ///< by id of the mistake
+};
+
+}  // namespace
+
+std::string_view name_of(Finding finding) {
+  const std::string_view names[] = {"right", "rounding", "convention", "shape", "wrong"};
+  return names[static_cast<int>(finding)];
+}
+
+bool Diagnosis::is_right() const {
+  return std::none_of(steps.begin(), steps.end(), [](const auto& step) {
+    return step.finding == Finding::shape || step.finding == Finding::wrong;
+  });
+}
+
+Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const DiagnosisOptions& options) {
+  return Search(dump, rerun, options).run();
+}
+
+}  // namespace attn

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "trace/diagnosis/dump.hpp"
+#include "trace/diagnosis/replay.hpp"
+
+namespace attn {
+
+enum class Finding {
+  right,
+  rounding,    ///< differs by rounding only
+  convention,  ///< another way that is as right
+  shape,       ///< a tensor of a wrong shape
+  wrong
+};
+
+/// "right", "rounding", "convention", "shape", "wrong".
+std::string_view name_of(Finding finding);
+
+/// What is said of one step of somebody's dump.
+struct StepVerdict {
+  std::string id;
+  Finding finding = Finding::right;
+
+  /// Of a wrong step: the mistake, or those that cannot be told apart on these inputs, or two that were made
+  /// together. None where no mistake of the catalogue gives this tensor.
+  std::vector<std::string> mistakes{};
+  bool made_together = false;
+  std::string convention{};  ///< its id in the catalogue
+
+  std::string
+      step_of_mistake{};  ///< in which the mistake is; another than `id` where the dump lacks that one
+  double largest_difference = 0.0;          ///< |theirs − what is right|, from their own tensors before it
+  std::optional<Index> first_difference{};  ///< with the batch axis
+  double theirs = 0.0, right = 0.0;         ///< there
+  double unexplained = 0.0;                 ///< |theirs − what the mistake gives|, the largest
+  Shape shape{}, right_shape{};
+  std::vector<std::string> axes{};  ///< without the batch axis
+};
+
+struct Diagnosis {
+  std::vector<StepVerdict> steps;    ///< that the dump has, in the order of the lesson
+  std::vector<std::string> missing;  ///< steps before its last one that the dump lacks
+  bool is_right() const;             ///< but for rounding and conventions
+};
+
+/// How a diagnosis looks for mistakes.
+struct DiagnosisOptions {
+  std::function<bool(const std::string& id)> is_convention;  ///< whether the id names another right way
+  std::set<std::string> conventions{};  ///< ids of conventions that the dump is said to follow
+};
+
+/// What is wrong in somebody's dump. Each step is computed from their own tensors before it. Where one
+/// differs, the mistakes that the step lists are tried, and those of the steps just before it that the dump
+/// lacks, one at a time and then two; only a tensor that is reproduced up to rounding names a mistake, and
+/// one that contradicts other steps of the dump gives way to one that does not.
+Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const DiagnosisOptions& options);
+
+}  // namespace attn

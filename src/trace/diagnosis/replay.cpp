@@ -1,0 +1,242 @@
+#include "trace/diagnosis/replay.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace attn {
+
+namespace {
+
+constexpr int replays = 4;  // with numbers moved at random
+constexpr double moves_of_rounding = 4.0, units_of_rounding = 8.0;
+
+/// Ends a run whose later steps nobody asks for.
+struct SeenAll {};
+
+std::vector<double> numbers_of(const TensorView& tensor) {
+  std::vector<double> numbers(element_count(tensor.shape));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = tensor.at(i);
+  return numbers;
+}
+
+/// How many numbers stand together for one place along `axis` and the axes before it.
+std::size_t run_along(const Shape& shape, std::size_t axis) {
+  std::size_t run = 1;
+  for (std::size_t after = axis + 1; after < shape.size(); ++after) run *= shape[after];
+  return run;
+}
+
+/// Calls `f` with the offset of every number that is new: all of a tensor, or the newest row.
+template <class F>
+void for_each_new(const Shape& shape, const std::optional<Tapped::Row>& row, F f) {
+  const auto run = row ? run_along(shape, row->axis) : 1;
+  for (std::size_t i = 0; i < element_count(shape); ++i)
+    if (!row || i / run % shape[row->axis] == row->index) f(i);
+}
+
+/// Where the number at offset `i` of a tensor of shape `from` stands in one of shape `to`, which has another
+/// length along `axis` at most.
+std::size_t offset_in(const Shape& to, const Shape& from, std::size_t axis, std::size_t i) {
+  const auto run = run_along(from, axis);
+  const auto outer = i / run / from[axis], at = i / run % from[axis];
+  return (outer * to[axis] + at) * run + i % run;
+}
+
+/// Whether `theirs` has a number for each that was tapped: rows still to come may be there.
+bool covers(const Shape& theirs, const Tapped& tapped) {
+  if (!tapped.row || theirs.size() != tapped.shape.size()) return theirs == tapped.shape;
+  auto shape = tapped.shape;
+  if (theirs[tapped.row->axis] < shape[tapped.row->axis]) return false;
+  shape[tapped.row->axis] = theirs[tapped.row->axis];
+  return theirs == shape;
+}
+
+void store(const Tapped& tapped, std::size_t i, double number) {
+  if (is_floating(tapped.dtype)) static_cast<double*>(tapped.elements)[i] = number;
+  if (tapped.dtype == Dtype::int64)
+    static_cast<std::int64_t*>(tapped.elements)[i] = static_cast<std::int64_t>(number);
+  if (tapped.dtype == Dtype::boolean) static_cast<bool*>(tapped.elements)[i] = number != 0.0;
+}
+
+/// The steps of one run, noted as they are tapped.
+class Notes {
+ public:
+  Notes(const Hypothesis& hypothesis, const Tensors& theirs) : hypothesis_(hypothesis), theirs_(theirs) {
+    for (const auto& [id, tensor] : theirs) open_.insert(id);
+  }
+
+  void take(const Tapped& tapped, const std::function<void(double*, std::size_t)>& move) {
+    const auto found = theirs_.find(tapped.id);
+    const auto* theirs = found == theirs_.end() ? nullptr : &found->second;
+    if (tapped.kind == Kind::step) {
+      auto& prediction = note(tapped);
+      suppose(tapped, theirs, prediction);
+      if (theirs != nullptr && covers(theirs->shape(), tapped)) hand_on(tapped, *theirs);
+    }
+    if (move && is_floating(tapped.dtype))
+      move(static_cast<double*>(tapped.elements), element_count(tapped.shape));
+    if (theirs != nullptr && is_last(tapped, *theirs)) open_.erase(tapped.id);
+    if (open_.empty()) throw SeenAll();
+  }
+
+  std::vector<Prediction> finish() { return std::move(steps_); }
+
+ private:
+  static void hand_on(const Tapped& tapped, const AnyTensor& theirs) {
+    const auto axis = tapped.row ? tapped.row->axis : 0;
+    for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
+      const auto at = tapped.shape.empty() ? i : offset_in(theirs.shape(), tapped.shape, axis, i);
+      store(tapped, i, theirs.view().at(at));
+    });
+  }
+
+  static bool is_last(const Tapped& tapped, const AnyTensor& theirs) {
+    if (!tapped.row) return true;
+    const auto axis = tapped.row->axis;
+    const auto length = axis < theirs.shape().size() ? theirs.shape()[axis] : 0;
+    return tapped.row->index + 1 >= std::max(length, tapped.shape[axis]);
+  }
+
+  /// Makes room for the rows that a growing tensor has got.
+  static void grow(Prediction& step, const Tapped& tapped, const std::vector<double>& now) {
+    auto reference = now, expected = now;
+    if (tapped.row)
+      for (std::size_t i = 0; i < step.reference.size(); ++i) {
+        const auto at = offset_in(tapped.shape, step.shape, tapped.row->axis, i);
+        reference[at] = step.reference[i];
+        expected[at] = step.expected[i];
+      }
+    step.reference = std::move(reference);
+    step.expected = std::move(expected);
+    step.shape = step.expected_shape = tapped.shape;
+  }
+
+  /// The right tensor, as far as it is known.
+  Prediction& note(const Tapped& tapped) {
+    const auto [place, is_new] = place_of_.try_emplace(tapped.id, steps_.size());
+    if (is_new) {
+      steps_.emplace_back();
+      steps_.back().id = tapped.id;
+      steps_.back().axes = tapped.axes;
+    }
+    auto& step = steps_[place->second];
+    const auto now = numbers_of({tapped.dtype, tapped.shape, tapped.elements});
+    if (is_new || step.shape != tapped.shape) grow(step, tapped, now);
+    for_each_new(tapped.shape, tapped.row,
+                 [&](std::size_t i) { step.reference[i] = step.expected[i] = now[i]; });
+    for (const auto& mistake : tapped.mistakes) {
+      if (std::find(step.mistakes.begin(), step.mistakes.end(), mistake.id()) == step.mistakes.end())
+        step.mistakes.push_back(mistake.id());
+      if (mistake.is_fitted()) step.fitted.insert(mistake.id());
+    }
+    return step;
+  }
+
+  /// Puts the mistaken tensor in the place of the right one.
+  void suppose(const Tapped& tapped, const AnyTensor* theirs, Prediction& step) {
+    for (const auto& mistake : tapped.mistakes) {
+      if (hypothesis_.count(mistake.id()) == 0) continue;
+      const auto result = mistake.result(theirs);
+      if (!result) continue;
+      step.has_mistake = true;
+      if (result->shape() != tapped.shape) {
+        step.expected_shape = result->shape();
+        step.expected = numbers_of(result->view());
+        continue;
+      }
+      for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
+        step.expected[i] = result->view().at(i);
+        store(tapped, i, step.expected[i]);
+      });
+    }
+  }
+
+  const Hypothesis& hypothesis_;
+  const Tensors& theirs_;
+  std::set<std::string> open_;  ///< what somebody has and was not tapped yet
+  std::vector<Prediction> steps_;
+  std::map<std::string, std::size_t> place_of_;
+};
+
+double row_maximum(const std::vector<double>& numbers, std::size_t begin, std::size_t length) {
+  double largest = 0.0;
+  for (std::size_t i = begin; i < begin + length; ++i)
+    if (std::isfinite(numbers[i])) largest = std::max(largest, std::abs(numbers[i]));
+  return largest;
+}
+
+}  // namespace
+
+Watch made_on_purpose(Hypothesis mistakes, Watch watch) {
+  return [mistakes = std::move(mistakes), watch = std::move(watch)](const Tapped& tapped) {
+    for (const auto& mistake : tapped.mistakes) {
+      if (mistakes.count(mistake.id()) == 0) continue;
+      const auto result = mistake.result(nullptr);
+      if (!result || result->shape() != tapped.shape) continue;
+      for_each_new(tapped.shape, tapped.row, [&](std::size_t i) { store(tapped, i, result->view().at(i)); });
+    }
+    if (watch) watch(tapped);
+  };
+}
+
+double unit_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return 0x1p-24;
+    case Dtype::float16:
+      return 0x1p-11;
+    case Dtype::bfloat16:
+      return 0x1p-8;
+    default:
+      return 0x1p-53;
+  }
+}
+
+std::vector<Prediction> Replay::run(const Hypothesis& hypothesis, const Move& move) const {
+  Notes notes(hypothesis, theirs_);
+  try {
+    rerun_([&](const Tapped& tapped) { notes.take(tapped, move); });
+  } catch (const SeenAll&) {
+  }
+  return notes.finish();
+}
+
+std::vector<Prediction> Replay::predict(const Hypothesis& hypothesis) const {
+  return run(hypothesis, nullptr);
+}
+
+std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& hypothesis,
+                                                             double unit) const {
+  const auto still = predict(hypothesis);
+  std::map<std::string, std::vector<double>> tolerance;
+  for (const auto& step : still) tolerance[step.id].resize(step.expected.size());
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> direction(-unit, unit);
+  for (int replay = 0; replay < replays; ++replay) {
+    const auto moved = run(hypothesis, [&](double* numbers, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) numbers[i] *= 1.0 + direction(random);
+    });
+    for (std::size_t step = 0; step < still.size(); ++step)
+      for (std::size_t i = 0; i < still[step].expected.size() && i < moved[step].expected.size(); ++i) {
+        const double change = std::abs(moved[step].expected[i] - still[step].expected[i]);
+        auto& largest = tolerance[still[step].id][i];
+        if (std::isfinite(change)) largest = std::max(largest, change);
+      }
+  }
+  for (const auto& step : still) {
+    auto& of_step = tolerance[step.id];
+    const auto length =
+        step.expected_shape.empty() ? 1 : std::max<std::size_t>(step.expected_shape.back(), 1);
+    for (std::size_t begin = 0; begin < of_step.size(); begin += length) {
+      const double change = row_maximum(of_step, begin, length);
+      const double rounding = units_of_rounding * unit * row_maximum(step.expected, begin, length);
+      std::fill_n(of_step.begin() + static_cast<std::ptrdiff_t>(begin), length,
+                  moves_of_rounding * change + rounding + std::numeric_limits<double>::min());
+    }
+  }
+  return tolerance;
+}
+
+}  // namespace attn

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "trace/any_tensor.hpp"
+#include "trace/trace.hpp"
+
+namespace attn {
+
+/// Runs a lesson once, on the same inputs each time, and shows `watch` every tensor. What the watch throws
+/// ends the run.
+using Rerun = std::function<void(const Watch& watch)>;
+
+/// Somebody's tensors by the ids of the lesson.
+using Tensors = std::map<std::string, AnyTensor>;
+
+/// Ids of mistakes that are supposed to have been made, in every step that lists them.
+using Hypothesis = std::set<std::string>;
+
+/// What a replay expects of one step, computed from the tensors before it.
+struct Prediction {
+  std::string id;
+  Shape shape;                        ///< with the batch axis
+  std::vector<std::string> axes;      ///< without it
+  std::vector<double> reference;      ///< what is right
+  std::vector<double> expected;       ///< under the hypothesis; the reference where that says nothing
+  Shape expected_shape;               ///< which a mistake may change
+  std::vector<std::string> mistakes;  ///< ids that the step lists
+  std::set<std::string> fitted;       ///< those of them that follow somebody's tensor
+  bool has_mistake = false;           ///< whether the hypothesis changes this very step
+};
+
+/// Replays a lesson with somebody's tensors: every step is computed from their tensors where they have them,
+/// and from the lesson's own where they do not. So a mistake in one step does not hide those of later ones.
+class Replay {
+ public:
+  /// `theirs` and what `rerun` refers to must outlive it.
+  Replay(Rerun rerun, const Tensors& theirs) : rerun_(std::move(rerun)), theirs_(theirs) {}
+
+  /// The steps in order, under a hypothesis. Ends after the last step that somebody has.
+  std::vector<Prediction> predict(const Hypothesis& hypothesis = {}) const;
+
+  /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: four times
+  /// the largest change within its row (along the last axis) over several replays in which every number of
+  /// every tensor moves at random by up to one unit, and eight units of the row's largest number. By id.
+  std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit) const;
+
+ private:
+  /// What moves the numbers of a tensor after it was noted.
+  using Move = std::function<void(double* numbers, std::size_t count)>;
+
+  std::vector<Prediction> run(const Hypothesis& hypothesis, const Move& move) const;
+
+  Rerun rerun_;
+  const Tensors& theirs_;
+};
+
+/// Makes these mistakes in every step that lists them, and then shows `watch` the tensor.
+Watch made_on_purpose(Hypothesis mistakes, Watch watch = {});
+
+/// Half the distance between 1 and the next number of the type: the largest relative error of rounding.
+double unit_of(Dtype dtype);
+
+}  // namespace attn

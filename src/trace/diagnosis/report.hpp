@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attn/axis_labels.hpp"
+#include "trace/diagnosis/diagnosis.hpp"
+
+namespace attn {
+
+/// How much a report gives away.
+enum class Hint {
+  where,   ///< the step
+  family,  ///< and the part of attention that the mistake belongs to
+  name,    ///< and its name
+  all      ///< and what to do about it, with the evidence
+};
+
+/// What a report is about.
+struct ReportSettings {
+  std::string lesson{};
+  std::string dump{};   ///< the name of the file
+  std::string probe{};  ///< of the file, or empty
+  Hint hint = Hint::all;
+  bool reveals = false;  ///< the numbers that would be right
+  int precision = 4;
+  std::size_t width = 80;
+  std::map<std::string, std::vector<AxisLabels>> labels{};  ///< by step: of the axes, the batch axis first
+};
+
+/// The diagnosis as text for people.
+std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings);
+
+/// The diagnosis as a JSON document of the schema "attnlab.check/1".
+std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings);
+
+/// A mistake's id without the variant of it that was found: "scale-d-model" for "scale-d-model:all-heads".
+std::string id_without_variant(const std::string& id);
+
+/// Each id once, without variants, in order.
+std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids);
+
+}  // namespace attn
