@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "attn/text/number.hpp"
-#include "trace/file.hpp"
+#include "trace/id.hpp"
+#include "trace/number.hpp"
 
 namespace attn {
 
@@ -28,11 +32,18 @@ std::string_view take_up_to(char separator, std::string_view& left) {
   return part;
 }
 
-std::string content_of(const std::string& path) {
-  const File file(path, rows_of_numbers);
+std::string content_of(const File& file) {
   std::string text(file.size(), '\0');
   file.read_exactly(0, text.data(), text.size());
   return text;
+}
+
+/// A number of a cell, which may be infinite or NaN.
+std::optional<double> number_of_cell(std::string_view cell) {
+  const auto number = parse_number(cell);
+  if (number) return number;
+  const auto special = number_in(cell);
+  return special && !std::isfinite(*special) ? special : std::nullopt;
 }
 
 /// Appends the numbers of one line. Returns how many they are.
@@ -41,32 +52,57 @@ std::size_t append_row(std::vector<double>& numbers, std::string_view line, cons
   for (bool is_last = false; !is_last; ++count) {
     is_last = line.find(',') == std::string_view::npos;
     const auto cell = trimmed(take_up_to(',', line));
-    const auto number = parse_number(cell);
+    const auto number = number_of_cell(cell);
     if (!number) refuse(place, fmt::format("{} is no number", in_message(cell)), rows_of_numbers);
     numbers.push_back(*number);
   }
   return count;
 }
 
-}  // namespace
-
-AnyTensor read_csv(const std::string& path) {
-  const auto text = content_of(path);
+AnyTensor matrix_in(const File& file) {
+  const auto text = content_of(file);
   auto left = trimmed(text);
   std::vector<double> numbers;
   std::size_t rows = 0, columns = 0;
   while (!left.empty()) {
-    const auto place = fmt::format("{}: line {}", path, ++rows);
+    const auto place = fmt::format("{}: line {}", file.path(), ++rows);
     const auto count = append_row(numbers, take_up_to('\n', left), place);
     if (rows == 1) columns = count;
     if (count != columns)
       refuse(place, fmt::format("it has {} numbers, but line 1 has {}", count, columns),
              "as many in every line");
   }
-  if (rows == 0) refuse(path, "it is empty", rows_of_numbers);
+  if (rows == 0) refuse(file.path(), "it is empty", rows_of_numbers);
   AnyTensor matrix(Dtype::float64, {rows, columns});
   std::copy(numbers.begin(), numbers.end(), matrix.elements<double>());
   return matrix;
+}
+
+/// The one tensor of a file.
+class CsvTrace : public StoredTrace {
+ public:
+  explicit CsvTrace(const File& file) : matrix_(matrix_in(file)) {
+    const auto id = std::filesystem::path(file.path()).stem().string();
+    if (!is_valid_id(id))
+      refuse(file.path(), fmt::format("its name gives the id {}", in_message(id)),
+             "letters, digits and _ . = -, then .csv");
+    tensors_.push_back({.id = id, .stored_dtype = "float64", .shape = matrix_.shape()});
+  }
+
+  AnyTensor read(std::size_t) const override { return matrix_; }
+
+ private:
+  AnyTensor matrix_;
+};
+
+}  // namespace
+
+AnyTensor read_csv(const std::string& path) {
+  return matrix_in(File(path, rows_of_numbers));
+}
+
+std::unique_ptr<StoredTrace> open_csv(const File& file) {
+  return std::make_unique<CsvTrace>(file);
 }
 
 }  // namespace attn

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "trace/csv.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/safetensors.hpp"
@@ -95,7 +96,7 @@ std::unique_ptr<StoredTrace> open_trace(File file) {
     case FileFormat::json:
       return open_json(std::move(file));
     case FileFormat::unknown:
-      break;
+      if (file.path().ends_with(".csv")) return open_csv(file);
   }
   refuse_format(file, beginning);
 }

@@ -31,8 +31,8 @@ struct StoredWords {
   std::vector<std::pair<std::string, std::string>> members{};  ///< texts as they are, all others as JSON
 };
 
-/// Tensors under their ids, as a trace or somebody's own program left them: an npz, safetensors or JSON file,
-/// or a run that was recorded. Files keep their elements until `read` asks for them.
+/// Tensors under their ids, as a trace or somebody's own program left them: an npz, safetensors, JSON or
+/// CSV file, or a run that was recorded. Files keep their elements until `read` asks for them.
 class StoredTrace {
  public:
   virtual ~StoredTrace() = default;
@@ -85,11 +85,12 @@ class TensorsAsTrace : public StoredTrace {
   std::map<std::string, AnyTensor> by_id_;
 };
 
-/// Opens an .npz, .safetensors or JSON file; its first bytes decide which. No more memory is taken than the
-/// elements that are there can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and
-/// more than 100 times its size is refused. Throws Error, with the path and what is wrong, for a file that
-/// cannot be read, is none of these, is truncated or contradicts itself, and for elements of a type that no
-/// tensor has (objects, complex numbers, text).
+/// Opens an .npz, .safetensors or JSON file; its first bytes decide which, and what is none of these is read
+/// as rows of numbers where its name ends in .csv. No more memory is taken than the elements that are there
+/// can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and more than 100 times its
+/// size is refused. Throws Error, with the path and what is wrong, for a file that cannot be read, is none of
+/// these, is truncated or contradicts itself, and for elements of a type that no tensor has (objects, complex
+/// numbers, text).
 std::unique_ptr<StoredTrace> open_trace(File file);
 std::unique_ptr<StoredTrace> open_trace(const std::string& path);
 

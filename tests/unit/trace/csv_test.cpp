@@ -1,12 +1,17 @@
 #include "trace/csv.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "attn/error.hpp"
 #include "tests/unit/temporary_file.hpp"
+#include "tests/unit/trace/stored_files.hpp"
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 
 namespace {
 
@@ -35,12 +40,46 @@ TEST_CASE("rows of numbers are a matrix") {
   CHECK(attn::read_csv(TemporaryFile("7").path()).shape() == attn::Shape{1, 1});
 }
 
+TEST_CASE("numbers of a matrix may be infinite or no number") {
+  const TemporaryFile file("-inf,inf\nnan, -Infinity\n");
+  auto matrix = attn::read_csv(file.path());
+  const auto* const entries = matrix.elements<double>();
+  CHECK(std::isinf(entries[0]));
+  CHECK(std::signbit(entries[0]));
+  CHECK(std::isinf(entries[1]));
+  CHECK(std::isnan(entries[2]));
+  CHECK(std::isinf(entries[3]));
+}
+
+TEST_CASE("a file of rows is a trace of one tensor, under the file's name") {
+  const TemporaryFile folder("");
+  const auto path = folder.path() + ".attn=1.csv";
+  std::ofstream(path) << "1,0\n0.5,0.5\n";
+  const auto trace = attn::open_trace(path);
+  std::filesystem::remove(path);
+  REQUIRE(trace->tensors().size() == 1);
+  const auto id = trace->tensors()[0].id;
+  CHECK_THAT(id, EndsWith(".txt.attn=1"));
+  CHECK(id.find('/') == id.npos);
+  CHECK(trace->tensors()[0].shape == attn::Shape{2, 2});
+  CHECK(stored::elements_of<double>(*trace, id) == std::vector<double>{1, 0, 0.5, 0.5});
+}
+
+TEST_CASE("a file of rows whose name is no id is refused") {
+  const TemporaryFile file("");
+  const auto path = file.path() + " weights.csv";
+  std::ofstream(path) << "1,0\n";
+  const auto said = stored::refusal(path);
+  std::filesystem::remove(path);
+  CHECK_THAT(said, Contains("its name gives the id") && Contains("valid: letters, digits"));
+}
+
 TEST_CASE("other rows are refused with the line") {
   const std::string valid = "; valid: rows of numbers, with commas between them";
   CHECK(refusal("") == "it is empty" + valid);
   CHECK(refusal(" \n\n") == "it is empty" + valid);
   CHECK(refusal("x,y\n1,2\n") == "line 1: \"x\" is no number" + valid);
-  CHECK(refusal("1,2\n3,nan\n") == "line 2: \"nan\" is no number" + valid);
+  CHECK(refusal("1,2\n3,none\n") == "line 2: \"none\" is no number" + valid);
   CHECK(refusal("1,2\n3,1e999\n") == "line 2: \"1e999\" is no number" + valid);
   CHECK(refusal("1,2,\n") == "line 1: \"\" is no number" + valid);
   CHECK(refusal("1;2\n") == "line 1: \"1;2\" is no number" + valid);

@@ -1,0 +1,62 @@
+#include "trace/diagnosis/arithmetic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "trace/number.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr std::array by_width = {Dtype::bfloat16, Dtype::float16, Dtype::float32, Dtype::float64};
+
+bool is_narrower(Dtype a, Dtype b) {
+  return std::find(by_width.begin(), by_width.end(), a) < std::find(by_width.begin(), by_width.end(), b);
+}
+
+/// Whether x is a number of that type, or the decimal that such a float32 is printed as.
+bool is_number_of(Dtype dtype, double x) {
+  if (!std::isfinite(x)) return true;
+  const auto rounded = round_to(dtype, x);
+  return rounded == x || (dtype == Dtype::float32 && with_fewest_digits(rounded, dtype) == x);
+}
+
+/// Numbers that every type has tell nothing.
+bool tells_its_type(double x) {
+  constexpr double largest_small = 256.0;
+  return std::isfinite(x) && !(std::trunc(x) == x && std::abs(x) <= largest_small);
+}
+
+/// The type of the entries of tensors that are stored as float64 or float32.
+Dtype type_of_entries(const std::vector<double>& entries, Dtype stored) {
+  constexpr std::ptrdiff_t fewest_entries = 64;
+  if (std::count_if(entries.begin(), entries.end(), tells_its_type) < fewest_entries) return stored;
+  const auto* const narrowest = std::find_if(by_width.begin(), by_width.end(), [&](Dtype dtype) {
+    return std::all_of(entries.begin(), entries.end(), [&](double x) { return is_number_of(dtype, x); });
+  });
+  return is_narrower(*narrowest, stored) ? *narrowest : stored;
+}
+
+}  // namespace
+
+Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed) {
+  std::map<Dtype, std::vector<double>> entries;
+  for (const auto* tensor : computed) {
+    if (!is_floating(tensor->dtype())) continue;
+    const auto* const begin = static_cast<const double*>(tensor->view().data);
+    auto& of_type = entries[tensor->dtype()];
+    of_type.insert(of_type.end(), begin, begin + element_count(tensor->shape()));
+  }
+  auto narrowest = Dtype::float64;
+  for (const auto& [stored, of_type] : entries) {
+    const bool is_half = stored == Dtype::float16 || stored == Dtype::bfloat16;
+    const auto dtype = is_half ? stored : type_of_entries(of_type, stored);
+    if (is_narrower(dtype, narrowest)) narrowest = dtype;
+  }
+  return narrowest;
+}
+
+}  // namespace attn

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trace/diagnosis/layout.hpp"
+#include "trace/diagnosis/masks.hpp"
+#include "trace/stored_trace.hpp"
+
+namespace attn {
+
+/// A tensor of somebody's file.
+struct NamedTensor {
+  std::string name;  ///< in the file
+  AnyTensor tensor;
+  std::vector<std::string> axes{};  ///< their names, where the file has them
+  std::vector<std::string> ids{};   ///< of the lesson: what it may be
+};
+
+/// Somebody's tensors under the lesson's ids. Numbers are as the file has them; they may be infinite or NaN.
+struct Dump {
+  std::map<std::string, AnyTensor> tensors{};  ///< in the lesson's shape; those of another shape as they are
+  std::vector<std::string> assumptions{};      ///< as sentences: "attn is taken for weights."
+  std::vector<std::string> unknown{};          ///< names of the file that stand for nothing in the lesson
+  Dtype arithmetic = Dtype::float64;           ///< the floating-point type that the numbers were rounded to
+
+  std::map<std::string, NamedTensor> as_named{};  ///< what `tensors` were made of, without those split up
+  std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none
+};
+
+/// The file's tensors under the ids of a lesson, which are those of `known_ids`. A tensor that has the
+/// lesson's id is that, others are found by their common names (names.hpp). Fused weights are split, and
+/// those of nn.Linear and nn.MultiheadAttention transposed: lessons multiply from the right. Where a name
+/// could be several ids the tensor is undecided, and where two names are the same id both are unknown, unless
+/// they hold the same numbers. Throws Error, as `StoredTrace::read` does.
+Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids);
+
+/// Brings each tensor to the expected shape where there is one way to do so (layout.hpp, masks.hpp), and
+/// finds for undecided ones the only id whose shape they have. Nothing is broadcast but masks. Several masks
+/// of one id hide what any of them hides. `arithmetic` becomes that of the steps.
+void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true);
+
+}  // namespace attn

@@ -1,0 +1,206 @@
+#include "trace/diagnosis/layout.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "trace/diagnosis/strided.hpp"
+
+namespace attn {
+
+namespace {
+
+/// For each expected axis the given one; none for an axis of length 1 that is not there.
+using AxisOrder = std::vector<std::optional<std::size_t>>;
+
+std::optional<std::size_t> place_in(const std::vector<std::string>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+/// The order by names; none unless each name of an axis longer than 1 is there on both sides.
+std::optional<AxisOrder> order_by_name(const Shape& given, const std::vector<std::string>& axes,
+                                       const ExpectedTensor& expected) {
+  if (axes.size() != given.size()) return std::nullopt;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (given[i] != 1 && !place_in(expected.axes, axes[i])) return std::nullopt;
+  AxisOrder order;
+  for (std::size_t i = 0; i < expected.axes.size(); ++i) {
+    order.push_back(place_in(axes, expected.axes[i]));
+    if (!order.back() && expected.shape[i] != 1) return std::nullopt;
+  }
+  return order;
+}
+
+std::vector<std::size_t> axes_longer_than_one(const Shape& shape) {
+  std::vector<std::size_t> axes;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (shape[axis] != 1) axes.push_back(axis);
+  return axes;
+}
+
+Shape lengths_of(const Shape& shape, const std::vector<std::size_t>& axes) {
+  Shape lengths;
+  for (const auto axis : axes) lengths.push_back(shape[axis]);
+  return lengths;
+}
+
+bool has_equal_lengths(Shape lengths) {
+  std::sort(lengths.begin(), lengths.end());
+  return std::adjacent_find(lengths.begin(), lengths.end()) != lengths.end();
+}
+
+/// The order by lengths: as it is, but for axes of length 1, or the only one that has the expected lengths.
+std::optional<AxisOrder> order_by_length(const Shape& given, const Shape& expected) {
+  const auto given_axes = axes_longer_than_one(given), expected_axes = axes_longer_than_one(expected);
+  const auto from = lengths_of(given, given_axes), to = lengths_of(expected, expected_axes);
+  if (from != to && (from.size() != to.size() || has_equal_lengths(to) ||
+                     !std::is_permutation(from.begin(), from.end(), to.begin())))
+    return std::nullopt;
+  AxisOrder order(expected.size());
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const auto place =
+        from == to ? i : static_cast<std::size_t>(std::find(from.begin(), from.end(), to[i]) - from.begin());
+    order[expected_axes[i]] = given_axes[place];
+  }
+  return order;
+}
+
+bool is_query_axis(const std::string& name) {
+  return name == "query" || name == "target";
+}
+
+bool is_key_axis(const std::string& name) {
+  return name == "key" || name == "source";
+}
+
+/// Whether the axes of queries and keys follow each other as they should.
+bool keeps_queries_before_keys(const AxisOrder& order, const std::vector<std::string>& axes) {
+  const auto query = std::find_if(axes.begin(), axes.end(), is_query_axis) - axes.begin();
+  const auto key = std::find_if(axes.begin(), axes.end(), is_key_axis) - axes.begin();
+  const auto rank = static_cast<std::ptrdiff_t>(axes.size());
+  if (query == rank || key == rank) return true;
+  const auto from_query = order[static_cast<std::size_t>(query)],
+             from_key = order[static_cast<std::size_t>(key)];
+  return !from_query || !from_key || (*from_query < *from_key) == (query < key);
+}
+
+AnyTensor ordered(const AnyTensor& given, const Shape& shape, const AxisOrder& order) {
+  const auto given_strides = strides_of(given.shape());
+  std::vector<std::size_t> strides;
+  for (const auto& axis : order) strides.push_back(axis ? given_strides[*axis] : 0);
+  return strided(given, shape, strides);
+}
+
+bool has_expected_lengths(const Shape& given, const Shape& expected, const AxisOrder& order) {
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i] && given[*order[i]] != expected[i]) return false;
+  return true;
+}
+
+/// What was done to reach an order.
+std::string sentence_of(const Shape& given, const ExpectedTensor& expected, const AxisOrder& order) {
+  std::vector<std::pair<std::size_t, std::string>> by_place;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i]) by_place.emplace_back(*order[i], expected.axes[i]);
+  if (!std::is_sorted(by_place.begin(), by_place.end())) {
+    std::sort(by_place.begin(), by_place.end());
+    std::vector<std::string> names;
+    for (const auto& [place, name] : by_place) names.push_back(name);
+    return fmt::format("{} is taken to be [{}], where the lesson has [{}].", expected.id,
+                       fmt::join(names, "×"), fmt::join(expected.axes, "×"));
+  }
+  if (given == expected.shape) return "";
+  const bool lacks_batch =
+      !expected.axes.empty() && expected.axes[0] == "batch" && given.size() + 1 == expected.shape.size();
+  if (lacks_batch) return fmt::format("{} has no batch axis and is taken for a batch of one.", expected.id);
+  return fmt::format("{} is [{}] and is taken for [{}].", expected.id, to_string(given),
+                     to_string(expected.shape));
+}
+
+/// The tensor with its axes in the expected order, without a change of their lengths.
+std::optional<Fitted> in_order(const AnyTensor& given, const std::vector<std::string>& axes,
+                               const ExpectedTensor& expected) {
+  const auto named = order_by_name(given.shape(), axes, expected);
+  const auto order = named ? named : order_by_length(given.shape(), expected.shape);
+  if (!order || !has_expected_lengths(given.shape(), expected.shape, *order)) return std::nullopt;
+  if (!named && !keeps_queries_before_keys(*order, expected.axes)) return std::nullopt;
+  return Fitted{ordered(given, expected.shape, *order), sentence_of(given.shape(), expected, *order)};
+}
+
+/// One of every `copies` heads, the next copy being `apart` heads further on; none where copies differ.
+std::optional<AnyTensor> without_copies(const AnyTensor& repeated, const Shape& shape, std::size_t axis,
+                                        std::size_t copies, bool is_tiled) {
+  auto strides = strides_of(repeated.shape());
+  const auto head = strides[axis];
+  if (!is_tiled) strides[axis] *= copies;
+  const auto apart = is_tiled ? head * shape[axis] : head;
+  auto first = strided(repeated, shape, strides);
+  for (std::size_t copy = 1; copy < copies; ++copy)
+    if (!are_identical(first, strided(repeated, shape, strides, copy * apart))) return std::nullopt;
+  return first;
+}
+
+/// Key or value heads of which each stands there for every query head that reads it.
+std::optional<Fitted> without_repeated_heads(const AnyTensor& given, const std::vector<std::string>& axes,
+                                             const ExpectedTensor& expected) {
+  const auto axis = place_in(expected.axes, "kv_head");
+  const auto count = element_count(expected.shape), given_count = element_count(given.shape());
+  if (!axis || count == 0 || given_count <= count || given_count % count != 0) return std::nullopt;
+  const auto copies = given_count / count;
+  auto with_copies = expected;
+  with_copies.shape[*axis] *= copies;
+  const auto repeated = in_order(given, axes, with_copies);
+  if (!repeated) return std::nullopt;
+  for (const bool is_tiled : {false, true}) {
+    auto one_of_each = without_copies(repeated->tensor, expected.shape, *axis, copies, is_tiled);
+    if (!one_of_each) continue;
+    const auto heads = expected.shape[*axis];
+    return Fitted{
+        std::move(*one_of_each),
+        fmt::format("{} has {} heads for {}: {}, of which one is taken.", expected.id, heads * copies, heads,
+                    is_tiled ? fmt::format("all of them {} times over", copies)
+                             : fmt::format("each one {} times in a row", copies))};
+  }
+  return std::nullopt;
+}
+
+bool is_whole_number(double x) {
+  constexpr double largest_exact = 9007199254740992.0;  // 2^53
+  return std::trunc(x) == x && std::abs(x) <= largest_exact;
+}
+
+template <class To>
+AnyTensor converted(const AnyTensor& given, Dtype dtype) {
+  AnyTensor result(dtype, given.shape());
+  const auto view = given.view();
+  for (std::size_t i = 0; i < element_count(view.shape); ++i)
+    result.elements<To>()[i] = static_cast<To>(view.at(i));
+  return result;
+}
+
+}  // namespace
+
+std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
+                               const ExpectedTensor& expected) {
+  if (auto fitted = in_order(given, axes, expected)) return fitted;
+  return without_repeated_heads(given, axes, expected);
+}
+
+AnyTensor in_kind_of(AnyTensor given, Dtype expected) {
+  const auto view = given.view();
+  if (given.dtype() == expected) return given;
+  if (expected == Dtype::int64) {
+    for (std::size_t i = 0; i < element_count(view.shape); ++i)
+      if (!is_whole_number(view.at(i))) return given;
+    return converted<std::int64_t>(given, expected);
+  }
+  return is_floating(expected) && given.dtype() == Dtype::int64 ? converted<double>(given, expected) : given;
+}
+
+}  // namespace attn

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/any_tensor.hpp"
+#include "trace/event.hpp"
+
+namespace attn {
+
+/// A tensor that a lesson declares or computes.
+struct ExpectedTensor {
+  std::string id{};                 ///< the lesson's: "Q_heads", "attention/W_Q"
+  Kind kind = Kind::step;           ///< input or step
+  Dtype dtype = Dtype::float64;     ///< float64 for what has the run's dtype
+  Shape shape{};                    ///< with the batch axis first where there is one
+  std::vector<std::string> axes{};  ///< their names, the batch axis included
+};
+
+/// A tensor as the lesson has it, and what was done to it.
+struct Fitted {
+  AnyTensor tensor;
+  std::string assumption{};  ///< as a sentence; empty where nothing was done
+};
+
+/// The tensor in the expected shape, where there is one way to get there: by the names of its axes, by axes
+/// of length 1 that are missing or too many, by the one order of its axes that has the expected lengths, or
+/// by leaving out the copies of key and value heads that are repeated. None where it is of another shape,
+/// where two orders of its axes would do, and where queries and keys have changed places, which is a mistake
+/// to be found and no layout. `axes` names the axes of `given`; it may be empty.
+std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
+                               const ExpectedTensor& expected);
+
+/// The numbers as the lesson has them: whole numbers as counts, counts as numbers. Floating-point numbers
+/// keep their type, and so does everything that would lose something.
+AnyTensor in_kind_of(AnyTensor given, Dtype expected);
+
+}  // namespace attn

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/diagnosis/names.hpp"
+#include "trace/stored_trace.hpp"
+
+namespace attn {
+
+/// What the tensors of a state dict say of each other.
+class StateDict {
+ public:
+  StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids);
+
+  /// Whether a tensor of that shape is [out×in]. None where its shape cannot be that of a matrix of its kind.
+  std::optional<bool> is_transposed(Storage storage, const Shape& shape) const;
+
+  /// The lengths of the parts of a fused tensor, whose outputs are as many as the parts have together: equal
+  /// ones, or fewer keys and values than queries where the output projection or the config says how many
+  /// queries there are. `inputs` is none of a bias. None where it could be several ways.
+  std::optional<std::vector<std::size_t>> lengths_of_parts(const Meaning& meaning, std::size_t outputs,
+                                                           std::optional<std::size_t> inputs) const;
+
+ private:
+  std::optional<bool> c_attn_is_transposed_;
+  std::optional<std::size_t> outputs_of_queries_;  ///< of all heads
+  std::optional<std::size_t> heads_, kv_heads_;
+};
+
+/// A parameter with the axis of its heads split as [d_model×head×d_k], [head×d_v×d_model] or [head×d_k], as
+/// in Flax, or [head×d_model×d_k], brought to the two axes, or the one, that the lessons have. As it is where
+/// it has no such axis, and where `d_model` does not tell which axis is which.
+AnyTensor with_merged_heads(const std::string& id, AnyTensor tensor, std::optional<std::size_t> d_model);
+
+}  // namespace attn
