@@ -35,6 +35,19 @@ class MemoryTrace : public attn::StoredTrace {
     return tensors_.back();
   }
 
+  /// The same of a tensor of any type.
+  attn::StoredTensor& add(const std::string& id, attn::AnyTensor tensor,
+                          const std::vector<std::string>& axes = {}) {
+    tensors_.push_back({.id = id,
+                        .dtype = tensor.dtype(),
+                        .stored_dtype = std::string(attn::name_of(tensor.dtype())),
+                        .shape = tensor.shape(),
+                        .axes = axes,
+                        .labels = std::vector<attn::AxisLabels>(axes.size())});
+    elements_.push_back(std::move(tensor));
+    return tensors_.back();
+  }
+
   /// What is told of an event in words.
   void tell(const std::string& id, const std::vector<std::pair<std::string, std::string>>& members) {
     words_.push_back({.id = id, .members = members});

@@ -30,10 +30,10 @@ class JsonWriter : public Sink {
 /// whole, or of float64. Throws Error, with `place`, for anything else.
 AnyTensor parse_tensor(std::string_view text, std::string_view place);
 
-/// Opens such a document, or one of nothing but tensors by id, {"X": [[1, 0], [0, 1]]}, read strictly: each
-/// name once in an object, no more than 40 levels, and bounded lists but for those of a trace's elements. All
-/// of it is read here; elements take 8 bytes each, and 16 until their tensor is complete. Throws Error as
-/// `open_trace` does.
+/// Opens such a document, or one of nothing but tensors by id, {"X": [[1, 0], [0, 1]]}, and perhaps the
+/// options that they were made with, {"config": {"heads": 2}}, read strictly: each name once in an object, no
+/// more than 40 levels, and bounded lists but for those of a trace's elements. All of it is read here;
+/// elements take 8 bytes each, and 16 until their tensor is complete. Throws Error as `open_trace` does.
 std::unique_ptr<StoredTrace> open_json(File file);
 
 }  // namespace attn

@@ -141,6 +141,10 @@ class JsonReader : public StoredTrace {
 
   void read_tensors(const ordered_json& document, const std::string& path) {
     for (const auto& [id, data] : document.items()) {
+      if (id == "config" && data.is_object()) {
+        read_config(data, header_, path);
+        continue;
+      }
       if (!is_valid_id(id))
         refuse(path, fmt::format("it has the id {}", in_message(id)), "letters, digits and _ . / = -");
       elements_.push_back(tensor_from(data, fmt::format("{}: {}", path, id)));

@@ -59,8 +59,12 @@ class StrictJson : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception&) override {
-    refuse(place(), fmt::format("it is no JSON from byte {} on", byte), "JSON in UTF-8");
+  /// Many programs write NaN and Infinity as if they were numbers of JSON.
+  bool parse_error(std::size_t byte, const std::string& token, const nlohmann::detail::exception&) override {
+    const bool is_not_finite = token.ends_with('N') || token.ends_with('I');
+    refuse(place(), fmt::format("it is no JSON from byte {} on", byte),
+           is_not_finite ? R"(JSON in UTF-8, with "NaN", "Infinity" and "-Infinity" in quotes)"
+                         : "JSON in UTF-8");
   }
 
   Json take() { return std::move(document_); }

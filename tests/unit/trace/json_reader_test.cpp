@@ -6,6 +6,7 @@
 #include "tests/unit/trace/stored_files.hpp"
 #include "trace/json/json.hpp"
 
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 using Strings = std::vector<std::string>;
 using stored::elements_of;
@@ -192,6 +193,22 @@ TEST_CASE("a document may hold nothing but tensors by id") {
   CHECK(trace->find("scalar")->shape.empty());
   CHECK(trace->find("none")->shape == attn::Shape{2, 0});
   CHECK(std::isinf(elements_of<double>(*trace, "score")[0]));
+}
+
+TEST_CASE("tensors by id may come with the options that they were made with") {
+  const TemporaryFile file(R"({"X": [[1, 0]], "config": {"heads": 2, "causal": true}})");
+  const auto trace = attn::open_trace(file.path());
+  CHECK(stored::ids_of(*trace) == Strings{"X"});
+  CHECK((trace->header().config ==
+         decltype(attn::Header::config){{"heads", std::int64_t{2}}, {"causal", true}}));
+  CHECK(stored::ids_of(*attn::open_trace(TemporaryFile(R"({"config": [1]})").path())) == Strings{"config"});
+}
+
+TEST_CASE("numbers that are not finite need quotes") {
+  const std::string valid = R"(valid: JSON in UTF-8, with "NaN", "Infinity" and "-Infinity" in quotes)";
+  for (const std::string number : {"NaN", "Infinity", "-Infinity"})
+    CHECK_THAT(refusal(R"({"masked": [[0, )" + number + "]]}"), EndsWith(valid));
+  CHECK_THAT(refusal(R"({"masked": [[0, none]]})"), EndsWith("valid: JSON in UTF-8"));
 }
 
 TEST_CASE("tensors by id that are none are refused") {

@@ -19,6 +19,7 @@ using attn::Shape;
 using Catch::Matchers::VectorContains;
 using somebody::counting;
 using somebody::entries_of;
+using somebody::file_of;
 using somebody::Strings;
 
 namespace {
@@ -87,10 +88,10 @@ Dump fitted(Dump dump, const std::vector<ExpectedTensor>& expected, MaskTrue mas
 
 TEST_CASE("tensors are found by the lesson's ids, then by common names") {
   const auto weights = counting({2, 2}), other = counting({2, 2}, 10.0);
-  const auto dump = named(somebody::File({{"attn", weights},
-                                          {"q_proj.weight", counting({3, 2})},
-                                          {"Wk", counting({2, 3})},
-                                          {"tokens", other}}),
+  const auto dump = named(file_of({{"attn", weights},
+                                   {"q_proj.weight", counting({3, 2})},
+                                   {"Wk", counting({2, 3})},
+                                   {"tokens", other}}),
                           self_attention);
   CHECK(holds(dump, "weights", weights));
   CHECK(holds(dump, "W_Q", turned(counting({3, 2}))));
@@ -104,12 +105,12 @@ TEST_CASE("tensors are found by the lesson's ids, then by common names") {
 
 TEST_CASE("the lesson's own id wins, and of two names none") {
   const auto right = counting({2, 2}), other = counting({2, 2}, 10.0);
-  const auto dump = named(somebody::File({{"attn", other},
-                                          {"weights", right},
-                                          {"energy", right},
-                                          {"raw_scores", other},
-                                          {"out", right},
-                                          {"result", right}}),
+  const auto dump = named(file_of({{"attn", other},
+                                   {"weights", right},
+                                   {"energy", right},
+                                   {"raw_scores", other},
+                                   {"out", right},
+                                   {"result", right}}),
                           self_attention);
   CHECK(holds(dump, "weights", right));
   CHECK(holds(dump, "output", right));
@@ -123,11 +124,11 @@ TEST_CASE("the lesson's own id wins, and of two names none") {
 TEST_CASE("shapes decide what a name leaves open") {
   const auto expected = multihead_of(2, 5, 12, 3, 3, 7);
   const auto q = counting({2, 3, 5, 7}), out = counting({2, 5, 12}), context = counting({2, 5, 21});
-  const auto dump = fitted(named(somebody::File({{"q", q},
-                                                 {"out", out},
-                                                 {"context", context},
-                                                 {"attn", counting({2, 5, 5})},
-                                                 {"attention_output", counting({2, 4, 4})}}),
+  const auto dump = fitted(named(file_of({{"q", q},
+                                          {"out", out},
+                                          {"context", context},
+                                          {"attn", counting({2, 5, 5})},
+                                          {"attention_output", counting({2, 4, 4})}}),
                                  multihead),
                            expected);
   CHECK(holds(dump, "Q_heads", q));
@@ -143,9 +144,9 @@ TEST_CASE("shapes decide what a name leaves open") {
 
 TEST_CASE("what shapes leave open is unknown") {
   const auto expected = multihead_of(2, 5, 21, 3, 3, 7);
-  const auto dump = fitted(named(somebody::File({{"out", counting({2, 5, 21})},
-                                                 {"q", counting({2, 3, 5, 7})},
-                                                 {"query", counting({2, 3, 5, 7}, 1.0)}}),
+  const auto dump = fitted(named(file_of({{"out", counting({2, 5, 21})},
+                                          {"q", counting({2, 3, 5, 7})},
+                                          {"query", counting({2, 3, 5, 7}, 1.0)}}),
                                  multihead),
                            expected);
   CHECK(dump.tensors.empty());
@@ -157,8 +158,7 @@ TEST_CASE("what shapes leave open is unknown") {
 TEST_CASE("a tensor of another shape stays as it is") {
   const auto expected = multihead_of(2, 5, 12, 3, 3, 7);
   const auto q = counting({2, 5, 21}), weights = counting({1, 3, 5, 5});
-  const auto dump =
-      fitted(named(somebody::File({{"Q_heads", q}, {"weights", weights}}), multihead), expected);
+  const auto dump = fitted(named(file_of({{"Q_heads", q}, {"weights", weights}}), multihead), expected);
   CHECK(holds(dump, "Q_heads", q));
   CHECK(holds(dump, "weights", weights));
   CHECK(dump.assumptions.empty());
@@ -167,14 +167,16 @@ TEST_CASE("a tensor of another shape stays as it is") {
 TEST_CASE("axes in another order are brought to the lesson's") {
   const auto expected = multihead_of(2, 5, 12, 3, 3, 7);
   const auto heads = counting({2, 3, 5, 7}), output = counting({2, 5, 12});
-  somebody::File file({{"q_heads", permuted(heads, {0, 2, 1, 3})}, {"result", permuted(output, {1, 0, 2})}});
+  const auto file =
+      file_of({{"q_heads", permuted(heads, {0, 2, 1, 3})}, {"result", permuted(output, {1, 0, 2})}});
   const auto dump = fitted(named(file, multihead), expected);
   CHECK(holds(dump, "Q_heads", heads));
   CHECK(holds(dump, "output", output));
   const auto square = multihead_of(2, 3, 12, 3, 3, 7);
   const auto ambiguous = counting({2, 3, 3, 7});
-  somebody::File named_axes({{"K_heads", ambiguous}, {"V_heads", ambiguous}});
-  named_axes.name_axes(0, {"batch", "key", "kv_head", "d_k"});
+  MemoryTrace named_axes;
+  named_axes.add("K_heads", ambiguous, {"batch", "key", "kv_head", "d_k"});
+  named_axes.add("V_heads", ambiguous);
   const auto by_name = fitted(named(named_axes, multihead), square);
   CHECK(holds(by_name, "K_heads", permuted(ambiguous, {0, 2, 1, 3})));
   CHECK(holds(by_name, "V_heads", ambiguous));
@@ -184,7 +186,7 @@ TEST_CASE("fused weights are split as other tensors of the file say") {
   const auto weight = counting({4, 12});
   const auto check_thirds = [&](const std::string& name, const AnyTensor& fused) {
     INFO(name);
-    const auto dump = named(somebody::File({{name, fused}}), multihead);
+    const auto dump = named(file_of({{name, fused}}), multihead);
     CHECK(holds(dump, "W_Q", part_of_last_axis(weight, 0, 4)));
     CHECK(holds(dump, "W_K", part_of_last_axis(weight, 4, 4)));
     CHECK(holds(dump, "W_V", part_of_last_axis(weight, 8, 4)));
@@ -206,35 +208,34 @@ TEST_CASE("fused weights with fewer keys than queries need to know how many") {
     CHECK(holds(dump, "W_K", part_of_last_axis(weight, 8, 4)));
     CHECK(holds(dump, "W_V", part_of_last_axis(weight, 12, 4)));
   };
-  check_split(named(
-      somebody::File({{"qkv_proj.weight", turned(weight)}, {"o_proj.weight", counting({5, 8})}}), multihead));
-  somebody::File with_config({{"qkv_proj.weight", turned(weight)}});
-  with_config.set_option("heads", 4);
-  with_config.set_option("kv_heads", 2);
+  check_split(
+      named(file_of({{"qkv_proj.weight", turned(weight)}, {"o_proj.weight", counting({5, 8})}}), multihead));
+  const auto with_config = file_of({{"qkv_proj.weight", turned(weight)}},
+                                   {{"heads", std::int64_t{4}}, {"kv_heads", std::int64_t{2}}});
   check_split(named(with_config, multihead));
-  const auto dump = named(somebody::File({{"qkv_proj.weight", turned(weight)}}), multihead);
+  const auto dump = named(file_of({{"qkv_proj.weight", turned(weight)}}), multihead);
   CHECK(dump.tensors.empty());
   CHECK(dump.unknown == Strings{"qkv_proj.weight"});
   CHECK(dump.assumptions ==
         Strings{"qkv_proj.weight could be split into W_Q, W_K and W_V in several ways; save them apart."});
-  const auto by_head = named(somebody::File({{"query_key_value.weight", counting({12, 4})}}), multihead);
+  const auto by_head = named(file_of({{"query_key_value.weight", counting({12, 4})}}), multihead);
   CHECK(by_head.unknown == Strings{"query_key_value.weight"});
 }
 
 TEST_CASE("fused biases are split as their weight is") {
   const auto bias = counting({12});
-  const auto dump = named(somebody::File({{"qkv.weight", counting({12, 4})}, {"qkv.bias", bias}}), multihead);
+  const auto dump = named(file_of({{"qkv.weight", counting({12, 4})}, {"qkv.bias", bias}}), multihead);
   CHECK(holds(dump, "b_Q", part_of_last_axis(bias, 0, 4)));
   CHECK(holds(dump, "b_V", part_of_last_axis(bias, 8, 4)));
-  const auto alone = named(somebody::File({{"qkv.bias", bias}}), multihead);
+  const auto alone = named(file_of({{"qkv.bias", bias}}), multihead);
   CHECK(alone.unknown == Strings{"qkv.bias"});
-  const auto of_torch = named(somebody::File({{"in_proj_bias", bias}}), multihead);
+  const auto of_torch = named(file_of({{"in_proj_bias", bias}}), multihead);
   CHECK(holds(of_torch, "b_K", part_of_last_axis(bias, 4, 4)));
 }
 
 TEST_CASE("a bias of zeros changes nothing") {
   const AnyTensor zeros(Dtype::float32, {12});
-  const auto dump = named(somebody::File({{"in_proj_bias", zeros}, {"out_proj.bias", counting({4})}}),
+  const auto dump = named(file_of({{"in_proj_bias", zeros}, {"out_proj.bias", counting({4})}}),
                           {"W_Q", "W_K", "W_V", "W_O"});
   CHECK(dump.unknown == Strings{"out_proj.bias"});
   CHECK(dump.assumptions == Strings{"in_proj_bias is all 0 and left out."});
@@ -243,16 +244,15 @@ TEST_CASE("a bias of zeros changes nothing") {
 TEST_CASE("weights with an axis of heads have it merged") {
   const auto w_q = counting({6, 3, 2}), w_o = counting({3, 2, 6}), bias = counting({3, 2});
   const auto flax = named(
-      somebody::File(
-          {{"X", counting({2, 5, 6})}, {"query/kernel", w_q}, {"query/bias", bias}, {"out/kernel", w_o}}),
+      file_of({{"X", counting({2, 5, 6})}, {"query/kernel", w_q}, {"query/bias", bias}, {"out/kernel", w_o}}),
       multihead);
   CHECK(holds(flax, "W_Q", reshaped(w_q, {6, 6})));
   CHECK(holds(flax, "b_Q", reshaped(bias, {6})));
   CHECK(holds(flax, "W_O", reshaped(w_o, {6, 6})));
   const auto heads_first = permuted(w_q, {1, 0, 2});
-  const auto lens = named(somebody::File({{"X", counting({2, 5, 6})}, {"W_Q", heads_first}}), multihead);
+  const auto lens = named(file_of({{"X", counting({2, 5, 6})}, {"W_Q", heads_first}}), multihead);
   CHECK(holds(lens, "W_Q", reshaped(w_q, {6, 6})));
-  const auto without_input = named(somebody::File({{"W_Q", heads_first}}), multihead);
+  const auto without_input = named(file_of({{"W_Q", heads_first}}), multihead);
   CHECK(holds(without_input, "W_Q", heads_first));
 }
 
@@ -262,16 +262,15 @@ TEST_CASE("masks of two names hide what either hides") {
     return somebody::tensor(std::move(shape), entries, Dtype::boolean);
   };
   const auto padding = bools({2, 3}, {0, 0, 0, 0, 0, 1}), future = bools({3, 3}, {0, 1, 1, 0, 0, 1, 0, 0, 0});
-  const auto dump =
-      fitted(named(somebody::File({{"key_padding_mask", padding}, {"attn_mask", future}}), multihead),
-             expected, MaskTrue::hidden);
+  const auto dump = fitted(named(file_of({{"key_padding_mask", padding}, {"attn_mask", future}}), multihead),
+                           expected, MaskTrue::hidden);
   CHECK(holds(dump, "mask", bools({2, 3, 3}, {1, 0, 0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0})));
   CHECK_THAT(dump.assumptions,
              VectorContains(std::string("key_padding_mask and attn_mask together are taken for mask.")));
-  const auto other = fitted(
-      named(somebody::File({{"key_padding_mask", bools({7}, {0, 0, 0, 0, 0, 0, 0})}, {"attn_mask", future}}),
-            multihead),
-      expected);
+  const auto other =
+      fitted(named(file_of({{"key_padding_mask", bools({7}, {0, 0, 0, 0, 0, 0, 0})}, {"attn_mask", future}}),
+                   multihead),
+             expected);
   CHECK(other.tensors.empty());
   CHECK(other.unknown == Strings{"key_padding_mask", "attn_mask"});
 }
@@ -280,7 +279,7 @@ TEST_CASE("numbers that are not finite are kept") {
   const double infinity = std::numeric_limits<double>::infinity();
   const auto masked =
       somebody::tensor({2, 2}, {1, -infinity, std::numeric_limits<double>::quiet_NaN(), infinity});
-  const auto dump = named(somebody::File({{"masked_scores", masked}}), {"masked"});
+  const auto dump = named(file_of({{"masked_scores", masked}}), {"masked"});
   CHECK(holds(dump, "masked", masked));
 }
 
@@ -290,7 +289,7 @@ TEST_CASE("the arithmetic of a dump is that of its steps") {
       {.id = "output", .kind = Kind::step, .shape = {2}, .axes = {"d_model"}}};
   const auto x = somebody::tensor({2}, {0.5, 1}, Dtype::float16);
   const auto output = somebody::tensor({2}, {0.5, 1}, Dtype::float32);
-  auto dump = named(somebody::File({{"X", x}, {"output", output}}), {"X", "output"});
+  auto dump = named(file_of({{"X", x}, {"output", output}}), {"X", "output"});
   CHECK(dump.arithmetic == Dtype::float16);
   fit(dump, expected, MaskTrue::seen);
   CHECK(dump.arithmetic == Dtype::float32);

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/diagnosis/layout.hpp"
-#include "trace/stored_trace.hpp"
+#include "tests/unit/memory_trace.hpp"
 
 /// Somebody's tensors, for tests.
 namespace somebody {
@@ -43,21 +42,11 @@ inline attn::AnyTensor counting(attn::Shape shape, double first = 0.0) {
 }
 
 /// A file that holds these tensors.
-class File : public attn::StoredTrace {
- public:
-  explicit File(std::vector<std::pair<std::string, attn::AnyTensor>> tensors) {
-    for (auto& [name, tensor] : tensors) {
-      tensors_.push_back({.id = name, .dtype = tensor.dtype(), .shape = tensor.shape()});
-      held_.push_back(std::move(tensor));
-    }
-  }
-
-  void set_option(const std::string& name, std::int64_t value) { header_.config.emplace_back(name, value); }
-  void name_axes(std::size_t i, Strings axes) { tensors_[i].axes = std::move(axes); }
-  attn::AnyTensor read(std::size_t i) const override { return held_.at(i); }
-
- private:
-  std::vector<attn::AnyTensor> held_;
-};
+inline MemoryTrace file_of(std::vector<std::pair<std::string, attn::AnyTensor>> tensors,
+                           std::vector<std::pair<std::string, attn::ConfigValue>> config = {}) {
+  MemoryTrace file("", std::move(config));
+  for (auto& [name, tensor] : tensors) file.add(name, std::move(tensor));
+  return file;
+}
 
 }  // namespace somebody
