@@ -100,16 +100,36 @@ class Naming {
   void claim_arguments_of_torch() {
     const auto query = place("query"), key = place("key"), value = place("value");
     if (!is_torch() || !query || !key || !value) return;
-    const auto query_read = named_tensor(*query), key_read = named_tensor(*key);
-    if (!are_identical(key_read.tensor, file_.read(*value))) return;
-    if (holds_id(known_ids_, "X") && are_identical(query_read.tensor, key_read.tensor)) {
-      arguments_ = {"query", "key", "value"};
-      add_claim("X", query_read, "query, key and value are the same tensor, which is taken for X.");
-    } else if (holds_id(known_ids_, "X_target") && holds_id(known_ids_, "X_source")) {
-      arguments_ = {"query", "key", "value"};
-      add_claim("X_target", query_read, "query is taken for X_target.");
-      add_claim("X_source", key_read, "key and value are the same tensor, which is taken for X_source.");
+    auto queries = named_tensor(*query), keys = named_tensor(*key);
+    if (!are_identical(keys.tensor, file_.read(*value))) return;
+    const bool is_turned = has_tokens_first(queries.tensor.shape()) && keys.tensor.shape().size() == 3;
+    if (is_turned) {
+      queries.tensor = permuted(queries.tensor, {1, 0, 2});
+      keys.tensor = permuted(keys.tensor, {1, 0, 2});
     }
+    const std::string_view how = is_turned ? ", with the batch before the tokens" : "";
+    if (holds_id(known_ids_, "X") && are_identical(queries.tensor, keys.tensor)) {
+      add_claim("X", std::move(queries),
+                fmt::format("query, key and value are the same tensor, which is taken for X{}.", how));
+    } else if (holds_id(known_ids_, "X_target") && holds_id(known_ids_, "X_source")) {
+      add_claim("X_target", std::move(queries), fmt::format("query is taken for X_target{}.", how));
+      add_claim("X_source", std::move(keys),
+                fmt::format("key and value are the same tensor, which is taken for X_source{}.", how));
+    } else {
+      return;
+    }
+    arguments_ = {"query", "key", "value"};
+  }
+
+  /// Whether queries are [token×batch×d_model], as PyTorch has them by default: its weights always begin with
+  /// the batch.
+  bool has_tokens_first(const Shape& queries) const {
+    if (queries.size() != 3 || queries[0] == queries[1]) return false;
+    return std::any_of(file_.tensors().begin(), file_.tensors().end(), [&](const auto& tensor) {
+      const auto& shape = tensor.shape;
+      return shape.size() >= 3 && shape[0] == queries[1] && shape[shape.size() - 2] == queries[0] &&
+             holds_id(meaning_of(tensor.id, known_ids_).ids, "weights");
+    });
   }
 
   std::optional<std::size_t> place(std::string_view name) const {

@@ -31,8 +31,14 @@ bool all_entries(const AnyTensor& tensor, Predicate predicate) {
   return true;
 }
 
+/// Whether the name is that of an argument of nn.MultiheadAttention, for which true means hidden.
+bool is_named_as_in_torch(const std::string& name) {
+  return folded(name).find("keypaddingmask") != name.npos;
+}
+
 /// The mask with true = may be seen, in the shape that it has.
-std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::string& id, MaskTrue mask_true) {
+std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::string& name,
+                                         const std::string& id, MaskTrue mask_true) {
   constexpr double largest_hidden = -1000.0;
   const bool hides_by_size = !all_entries(given, [](double x) { return x > largest_hidden; });
   const bool is_additive = (is_floating(given.dtype()) || hides_by_size) &&
@@ -43,6 +49,12 @@ std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::stri
   if (!all_entries(given, [](double x) { return x == 0.0 || x == 1.0; })) return std::nullopt;
   if (mask_true == MaskTrue::hidden)
     return Fitted{compared(given, 0.0), fmt::format("{} has true for what is hidden.", id)};
+  if (is_named_as_in_torch(name))
+    return Fitted{
+        compared(given, 1.0),
+        fmt::format("{} is taken to be true for what may be seen; nn.MultiheadAttention has it true "
+                    "for what is hidden.",
+                    name)};
   return Fitted{compared(given, 1.0),
                 given.dtype() == Dtype::boolean
                     ? ""
@@ -125,6 +137,7 @@ std::optional<Reading> read_with_merged_heads(const AnyTensor& given, const Expe
 
 std::vector<Reading> readings_of(const AnyTensor& given, const ExpectedTensor& expected) {
   std::vector<Reading> readings;
+  if (element_count(given.shape()) == 0) return readings;
   for (auto& roles : possible_roles(given.shape().size()))
     if (auto mask = read_as(given, roles, expected)) readings.push_back({roles, std::move(*mask)});
   if (auto merged = read_with_merged_heads(given, expected)) readings.push_back(std::move(*merged));
@@ -155,7 +168,7 @@ const Reading* only_reading(const std::vector<Reading>& readings, const std::str
 
 std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, const ExpectedTensor& expected,
                               MaskTrue mask_true) {
-  auto seen = with_true_for_seen(given, expected.id, mask_true);
+  auto seen = with_true_for_seen(given, name, expected.id, mask_true);
   if (!seen || given.shape() == expected.shape) return seen;
   const auto readings = readings_of(seen->tensor, expected);
   const auto* const reading = only_reading(readings, name);

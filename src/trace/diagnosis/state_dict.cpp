@@ -19,9 +19,10 @@ std::optional<bool> has_outputs_first(const Shape& shape) {
 }
 
 std::optional<std::size_t> count_in(const Header& header, std::string_view option) {
+  constexpr std::int64_t most = 1 << 20;
   for (const auto& [name, value] : header.config)
     if (const auto* const count = std::get_if<std::int64_t>(&value);
-        name == option && count != nullptr && *count > 0)
+        name == option && count != nullptr && *count > 0 && *count <= most)
       return static_cast<std::size_t>(*count);
   return std::nullopt;
 }
@@ -75,7 +76,7 @@ std::optional<std::vector<std::size_t>> StateDict::lengths_of_parts(const Meanin
       parts != 3 || meaning.is_third_each || (!queries && outputs == 3 * inputs.value_or(0));
   if (has_equal_parts)
     return outputs % parts == 0 ? std::optional(std::vector(parts, outputs / parts)) : std::nullopt;
-  if (!queries || outputs <= *queries || (outputs - *queries) % 2 != 0) return std::nullopt;
+  if (!queries || *queries == 0 || outputs <= *queries || (outputs - *queries) % 2 != 0) return std::nullopt;
   const auto keys = (outputs - *queries) / 2;
   if (*queries % keys != 0) return std::nullopt;
   return std::vector{*queries, keys, keys};

@@ -350,6 +350,46 @@ TEST_CASE("an nn.MultiheadAttention of PyTorch is read") {
   }
 }
 
+TEST_CASE("the batch of nn.MultiheadAttention is found before anything is expected") {
+  for (const std::string file : {"torch_multihead.npz", "torch_multihead_seq_first.npz"}) {
+    const auto dump = named(*attn::open_trace(std::string(ATTN_FIXTURES "/dumps/") + file), multihead);
+    INFO(file);
+    CHECK(difference_from_expected(dump, "torch_multihead", "X") == 0.0);
+  }
+  const auto x = counting({5, 2, 12}), other = counting({7, 2, 12});
+  const Strings two_sequences = {"X_target", "X_source", "W_Q", "W_K", "W_V", "weights"};
+  const auto weights = counting({2, 4, 5, 7});
+  const auto cross = named(file_of({{"query", x},
+                                    {"key", other},
+                                    {"value", other},
+                                    {"in_proj_weight", counting({36, 12})},
+                                    {"attn_output_weights", weights}}),
+                           two_sequences);
+  CHECK(holds(cross, "X_target", permuted(x, {1, 0, 2})));
+  CHECK(holds(cross, "X_source", permuted(other, {1, 0, 2})));
+  const auto differing = named(file_of({{"query", x},
+                                        {"key", other},
+                                        {"value", counting({7, 2, 12}, 1.0)},
+                                        {"in_proj_weight", counting({36, 12})}}),
+                               two_sequences);
+  CHECK_FALSE(differing.tensors.contains("X_source"));
+}
+
+TEST_CASE("tensors without an element are no trouble") {
+  const auto expected = multihead_of(2, 5, 12, 3, 3, 7);
+  const auto nothing = counting({2, 0, 5});
+  auto dump = named(file_of({{"mask", nothing},
+                             {"K_heads", nothing},
+                             {"out", nothing},
+                             {"W_Q", counting({0, 3, 0})},
+                             {"qkv.weight", counting({0, 0})},
+                             {"attn", counting({})}}),
+                    multihead);
+  fit(dump, expected, MaskTrue::seen);
+  CHECK(holds(dump, "K_heads", nothing));
+  CHECK_THAT(dump.unknown, VectorContains(std::string("attn")));
+}
+
 TEST_CASE("an attention of Llama in bfloat16 is read") {
   const auto dump = dump_of("llama.safetensors", 2, MaskTrue::seen);
   check_expected(

@@ -83,7 +83,12 @@ TEST_CASE("a matrix is a mask of queries or of samples, as lengths or the name s
   const auto of_queries = repeated(matrix, 0, 2), of_samples = repeated(matrix, 1, 2);
   const auto expected = expected_mask(2, 2, 3);
   check_read(matrix, of_queries, "mask is taken to be [query×key].", expected, "causal_mask");
-  check_read(matrix, of_samples, "mask is taken to be [batch×key].", expected, "key_padding_mask");
+  check_read(matrix, of_samples, "mask is taken to be [batch×key].", expected, "padding_mask");
+  check_read(
+      matrix, of_samples,
+      "key_padding_mask is taken to be true for what may be seen; nn.MultiheadAttention has it true for "
+      "what is hidden. mask is taken to be [batch×key].",
+      expected, "key_padding_mask");
   check_read(matrix, repeated(matrix, 0, 4), "mask is taken to be [query×key].", expected_mask(4, 2, 3));
   check_read(matrix, repeated(matrix, 1, 4), "mask is taken to be [batch×key].", expected_mask(2, 4, 3));
   const auto same = mask_of({2, 3}, {1, 1, 0, 1, 1, 0});
