@@ -27,6 +27,12 @@ struct Dump {
 
   std::map<std::string, NamedTensor> as_named{};  ///< what `tensors` were made of, without those split up
   std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none
+
+  /// Adds a sentence that is not there yet.
+  void assume(std::string sentence);
+
+  /// Adds a name to the unknown ones, and why it is, where there is something to say.
+  void leave_out(const std::string& name, std::string sentence = {});
 };
 
 /// The file's tensors under the ids of a lesson, which are those of `known_ids`. A tensor that has the

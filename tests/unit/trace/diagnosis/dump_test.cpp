@@ -103,6 +103,16 @@ TEST_CASE("tensors are found by the lesson's ids, then by common names") {
                 "attn is taken for weights."});
 }
 
+TEST_CASE("a weight of nn.Linear is transposed even before it is clear which one it is") {
+  const Strings two = {"attention/W_Q", "cross/W_Q"};
+  const auto weight = counting({4, 4});
+  auto dump = named(file_of({{"attention/W_Q", weight}, {"q_proj.weight", weight}}), two);
+  const ExpectedTensor expected{"cross/W_Q", Kind::input, Dtype::float64, {4, 4}, {"d_model", "head·d_k"}};
+  fit(dump, {expected}, MaskTrue::seen);
+  CHECK(holds(dump, "attention/W_Q", weight));
+  CHECK(holds(dump, "cross/W_Q", turned(weight)));
+}
+
 TEST_CASE("the lesson's own id wins, and of two names none") {
   const auto right = counting({2, 2}), other = counting({2, 2}, 10.0);
   const auto dump = named(file_of({{"attn", other},

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/diagnosis/arithmetic.hpp"
+#include "trace/diagnosis/dump.hpp"
+#include "trace/diagnosis/listed.hpp"
+
+namespace attn {
+
+namespace {
+
+using Ids = std::vector<std::string>;
+
+/// Brings the tensors of a dump to their shapes.
+class Fitting {
+ public:
+  Fitting(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true)
+      : dump_(dump), expected_(expected), mask_true_(mask_true) {}
+
+  void fit_all() {
+    for (auto& [id, tensor] : dump_.tensors)
+      if (const auto* const tensor_expected = find(id)) replace(tensor, *tensor_expected);
+    for (const auto& tensor_expected : expected_) combine_masks(tensor_expected);
+    decide();
+    set_arithmetic();
+  }
+
+ private:
+  const ExpectedTensor* find(const std::string& id) const {
+    const auto found = std::find_if(expected_.begin(), expected_.end(),
+                                    [&](const auto& tensor_expected) { return tensor_expected.id == id; });
+    return found == expected_.end() ? nullptr : &*found;
+  }
+
+  void replace(AnyTensor& tensor, const ExpectedTensor& tensor_expected) {
+    const auto source = dump_.as_named.find(tensor_expected.id);
+    const bool is_known = source != dump_.as_named.end();
+    auto fitted = fit_one(tensor, is_known ? source->second.name : "", is_known ? source->second.axes : Ids{},
+                          tensor_expected);
+    if (!fitted) return;
+    dump_.assume(fitted->assumption);
+    tensor = std::move(fitted->tensor);
+  }
+
+  std::optional<Fitted> fit_one(const AnyTensor& tensor, const std::string& name, const Ids& axes,
+                                const ExpectedTensor& tensor_expected) const {
+    if (tensor_expected.dtype == Dtype::boolean) return as_mask(tensor, name, tensor_expected, mask_true_);
+    return laid_out(in_kind_of(tensor, tensor_expected.dtype), axes, tensor_expected);
+  }
+
+  /// Several masks that are one in the lesson.
+  void combine_masks(const ExpectedTensor& tensor_expected) {
+    std::optional<AnyTensor> combined;
+    Ids names, not_read;
+    for (const auto& mask : dump_.undecided) {
+      if (mask.ids != Ids{tensor_expected.id}) continue;
+      names.push_back(mask.name);
+      const auto fitted = fit_one(mask.tensor, mask.name, mask.axes, tensor_expected);
+      if (fitted)
+        combined = combined ? both(*combined, fitted->tensor) : fitted->tensor;
+      else
+        not_read.push_back(mask.name);
+    }
+    if (names.empty()) return;
+    std::erase_if(dump_.undecided, [&](const auto& mask) { return mask.ids == Ids{tensor_expected.id}; });
+    if (!not_read.empty()) {
+      for (const auto& name : names)
+        dump_.leave_out(name, fmt::format("{} are left out: {} is no mask of [{}].", listed(names, "and"),
+                                          not_read[0], fmt::join(tensor_expected.axes, "×")));
+      return;
+    }
+    dump_.assume(fmt::format("{} together are taken for {}.", listed(names, "and"), tensor_expected.id));
+    dump_.tensors.insert_or_assign(tensor_expected.id, std::move(*combined));
+  }
+
+  static AnyTensor both(AnyTensor a, const AnyTensor& b) {
+    const auto other = b.view();
+    for (std::size_t i = 0; i < element_count(other.shape); ++i)
+      a.elements<bool>()[i] = a.elements<bool>()[i] && other.at(i) != 0.0;
+    return a;
+  }
+
+  /// The ids that an undecided tensor has the shape of: exactly, or after it was laid out.
+  Ids ids_that_fit(const NamedTensor& tensor) const {
+    Ids same, possible;
+    for (const auto& id : tensor.ids) {
+      const auto* const tensor_expected = find(id);
+      if (tensor_expected == nullptr || dump_.tensors.contains(id)) continue;
+      if (tensor.tensor.shape() == tensor_expected->shape) same.push_back(id);
+      if (fit_one(tensor.tensor, tensor.name, tensor.axes, *tensor_expected)) possible.push_back(id);
+    }
+    return same.empty() ? possible : same;
+  }
+
+  void decide() {
+    std::vector<Ids> fitting;
+    for (const auto& tensor : dump_.undecided) fitting.push_back(ids_that_fit(tensor));
+    const auto undecided = std::exchange(dump_.undecided, {});
+    for (std::size_t i = 0; i < undecided.size(); ++i) {
+      const auto& name = undecided[i].name;
+      if (fitting[i].size() != 1 || std::count(fitting.begin(), fitting.end(), fitting[i]) > 1) {
+        dump_.leave_out(name, why_undecided(undecided[i], fitting[i]));
+        continue;
+      }
+      const auto& id = fitting[i][0];
+      dump_.assume(fmt::format("{} is taken for {}, whose shape it has.", name, id));
+      auto& taken = dump_.as_named.insert_or_assign(id, undecided[i]).first->second;
+      replace(dump_.tensors.insert_or_assign(id, taken.tensor).first->second, *find(id));
+    }
+  }
+
+  static std::string why_undecided(const NamedTensor& tensor, const Ids& fitting) {
+    const auto shape = to_string(tensor.tensor.shape());
+    if (fitting.empty())
+      return fmt::format("{} [{}] has the shape of none of {}.", tensor.name, shape,
+                         listed(tensor.ids, "and"));
+    return fmt::format("{} [{}] could be {}; save it under the name that it is.", tensor.name, shape,
+                       listed(fitting.size() > 1 ? fitting : tensor.ids, "or"));
+  }
+
+  void set_arithmetic() {
+    std::vector<const AnyTensor*> steps;
+    for (const auto& [id, tensor] : dump_.tensors)
+      if (const auto* const tensor_expected = find(id); tensor_expected != nullptr &&
+                                                        tensor_expected->kind == Kind::step &&
+                                                        is_floating(tensor_expected->dtype))
+        steps.push_back(&tensor);
+    if (!steps.empty()) dump_.arithmetic = arithmetic_of(steps);
+  }
+
+  Dump& dump_;
+  const std::vector<ExpectedTensor>& expected_;
+  MaskTrue mask_true_;
+};
+
+}  // namespace
+
+void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true) {
+  Fitting(dump, expected, mask_true).fit_all();
+}
+
+}  // namespace attn
