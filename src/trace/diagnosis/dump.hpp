@@ -25,7 +25,7 @@ struct Dump {
   std::vector<std::string> unknown{};          ///< names of the file that stand for nothing in the lesson
   Dtype arithmetic = Dtype::float64;           ///< the floating-point type that the numbers were rounded to
 
-  std::map<std::string, NamedTensor> as_named{};  ///< what `tensors` were made of, without those split up
+  std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
   std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none
 
   /// Adds a sentence that is not there yet.
