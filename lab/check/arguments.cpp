@@ -10,6 +10,7 @@
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"
+#include "trace/diagnosis/framework.hpp"
 
 namespace lab {
 
@@ -111,6 +112,23 @@ void add_formats(CLI::App& app, CheckDump& check) {
       ->group(of_command);
 }
 
+void add_framework(CLI::App& app, CheckDump& check) {
+  std::vector<std::string_view> names;
+  for (const auto& framework : attn::frameworks()) names.push_back(framework.name);
+  add_text_option(
+      app, "like", fmt::format("{}", fmt::join(names, "|")), Values::one,
+      help_of_option("the conventions of a framework: what true means in a mask, the corner of "
+                     "a causal one, rows that see nothing, the pairs of RoPE, the order of gates"),
+      [&check, names](const std::string& text) {
+        const auto* framework = attn::find_framework(text);
+        if (framework == nullptr)
+          throw Error(fmt::format("--like {} is unknown; valid: {}", text, fmt::join(names, ", ")));
+        check.conventions = framework->conventions;
+        check.mask_true = framework->mask_true;
+      })
+      ->group(of_command);
+}
+
 }  // namespace
 
 Command parse_check(int argc, char** argv) {
@@ -134,6 +152,7 @@ Command parse_check(int argc, char** argv) {
   add_path("probe", "FILE", "the inputs, as attnlab probe wrote them; default those in DUMP", check.probe);
   add_path("folder", "DIR", "check every file in it, a line each", check.folder);
   add_hint(app, check);
+  add_framework(app, check);
   add_formats(app, check);
   add_paging_option(app, check.paging)->group(of_command);
   add_lesson_options(app, *check.lesson, check.options);
@@ -144,6 +163,8 @@ Command parse_check(int argc, char** argv) {
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
                             dump.empty() ? "no file is given" : "a file is given beside --folder", command));
   if (!dump.empty()) check.dump = dump;
+  if (check.format == CheckFormat::csv && !check.folder)
+    throw Error(fmt::format("{}: --format csv is a table of many files; valid: with --folder DIR", command));
   return check;
 }
 

@@ -17,11 +17,9 @@
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/report.hpp"
-#include "trace/filter.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/safetensors.hpp"
-#include "trace/text/text.hpp"
 
 namespace lab {
 
@@ -30,12 +28,14 @@ namespace {
 using attn::Error;
 
 constexpr std::size_t break_width = 80;
+constexpr std::size_t most_shown = 7;  // rows and columns of a matrix
 
 /// Keeps the steps and the claims of a run.
 class Keeper : public attn::Sink {
  public:
   struct Step {
     std::string id;
+    std::vector<std::string> axes;
     attn::AnyTensor tensor;
   };
   struct Claim {
@@ -44,7 +44,8 @@ class Keeper : public attn::Sink {
   };
 
   void receive(const attn::Event& event) override {
-    if (event.kind == attn::Kind::step) steps.push_back({event.id, attn::AnyTensor(*event.tensor)});
+    if (event.kind == attn::Kind::step)
+      steps.push_back({event.id, event.axes, attn::AnyTensor(*event.tensor)});
     if (event.measurement) claims.push_back({event.measurement->claim, event.measurement->holds()});
   }
 
@@ -116,15 +117,48 @@ std::string claims_that_hold(const Keeper& broken) {
   return text;
 }
 
-/// The first step that changes, as the lesson prints it.
-std::string printed(const lessons::Lesson& lesson, const lessons::Plan& plan, const std::string& step,
-                    const attn::Watch& watch) {
-  attn::TextRenderer renderer(plan.header(), {.all = true});
-  attn::Filter filter(renderer, {step}, false);
-  lessons::run(lesson, plan, filter, watch);
-  const auto page = renderer.finish();
-  const auto begin = page.find("\n\n");
-  return begin == page.npos ? page : page.substr(begin + 2);
+/// One matrix of a tensor, the one in which the element at `offset` stands, with its first rows and columns.
+std::string printed_matrix(const Keeper::Step& step, std::size_t offset) {
+  const auto& shape = step.tensor.shape();
+  const auto columns = shape.empty() ? 1 : shape.back();
+  const auto rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
+  const auto begin = offset / (rows * columns) * (rows * columns);
+  std::string text;
+  for (std::size_t row = 0; row < std::min(rows, most_shown); ++row) {
+    text += "    ";
+    for (std::size_t column = 0; column < std::min(columns, most_shown); ++column)
+      text += fmt::format(" {:8.4f}", step.tensor.view().at(begin + row * columns + column));
+    text += columns > most_shown ? "  …\n" : "\n";
+  }
+  return rows > most_shown ? text + "     …\n" : text;
+}
+
+/// "sample 0, head 1": where that matrix stands.
+std::string place_of_matrix(const Keeper::Step& step, std::size_t offset) {
+  std::vector<std::string> places;
+  const auto& shape = step.tensor.shape();
+  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis])
+    if (axis + 2 < shape.size())
+      places.insert(places.begin(), fmt::format("{} {}", step.axes[axis], offset % shape[axis]));
+  return places.empty() ? "" : fmt::format(", {}", fmt::join(places, ", "));
+}
+
+std::size_t first_difference(const attn::AnyTensor& a, const attn::AnyTensor& b) {
+  for (std::size_t i = 0; i < attn::element_count(a.shape()); ++i) {
+    const double x = a.view().at(i), y = b.view().at(i);
+    if (!(x == y || (std::isnan(x) && std::isnan(y)))) return i;
+  }
+  return 0;
+}
+
+/// The first step that changes, right and with the mistake.
+std::string beside_each_other(const Keeper& right, const Keeper& broken, const std::string& id) {
+  const auto is_it = [&](const Keeper::Step& step) { return step.id == id; };
+  const auto a = *std::find_if(right.steps.begin(), right.steps.end(), is_it);
+  const auto b = *std::find_if(broken.steps.begin(), broken.steps.end(), is_it);
+  const auto offset = first_difference(a.tensor, b.tensor);
+  return fmt::format("\n{}{}, right\n{}\n{}{}, with the mistake\n{}", id, place_of_matrix(a, offset),
+                     printed_matrix(a, offset), id, place_of_matrix(b, offset), printed_matrix(b, offset));
 }
 
 std::string first_change(const Keeper& right, const Keeper& broken) {
@@ -172,12 +206,8 @@ void run_break(const BreakLesson& broken) {
   if (mistake != nullptr) text += wrapped_paragraph(fmt::format("What is done: {}.", mistake->name));
   const auto first = first_change(right, wrong);
   text += "\nWhat changes\n" + table_of_changes(right, wrong);
-  if (!first.empty()) {
-    text += fmt::format("\nRight\n\n{}", printed(lesson, plan, first, {}));
-    text += fmt::format("\nWith the mistake\n\n{}", printed(lesson, plan, first, watch));
-  } else {
-    text += wrapped_paragraph("Nothing changes: on these dimensions the mistake hides.");
-  }
+  text += first.empty() ? wrapped_paragraph("Nothing changes: on these dimensions the mistake hides.")
+                        : beside_each_other(right, wrong, first);
   text += "\nWhat the lesson claims, with the mistake in it\n" + claims_that_hold(wrong);
   if (mistake != nullptr) {
     text += fmt::format("\nWhy the usual tests pass\n{}", wrapped_paragraph(mistake->unchanged));

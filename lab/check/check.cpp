@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -158,7 +159,97 @@ Checked check_file(const CheckDump& check, const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+/// The files of a folder, by name.
+std::vector<std::filesystem::path> files_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  if (error)
+    throw Error(
+        fmt::format("--folder {} cannot be read: {}; valid: a folder of dumps", folder, error.message()));
+  if (files.empty()) throw Error(fmt::format("--folder {} holds no file; valid: a folder of dumps", folder));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// One file of a folder in a line.
+struct Grade {
+  std::string file, status, step, mistakes;
+};
+
+/// "right", "wrong" or "unreadable", the first wrong step, and what is said of it.
+Grade grade(const CheckDump& check, const std::filesystem::path& path) {
+  Grade grade{path.filename().string(), "right", "", ""};
+  try {
+    const auto checked = check_file(check, path.string());
+    if (checked.diagnosis.steps.empty()) return {grade.file, "empty", "", ""};
+    for (const auto& step : checked.diagnosis.steps) {
+      if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
+      if (grade.step.empty()) grade.step = step.id;
+      grade.status = "wrong";
+      const auto ids = attn::ids_without_variants(step.mistakes);
+      const auto names = ids.empty() ? std::string("unknown")
+                                     : fmt::format("{}", fmt::join(ids, step.made_together ? "+" : "|"));
+      if (check.hint < attn::Hint::name || grade.mistakes.find(names) != std::string::npos) continue;
+      grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
+    }
+  } catch (const Error& error) {
+    return {grade.file, "unreadable", "", error.what()};
+  }
+  return grade;
+}
+
+std::string quoted_for_csv(const std::string& text) {
+  if (text.find_first_of(",\"\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
+  std::string text;
+  if (format == CheckFormat::json) {
+    auto document = nlohmann::ordered_json{{"schema", "attnlab.grades/1"}};
+    for (const auto& one : grades)
+      document["files"].push_back(
+          {{"file", one.file}, {"status", one.status}, {"step", one.step}, {"mistakes", one.mistakes}});
+    return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  }
+  if (format == CheckFormat::csv) {
+    text = "file,status,step,mistakes\n";
+    for (const auto& one : grades)
+      text += fmt::format("{},{},{},{}\n", quoted_for_csv(one.file), one.status, one.step,
+                          quoted_for_csv(one.mistakes));
+    return text;
+  }
+  std::size_t file = 0, step = 0;
+  for (const auto& one : grades) {
+    file = std::max(file, attn::display_width(one.file));
+    step = std::max(step, attn::display_width(one.step));
+  }
+  for (const auto& one : grades) {
+    auto line = fmt::format("{}  {:<10}  {}  {}", attn::pad_right(one.file, file), one.status,
+                            attn::pad_right(one.step, step), one.mistakes);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+bool check_folder(const CheckDump& check) {
+  std::vector<Grade> grades;
+  for (const auto& path : files_in(*check.folder)) grades.push_back(grade(check, path));
+  show(table_of(grades, check.format), check.paging);
+  return std::all_of(grades.begin(), grades.end(), [](const Grade& one) { return one.status == "right"; });
+}
+
+}  // namespace
+
 bool run_check(const CheckDump& check) {
+  if (check.folder) return check_folder(check);
   const auto checked = check_file(check, *check.dump);
   const auto text = check.format == CheckFormat::json
                         ? attn::report_as_json(checked.diagnosis, checked.dump, checked.settings)

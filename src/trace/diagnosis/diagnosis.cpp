@@ -200,6 +200,8 @@ class Search {
         }
     const auto& id = verdict.convention.empty() ? verdict.mistakes.front() : verdict.convention;
     verdict.step_of_mistake = step_of(id, index);
+    const auto& step = steps_[index];
+    if (const auto* theirs = find(step.id); theirs->shape() == step.shape) measure(step, *theirs, verdict);
     explained_[steps_[index].id] = verdict;
     for (const auto& mistake : verdict.mistakes) verdict_by_mistake_[mistake] = verdict;
     if (!verdict.convention.empty()) verdict_by_mistake_[verdict.convention] = verdict;
@@ -236,7 +238,9 @@ class Search {
     verdict.axes = step.axes;
     verdict.shape = theirs.shape();
     verdict.right_shape = step.shape;
-    if (theirs.shape() == step.shape) measure(step, theirs, verdict);
+    if (theirs.shape() != step.shape) return verdict;
+    if (explained_.count(step.id) == 0) measure(step, theirs, verdict);
+    verdict.unexplained = unexplained(step, theirs);
     return verdict;
   }
 
@@ -266,14 +270,21 @@ class Search {
     for (std::size_t i = 0; i < step.reference.size(); ++i) {
       const double their = theirs.view().at(i);
       verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
-      if (step.expected.size() == step.reference.size())
-        verdict.unexplained = std::max(verdict.unexplained, difference(their, step.expected[i]));
       const double allowed = i < tolerance.size() ? tolerance[i] : 0.0;
       if (verdict.first_difference || is_near(their, step.reference[i], allowed)) continue;
       verdict.first_difference = index_at(step.shape, i);
       verdict.theirs = their;
       verdict.right = step.reference[i];
     }
+  }
+
+  /// The largest difference from what the mistakes that were found give.
+  static double unexplained(const Prediction& step, const AnyTensor& theirs) {
+    double largest = 0.0;
+    if (step.expected.size() != step.reference.size()) return largest;
+    for (std::size_t i = 0; i < step.expected.size(); ++i)
+      largest = std::max(largest, difference(theirs.view().at(i), step.expected[i]));
+    return largest;
   }
 
   static Index index_at(const Shape& shape, std::size_t offset) {

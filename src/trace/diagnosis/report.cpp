@@ -132,9 +132,11 @@ std::string summary(const Diagnosis& diagnosis) {
   for (const auto& step : diagnosis.steps)
     if (step.finding == Finding::wrong || step.finding == Finding::shape) ++wrong;
   if (diagnosis.steps.empty()) return "There is no step of the lesson in it.";
-  if (wrong == 0) return fmt::format("All {} steps are right.", diagnosis.steps.size());
-  return fmt::format("{} of {} steps {} wrong, each computed from your own tensors before it.", wrong,
-                     diagnosis.steps.size(), wrong == 1 ? "is" : "are");
+  if (wrong == 0)
+    return diagnosis.steps.size() == 1 ? "The step is right."
+                                       : fmt::format("All {} steps are right.", diagnosis.steps.size());
+  return fmt::format("Wrong: {} of {} step{}, each computed from your own tensors before it.", wrong,
+                     diagnosis.steps.size(), diagnosis.steps.size() == 1 ? "" : "s");
 }
 
 }  // namespace
