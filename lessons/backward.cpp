@@ -21,6 +21,8 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/text/width.hpp"
+#include "lessons/backward/loss.hpp"
+#include "lessons/backward/notices.hpp"
 #include "lessons/backward/projection_check.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
@@ -29,217 +31,6 @@
 #include "trace/entry.hpp"
 
 namespace lessons {
-
-namespace {
-
-Tensor<3> draw_d_output(Workbench& bench) {
-  return bench.input<3>(
-      {.id = "d_output",
-       .title = "How the loss changes with the output",
-       .note = "A real loss would supply it. Here it is random, and L = Σ output · d_output."});
-}
-
-void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {
-  bench.trace.step(
-      {.id = "L",
-       .title = "A loss that has this gradient",
-       .formula = "Σ output · d_output",
-       .from = {"output", "d_output"},
-       .note = "The simplest one. For any other loss with the same d_output all that follows is the same.",
-       .worked = worked_of(2 * output.size(),
-                           [&](const attn::Index&) {
-                             const attn::Known<3> o = {"output", output}, d = {"d_output", d_output};
-                             std::vector<attn::Worked> products;
-                             for (std::size_t b = 0; b < output.shape(0); ++b)
-                               for (std::size_t i = 0; i < output.shape(1); ++i)
-                                 for (std::size_t c = 0; c < output.shape(2); ++c)
-                                   products.push_back(attn::Worked::product({o({b, i, c}), d({b, i, c})}));
-                             return attn::Worked::sum(std::move(products));
-                           })},
-      attn::sum_of_products(output, d_output));
-}
-
-void derive_product(attn::Trace& trace) {
-  trace.note("product-rule", "Back through a matrix product",
-             "Row i of C is the sum of Aᵢₖ times row k of B, over all k. So the gradient of Aᵢₖ is the dot "
-             "product of row i of d_C and row k of B. In the same way that of Bₖⱼ is the dot product of "
-             "column k of A and column j of d_C. All products here go back by this rule.",
-             "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
-             "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
-             "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
-}
-
-void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
-  std::string text =
-      "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands above the line of wⱼ and "
-      "in the sum below the line of every weight. So a score that rises makes its own weight larger and the "
-      "others smaller, and its gradient depends on all weights of its row.";
-  if (mask)
-    text +=
-        " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "
-        "says so by itself, since its weight is 0.";
-  if (mask && attn::has_empty_row(*mask))
-    text += " A query that may look at nothing has no weights, and its gradient is 0 throughout.";
-  trace.note("softmax-rule", "Back through softmax", text,
-             "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ,   ∂wₖ/∂xⱼ = − wₖ wⱼ  for k ≠ j\n"
-             "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
-}
-
-}  // namespace
-
-AttentionGradients attention_backward(Workbench& bench, const AttentionInputs& in,
-                                      const Attention<3>& attention, const Tensor<3>& d_output) {
-  auto& trace = bench.trace;
-  AttentionGradients gradients;
-  auto& [d_V, d_weights, d_scaled, d_scores, d_Q, d_K] = gradients;
-
-  derive_product(trace);
-  d_V = trace.step(
-      {.id = "d_V",
-       .title = "Back to the values",
-       .formula = "weightsᵀ d_output",
-       .from = {"weights", "d_output"},
-       .axes = {"key", "d_v"},
-       .note = "V is the B of the rule, weights the A.",
-       .worked = attn::worked_transpose_matmul({"weights", attention.weights}, {"d_output", d_output})},
-      attn::matmul(attn::transpose(attention.weights), d_output));
-
-  std::string note = "weights is the A: the dot product of row i of d_output and value j.";
-  if (in.mask)
-    note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
-  d_weights = trace.step({.id = "d_weights",
-                          .title = "Back to the weights",
-                          .formula = "d_output Vᵀ",
-                          .from = {"d_output", "V"},
-                          .axes = {"query", "key"},
-                          .note = note,
-                          .worked = attn::worked_matmul_transposed(attn::Known{"d_output", d_output},
-                                                                   attn::Known<3>{"V", in.V})},
-                         attn::matmul(d_output, attn::transpose(in.V)));
-
-  derive_softmax(trace, in.mask);
-  const double temperature = bench.options.temperature;
-  const double divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
-  d_scaled = trace.step(
-      {.id = "d_scaled",
-       .title = "Back through softmax, row by row",
-       .formula = "weights · (d_weights − Σⱼ weights · d_weights)",
-       .from = {"weights", "d_weights"},
-       .axes = {"query", "key"},
-       .note = "Where d_weights is above the weighted average of its row, d_scaled is positive; below it, "
-               "negative. "
-               "Where one key has nearly all the weight, nearly no gradient is left.",
-       .worked = attn::worked_softmax_backward({"weights", attention.weights}, {"d_weights", d_weights})},
-      attn::softmax_backward(attention.weights, d_weights));
-  d_scores = trace.step(
-      {.id = "d_scores",
-       .title = "Back through the scale",
-       .formula = temperature == 1.0 ? fmt::format("d_scaled / √d_k = d_scaled / {:.4g}", divisor)
-                                     : fmt::format("d_scaled / (√d_k · T) = d_scaled / {:.4g}", divisor),
-       .from = {"d_scaled"},
-       .axes = {"query", "key"},
-       .note = "scaled is scores divided by a constant, so a score counts for only that fraction.",
-       .worked = attn::worked_divide(attn::Known{"d_scaled", d_scaled}, attn::Worked(divisor))},
-      attn::divide(d_scaled, divisor));
-
-  d_Q = trace.step(
-      {.id = "d_Q",
-       .title = "Back to the queries",
-       .formula = "d_scores K",
-       .from = {"d_scores", "K"},
-       .axes = {"query", "d_k"},
-       .note = "A sum of the keys, each times its d_score (divided as the scores were).",
-       .worked = attn::worked_matmul(attn::Known{"d_scores", d_scores}, attn::Known<3>{"K", in.K})},
-      attn::matmul(d_scores, in.K));
-  d_K = trace.step(
-      {.id = "d_K",
-       .title = "Back to the keys",
-       .formula = "d_scoresᵀ Q",
-       .from = {"d_scores", "Q"},
-       .axes = {"key", "d_k"},
-       .note =
-           "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is "
-           "a sum of the queries, each times its d_score.",
-       .worked = attn::worked_transpose_matmul({"d_scores", d_scores}, {"Q", in.Q})},
-      attn::matmul(attn::transpose(d_scores), in.Q));
-  return gradients;
-}
-
-namespace {
-
-/// "Xᵀ d_Q", and over a batch "Σ Xᵀ d_Q over the samples".
-std::string formula_of_weight(const Workbench& bench, const Named& X, const std::string& projection) {
-  const auto product = fmt::format("{}ᵀ d_{}", X.id, projection);
-  return bench.plan.is_batched() ? fmt::format("Σ {} over the samples", product) : product;
-}
-
-Tensor<2> show_d_weight(Workbench& bench, const Named& X, const std::string& projection,
-                        const Tensor<3>& d_projection, const std::string& last_axis) {
-  const std::string d_id = "d_" + projection;
-  return bench.trace.step(
-      {.id = "d_W_" + projection,
-       .title = "How the loss changes with W_" + projection,
-       .formula = formula_of_weight(bench, X, projection),
-       .from = {X.id, d_id},
-       .axes = {"d_model", last_axis},
-       .note = fmt::format("{0} = {1} W_{0}, so W_{0} is the B of the rule: a sum over all words, which "
-                           "share it.",
-                           projection, X.id),
-       .worked = attn::worked_linear_backward_weight({X.id, X.tensor}, {d_id, d_projection})},
-      attn::linear_backward_weight(X.tensor, d_projection));
-}
-
-/// One of the products that token vectors went into.
-struct UseOfVectors {
-  std::string projection;
-  const Tensor<3>& d_projection;
-  const Tensor<2>& W;
-};
-
-Tensor<3> show_d_vectors(Workbench& bench, const Named& X, const std::string& axis,
-                         const std::vector<UseOfVectors>& uses) {
-  std::vector<std::string> terms, from;
-  std::vector<std::pair<attn::Known<3>, attn::Known<2>>> products;
-  Tensor<3> sum(X.tensor.shape(), 0.0);
-  for (const auto& [projection, d_projection, W] : uses) {
-    const auto d_id = "d_" + projection, W_id = "W_" + projection;
-    terms.push_back(fmt::format("{} {}ᵀ", d_id, W_id));
-    from.insert(from.end(), {d_id, W_id});
-    products.push_back({{d_id, d_projection}, {W_id, W}});
-    sum = attn::add(sum, attn::linear_backward_input(d_projection, W));
-  }
-  return bench.trace.step(
-      {.id = "d_" + X.id,
-       .title = "The words",
-       .formula = fmt::format("{}", fmt::join(terms, " + ")),
-       .from = from,
-       .axes = {axis, "d_model"},
-       .note = fmt::format(
-           "{}The layer below gets it as d_output.",
-           uses.size() > 1 ? fmt::format("The gradients of its {} products add up. ", uses.size()) : ""),
-       .worked = attn::worked_linear_backward_input(products)},
-      sum);
-}
-
-}  // namespace
-
-ProjectionGradients projection_backward(Workbench& bench, const ProjectedFrom& from,
-                                        const AttentionGradients& gradients) {
-  const auto& [X_query, X_key, weights] = from;
-  ProjectionGradients result;
-  result.d_W_Q = show_d_weight(bench, X_query, "Q", gradients.d_Q, "d_k");
-  result.d_W_K = show_d_weight(bench, X_key, "K", gradients.d_K, "d_k");
-  result.d_W_V = show_d_weight(bench, X_key, "V", gradients.d_V, "d_v");
-  const UseOfVectors Q = {"Q", gradients.d_Q, weights.W_Q}, K = {"K", gradients.d_K, weights.W_K},
-                     V = {"V", gradients.d_V, weights.W_V};
-  if (from.is_one_text()) {
-    result.d_X_query = show_d_vectors(bench, X_query, "token", {Q, K, V});
-  } else {
-    result.d_X_query = show_d_vectors(bench, X_query, "target", {Q});
-    result.d_X_key = show_d_vectors(bench, X_key, "source", {K, V});
-  }
-  return result;
-}
 
 namespace {
 
@@ -291,7 +82,7 @@ void claim_gradients(attn::Trace& trace, const GradientCheck& check) {
 }
 
 void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
-                   const AttentionGradients& gradients) {
+                   const AttentionGradients<3>& gradients) {
   auto& trace = bench.trace;
   trace.claim({.id = "rows-of-d_scaled-sum-to-0",
                .claim = "each row of d_scaled sums to 0",
@@ -307,7 +98,7 @@ void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
 }
 
 void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
-                               const Tensor<3>& d_output, const AttentionGradients& gradients) {
+                               const Tensor<3>& d_output, const AttentionGradients<3>& gradients) {
   const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
   const auto magnitudes = gradient_magnitudes(in, attention, d_output, bench.options.temperature);
   const double largest = attn::maximum(
@@ -450,51 +241,6 @@ void show_backward_code(Workbench& bench, const BackwardStart& start) {
   bench.code(lines);
 }
 
-/// The entry of a table that is farthest from 0, in the first sample: "d_scaled[dog, the]" and its value.
-struct Extreme {
-  std::string name;
-  double value = 0.0;
-};
-
-Extreme extreme_of(const attn::Event& event) {
-  const auto& shape = event.tensor->shape;
-  const auto rows = shape[shape.size() - 2], columns = shape.back();
-  std::size_t at = 0;
-  for (std::size_t i = 1; i < rows * columns; ++i)
-    if (std::abs(event.tensor->at(i)) > std::abs(event.tensor->at(at))) at = i;
-  const auto first = event.axes.size() - 2;
-  const auto name = [&](std::size_t axis, std::size_t i) {
-    const auto& labels = event.labels[axis];
-    return labels.empty() ? name_along(event, axis, i) : attn::numbered_token(labels.of(0), i);
-  };
-  return {fmt::format("{}[{}, {}]", event.id, name(first, at / columns), name(first + 1, at % columns)),
-          event.tensor->at(at)};
-}
-
-std::string notice_of_scaled(const attn::Event& d_scaled) {
-  const auto [name, value] = extreme_of(d_scaled);
-  if (value == 0.0) return d_scaled.note;
-  const auto twin = name.find('#') == name.npos ? "" : " (#2: the second)";
-  return fmt::format("{} {}{} = {:.4f}: raise that scaled score by 0.01, and L {} by about {:.6f}.",
-                     d_scaled.note, name, twin, value, value > 0.0 ? "grows" : "falls",
-                     0.01 * std::abs(value));
-}
-
-std::string notice_of_weight(const attn::Event& d_W) {
-  const auto [name, value] = extreme_of(d_W);
-  if (value == 0.0) return d_W.note;
-  const auto entry = name.substr(2);
-  return fmt::format("{} A training step with the learning rate η sets {} ← {} − η · {}: {} becomes {}.",
-                     d_W.note, d_W.id.substr(2), d_W.id.substr(2), d_W.id, entry,
-                     value > 0.0 ? fmt::format("smaller by η · {:.4f}", value)
-                                 : fmt::format("larger by η · {:.4f}", -value));
-}
-
-/// The gradients of parameters are of all samples together.
-attn::OnPage whole_batch(const Workbench& bench, const std::string& id, const attn::Notice& notice = {}) {
-  return bench.plan.is_batched() ? attn::in_one_line(id) : attn::OnPage{id, notice};
-}
-
 void set_backward_page(Workbench& bench) {
   const bool has_projections = starts_from_projections(bench);
   const auto known = [&](const char* id) {
@@ -541,10 +287,11 @@ void introduce_backward(Workbench& bench) {
       "the gradient of each number, here drawn.");
 }
 
-void go_back_to_words(Workbench& bench, const ProjectedFrom& from, const AttentionInputs& in,
-                      const Attention<3>& attention, const Tensor<3>& d_output,
-                      const AttentionGradients& gradients) {
-  const auto of_projections = projection_backward(bench, from, gradients);
+void go_back_to_words(Workbench& bench, Gradients& shown, const ProjectedFrom& from,
+                      const AttentionInputs& in, const Attention<3>& attention, const Tensor<3>& d_output,
+                      const AttentionGradients<3>& gradients) {
+  const auto of_projections =
+      projection_backward(bench, shown, from, gradients.d_Q, gradients.d_K, gradients.d_V);
   claim_gradients(bench.trace,
                   check_projections(from, in, attention, d_output, of_projections, bench.options.temperature,
                                     bench.trace.dtype(), streams_of(bench)));
@@ -562,8 +309,10 @@ void run_backward(Workbench& bench) {
   const auto attention = scaled_dot_product_attention(bench, in.Q, in.K, in.V, in.mask);
   show_loss(bench, attention.output, d_output);
 
-  const auto gradients = attention_backward(bench, in, attention, d_output);
-  if (from) go_back_to_words(bench, *from, in, attention, d_output, gradients);
+  Gradients shown(bench);
+  const auto gradients =
+      attention_backward<3>(bench, shown, {in.Q, in.K, in.V, attention.weights, in.mask}, d_output);
+  if (from) go_back_to_words(bench, shown, *from, in, attention, d_output, gradients);
   explain_cost(trace, bench.plan);
 
   const auto check = check_gradients(in, attention, d_output, gradients, bench.options.temperature,
@@ -585,24 +334,44 @@ std::vector<Input> backward_inputs(const Options& options) {
   return joined({words, projection_input_list(), attention_input_list(), {{"d_output", {"query", "d_v"}}}});
 }
 
+constexpr const char* title_of_backward = "gradients: from the loss back to the parameters of attention";
+
 }  // namespace
+
+extern const Lesson backward_through_sdpa, backward_through_multihead;
+const Lesson backward_through_sdpa = {
+    .name = "backward",
+    .title = title_of_backward,
+    .teaches = "",
+    .options = {"sentence", "source", "target", "through", "d-model", "d-k", "d-v", "causal", "window",
+                "temperature", "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+    .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
+    .examples = {},
+    .inputs = backward_inputs,
+    .through = "sdpa",
+    .run = run_backward,
+};
 
 extern const Lesson backward;
 const Lesson backward = {
     .name = "backward",
-    .title = "gradients: from the loss back to the parameters of attention",
+    .title = title_of_backward,
     .teaches =
         "How a gradient finds its way back through attention: the rule for a matrix product, the rule for "
         "softmax, and from them the gradients of V, weights, scores, Q and K, then those of the projections "
         "W_Q, W_K and W_V, which training changes, and of the words. Each is derived, computed and then "
         "checked by moving the numbers and watching the loss. Q, K or V from --input or --set take the place "
-        "of X and the projections; so do those that --draws stream draws.",
-    .options = {"sentence", "source", "target", "d-model", "d-k", "d-v", "causal", "window", "temperature",
-                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+        "of X and the projections; so do those that --draws stream draws. --through goes back through other "
+        "lessons: multihead (with --heads and --kv-heads).",
+    .options = {"sentence", "source", "target", "through", "d-model", "d-k", "d-v", "heads", "kv-heads",
+                "causal", "window", "temperature", "seed", "rng", "draws", "weight-scale", "embeddings",
+                "dtype"},
     .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {"backward --sentence \"the cat slept\" --d-k 4 --d-v 3",
-                 "backward --source \"one two three four\" --target \"five six\" --causal"},
+                 "backward --source \"one two three four\" --target \"five six\" --causal",
+                 "backward --through multihead --heads 4 --kv-heads 2"},
     .inputs = backward_inputs,
+    .parts = {&backward_through_sdpa, &backward_through_multihead},
     .run = run_backward,
 };
 

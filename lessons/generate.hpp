@@ -38,7 +38,7 @@ struct CausalDecoder {
   Tensor<2> positions;             ///< [position×d_model]
   std::vector<MultiHeadWeights> layers;
   Heads heads;
-  Tensor<2> W_vocabulary;  ///< [d_model×vocabulary]
+  Tensor<2> W_vocabulary;            ///< [d_model×vocabulary]
   std::optional<std::size_t> end{};  ///< the word that ends a text, where there is one
 };
 

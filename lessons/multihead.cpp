@@ -359,6 +359,8 @@ std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) 
   return lines;
 }
 
+}  // namespace
+
 std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto& options = bench.options;
   const auto n = bench.plan.sentence.length(), h = bench.heads(), h_kv = bench.kv_heads();
@@ -395,6 +397,8 @@ std::vector<std::string> multihead_code(const Workbench& bench, const std::optio
   }
   return lines;
 }
+
+namespace {
 
 /// The rows of head 0 where Q [batch×query×head·d_k] becomes [head×query×d_k] by a reshape alone: row r is
 /// part r mod heads of the token ⌊r / heads⌋. Of the first sample, as far as there is room.

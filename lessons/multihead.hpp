@@ -69,6 +69,9 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
 MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                        const MultiHeadWeights& weights, const std::optional<Mask<3>>& mask);
 
+/// Multi-head attention of the sentence `X` in NumPy, as these options have it.
+std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask);
+
 /// The note `parameters`: how many numbers these weights hold.
 void explain_parameters(Workbench& bench);
 

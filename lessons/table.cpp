@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -28,6 +29,16 @@ bool Lesson::uses(std::string_view option_key) const {
   return std::find(options.begin(), options.end(), option_key) != options.end();
 }
 
+const Lesson& part_of(const Lesson& lesson, std::string_view through) {
+  if (lesson.parts.empty()) return lesson;
+  std::vector<std::string_view> valid;
+  for (const auto* part : lesson.parts) {
+    if (part->through == through) return *part;
+    valid.push_back(part->through);
+  }
+  throw attn::Error(fmt::format("--through {} is unknown; valid: {}", through, fmt::join(valid, ", ")));
+}
+
 namespace {
 
 /// Products of several such numbers, as a lesson multiplies them, are finite.
@@ -50,7 +61,7 @@ void run_on(const Lesson& lesson, const Plan& plan, attn::Trace& trace) {
   attn::set_memory_budget(static_cast<std::size_t>(attn::free_memory()));
   try {
     Workbench bench(plan, trace);
-    lesson.run(bench);
+    part_of(lesson, plan.options.through).run(bench);
   } catch (const attn::OutOfBudget& refused) {
     throw attn::Error(
         fmt::format("the step after {} needs {}, this machine has {} left; valid: smaller dimensions, "

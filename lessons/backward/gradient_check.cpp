@@ -37,10 +37,10 @@ Matrices through_softmax(const Matrices& weights, const Matrices& terms) {
 
 }  // namespace
 
-AttentionGradients gradient_magnitudes(const AttentionInputs& in, const Attention<3>& attention,
-                                       const Tensor<3>& d_output, double temperature) {
+AttentionGradients<3> gradient_magnitudes(const AttentionInputs& in, const Attention<3>& attention,
+                                          const Tensor<3>& d_output, double temperature) {
   const double divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
-  AttentionGradients magnitudes;
+  AttentionGradients<3> magnitudes;
   magnitudes.d_V = attn::matmul(attn::transpose(attention.weights), attn::absolute(d_output));
   magnitudes.d_weights = attn::matmul(attn::absolute(d_output), attn::transpose(attn::absolute(in.V)));
   magnitudes.d_scaled = through_softmax(attention.weights, magnitudes.d_weights);
@@ -51,7 +51,7 @@ AttentionGradients gradient_magnitudes(const AttentionInputs& in, const Attentio
 }
 
 GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& attention,
-                              const Tensor<3>& d_output, const AttentionGradients& gradients,
+                              const Tensor<3>& d_output, const AttentionGradients<3>& gradients,
                               double temperature, attn::Dtype dtype, const RandomOf& random_of) {
   const double divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
   const auto magnitudes = gradient_magnitudes(in, attention, d_output, temperature);

@@ -22,12 +22,12 @@ using RandomOf = std::function<attn::Random&(const std::string& id)>;
 /// stands in the forward pass, `attention`, whose tensors are rounded to `dtype`; the differences are taken
 /// in float64. A step moves no scaled score by more than 1e-5.
 GradientCheck check_gradients(const AttentionInputs& in, const Attention<3>& attention,
-                              const Tensor<3>& d_output, const AttentionGradients& gradients,
+                              const Tensor<3>& d_output, const AttentionGradients<3>& gradients,
                               double temperature, attn::Dtype dtype, const RandomOf& random_of);
 
 /// What the terms of each gradient sum up to without their signs: rounding changes an entry by no more than a
 /// few units in the last place of this one.
-AttentionGradients gradient_magnitudes(const AttentionInputs& in, const Attention<3>& attention,
-                                       const Tensor<3>& d_output, double temperature);
+AttentionGradients<3> gradient_magnitudes(const AttentionInputs& in, const Attention<3>& attention,
+                                          const Tensor<3>& d_output, double temperature);
 
 }  // namespace lessons

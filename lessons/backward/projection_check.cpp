@@ -86,7 +86,7 @@ Tensor<3> change_times(const Named& X, const Tensor<3>& change_of_weight) {
 
 std::vector<MovedInput> weights_to_move(const ProjectedFrom& from, const AttentionInputs& in,
                                         const ProjectionGradients& gradients,
-                                        const AttentionGradients& magnitudes, double divisor) {
+                                        const AttentionGradients<3>& magnitudes, double divisor) {
   const auto &X_query = from.X_query, &X_key = from.X_key;
   const auto& weights = from.weights;
   return {{moved_weight("W_Q", weights.W_Q, gradients.d_W_Q, X_query, magnitudes.d_Q),
@@ -101,7 +101,7 @@ std::vector<MovedInput> weights_to_move(const ProjectedFrom& from, const Attenti
 
 std::vector<MovedInput> vectors_to_move(const ProjectedFrom& from, const AttentionInputs& in,
                                         const ProjectionGradients& gradients,
-                                        const AttentionGradients& magnitudes, double divisor) {
+                                        const AttentionGradients<3>& magnitudes, double divisor) {
   const auto &X_query = from.X_query, &X_key = from.X_key;
   const auto& weights = from.weights;
   const auto &W_Q = weights.W_Q, &W_K = weights.W_K, &W_V = weights.W_V;

@@ -43,6 +43,7 @@ struct Options {
   std::string pairing = "adjacent";
   std::string attention = "bahdanau";
   bool bidirectional = false;
+  std::string through = "sdpa";
   std::optional<std::size_t> hidden{};
   std::optional<std::size_t> d_ff{};
   std::string activation = "relu";
@@ -125,6 +126,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
          "word vectors in the text format of word2vec, GloVe or fastText");
   option("model", options.model, "NAME|FILE|none", "trained weights, or none: drawn ones",
          "the lesson's own model where it knows all words and no option sets a dimension or an input");
+  option("through", options.through, "sdpa|multihead|transformer-block|seq2seq",
+         "the lesson that the gradients go back through");
   option("scoring", options.scoring, "dot|scaled_dot|general|additive|concat",
          "the scoring function that the page goes into");
   option("mask", options.mask, "causal|padding|combined", "the mask that the page goes into");

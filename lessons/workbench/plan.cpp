@@ -251,13 +251,42 @@ attn::Header Plan::header() const {
   return header;
 }
 
+namespace {
+
+/// "multihead or transformer-block": the parts that use the option.
+std::string parts_with(const Lesson& lesson, std::string_view key) {
+  std::vector<std::string_view> names;
+  for (const auto* part : lesson.parts)
+    if (part->uses(key)) names.push_back(part->through);
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
+/// The part of the lesson that was typed, or else the one of the trace in `file`.
+const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, Options& options) {
+  if (lesson.parts.empty()) return lesson;
+  if (file != nullptr && file->header().lesson == lesson.name)
+    restore(options, {"through"}, options.typed, file->header().config);
+  const auto& part = part_of(lesson, options.through);
+  visit_options(options, [&](const OptionInfo& info, const auto&) {
+    const bool is_typed = options.typed.count(info.key) > 0;
+    if (is_typed && lesson.uses(info.key) && !part.uses(info.key))
+      throw Error(fmt::format("--{} does not go with --through {}; valid: --through {}, or no --{}",
+                              info.flag, part.through, parts_with(lesson, info.key), info.flag));
+  });
+  if (!options.heads) options.heads = part.defaults.heads;
+  return part;
+}
+
+}  // namespace
+
 Plan make_plan(const Lesson& lesson, const Options& options) {
   const auto file = options.input ? attn::open_trace(*options.input) : nullptr;
   return make_plan(lesson, options, file.get());
 }
 
-Plan make_plan(const Lesson& lesson, const Options& typed, const attn::StoredTrace* file) {
+Plan make_plan(const Lesson& whole, const Options& typed, const attn::StoredTrace* file) {
   auto given = typed;
+  const auto& lesson = choose_part(whole, file, given);
   if (file != nullptr) follow_config(lesson, *file, given);
   auto set = read_set_inputs(lesson, given, file);
   for (auto& input : model_inputs(lesson, given)) set.push_back(std::move(input));

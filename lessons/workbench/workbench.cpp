@@ -40,6 +40,10 @@ Workbench Workbench::mute() const {
   return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()));
 }
 
+Workbench Workbench::mute(attn::Replace replace) const {
+  return Workbench(plan, std::make_unique<attn::Trace>(attn::Trace::again(std::move(replace))));
+}
+
 void Workbench::idea(const std::string& text, const std::string& formula) const {
   if (options.unknown_word)
     trace.note("unknown-word", "Drawn weights",

@@ -43,6 +43,9 @@ class Workbench {
   /// out.
   Workbench mute() const;
 
+  /// The same in float64 whatever the run's dtype, with other tensors in the place of steps.
+  Workbench mute(attn::Replace replace) const;
+
   /// Whether it is such a one, on which no claim need be made.
   bool is_mute() const { return mute_trace_ != nullptr; }
 

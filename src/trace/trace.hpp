@@ -117,6 +117,14 @@ class Trace {
   /// A trace for computing something again: it rounds as this one does, and tells nobody.
   Trace mute() const { return Trace(TraceOptions{.dtype = options_.dtype}); }
 
+  /// A trace for computing something again in float64, with other tensors in the place of steps: it tells
+  /// nobody.
+  static Trace again(Replace replace) {
+    Trace trace(Dtype::float64);
+    trace.options_.replace = std::move(replace);
+    return trace;
+  }
+
   Dtype dtype() const { return options_.dtype; }
 
   /// Calls `show` with every event of it in the group `group`: the id `scores` becomes `group/scores`, and so

@@ -18,6 +18,14 @@ Tensor<3> gelu(const Tensor<3>& x);
 
 Tensor<3> activate(Activation activation, const Tensor<3>& x);
 
+/// Back through an activation: d_y where x > 0 and 0 elsewhere (at the corner, 0, too), or d_y · (Φ(x) + x
+/// φ(x)), φ the density of the standard normal distribution. x is what the activation read. Throws
+/// std::invalid_argument, with both shapes, where they differ.
+Tensor<3> activate_backward(Activation activation, const Tensor<3>& x, const Tensor<3>& d_y);
+
+/// The same, worked out from what `x` works out.
+WorkedOut worked_activation_backward(Activation activation, WorkedOut x, Known<3> d_y);
+
 /// max(0, x) or x / 2 · (1 + erf(x / √2)), worked out.
 WorkedOut worked_activation(Activation activation, WorkedOut x);
 

@@ -68,6 +68,30 @@ Tensor<4> repeat_heads(const Tensor<4>& kv_heads, std::size_t heads) {
   return repeated;
 }
 
+Tensor<4> repeat_heads_backward(const Tensor<4>& d_repeated, std::size_t kv_heads) {
+  const auto [batch, heads, n, d] = d_repeated.shape();
+  if (kv_heads == 0 || heads % kv_heads != 0)
+    throw std::invalid_argument(
+        fmt::format("[repeat_heads_backward] d_repeated is {} but there are {} key/value heads: their number "
+                    "must divide the number of heads",
+                    to_string(view_of(d_repeated).shape), kv_heads));
+  Tensor<4> sums = xt::zeros<double>({batch, kv_heads, n, d});
+  for (std::size_t b = 0; b < batch; ++b)
+    for (std::size_t h = 0; h < heads; ++h)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t c = 0; c < d; ++c) sums(b, h * kv_heads / heads, i, c) += d_repeated(b, h, i, c);
+  return sums;
+}
+
+WorkedOut worked_repeat_heads_backward(WorkedOut d_repeated, std::size_t readers) {
+  return [=](const Index& at) {
+    std::vector<Worked> terms;
+    for (std::size_t r = 0; r < readers; ++r)
+      terms.push_back(d_repeated({at[0], at[1] * readers + r, at[2], at[3]}));
+    return Worked::sum(std::move(terms));
+  };
+}
+
 Tensor<3> mean_over_heads(const Tensor<4>& x) {
   const auto [batch, heads, n_q, n_k] = x.shape();
   Tensor<3> mean({batch, n_q, n_k});

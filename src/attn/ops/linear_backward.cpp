@@ -28,6 +28,21 @@ Tensor<3> linear_backward_input(const Tensor<3>& d_y, const Tensor<2>& weight) {
   return attn::linear(d_y, attn::transpose(weight));
 }
 
+Tensor<1> linear_backward_bias(const Tensor<3>& d_y) {
+  Tensor<1> sums = xt::zeros<double>({d_y.shape(2)});
+  for (std::size_t i = 0; i < d_y.size(); ++i) sums(i % sums.size()) += d_y.data()[i];
+  return sums;
+}
+
+WorkedOut worked_linear_backward_bias(Known<3> d_y) {
+  return [=](const Index& at) {
+    std::vector<Worked> terms;
+    for (std::size_t b = 0; b < d_y.tensor.shape(0); ++b)
+      for (std::size_t i = 0; i < d_y.tensor.shape(1); ++i) terms.push_back(d_y({b, i, at[0]}));
+    return Worked::sum(std::move(terms));
+  };
+}
+
 WorkedOut worked_linear_backward_weight(Known<3> x, Known<3> d_y) {
   return [=](const Index& at) {
     std::vector<Worked> products;

@@ -224,14 +224,22 @@ template WorkedOut worked_linear(Known<3>, Known<2>);
 template WorkedOut worked_linear(Known<3>, Known<2>, Known<1>);
 template WorkedOut worked_linear(Known<4>, Known<2>);
 
-WorkedOut worked_transpose_matmul(Known<3> a, Known<3> b) {
+template <std::size_t N>
+WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b) {
   return [=](const Index& at) {
     std::vector<Worked> products;
-    for (std::size_t k = 0; k < a.tensor.shape(1); ++k)
-      products.push_back(Worked::product({a({at[0], k, at[1]}), b({at[0], k, at[2]})}));
+    for (std::size_t k = 0; k < a.tensor.shape(N - 2); ++k) {
+      auto of_a = at, of_b = at;
+      of_a[N - 2] = of_b[N - 2] = k;
+      of_a[N - 1] = at[N - 2];
+      products.push_back(Worked::product({a(of_a), b(of_b)}));
+    }
     return Worked::sum(std::move(products));
   };
 }
+
+template WorkedOut worked_transpose_matmul(Known<3>, Known<3>);
+template WorkedOut worked_transpose_matmul(Known<4>, Known<4>);
 
 WorkedOut worked_matmul(Known<2> a, Known<1> x) {
   return [=](const Index& at) {

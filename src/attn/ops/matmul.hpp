@@ -59,8 +59,9 @@ WorkedOut worked_linear(WorkedOut x, Known<2> weight, std::optional<Known<1>> bi
 /// Σₖ aₖ bₖⱼ along the last axis of what `a` works out; b is [batch×k×n].
 WorkedOut worked_matmul(WorkedOut a, Known<3> b);
 
-/// (aᵀ b)ᵢⱼ = Σₖ aₖᵢ bₖⱼ, worked out; rank 3.
-WorkedOut worked_transpose_matmul(Known<3> a, Known<3> b);
+/// (aᵀ b)ᵢⱼ = Σₖ aₖᵢ bₖⱼ, worked out; ranks 3 and 4.
+template <std::size_t N>
+WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b);
 
 /// A matrix times a vector and a vector times a matrix, worked out.
 WorkedOut worked_matmul(Known<2> a, Known<1> x);

@@ -58,6 +58,40 @@ Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights)
   return d_scores;
 }
 
+template <std::size_t N>
+Tensor<N - 1> log_sum_exp(const Tensor<N>& scores) {
+  const std::size_t length = scores.shape().back();
+  std::array<std::size_t, N - 1> shape;
+  std::copy_n(scores.shape().begin(), N - 1, shape.begin());
+  Tensor<N - 1> result(shape);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::span row(scores.data() + i * length, length);
+    const double largest = *std::max_element(row.begin(), row.end());
+    double sum = 0.0;
+    for (const double score : row) sum += std::exp(score - largest);
+    result.data()[i] = std::isinf(largest) ? largest : largest + std::log(sum);
+  }
+  return result;
+}
+
+template <std::size_t N>
+Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) {
+  const std::size_t length = scores.shape().back();
+  if (log_sum_exp.size() * length != scores.size())
+    throw shape_mismatch("softmax_from", "scores", scores, "log_sum_exp", log_sum_exp,
+                         "there must be one number for each row");
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double of_row = log_sum_exp.data()[i / length];
+    scores.data()[i] = std::isinf(of_row) ? 0.0 : std::exp(scores.data()[i] - of_row);
+  }
+  return scores;
+}
+
+template Tensor<2> log_sum_exp(const Tensor<3>&);
+template Tensor<3> log_sum_exp(const Tensor<4>&);
+template Tensor<3> softmax_from(Tensor<3>, const Tensor<2>&);
+template Tensor<4> softmax_from(Tensor<4>, const Tensor<3>&);
+
 template Tensor<1> softmax(Tensor<1>);
 template Tensor<1> softmax_backward(const Tensor<1>&, const Tensor<1>&);
 template Tensor<2> softmax(Tensor<2>);
@@ -106,9 +140,10 @@ WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
   };
 }
 
-WorkedOut worked_softmax_backward(Known<3> weights, Known<3> d_weights) {
+template <std::size_t N>
+WorkedOut worked_softmax_backward(Known<N> weights, Known<N> d_weights) {
   return [=](const Index& at) {
-    const std::size_t length = weights.tensor.shape(2);
+    const std::size_t length = weights.tensor.shape(N - 1);
     const auto w = row_of(weights, length, at), d = row_of(d_weights, length, at);
     std::vector<Worked> products;
     for (std::size_t k = 0; k < w.size(); ++k) products.push_back(Worked::product({w[k], d[k]}));
@@ -116,9 +151,25 @@ WorkedOut worked_softmax_backward(Known<3> weights, Known<3> d_weights) {
   };
 }
 
+template <std::size_t N>
+WorkedOut worked_log_sum_exp(Known<N> scores) {
+  return [=](Index at) {
+    at.push_back(0);
+    std::vector<Worked> terms;
+    for (const auto& score : row_of(scores, scores.tensor.shape(N - 1), at))
+      if (!is_hidden(score)) terms.push_back(exp(score));
+    return terms.empty() ? Worked(-std::numeric_limits<double>::infinity()) : log(Worked::sum(terms));
+  };
+}
+
+template WorkedOut worked_log_sum_exp(Known<3>);
+template WorkedOut worked_log_sum_exp(Known<4>);
+
 template WorkedOut worked_softmax(Known<1>, double);
 template WorkedOut worked_softmax(Known<2>, double);
 template WorkedOut worked_softmax(Known<3>, double);
 template WorkedOut worked_softmax(Known<4>, double);
+template WorkedOut worked_softmax_backward(Known<3>, Known<3>);
+template WorkedOut worked_softmax_backward(Known<4>, Known<4>);
 
 }  // namespace attn

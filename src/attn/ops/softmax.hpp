@@ -10,6 +10,16 @@ namespace attn {
 template <std::size_t N>
 Tensor<N> softmax(Tensor<N> scores);
 
+/// ln Σₖ exp(xₖ) along the last axis, as max x + ln Σₖ exp(xₖ − max x); ranks 3 and 4. −∞ where every score
+/// is.
+template <std::size_t N>
+Tensor<N - 1> log_sum_exp(const Tensor<N>& scores);
+
+/// The same weights as softmax(scores), from the scores and the log-sum-exp of each row: exp(xⱼ −
+/// log-sum-exp). FlashAttention (Dao et al. 2022) keeps that number in place of the row. Ranks 3 and 4.
+template <std::size_t N>
+Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp);
+
 /// The gradient of a loss with respect to the scores, wⱼ (dⱼ − Σₖ wₖ dₖ) along the last axis, from the
 /// weights w = softmax(scores) and the gradient d with respect to them: softmax's Jacobian diag(w) − w wᵀ
 /// times d, without ever forming it. A score without weight, as a masked one, gets 0. Throws
@@ -25,7 +35,12 @@ WorkedOut worked_softmax(Known<N> scores, double divisor = 1.0);
 /// The same for rows of `length` scores, whatever each of them is.
 WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor = 1.0);
 
-/// wⱼ (dⱼ − Σₖ wₖ dₖ), worked out. Rank 3.
-WorkedOut worked_softmax_backward(Known<3> weights, Known<3> d_weights);
+/// ln Σₖ exp(xₖ), worked out as ln of that sum. Ranks 3 and 4.
+template <std::size_t N>
+WorkedOut worked_log_sum_exp(Known<N> scores);
+
+/// wⱼ (dⱼ − Σₖ wₖ dₖ), worked out. Ranks 3 and 4.
+template <std::size_t N>
+WorkedOut worked_softmax_backward(Known<N> weights, Known<N> d_weights);
 
 }  // namespace attn

@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from attention import mask_of, repeated
+from attention import mask_of, multihead, multihead_weights, repeated
 
 
 def gradients(Q, K, V, mask, temperature, d_output):
@@ -43,7 +44,73 @@ def add(lesson, n_q, n_k, d_k, d_v, batch=None, lengths=None, random_mask=False,
     case.expect(gradients(Q, K, V, mask, options.get("temperature", 1.0), d_output))
 
 
+def gradient_id(id):
+    """That of ffn/hidden is ffn/d_hidden."""
+    group, slash, name = id.rpartition("/")
+    return f"{group}{slash}d_{name}"
+
+
+# Steps that nothing goes back through, or whose gradient is that of the step before.
+WITHOUT_GRADIENT = ("masked", "mean_weights", "output")
+
+
+def expect_gradients(case, inputs, steps, loss):
+    """The forward steps, L, and what autograd says of every input and of those steps that it goes through."""
+    known = {**inputs, **{id: step for id, step in steps.items() if id.rpartition("/")[2] not in WITHOUT_GRADIENT}}
+    for tensor in known.values():
+        tensor.retain_grad()
+    loss.backward()
+    case.expect({id: step.detach() for id, step in steps.items()})
+    case.expect({gradient_id(id): t.grad for id, t in known.items() if t.grad is not None})
+    case.expect({"L": loss.detach()})
+
+
+def expect_kept(case, X, always, weights, log_sum_exp):
+    """How many bytes are kept with the weights, with a number a row in their place, and with the input alone."""
+    size = case.dtype.itemsize
+    bytes_of = lambda *tensors: np.int64(size * sum(tensor.numel() for tensor in tensors))
+    case.expect({"kept/everything": bytes_of(*always, weights), "kept/flash": bytes_of(*always, log_sum_exp),
+                 "kept/checkpoint": bytes_of(X)})
+
+
+def add_multihead(lesson, n, d_model, heads, kv_heads=None, d_k=None, d_v=None, batch=None, lengths=None,
+                  random_mask=False, **options):
+    batch, sizes = len(lengths) if lengths else batch, (d_k or d_v) and f"{d_k}x{d_v}"
+    case = lesson.case(f"{n}-tokens", f"d{d_model}", sizes, batch and f"batch-{batch}", lengths and "padded",
+                       random_mask and "random-mask", through="multihead", heads=heads, kv_heads=kv_heads, **options)
+    case.lengths(lengths)
+    X = case.normal("X", batch, n, d_model).requires_grad_()
+    weights = [W.requires_grad_() for W in multihead_weights(case, d_model, heads, kv_heads, d_k, d_v)]
+    d_output = case.normal("d_output", batch, n, d_model)
+    mask = repeated(mask_of(n, n, lengths, options.get("causal"), options.get("window")), batch)
+    if random_mask:
+        mask = case.mask("mask", batch, n, n, empty_row=False)
+    if mask is not None:
+        case.expect({"mask": mask})
+    steps = multihead(X, X, weights, heads, kv_heads, mask, options.get("temperature", 1.0))
+    inputs = {"X": X, **dict(zip(("W_Q", "W_K", "W_V", "W_O"), weights))}
+    expect_gradients(case, inputs, steps, (steps["output"] * d_output).sum())
+    log_sum_exp = torch.logsumexp(steps.get("masked", steps["scaled"]).detach(), -1)
+    case.expect({"flash/log_sum_exp": log_sum_exp})
+    expect_kept(case, X, [X] + [steps[id] for id in ("Q_heads", "K_heads", "V_heads", "heads")], steps["weights"],
+                log_sum_exp)
+
+
+def make_multihead(lesson):
+    for n, d_model, heads in ((1, 1, 1), (3, 4, 2), (5, 6, 3), (4, 6, 1)):
+        add_multihead(lesson, n, d_model, heads)
+    add_multihead(lesson, 4, 8, 4, 1)
+    add_multihead(lesson, 3, 8, 4, 2, causal=True)
+    add_multihead(lesson, 4, 5, 2, d_k=3, d_v=4)
+    add_multihead(lesson, 3, 6, 4, 2, d_k=5, d_v=3, batch=2)
+    add_multihead(lesson, 4, 6, 2, lengths=[4, 1, 3])
+    add_multihead(lesson, 5, 6, 2, random_mask=True)
+    add_multihead(lesson, 4, 6, 2, window=1, temperature=0.5)
+    add_multihead(lesson, 4, 8, 2, 1, dtype="float32", lengths=[2, 4], causal=True)
+
+
 def make(lesson):
+    make_multihead(lesson)
     for n_q, n_k, d_k, d_v in ((1, 1, 1, 1), (2, 5, 3, 4), (5, 2, 7, 1), (6, 6, 8, 8), (1, 4, 2, 3)):
         add(lesson, n_q, n_k, d_k, d_v)
     add(lesson, 5, 5, 3, 4, causal=True)

@@ -15,7 +15,7 @@
 using attn::Mask;
 using attn::Tensor;
 using Catch::Contains;
-using lessons::AttentionGradients;
+using AttentionGradients = lessons::AttentionGradients<3>;
 using lessons::GradientCheck;
 
 namespace {
@@ -36,7 +36,9 @@ struct Case {
   AttentionGradients gradients() const { return gradients_at(temperature); }
   AttentionGradients gradients_at(double backward_temperature) const {
     Page page("backward", at_temperature(backward_temperature));
-    return lessons::attention_backward(page.mute, in, attention, d_output);
+    lessons::Gradients shown(page.mute);
+    return lessons::attention_backward<3>(page.mute, shown, {in.Q, in.K, in.V, attention.weights, in.mask},
+                                          d_output);
   }
   GradientCheck check(const AttentionGradients& gradients, attn::Dtype dtype = attn::Dtype::float64) const {
     attn::RandomState random(1);
@@ -179,8 +181,10 @@ TEST_CASE("softmax goes back by 0 where a weight is 0, and each row sums to 0", 
 TEST_CASE("going back refuses what does not fit with both shapes", "[attention_backward]") {
   const auto one = random_case(4);
   Page page("backward", at_temperature(1.0));
-  CHECK_THROWS_WITH(
-      lessons::attention_backward(page.mute, one.in, one.attention, random_tensor<3>({2, 4, 6}, 1)),
-      Contains("2×4×6") && Contains("2×5×5"));
+  lessons::Gradients shown(page.mute);
+  const auto& [Q, K, V, mask] = one.in;
+  CHECK_THROWS_WITH(lessons::attention_backward<3>(page.mute, shown, {Q, K, V, one.attention.weights, mask},
+                                                   random_tensor<3>({2, 4, 6}, 1)),
+                    Contains("2×4×6") && Contains("2×5×5"));
   CHECK_THROWS_AS(attn::softmax_backward(one.attention.weights, one.in.Q), std::invalid_argument);
 }

@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
+#include "attn/ops/central_difference.hpp"
 #include "attn/ops/measure.hpp"
 #include "tests/unit/random_tensor.hpp"
 
@@ -50,4 +52,22 @@ TEST_CASE("the claim that GELU is near ReLU fails for another activation", "[act
   CHECK(attn::max_abs_difference(attn::gelu(x), attn::relu(x)) <= 0.17);
   const Tensor<3> swish = x / (1.0 + xt::exp(-x));
   CHECK(attn::max_abs_difference(swish, attn::relu(x)) > 0.17);
+}
+
+TEST_CASE("activations go back as central differences say", "[activation]") {
+  const auto activation = GENERATE(Activation::relu, Activation::gelu);
+  const auto x = random_tensor<3>({2, 3, 5}, 1), d_y = random_tensor<3>({2, 3, 5}, 2);
+  const auto d_x = attn::activate_backward(activation, x, d_y);
+  const auto f = [&](const Tensor<3>& moved) { return attn::activate(activation, moved); };
+  CHECK(attn::deviation_entry_by_entry<3>({f, x, d_y, d_x, 1e-5}) <= 1e-8);
+  const auto worked =
+      attn::worked_activation_backward(activation, attn::Known<3>{"x", x}, attn::Known<3>{"d_y", d_y});
+  for (std::size_t c = 0; c < 5; ++c) CHECK(worked({1, 2, c}).value() == Approx(d_x(1, 2, c)));
+  CHECK_THROWS_AS(attn::activate_backward(activation, x, random_tensor<3>({2, 3, 4}, 1)),
+                  std::invalid_argument);
+}
+
+TEST_CASE("ReLU passes nothing back at its corner and below", "[activation]") {
+  const Tensor<3> x = {{{-1, 0, 2}}}, d_y = {{{3, 4, 5}}};
+  CHECK((attn::activate_backward(Activation::relu, x, d_y) == Tensor<3>{{{0, 0, 5}}}));
 }

@@ -78,3 +78,15 @@ TEST_CASE("key and value heads that cannot be shared out equally are refused", "
   CHECK_THROWS_WITH(attn::repeat_heads(kv_heads, 4), Contains("[repeat_heads]") && Contains("2×3×4×5"));
   CHECK_THROWS_AS(attn::repeat_heads(kv_heads, 2), std::invalid_argument);
 }
+
+TEST_CASE("the gradients of heads that share a key and value head add up", "[heads]") {
+  const auto d = random_tensor<4>({2, 6, 3, 2}, 1);
+  const auto sums = attn::repeat_heads_backward(d, 2);
+  REQUIRE(sums.shape() == std::array<std::size_t, 4>{2, 2, 3, 2});
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t h = 0; h < 2; ++h)
+      for (std::size_t i = 0; i < 3; ++i)
+        CHECK(sums(b, h, i, 1) == Approx(d(b, 3 * h, i, 1) + d(b, 3 * h + 1, i, 1) + d(b, 3 * h + 2, i, 1)));
+  CHECK((attn::repeat_heads_backward(d, 6) == d));
+  CHECK_THROWS_WITH(attn::repeat_heads_backward(d, 4), Catch::Contains("2×6×3×2"));
+}

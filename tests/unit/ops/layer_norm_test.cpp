@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "attn/ops/central_difference.hpp"
 #include "attn/ops/measure.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/random_tensor.hpp"
@@ -84,4 +85,35 @@ TEST_CASE("a row of one number or of equal numbers has nothing to standardise", 
 TEST_CASE("layer norm magnifies a row whose numbers are nearly equal", "[layer_norm]") {
   CHECK(attn::magnification(Tensor<3>{{{-2, 2}, {-5, 5}}}) == Approx(0.5));
   CHECK(attn::magnification(Tensor<3>{{{-2, 2}, {7, 7}}}) == Approx(1.0 / std::sqrt(1e-5)));
+}
+
+TEST_CASE("layer normalisation goes back as central differences say", "[layer_norm]") {
+  const auto x = random_tensor<3>({2, 3, 5}, 1), d_y = random_tensor<3>({2, 3, 5}, 2);
+  const auto gain = random_tensor<1>({5}, 3), bias = random_tensor<1>({5}, 4);
+  const auto [d_x, d_gain, d_bias] = attn::layer_norm_backward(x, gain, d_y);
+  const auto of_x = [&](const Tensor<3>& moved) { return attn::layer_norm(moved, gain, bias); };
+  CHECK(attn::deviation_entry_by_entry<3>({of_x, x, d_y, d_x, 1e-5}) <= 1e-8);
+  for (std::size_t c = 0; c < 5; ++c) {
+    auto up = gain, down = gain;
+    up(c) += 0.5;
+    down(c) -= 0.5;
+    CHECK(d_gain(c) == Approx(attn::sum_of_products(attn::layer_norm(x, up, bias), d_y) -
+                              attn::sum_of_products(attn::layer_norm(x, down, bias), d_y)));
+    double sum = 0.0;
+    for (std::size_t i = 0; i < 6; ++i) sum += d_y.data()[5 * i + c];
+    CHECK(d_bias(c) == Approx(sum));
+  }
+  CHECK_THROWS_WITH(attn::layer_norm_backward(x, gain, random_tensor<3>({2, 3, 4}, 1)),
+                    Contains("2×3×5") && Contains("2×3×4"));
+  CHECK_THROWS_AS(attn::layer_norm_backward(x, random_tensor<1>({4}, 1), d_y), std::invalid_argument);
+}
+
+TEST_CASE("the way back through layer normalisation is worked out entry by entry", "[layer_norm]") {
+  const auto x = random_tensor<3>({1, 2, 3}, 1), d_y = random_tensor<3>({1, 2, 3}, 2);
+  const auto gain = random_tensor<1>({3}, 3);
+  const auto gradients = attn::layer_norm_backward(x, gain, d_y);
+  const auto worked_x = attn::worked_layer_norm_backward_x({"x", x}, {"gain", gain}, {"d_y", d_y});
+  const auto worked_gain = attn::worked_layer_norm_backward_gain({"x", x}, {"d_y", d_y});
+  CHECK(worked_x({0, 1, 2}).value() == Approx(gradients.d_x(0, 1, 2)));
+  CHECK(worked_gain({1}).value() == Approx(gradients.d_gain(1)));
 }

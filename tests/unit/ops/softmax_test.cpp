@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
@@ -68,4 +69,27 @@ TEST_CASE("a NaN spoils its whole row and no other", "[softmax]") {
 
 TEST_CASE("softmax of rows without keys is empty", "[softmax]") {
   CHECK(attn::softmax(Tensor<2>::from_shape({3, 0})).size() == 0);
+}
+
+TEST_CASE("the log-sum-exp of a row gives its weights back", "[softmax]") {
+  auto scores = random_tensor<4>({2, 2, 3, 5}, 1);
+  scores(0, 1, 2, 3) = 1000.0;
+  scores(1, 0, 0, 0) = -infinity;
+  for (std::size_t j = 0; j < 5; ++j) scores(1, 1, 1, j) = -infinity;
+  const auto log_sum_exp = attn::log_sum_exp(scores);
+  REQUIRE(log_sum_exp.shape() == std::array<std::size_t, 3>{2, 2, 3});
+  CHECK(log_sum_exp(1, 1, 1) == -infinity);
+  CHECK(log_sum_exp(0, 1, 2) == 1000.0);
+  const auto weights = attn::softmax_from(scores, log_sum_exp);
+  CHECK(attn::max_abs_difference(weights, attn::softmax(scores)) <= rounding);
+  CHECK(weights(1, 1, 1, 0) == 0.0);
+  CHECK_THROWS_AS(attn::softmax_from(scores, random_tensor<3>({2, 2, 2}, 1)), std::invalid_argument);
+}
+
+TEST_CASE("a log-sum-exp is worked out as the log of that sum", "[softmax]") {
+  const auto scores = random_tensor<4>({1, 2, 3, 4}, 1);
+  const auto log_sum_exp = attn::log_sum_exp(scores);
+  const auto worked = attn::worked_log_sum_exp(attn::Known<4>{"scores", scores})({0, 1, 2});
+  CHECK(worked.value() == Approx(log_sum_exp(0, 1, 2)).epsilon(1e-14));
+  CHECK(worked.entries().size() == 4);
 }

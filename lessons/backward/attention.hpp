@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+
+#include "lessons/backward/gradients.hpp"
+#include "lessons/sdpa.hpp"
+
+namespace lessons {
+
+/// What scaled dot-product attention has to keep of its forward pass for the way back, [batch×n×d] for a
+/// single attention and [batch×head×n×d] for several heads, of which fewer may have keys and values.
+template <std::size_t N>
+struct AttentionKept {
+  const Tensor<N>&Q, &K, &V;
+  const Tensor<N>& weights;
+  const std::optional<Mask<3>>& mask;
+};
+
+/// The gradients of a loss with respect to all that attention is made of, in the order in which they follow
+/// from that of the output. Each has the shape of what it belongs to.
+template <std::size_t N>
+struct AttentionGradients {
+  Tensor<N> d_V, d_weights, d_scaled, d_scores, d_Q, d_K;
+};
+
+/// Back through `scaled_dot_product_attention`, step by step, from d_output [batch…×query×d_v], the gradient
+/// of a loss with respect to its result. The mask is not needed for the numbers: a hidden key has weight 0,
+/// and a weight of 0 passes no gradient. Of several heads the steps are `d_V_heads`, `d_weights`, …. Ranks 3
+/// and 4. Source: Dao et al. 2022, "FlashAttention", appendix B.2.
+template <std::size_t N>
+AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients, const AttentionKept<N>& kept,
+                                         const Tensor<N>& d_output);
+
+}  // namespace lessons

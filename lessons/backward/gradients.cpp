@@ -1,0 +1,36 @@
+#include "lessons/backward/gradients.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "attn/ops/measure.hpp"
+
+namespace lessons {
+
+std::string gradient_id(const std::string& of) {
+  auto id = of;
+  const auto slash = id.rfind('/');
+  return id.insert(slash == std::string::npos ? 0 : slash + 1, "d_");
+}
+
+const std::vector<double>& Gradients::of(const std::string& id) const {
+  for (const auto& gradient : all_)
+    if (gradient.of == id) return gradient.elements;
+  throw std::out_of_range("[Gradients] no gradient of " + id);
+}
+
+double largest_difference(const Gradients& a, const Gradients& b) {
+  if (a.all().size() != b.all().size())
+    throw std::invalid_argument("[largest_difference] the backward passes have different steps");
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.all().size(); ++i) {
+    const auto &x = a.all()[i], &y = b.all()[i];
+    if (x.of != y.of || x.elements.size() != y.elements.size())
+      throw std::invalid_argument("[largest_difference] " + x.of + " stands beside " + y.of);
+    for (std::size_t j = 0; j < x.elements.size(); ++j)
+      largest = attn::maximum({largest, std::abs(x.elements[j] - y.elements[j])});
+  }
+  return largest;
+}
+
+}  // namespace lessons

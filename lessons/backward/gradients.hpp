@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+/// The id of the gradient of a tensor: "d_" before the last part of its id. That of `ffn/hidden` is
+/// `ffn/d_hidden`.
+std::string gradient_id(const std::string& of);
+
+/// The gradient of a loss with respect to the tensor `of`, its elements in C order.
+struct Gradient {
+  std::string of;
+  std::vector<double> elements;
+};
+
+/// The tap of a backward pass: shows each gradient and keeps it, for whoever wants to compare.
+class Gradients {
+ public:
+  explicit Gradients(Workbench& bench) : bench_(bench) {}
+
+  /// The step d_`of` of the group in which the trace is; its id is filled in. Returns the gradient to go on
+  /// with.
+  template <std::size_t N>
+  Tensor<N> show(const std::string& of, attn::About about, const Tensor<N>& gradient) {
+    about.id = gradient_id(of);
+    auto shown = bench_.trace.step(about, gradient);
+    all_.push_back({bench_.trace.full_id(of), {shown.begin(), shown.end()}});
+    return shown;
+  }
+
+  /// That of a tensor of this full id, in the shape that it has. Throws std::out_of_range where none was
+  /// shown.
+  const std::vector<double>& of(const std::string& id) const;
+
+  /// In the order in which they were shown.
+  const std::vector<Gradient>& all() const { return all_; }
+
+ private:
+  Workbench& bench_;
+  std::vector<Gradient> all_;
+};
+
+/// The largest difference between two backward passes of the same tensors. Throws std::invalid_argument where
+/// they are not of the same ones.
+double largest_difference(const Gradients& a, const Gradients& b);
+
+}  // namespace lessons

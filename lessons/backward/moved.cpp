@@ -1,0 +1,240 @@
+#include "lessons/backward/moved.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "attn/ops/measure.hpp"
+#include "lessons/backward/difference_check.hpp"
+#include "lessons/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr double wanted_move = 1e-5;    ///< of a number of a curved step
+constexpr double longest_move = 1e-4;   ///< of a number that moves them by less
+constexpr double shortest_move = 1e-9;  ///< at which rounding is as large as the difference
+constexpr int most_attempts = 40;
+
+using Steps = std::map<std::string, std::vector<double>>;
+
+/// What a forward pass comes to.
+struct Outcome {
+  double loss = 0.0;
+  Steps steps{};          ///< those that are watched
+  double elements = 0.0;  ///< of all steps, and a number for each step: what the pass costs
+};
+
+/// How far the numbers of a tensor are moved, and what follows.
+struct Difference {
+  double slope = 0.0;    ///< (L(x + h) − L(x − h)) / 2h
+  double reach = 0.0;    ///< how far a curved step moves where x moves by 1
+  double allowed = 0.0;  ///< how far the slope may be from the derivative
+  bool is_at_corner = false;
+};
+
+class Mover {
+ public:
+  Mover(const Workbench& bench, const ForwardPass& forward) : bench_(bench), forward_(forward) {
+    at_start_ = run({});
+    for (const auto& [id, numbers] : at_start_.steps) {
+      const double largest = largest_of(numbers);
+      const bool is_of_its_size = contains(forward.of_its_size, id);
+      unit_[id] = is_of_its_size && largest > 0.0 ? largest : 1.0;
+      if (!is_of_its_size) largest_ = std::max(largest_, largest);
+    }
+  }
+
+  double cost() const { return at_start_.elements; }
+
+  /// Moves tensor `id` by h times `direction`, with an h that fits.
+  Difference along(const std::string& id, const std::vector<double>& direction, attn::Dtype dtype) {
+    double longest = longest_move;
+    h_ = std::min(h_, longest);
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+      const auto up = run(moved(id, direction, h_)), down = run(moved(id, direction, -h_));
+      const double move = std::max(largest_move(up), largest_move(down));
+      if (turns_a_corner(up) || turns_a_corner(down)) {
+        longest = h_ /= 16.0;
+        if (h_ < shortest_move) return {.is_at_corner = true};
+        continue;
+      }
+      const bool is_too_far = move > 2.0 * wanted_move, is_too_near = move < wanted_move / 16.0;
+      if (is_too_far || (is_too_near && h_ < longest)) {
+        const double better = move > 0.0 ? h_ * wanted_move / move : longest;
+        h_ = std::clamp(better, h_ / 1e3, longest);
+        continue;
+      }
+      return difference(up, down, move, dtype);
+    }
+    return {.is_at_corner = true};
+  }
+
+ private:
+  static bool contains(const std::vector<std::string>& ids, const std::string& id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  }
+
+  static double largest_of(const std::vector<double>& numbers) {
+    double largest = 0.0;
+    for (const double number : numbers) largest = std::max(largest, std::abs(number));
+    return largest;
+  }
+
+  static Move moved(const std::string& id, std::vector<double> change, double h) {
+    for (double& number : change) number *= h;
+    return {id, std::move(change)};
+  }
+
+  Outcome run(const Move& move) const {
+    constexpr double as_many_elements = 1000.0;  // a step costs as much as these, besides its elements
+    Outcome outcome;
+    auto mute = bench_.mute([&](const std::string& id, const attn::Shape& shape, double* elements) {
+      const auto count = attn::element_count(shape);
+      if (id == move.id) move.apply(elements);
+      outcome.elements += static_cast<double>(count) + as_many_elements;
+      if (contains(forward_.curved, id) || contains(forward_.of_its_size, id) ||
+          contains(forward_.with_corner, id))
+        outcome.steps[id].assign(elements, elements + count);
+    });
+    outcome.loss = forward_.loss(mute, move);
+    return outcome;
+  }
+
+  double largest_move(const Outcome& outcome) const {
+    double largest = 0.0;
+    for (const auto& [id, numbers] : outcome.steps) {
+      if (!contains(forward_.curved, id) && !contains(forward_.of_its_size, id)) continue;
+      const auto& before = at_start_.steps.at(id);
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        largest = attn::maximum({largest, std::abs(numbers[i] - before[i]) / unit_.at(id)});
+    }
+    return largest;
+  }
+
+  bool turns_a_corner(const Outcome& outcome) const {
+    for (const auto& id : forward_.with_corner) {
+      const auto &numbers = outcome.steps.at(id), &before = at_start_.steps.at(id);
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        if ((numbers[i] > 0.0) != (before[i] > 0.0)) return true;
+    }
+    return false;
+  }
+
+  Difference difference(const Outcome& up, const Outcome& down, double move, attn::Dtype dtype) const {
+    constexpr double safety = 16.0;
+    const double reach = move / h_, noise = unit_roundoff(attn::Dtype::float64) / h_;
+    const double relative = move * move + unit_roundoff(dtype) * (1.0 + largest_);
+    return {.slope = (up.loss - down.loss) / (2.0 * h_),
+            .reach = reach,
+            .allowed = safety * forward_.magnitude * (relative * reach + noise * (1.0 + largest_))};
+  }
+
+  const Workbench& bench_;
+  const ForwardPass& forward_;
+  Outcome at_start_;
+  std::map<std::string, double> unit_;  ///< that the moves of a step are measured in
+  double largest_ = 0.0;                ///< of the numbers of curved steps
+  double h_ = wanted_move;              ///< that fitted last
+};
+
+MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, attn::Dtype dtype) {
+  MovedDeviation result{.of = gradient.of};
+  std::vector<double> direction(gradient.elements.size(), 0.0);
+  for (std::size_t i = 0; i < direction.size(); ++i) {
+    direction[i] = 1.0;
+    const auto difference = mover.along(gradient.of, direction, dtype);
+    direction[i] = 0.0;
+    result.at_corner += difference.is_at_corner ? 1 : 0;
+    if (difference.is_at_corner) continue;
+    result.deviation = attn::maximum({result.deviation, std::abs(difference.slope - gradient.elements[i])});
+    result.allowed = std::max(result.allowed, difference.allowed);
+  }
+  return result;
+}
+
+MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Random& random,
+                                attn::Dtype dtype) {
+  MovedDeviation result{.of = gradient.of};
+  std::vector<double> signs(gradient.elements.size());
+  for (double& sign : signs) sign = random.normal() < 0.0 ? -1.0 : 1.0;
+  const auto difference = mover.along(gradient.of, signs, dtype);
+  const double expected = std::inner_product(signs.begin(), signs.end(), gradient.elements.begin(), 0.0);
+  result.at_corner = difference.is_at_corner ? signs.size() : 0;
+  if (difference.is_at_corner) return result;
+  double terms = 0.0;
+  for (const double element : gradient.elements) terms += std::abs(element);
+  result.deviation = std::abs(difference.slope - expected);
+  result.allowed = difference.allowed + 16.0 * unit_roundoff(dtype) * terms;
+  return result;
+}
+
+}  // namespace
+
+MovedCheck check_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients) {
+  Mover mover(bench, forward);
+  double entries = 0.0;
+  for (const auto& gradient : gradients.all()) entries += static_cast<double>(gradient.elements.size());
+  constexpr double passes_of_an_entry = 2.0, affordable_elements = 1 << 26;
+  MovedCheck check{.entry_by_entry = passes_of_an_entry * entries * mover.cost() <= affordable_elements};
+  const auto dtype = bench.trace.dtype();
+  for (const auto& gradient : gradients.all())
+    check.deviations.push_back(
+        check.entry_by_entry
+            ? deviation_entry_by_entry(mover, gradient, dtype)
+            : deviation_of_all(mover, gradient, bench.random("check/" + gradient_id(gradient.of)), dtype));
+  return check;
+}
+
+namespace {
+
+void explain_moves(attn::Trace& trace, bool entry_by_entry) {
+  std::string text =
+      "Whether a gradient is right can be seen without any derivation: move a number a little up, then a "
+      "little down, run forward both times and see how L changes. That leaves an error of the size of h², "
+      "but a much smaller h is no better, because L is rounded. So it is done in float64, with an h that "
+      "moves no score and no other number before a curve by more than 0.00002. Each tensor is moved where it "
+      "stands in the forward pass, and all after it is computed again.";
+  if (!entry_by_entry)
+    text +=
+        " Here there are too many numbers to move one by one, so those of a tensor move together, each up or "
+        "down by the sign of a random number. Those of W_Q are drawn normal(0, 1) as check/d_W_Q, and so on.";
+  trace.note("differences", "A check that knows no formula", text,
+             "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
+}
+
+std::string note_of_corner(const MovedDeviation& deviation) {
+  if (deviation.at_corner == 0) return "";
+  return fmt::format("{} of its numbers are left out: ReLU's corner is so near that there is no derivative.",
+                     deviation.at_corner);
+}
+
+}  // namespace
+
+void claim_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients) {
+  const auto check = check_by_moving(bench, forward, gradients);
+  explain_moves(bench.trace, check.entry_by_entry);
+  for (const auto& one : check.deviations) {
+    const auto d_id = gradient_id(one.of);
+    const auto moved = check.entry_by_entry
+                           ? fmt::format("each number of {}", one.of)
+                           : fmt::format("all numbers of {} together, up or down at random,", one.of);
+    const auto formula =
+        check.entry_by_entry
+            ? fmt::format("max |(L({0} + h) − L({0} − h)) / 2h − {1}|", one.of, d_id)
+            : fmt::format("|(L({0} + h·s) − L({0} − h·s)) / 2h − Σ {1}·s|, s = ±1", one.of, d_id);
+    bench.trace.claim({.id = "check/" + d_id,
+                       .claim = fmt::format("moving {} changes L as {} says", moved, d_id),
+                       .formula = formula,
+                       .value = one.deviation,
+                       .limit = roughly_at_most(one.allowed),
+                       .note = note_of_corner(one)});
+  }
+}
+
+}  // namespace lessons

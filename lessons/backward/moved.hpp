@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lessons/backward/gradients.hpp"
+
+namespace lessons {
+
+/// A tensor of a forward pass, an input or a step, by its id, and how far each of its numbers is moved.
+struct Move {
+  std::string id{};
+  std::vector<double> change{};
+
+  /// The tensor `of` as the forward pass begins with it: x, moved where it is the one.
+  template <std::size_t N>
+  Tensor<N> operator()(const std::string& of, Tensor<N> x) const {
+    if (of == id) apply(x.data());
+    return x;
+  }
+
+  void apply(double* elements) const {
+    for (std::size_t i = 0; i < change.size(); ++i) elements[i] += change[i];
+  }
+};
+
+/// A forward pass that is run again with a tensor moved.
+struct ForwardPass {
+  /// Runs it on the mute workbench, its inputs as `move` has them, and returns the loss.
+  std::function<double(Workbench& mute, const Move& move)> loss;
+  double magnitude = 1.0;  ///< what the terms of the loss sum up to without their signs
+
+  /// Steps whose numbers a difference may move by little, because what follows is curved: scores, the rows of
+  /// layer norms, gates. A step of `of_its_size` may move by that share of its largest number.
+  std::vector<std::string> curved{}, of_its_size{};
+  std::vector<std::string> with_corner{};  ///< steps after ReLU: none of their numbers may leave or reach 0
+};
+
+/// How far a gradient is from central differences of the loss, and how far it may be.
+struct MovedDeviation {
+  std::string of;
+  double deviation = 0.0;
+  double allowed = 0.0;       ///< what the truncation of a difference and rounding may amount to together
+  std::size_t at_corner = 0;  ///< numbers that stand on ReLU's corner, where there is no derivative: left out
+};
+
+struct MovedCheck {
+  bool entry_by_entry = false;  ///< or else all numbers of a tensor at once, up or down at random
+  std::vector<MovedDeviation> deviations{};  ///< in the order of the gradients
+};
+
+/// Holds each gradient against (L(x + h) − L(x − h)) / 2h: x is moved where it stands in the forward pass,
+/// which is run again in float64. h is so small that no number of a curved step moves by more than 1e-5 of
+/// its unit; a difference is off by the square of that, and rounding by epsilon divided by it. Entry by entry
+/// where that is done in a moment, otherwise along one direction of random signs for each tensor, drawn as
+/// "check/d_W_Q" and so on.
+MovedCheck check_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients);
+
+/// The note `differences` and the claims `check/d_W_Q` and so on.
+void claim_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients);
+
+}  // namespace lessons

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+
+#include "lessons/backward/attention.hpp"
+#include "lessons/backward/gradients.hpp"
+#include "lessons/multihead.hpp"
+
+namespace lessons {
+
+/// What multi-head attention has to keep of its forward pass for the way back.
+struct MultiHeadKept {
+  const Named &X_query, &X_key;
+  const Tensor<4>&Q_heads, &K_heads, &V_heads;
+  const Tensor<4>&weights, &heads;
+  const std::optional<Mask<3>>& mask;
+
+  /// Of a forward pass from these token vectors. It looks into `forward`, and copies nothing.
+  static MultiHeadKept of(const Named& X_query, const Named& X_key, const MultiHeadAttention& forward,
+                          const std::optional<Mask<3>>& mask);
+};
+
+/// The gradients of the token vectors.
+struct MultiHeadInputGradients {
+  Tensor<3> d_X_query;
+  Tensor<3> d_X_key;  ///< of the other text, where there are two
+};
+
+/// Back through `multihead_attention`, step by step, from d_output [batch×query×d_model]: `d_W_O`,
+/// `d_concat`, `d_heads`, through the attention of each head, `d_Q`, `d_K`, `d_V`, the projections and `d_X`.
+/// Where X goes elsewhere as well, that last step is a part of its gradient.
+MultiHeadInputGradients multihead_backward(Workbench& bench, Gradients& gradients, const MultiHeadKept& kept,
+                                           const MultiHeadWeights& weights, const Tensor<3>& d_output,
+                                           bool X_goes_elsewhere = false);
+
+}  // namespace lessons

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+/// What to notice in d_scaled and in the gradient of a parameter, with the entry that is farthest from 0 in
+/// the first sample and the first head.
+std::string notice_of_scaled(const attn::Event& d_scaled);
+std::string notice_of_weight(const attn::Event& d_W);
+
+/// The gradient of a parameter on the page: that of a batch is of all samples together and takes one line.
+attn::OnPage whole_batch(const Workbench& bench, const std::string& id, const attn::Notice& notice = {});
+
+}  // namespace lessons

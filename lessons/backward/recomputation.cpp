@@ -1,0 +1,117 @@
+/// Memory for time: what the forward pass keeps for the backward pass, and what may be computed again.
+/// Sources: gradient checkpointing: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost"; Dao et
+/// al. 2022, "FlashAttention", algorithm 4.
+
+#include "lessons/backward/recomputation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+
+#include "attn/ops/heads.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/softmax.hpp"
+#include "lessons/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+KeptTensor kept_tensor(const std::string& id, std::size_t numbers) {
+  return {id, numbers};
+}
+
+attn::Worked worked_bytes(const std::vector<KeptTensor>& kept, std::size_t bytes_of_a_number) {
+  std::vector<attn::Worked> terms;
+  for (const auto& tensor : kept) terms.emplace_back(static_cast<double>(tensor.numbers));
+  return attn::Worked::product(
+      {attn::Worked(static_cast<double>(bytes_of_a_number)), attn::Worked::sum(std::move(terms))});
+}
+
+void show_kept(Workbench& bench, const std::string& id, const std::string& title,
+               const std::vector<KeptTensor>& kept) {
+  const auto size = attn::item_size(bench.trace.dtype());
+  std::vector<std::string> names;
+  std::size_t numbers = 0;
+  for (const auto& tensor : kept) {
+    names.push_back(tensor.id);
+    numbers += tensor.numbers;
+  }
+  bench.trace.step({.id = id,
+                    .title = title,
+                    .formula = fmt::format("{} bytes · numbers in {}", size, fmt::join(names, ", ")),
+                    .from = names,
+                    .worked = [&](const attn::Index&) { return worked_bytes(kept, size); }},
+                   static_cast<std::int64_t>(numbers * size));
+}
+
+}  // namespace
+
+std::vector<KeptTensor> kept_by_attention(const MultiHeadKept& kept) {
+  return {kept_tensor(kept.X_query.id, kept.X_query.tensor.size()),
+          kept_tensor("Q_heads", kept.Q_heads.size()),
+          kept_tensor("K_heads", kept.K_heads.size()),
+          kept_tensor("V_heads", kept.V_heads.size()),
+          kept_tensor("weights", kept.weights.size()),
+          kept_tensor("heads", kept.heads.size())};
+}
+
+std::vector<KeptTensor> kept_by_flash(const MultiHeadKept& kept, const Tensor<3>& log_sum_exp) {
+  auto tensors = kept_by_attention(kept);
+  for (auto& tensor : tensors)
+    if (tensor.id == "weights") tensor = kept_tensor("flash/log_sum_exp", log_sum_exp.size());
+  return tensors;
+}
+
+Tensor<3> show_log_sum_exp(Workbench& bench, const Attention<4>& attention) {
+  const std::string scores = attention.masked ? "masked" : "scaled";
+  const auto& x = attention.masked ? *attention.masked : attention.scaled;
+  return bench.trace.step({.id = "flash/log_sum_exp",
+                           .title = "All that flash keeps of a row of weights",
+                           .formula = fmt::format("ln Σⱼ exp({})", scores),
+                           .from = {scores},
+                           .axes = {"head", "query"},
+                           .note = "With it a weight is exp(scaled − log_sum_exp): the backward pass makes "
+                                   "the weights again from Q_heads and K_heads, a tile at a time.",
+                           .worked = attn::worked_log_sum_exp(attn::Known<4>{scores, x})},
+                          attn::log_sum_exp(x));
+}
+
+Tensor<4> weights_again(Workbench& mute, const MultiHeadKept& kept, const Tensor<3>& log_sum_exp) {
+  auto scores =
+      scaled_scores(mute, kept.Q_heads, attn::repeat_heads(kept.K_heads, kept.Q_heads.shape(1))).second;
+  if (kept.mask) scores = attn::apply_mask(scores, *kept.mask);
+  return mute.trace.step({}, attn::softmax_from(std::move(scores), log_sum_exp));
+}
+
+void show_recomputation(Workbench& bench, const Gradients& shown, const Recomputation& ways) {
+  auto& trace = bench.trace;
+  trace.note("recomputation", "Keep it, or compute it again?",
+             "The way back reads what the way there computed. Keep everything, and the memory grows with the "
+             "square of the length: weights has a number for each pair of words, in each head and layer. "
+             "FlashAttention (Dao et al. 2022) keeps one number for each row of it and makes the weights "
+             "again. Gradient checkpointing (Chen et al. 2016) keeps no more than the input and makes all of "
+             "the forward pass again: a third more work. Both give the same gradients.");
+  show_kept(bench, "kept/everything", "Bytes kept where nothing is computed again", ways.everything);
+  show_kept(bench, "kept/flash", "Bytes kept by flash", ways.flash);
+  show_kept(bench, "kept/checkpoint", "Bytes kept by gradient checkpointing", ways.checkpoint);
+  const auto difference = [&](const auto& way) {
+    auto mute = bench.mute();
+    Gradients again(mute);
+    way(mute, again);
+    return largest_difference(shown, again);
+  };
+  trace.claim({.id = "checkpointing-gives-the-same",
+               .claim = "checkpointing gives the same gradients, bit for bit",
+               .formula = "max |gradients, all computed again from the input − those above|",
+               .value = difference(ways.from_checkpoint),
+               .limit = attn::exactly(0.0)});
+  trace.claim({.id = "flash-gives-the-same",
+               .claim = "weights made again from log_sum_exp give the same gradients",
+               .formula = "max |gradients with weights = exp(scaled − log_sum_exp) − those above|",
+               .value = difference(ways.from_flash),
+               .limit = rounding(bench.trace, ways.magnitude)});
+}
+
+}  // namespace lessons
