@@ -338,7 +338,7 @@ constexpr const char* title_of_backward = "gradients: from the loss back to the 
 
 }  // namespace
 
-extern const Lesson backward_through_sdpa, backward_through_multihead;
+extern const Lesson backward_through_sdpa, backward_through_multihead, backward_through_transformer_block;
 const Lesson backward_through_sdpa = {
     .name = "backward",
     .title = title_of_backward,
@@ -362,16 +362,18 @@ const Lesson backward = {
         "W_Q, W_K and W_V, which training changes, and of the words. Each is derived, computed and then "
         "checked by moving the numbers and watching the loss. Q, K or V from --input or --set take the place "
         "of X and the projections; so do those that --draws stream draws. --through goes back through other "
-        "lessons: multihead (with --heads and --kv-heads).",
-    .options = {"sentence", "source", "target", "through", "d-model", "d-k", "d-v", "heads", "kv-heads",
-                "causal", "window", "temperature", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "dtype"},
+        "lessons: multihead (with --heads and --kv-heads), transformer-block (with --heads, --d-ff, --norm "
+        "and "
+        "--activation).",
+    .options = {"sentence",    "source",   "target", "through",    "d-model",      "d-k",        "d-v",
+                "heads",       "kv-heads", "d-ff",   "norm-order", "activation",   "causal",     "window",
+                "temperature", "seed",     "rng",    "draws",      "weight-scale", "embeddings", "dtype"},
     .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {"backward --sentence \"the cat slept\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal",
                  "backward --through multihead --heads 4 --kv-heads 2"},
     .inputs = backward_inputs,
-    .parts = {&backward_through_sdpa, &backward_through_multihead},
+    .parts = {&backward_through_sdpa, &backward_through_multihead, &backward_through_transformer_block},
     .run = run_backward,
 };
 

@@ -124,13 +124,17 @@ std::vector<std::string> layer_norm_code() {
           "    return centred / np.sqrt(variance + 1e-5) * gain + bias"};
 }
 
-namespace {
-
 using attn::Activation;
 
 Activation activation_of(const Workbench& bench) {
   return bench.options.activation == "gelu" ? Activation::gelu : Activation::relu;
 }
+
+bool norm_comes_first(const Workbench& bench) {
+  return bench.options.norm_order == "pre";
+}
+
+namespace {
 
 FeedForwardWeights draw_feed_forward_weights(Workbench& bench) {
   auto W_1 = bench.input<2>({.id = "W_1",
@@ -216,7 +220,7 @@ namespace {
 enum class NormOrder { post, pre };
 
 NormOrder norm_order_of(const Workbench& bench) {
-  return bench.options.norm_order == "pre" ? NormOrder::pre : NormOrder::post;
+  return norm_comes_first(bench) ? NormOrder::pre : NormOrder::post;
 }
 
 /// What is to be said of a sublayer.
@@ -299,14 +303,17 @@ void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
 /// The sublayer around f: LN(x + f(x)) with the layer norm after f, x + f(LN(x)) with the layer norm before
 /// it.
 Named sublayer(Workbench& bench, const Named& x, const SublayerText& text,
-               const attn::LayerNormWeights& weights, const std::function<Named(const Named&)>& f) {
+               const attn::LayerNormWeights& weights, AroundSublayer& around,
+               const std::function<Named(const Named&)>& f) {
   const auto add = [&](const Named& found) {
-    return residual(bench,
-                    {.id = text.residual_id,
-                     .title = text.residual_title,
-                     .axes = {"token", "d_model"},
-                     .note = text.residual_note},
-                    x, found);
+    auto sum = residual(bench,
+                        {.id = text.residual_id,
+                         .title = text.residual_title,
+                         .axes = {"token", "d_model"},
+                         .note = text.residual_note},
+                        x, found);
+    around.residual = sum.tensor;
+    return sum;
   };
   const auto LN = [&](const Named& before) {
     auto norm = layer_norm(bench,
@@ -316,6 +323,7 @@ Named sublayer(Workbench& bench, const Named& x, const SublayerText& text,
                             .note = text.norm_note},
                            before, text.weights, weights);
     if (!bench.is_mute()) claim_layer_norm(bench, norm, before, weights);
+    around.norm = norm.tensor;
     return norm;
   };
   return norm_order_of(bench) == NormOrder::post ? LN(add(f(x))) : add(f(LN(x)));
@@ -363,19 +371,22 @@ TransformerBlock apply_block(Workbench& bench, const Named& X, const Transformer
   if (memory.has_value() != (weights.cross && weights.norm_cross))
     throw std::invalid_argument("[apply_block] a memory and the weights of cross-attention need each other");
   TransformerBlock block;
-  auto x = sublayer(bench, X, around_attention(), weights.norm_1, [&](const Named& tokens) -> Named {
-    block.attention = attend(bench, "attention", tokens, tokens, weights.attention, mask);
-    return {"attention/output", block.attention.output};
-  });
+  auto x = sublayer(bench, X, around_attention(), weights.norm_1, block.around_attention,
+                    [&](const Named& tokens) -> Named {
+                      block.attention = attend(bench, "attention", tokens, tokens, weights.attention, mask);
+                      return {"attention/output", block.attention.output};
+                    });
   if (memory) {
     bench.label({"key"}, bench.plan.memory);
-    x = sublayer(bench, x, around_cross_attention(), *weights.norm_cross, [&](const Named& tokens) -> Named {
-      block.cross = attend(bench, "cross", tokens, {"memory", *memory}, *weights.cross, std::nullopt);
-      return {"cross/output", block.cross->output};
-    });
+    x = sublayer(
+        bench, x, around_cross_attention(), *weights.norm_cross, block.around_cross,
+        [&](const Named& tokens) -> Named {
+          block.cross = attend(bench, "cross", tokens, {"memory", *memory}, *weights.cross, std::nullopt);
+          return {"cross/output", block.cross->output};
+        });
   }
   const auto text = around_feed_forward(norm_order_of(bench));
-  x = sublayer(bench, x, text, weights.norm_2, [&](const Named& tokens) -> Named {
+  x = sublayer(bench, x, text, weights.norm_2, block.around_feed_forward, [&](const Named& tokens) -> Named {
     block.feed_forward = feed_forward(bench, tokens, weights.feed_forward);
     if (!bench.is_mute()) claim_feed_forward(bench, tokens, block.feed_forward, weights.feed_forward);
     return {"ffn/output", block.feed_forward.output};
@@ -489,7 +500,8 @@ std::optional<Tensor<3>> show_memory(Workbench& bench) {
   return X;
 }
 
-/// Drawn in the order attention, cross-attention, feed-forward network.
+}  // namespace
+
 TransformerBlockWeights draw_block_weights(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   const auto draw_attention = [&] { return draw_multihead_weights(bench); };
@@ -502,6 +514,8 @@ TransformerBlockWeights draw_block_weights(Workbench& bench) {
   weights.norm_2 = layer_norm_weights(bench, "norm_2");
   return weights;
 }
+
+namespace {
 
 /// Whether a query may look at a token behind its own.
 bool looks_ahead(const std::optional<Mask<3>>& mask) {
@@ -720,6 +734,8 @@ std::vector<std::string> multihead_call(const std::string& group, const std::str
       fmt::format("    {}_W_V, {}_W_O{})", group, group, is_masked ? fmt::format(", {}_mask", group) : "")};
 }
 
+}  // namespace
+
 void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto order = norm_order_of(bench);
   const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == Activation::gelu;
@@ -760,6 +776,22 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   if (!is_post) lines.emplace_back("output = residual_2");
   bench.code(lines);
 }
+
+std::vector<Input> block_input_list(bool has_memory) {
+  std::vector<std::vector<Input>> lists = {in_group("attention", multihead_input_list())};
+  if (has_memory) lists.push_back(in_group("cross", multihead_input_list()));
+  lists.push_back({{"W_1", {"d_model", "d_ff"}, Draw::weight},
+                   {"b_1", {"d_ff"}, Draw::zeros},
+                   {"W_2", {"d_ff", "d_model"}, Draw::weight},
+                   {"b_2", {"d_model"}, Draw::zeros}});
+  for (const std::string norm : {"norm_1", "norm_cross", "norm_2"})
+    if (has_memory || norm != "norm_cross")
+      lists.push_back(
+          in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
+  return joined(lists);
+}
+
+namespace {
 
 void run_transformer_block(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
@@ -812,18 +844,10 @@ void give_block(ModelInputs& inputs) {
 
 /// With --memory or a given `memory` there are the cross-attention's, too.
 std::vector<Input> transformer_block_inputs(const Options&) {
-  std::vector<std::vector<Input>> lists = {{{"X", {"token", "d_model"}, Draw::embedding}}};
-  lists.push_back({{"memory", {"source=memory", "d_model"}, Draw::embedding}});
-  lists.push_back(in_group("attention", multihead_input_list()));
-  lists.push_back(in_group("cross", multihead_input_list()));
-  lists.push_back({{"W_1", {"d_model", "d_ff"}, Draw::weight},
-                   {"b_1", {"d_ff"}, Draw::zeros},
-                   {"W_2", {"d_ff", "d_model"}, Draw::weight},
-                   {"b_2", {"d_model"}, Draw::zeros}});
-  for (const char* const norm : {"norm_1", "norm_cross", "norm_2"})
-    lists.push_back(in_group(norm, {{"gain", {"d_model"}, Draw::ones}, {"bias", {"d_model"}, Draw::zeros}}));
-  lists.push_back({{"attention/mask", {"query", "key"}, Draw::page}});
-  return joined(lists);
+  return joined({{{"X", {"token", "d_model"}, Draw::embedding},
+                  {"memory", {"source=memory", "d_model"}, Draw::embedding}},
+                 block_input_list(true),
+                 {{"attention/mask", {"query", "key"}, Draw::page}}});
 }
 
 }  // namespace

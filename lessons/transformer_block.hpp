@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/ops/activation.hpp"
 #include "attn/ops/layer_norm.hpp"
 #include "lessons/multihead.hpp"
 
@@ -67,11 +68,32 @@ struct TransformerBlockWeights {
   attn::LayerNormWeights norm_2;
 };
 
+/// What goes on around a sublayer, [batch×token×d_model] each.
+struct AroundSublayer {
+  Tensor<3> residual;  ///< what came in and what the sublayer found
+  Tensor<3> norm;      ///< the layer norm of that sum or, with --norm pre, of what came in
+};
+
+/// The inputs `attention/W_Q` …, with --memory `cross/W_Q` …, `W_1`, `b_1`, `W_2`, `b_2` and those of the
+/// layer norms, drawn in that order.
+TransformerBlockWeights draw_block_weights(Workbench& bench);
+
+/// Their declarations, of a block with a memory or without.
+std::vector<Input> block_input_list(bool has_memory);
+
+/// The options --activation and --norm pre.
+attn::Activation activation_of(const Workbench& bench);
+bool norm_comes_first(const Workbench& bench);
+
+/// The note `code`: the block in NumPy, and in the group `attention` the functions that it calls.
+void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask);
+
 /// What a block goes through.
 struct TransformerBlock {
   MultiHeadAttention attention;
   std::optional<MultiHeadAttention> cross{};
   FeedForward feed_forward;
+  AroundSublayer around_attention{}, around_cross{}, around_feed_forward{};
   Tensor<3> output;  ///< [batch×token×d_model]
 };
 

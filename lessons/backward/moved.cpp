@@ -221,6 +221,10 @@ void claim_by_moving(Workbench& bench, const ForwardPass& forward, const Gradien
   explain_moves(bench.trace, check.entry_by_entry);
   for (const auto& one : check.deviations) {
     const auto d_id = gradient_id(one.of);
+    if (one.at_corner > 0 && one.allowed == 0.0) {
+      bench.trace.note("check/" + d_id, fmt::format("{} is not checked", d_id), note_of_corner(one));
+      continue;
+    }
     const auto moved = check.entry_by_entry
                            ? fmt::format("each number of {}", one.of)
                            : fmt::format("all numbers of {} together, up or down at random,", one.of);

@@ -10,12 +10,12 @@ namespace lessons {
 
 /// What multi-head attention has to keep of its forward pass for the way back.
 struct MultiHeadKept {
-  const Named &X_query, &X_key;
+  Named X_query, X_key;
   const Tensor<4>&Q_heads, &K_heads, &V_heads;
   const Tensor<4>&weights, &heads;
   const std::optional<Mask<3>>& mask;
 
-  /// Of a forward pass from these token vectors. It looks into `forward`, and copies nothing.
+  /// Of a forward pass from these token vectors. It looks into `forward`.
   static MultiHeadKept of(const Named& X_query, const Named& X_key, const MultiHeadAttention& forward,
                           const std::optional<Mask<3>>& mask);
 };

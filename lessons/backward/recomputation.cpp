@@ -18,10 +18,6 @@ namespace lessons {
 
 namespace {
 
-KeptTensor kept_tensor(const std::string& id, std::size_t numbers) {
-  return {id, numbers};
-}
-
 attn::Worked worked_bytes(const std::vector<KeptTensor>& kept, std::size_t bytes_of_a_number) {
   std::vector<attn::Worked> terms;
   for (const auto& tensor : kept) terms.emplace_back(static_cast<double>(tensor.numbers));
@@ -48,19 +44,17 @@ void show_kept(Workbench& bench, const std::string& id, const std::string& title
 
 }  // namespace
 
-std::vector<KeptTensor> kept_by_attention(const MultiHeadKept& kept) {
-  return {kept_tensor(kept.X_query.id, kept.X_query.tensor.size()),
-          kept_tensor("Q_heads", kept.Q_heads.size()),
-          kept_tensor("K_heads", kept.K_heads.size()),
-          kept_tensor("V_heads", kept.V_heads.size()),
-          kept_tensor("weights", kept.weights.size()),
-          kept_tensor("heads", kept.heads.size())};
+std::vector<KeptTensor> kept_by_attention(const MultiHeadKept& kept, const std::string& group) {
+  return {{kept.X_query.id, kept.X_query.tensor.size()}, {group + "Q_heads", kept.Q_heads.size()},
+          {group + "K_heads", kept.K_heads.size()},      {group + "V_heads", kept.V_heads.size()},
+          {group + "weights", kept.weights.size()},      {group + "heads", kept.heads.size()}};
 }
 
-std::vector<KeptTensor> kept_by_flash(const MultiHeadKept& kept, const Tensor<3>& log_sum_exp) {
-  auto tensors = kept_by_attention(kept);
+std::vector<KeptTensor> kept_by_flash(const MultiHeadKept& kept, const Tensor<3>& log_sum_exp,
+                                      const std::string& group) {
+  auto tensors = kept_by_attention(kept, group);
   for (auto& tensor : tensors)
-    if (tensor.id == "weights") tensor = kept_tensor("flash/log_sum_exp", log_sum_exp.size());
+    if (tensor.id == group + "weights") tensor = {group + "flash/log_sum_exp", log_sum_exp.size()};
   return tensors;
 }
 

@@ -16,8 +16,10 @@ struct KeptTensor {
 
 /// What has to be kept of multi-head attention where nothing is computed again, and of FlashAttention (Dao et
 /// al. 2022), which keeps the log-sum-exp of each row of scores [batch×head×query] in place of the weights.
-std::vector<KeptTensor> kept_by_attention(const MultiHeadKept& kept);
-std::vector<KeptTensor> kept_by_flash(const MultiHeadKept& kept, const Tensor<3>& log_sum_exp);
+/// `group` is the one that they stand in: "attention/".
+std::vector<KeptTensor> kept_by_attention(const MultiHeadKept& kept, const std::string& group = "");
+std::vector<KeptTensor> kept_by_flash(const MultiHeadKept& kept, const Tensor<3>& log_sum_exp,
+                                      const std::string& group = "");
 
 /// What goes through the backward pass in each way.
 struct Recomputation {

@@ -43,8 +43,10 @@ const Strings dimension_options = {"--d-model", "--d-k", "--d-v", "--heads", "--
 template <class Visitor>
 void for_every_dimension(Visitor visit) {
   for (const auto& lesson : lessons())
-    for (const auto& option : dimension_options)
-      if (takes(lesson, option)) visit(lesson + " " + option);
+    for (const auto& option : dimension_options) {
+      const bool needs_heads = lesson == "backward" && contains(option, "heads");
+      if (takes(lesson, option)) visit(lesson + (needs_heads ? " --through multihead " : " ") + option);
+    }
 }
 
 /// "multihead --heads N --d-model N": heads that divide nothing would be refused for that.
@@ -244,6 +246,20 @@ TEST_CASE("every option of another lesson is refused by a lesson that does not u
                                "--kv-heads", "--samples", "--causal", "--window", "--dropout",
                                "--temperature", "--residual", "--norm", "--weight-scale", "--embeddings"})
       if (!takes(lesson, option)) check_refused(lesson + " " + option, {lesson + " does not use " + option});
+}
+
+TEST_CASE("backward goes through the lessons that it knows, with the options of each") {
+  check_refused({
+      {"backward --through lookup", {"--through lookup", "valid: sdpa, multihead, transformer-block"}},
+      {"backward --through ''", {"--through", "valid: sdpa"}},
+      {"backward --heads 2",
+       {"--heads", "--through sdpa", "valid: --through multihead or transformer-block"}},
+      {"backward --norm pre", {"--norm", "valid: --through transformer-block"}},
+      {"backward --through multihead --source a --target b", {"--source", "valid: --through sdpa"}},
+      {"backward --through multihead --d-ff 8", {"--d-ff", "valid: --through transformer-block"}},
+      {"backward --through transformer-block --kv-heads 1", {"--kv-heads", "valid: --through multihead"}},
+      {"backward --through multihead --heads 3", {"--heads 3 does not divide --d-model 4"}},
+  });
 }
 
 TEST_CASE("a misspelt option is refused with the nearest") {

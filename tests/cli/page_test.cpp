@@ -56,6 +56,14 @@ std::map<std::string, Json> events_of(const std::string& lesson) {
   return events;
 }
 
+/// Every page of a lesson's own, and those that one of its options picks.
+Strings pages() {
+  auto all = lessons();
+  for (const auto* through : {"multihead", "transformer-block", "transformer-block --norm pre"})
+    all.push_back("backward --through " + std::string(through));
+  return all;
+}
+
 bool is_heading(const std::string& line) {
   return !line.empty() && line[0] != ' ';
 }
@@ -104,7 +112,7 @@ bool is_ascii(const std::string& text) {
 }  // namespace
 
 TEST_CASE("every page is short enough to be read in one sitting, and fits a terminal of 80 columns") {
-  for (const auto& lesson : lessons()) {
+  for (const auto& lesson : pages()) {
     const auto lines = lines_of(output_of(lesson));
     INFO(lesson);
     CHECK(lines.size() <= longest_page(lesson));
@@ -117,7 +125,7 @@ TEST_CASE("every page is short enough to be read in one sitting, and fits a term
 }
 
 TEST_CASE("every page begins with the idea, has a flow and code, and ends with what to try next") {
-  for (const auto& lesson : lessons()) {
+  for (const auto& lesson : pages()) {
     INFO(lesson);
     const auto headings = headings_of(output_of(lesson));
     auto events = events_of(lesson);
@@ -140,7 +148,7 @@ TEST_CASE("every page begins with the idea, has a flow and code, and ends with w
 }
 
 TEST_CASE("one entry of every step that a page is about is worked out") {
-  for (const auto& lesson : lessons())
+  for (const auto& lesson : pages())
     for (const auto& [id, event] : events_of(lesson)) {
       if (event["kind"] != "step" || event["level"] != "core") continue;
       INFO(lesson << ": " << id);
@@ -150,7 +158,7 @@ TEST_CASE("one entry of every step that a page is about is worked out") {
 }
 
 TEST_CASE("what a page tells to try next runs") {
-  for (const auto& lesson : lessons()) {
+  for (const auto& lesson : pages()) {
     const auto commands = commands_on(output_of(lesson));
     INFO(lesson);
     CHECK(commands.size() >= 2);
@@ -172,7 +180,7 @@ TEST_CASE("commands are told from what is said of them") {
 }
 
 TEST_CASE("every plain page is ASCII and has the page's numbers") {
-  for (const auto& name : lessons()) {
+  for (const auto& name : pages()) {
     const auto lesson = name == "seq2seq" ? name + " --model none" : name;  // its words are French
     const auto plain = output_of(lesson + " --plain");
     INFO(lesson);

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from attention import mask_of, multihead, multihead_weights, repeated
+from transformer_block import Block
 
 
 def gradients(Q, K, V, mask, temperature, d_output):
@@ -56,7 +57,8 @@ WITHOUT_GRADIENT = ("masked", "mean_weights", "output")
 
 def expect_gradients(case, inputs, steps, loss):
     """The forward steps, L, and what autograd says of every input and of those steps that it goes through."""
-    known = {**inputs, **{id: step for id, step in steps.items() if id.rpartition("/")[2] not in WITHOUT_GRADIENT}}
+    known = {**inputs, **{id: step for id, step in steps.items() if id.rpartition("/")[2] not in WITHOUT_GRADIENT
+                          or id in ("attention/output", "ffn/output")}}
     for tensor in known.values():
         tensor.retain_grad()
     loss.backward()
@@ -109,8 +111,63 @@ def make_multihead(lesson):
     add_multihead(lesson, 4, 8, 2, 1, dtype="float32", lengths=[2, 4], causal=True)
 
 
+def add_block(lesson, n, d_model, heads, d_ff, batch=None, lengths=None, random_mask=False, norm="post",
+              activation="relu", **options):
+    batch = len(lengths) if lengths else batch
+    case = lesson.case(f"{n}-tokens", f"d{d_model}", f"ff{d_ff}", batch and f"batch-{batch}", lengths and "padded",
+                       random_mask and "random-mask", through="transformer-block", heads=heads, d_ff=d_ff, norm=norm,
+                       activation=activation, **options)
+    case.lengths(lengths)
+    X = case.normal("X", batch, n, d_model)
+    block = Block(case, d_model, heads, d_ff, False, norm, activation)
+    d_output = case.normal("d_output", batch, n, d_model)
+    mask = repeated(mask_of(n, n, lengths, options.get("causal")), batch)
+    if random_mask:
+        mask = case.mask("attention/mask", batch, n, n, empty_row=False)
+    if mask is not None:
+        case.expect({"attention/mask": mask})
+    inputs = {"X": X, **dict(zip([f"attention/W_{name}" for name in "QKVO"], block.attention)), "W_1": block.W_1,
+              "b_1": block.b_1, "W_2": block.W_2, "b_2": block.b_2}
+    for name in ("norm_1", "norm_2"):
+        inputs.update(zip((f"{name}/gain", f"{name}/bias"), getattr(block, name)))
+    for tensor in inputs.values():
+        tensor.requires_grad_()
+    linear = []
+    steps = block.steps(X, None, mask, linear)
+    loss = (steps["output"] * d_output).sum()
+    linear[0].retain_grad()
+    through_attention = [steps[f"attention/{name}"] for name in "QKV"]
+    expect_gradients(case, inputs, steps, loss)
+    case.expect({"ffn/d_linear": linear[0].grad})
+    W = [inputs[f"attention/W_{name}"].detach() for name in "QKV"]
+    attended = sum(t.grad @ weight.T for t, weight in zip(through_attention, W))
+    case.expect({f"attention/d_{'norm_1' if norm == 'pre' else 'X'}": attended})
+    if norm == "pre":  # norm_1 goes nowhere else: this is its gradient
+        assert torch.allclose(case_gradient(case, "d_norm_1"), attended)
+        del case.expected["d_norm_1"]
+    log_sum_exp = torch.logsumexp(steps.get("attention/masked", steps["attention/scaled"]).detach(), -1)
+    case.expect({"attention/flash/log_sum_exp": log_sum_exp})
+    kept = [X] + [steps[f"attention/{id}"] for id in ("Q_heads", "K_heads", "V_heads", "heads")]
+    kept += [steps[id] for id in ("residual_1", "norm_1", "ffn/hidden", "norm_2" if norm == "pre" else "residual_2")]
+    expect_kept(case, X, kept, steps["attention/weights"], log_sum_exp)
+
+
+def case_gradient(case, id):
+    return torch.from_numpy(case.expected[id]).double()
+
+
+def make_blocks(lesson):
+    for norm in ("post", "pre"):
+        for activation in ("relu", "gelu"):
+            add_block(lesson, 3, 4, 2, 5, norm=norm, activation=activation)
+        add_block(lesson, 3, 6, 3, 4, lengths=[3, 1], norm=norm, causal=True)
+        add_block(lesson, 4, 4, 4, 7, random_mask=True, norm=norm)
+        add_block(lesson, 2, 3, 1, 4, batch=2, norm=norm, activation="gelu", dtype="float32")
+
+
 def make(lesson):
     make_multihead(lesson)
+    make_blocks(lesson)
     for n_q, n_k, d_k, d_v in ((1, 1, 1, 1), (2, 5, 3, 4), (5, 2, 7, 1), (6, 6, 8, 8), (1, 4, 2, 3)):
         add(lesson, n_q, n_k, d_k, d_v)
     add(lesson, 5, 5, 3, 4, causal=True)

@@ -20,8 +20,9 @@ class Block:
         self.norm_cross = norm_inputs(case, "norm_cross", d_model) if has_memory else None
         self.norm_2 = norm_inputs(case, "norm_2", d_model)
 
-    def steps(self, X, memory, mask):
-        """Every step by id, each sublayer as x + f(LN(x)) or LN(x + f(x))."""
+    def steps(self, X, memory, mask, linear=None):
+        """Every step by id, each sublayer as x + f(LN(x)) or LN(x + f(x)). A list `linear` gets what the activation
+        reads."""
         steps = {}
 
         def sublayer(x, residual_id, norm_id, norm_weights, f):
@@ -39,7 +40,10 @@ class Block:
             return attended["output"]
 
         def feed_forward(x):
-            steps["ffn/hidden"] = {"relu": F.relu, "gelu": F.gelu}[self.activation](F.linear(x, self.W_1.T, self.b_1))
+            before = F.linear(x, self.W_1.T, self.b_1)
+            if linear is not None:
+                linear.append(before)
+            steps["ffn/hidden"] = {"relu": F.relu, "gelu": F.gelu}[self.activation](before)
             steps["ffn/output"] = F.linear(steps["ffn/hidden"], self.W_2.T, self.b_2)
             return steps["ffn/output"]
 

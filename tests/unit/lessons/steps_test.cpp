@@ -99,6 +99,12 @@ std::vector<Options> variants_of(const lessons::Lesson& lesson) {
   if (lesson.uses("residual")) add([](Options& o) { o.residual = o.norm = true; });
   if (lesson.uses("norm-order")) add([](Options& o) { o.norm_order = "pre"; });
   if (lesson.uses("memory")) add([](Options& o) { o.memory = "I love cats"; });
+  for (const auto* part : lesson.parts) {
+    add([&](Options& o) { o.through = part->through; });
+    all.back().sentence = part->defaults.sentence;
+    all.back().source = part->defaults.source;
+    all.back().target = part->defaults.target;
+  }
   if (lesson.uses("attention"))
     for (const char* const name :
          {"bahdanau-input", "luong-dot", "luong-general", "luong-concat", "multihead"})
@@ -114,7 +120,7 @@ TEST_CASE("a step that is replaced changes what depends on it, and nothing else"
       const auto plan = lessons::make_plan(*lesson, options);
       const auto before = record(*lesson, plan);
       for (const auto& changed : before.steps) {
-        CAPTURE(lesson->name, options.attention, options.causal, options.dropout, changed);
+        CAPTURE(lesson->name, options.through, options.attention, options.causal, options.dropout, changed);
         const auto after = record(*lesson, plan, change(changed));
         bool reads_it = false, shows_it = false;
         for (const auto& [id, elements] : after.elements) {
@@ -199,7 +205,8 @@ TEST_CASE("a step that is 1 % off breaks each claim within a tolerance, and a wr
                               {[](double x) { return x + 0.25; }, [](double) { return 0.0; },
                                [](double x) { return -x; }, [](double x) { return 100.0 * x; }});
         for (const auto& [claim, holds] : before.holds) {
-          CAPTURE(lesson->name, dtype, options.attention, options.causal, options.dropout, claim);
+          CAPTURE(lesson->name, options.through, dtype, options.attention, options.causal, options.dropout,
+                  claim);
           CHECK(holds);
           const auto tolerance = before.tolerances.find(claim);
           if (is_about_no_step(lesson->name, claim))
