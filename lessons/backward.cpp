@@ -338,7 +338,8 @@ constexpr const char* title_of_backward = "gradients: from the loss back to the 
 
 }  // namespace
 
-extern const Lesson backward_through_sdpa, backward_through_multihead, backward_through_transformer_block;
+extern const Lesson backward_through_sdpa, backward_through_multihead, backward_through_transformer_block,
+    backward_through_seq2seq;
 const Lesson backward_through_sdpa = {
     .name = "backward",
     .title = title_of_backward,
@@ -361,19 +362,23 @@ const Lesson backward = {
         "softmax, and from them the gradients of V, weights, scores, Q and K, then those of the projections "
         "W_Q, W_K and W_V, which training changes, and of the words. Each is derived, computed and then "
         "checked by moving the numbers and watching the loss. Q, K or V from --input or --set take the place "
-        "of X and the projections; so do those that --draws stream draws. --through goes back through other "
-        "lessons: multihead (with --heads and --kv-heads), transformer-block (with --heads, --d-ff, --norm "
-        "and "
-        "--activation).",
-    .options = {"sentence",    "source",   "target", "through",    "d-model",      "d-k",        "d-v",
-                "heads",       "kv-heads", "d-ff",   "norm-order", "activation",   "causal",     "window",
-                "temperature", "seed",     "rng",    "draws",      "weight-scale", "embeddings", "dtype"},
+        "of X and the projections; so do those that --draws stream draws. --through goes back through "
+        "another "
+        "lesson: multihead (with --heads, --kv-heads), transformer-block (with --heads, --d-ff, --norm, "
+        "--activation) or seq2seq (with --source, --target, --hidden, --d-a).",
+    .options = {"sentence",   "source",     "target",       "through",    "d-model",     "d-k",
+                "d-v",        "heads",      "kv-heads",     "d-ff",       "hidden",      "d-a",
+                "norm-order", "activation", "causal",       "window",     "temperature", "seed",
+                "rng",        "draws",      "weight-scale", "embeddings", "dtype"},
     .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {"backward --sentence \"the cat slept\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal",
-                 "backward --through multihead --heads 4 --kv-heads 2"},
+                 "backward --through multihead --heads 4 --kv-heads 2",
+                 "backward --through transformer-block --norm pre",
+                 "backward --through seq2seq --source \"i love cats\" --target \"ich liebe katzen\""},
     .inputs = backward_inputs,
-    .parts = {&backward_through_sdpa, &backward_through_multihead, &backward_through_transformer_block},
+    .parts = {&backward_through_sdpa, &backward_through_multihead, &backward_through_transformer_block,
+              &backward_through_seq2seq},
     .run = run_backward,
 };
 

@@ -19,6 +19,7 @@
 #include "lessons/seq2seq/decoder.hpp"
 #include "lessons/seq2seq/numpy.hpp"
 #include "lessons/seq2seq/one_step.hpp"
+#include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
 #include "lessons/workbench/notice.hpp"
 
@@ -395,8 +396,9 @@ TokenBatch nothing_read(std::size_t count) {
   return {std::vector<std::vector<std::string>>(count)};
 }
 
-/// The distinct words of the batch and then </s>.
-std::vector<std::string> vocabulary_of(const TokenBatch& batch) {
+}  // namespace
+
+std::vector<std::string> vocabulary_of_batch(const TokenBatch& batch) {
   std::vector<std::string> vocabulary;
   for (const auto& sentence : batch.tokens)
     for (const auto& token : sentence)
@@ -406,6 +408,8 @@ std::vector<std::string> vocabulary_of(const TokenBatch& batch) {
   return vocabulary;
 }
 
+namespace {
+
 /// The vector of each word that may be written, and zeros for </s>, which is never read.
 Tensor<2> vectors_of(Workbench& bench, const std::vector<std::string>& vocabulary) {
   const auto known = bench.known_vectors_of({{std::vector(vocabulary.begin(), vocabulary.end() - 1)}});
@@ -414,7 +418,9 @@ Tensor<2> vectors_of(Workbench& bench, const std::vector<std::string>& vocabular
   return vectors;
 }
 
-void show_mask(Workbench& bench, const TokenBatch& writes) {
+}  // namespace
+
+void show_source_mask(Workbench& bench, const TokenBatch& writes) {
   const auto& source = bench.plan.source;
   if (!source.is_padded()) return;
   bench.label({"target"}, writes);
@@ -425,6 +431,8 @@ void show_mask(Workbench& bench, const TokenBatch& writes) {
                              .note = "The same at every step: no step may look at the padding."},
                             attn::padding_mask(source.lengths(), writes.length(), source.length()));
 }
+
+namespace {
 
 /// The forget gates of all words read after word t of its direction, multiplied.
 attn::WorkedOut worked_kept(const Encoder& encoder, const std::vector<std::size_t>& lengths) {
@@ -538,7 +546,7 @@ GreedyReading write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vecto
     for (const auto word : sentence) tokens.push_back(words[word]);
     reads.tokens.emplace_back(tokens.begin(), tokens.end() - 1);
   }
-  show_mask(bench, writes);
+  show_source_mask(bench, writes);
   explain_greedy_decoding(bench, writes);
   bench.label({"target"}, after_start(reads));
   recurrence.work_out("X_target", worked_words_read(recurrence, bench.plan.source, run, words));
@@ -614,7 +622,7 @@ void run_seq2seq(Workbench& bench) {
   const auto& target = bench.plan.target;
   const bool has_target = target.size() > 0;
   const auto& learned = bench.options.vocabulary;
-  const auto vocabulary = learned.empty() ? vocabulary_of(has_target ? target : source) : learned;
+  const auto vocabulary = learned.empty() ? vocabulary_of_batch(has_target ? target : source) : learned;
   const auto reads = after_start(has_target ? target : nothing_read(source.size()));
   auto writes = target;
   for (auto& sentence : writes.tokens) sentence.emplace_back(attn::end_token);
@@ -633,7 +641,7 @@ void run_seq2seq(Workbench& bench) {
   if (reads_its_own_words(bench.options)) run.embedding = take_embedding(bench, vocabulary);
   run.weights.encoder = draw_encoder(bench);
   run.weights.decoder = draw_decoder(bench, vocabulary.size());
-  if (has_target) show_mask(bench, writes);
+  if (has_target) show_source_mask(bench, writes);
 
   run.encoder = encode(bench, run.X_source, run.lengths, run.weights.encoder);
   run.source = prepare_source(bench, run.encoder.states, run.lengths, run.weights.decoder.attention);
@@ -684,7 +692,9 @@ std::vector<Input> attention_weight_list(const std::string& attention) {
   return {{"W_c", {two_states, state}, Draw::weight}};
 }
 
-std::vector<Input> seq2seq_inputs(const Options& options) {
+}  // namespace
+
+std::vector<Input> seq2seq_input_list(const Options& options) {
   const bool is_bahdanau = attends_before_the_cell(options);
   std::vector<std::vector<Input>> lists = {
       {{"X_source", {"source", "d_model"}, Draw::embedding}},
@@ -703,8 +713,6 @@ std::vector<Input> seq2seq_inputs(const Options& options) {
                    {"mask", {"target=1+target", "source"}, Draw::page}});
   return joined(lists);
 }
-
-}  // namespace
 
 extern const Lesson seq2seq;
 const Lesson seq2seq = {
@@ -726,7 +734,7 @@ const Lesson seq2seq = {
     .defaults = {.source = {"the black cat slept"}, .target = {"le chat noir dormait"}, .d_model = 4},
     .examples = {"seq2seq --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
                  "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
-    .inputs = seq2seq_inputs,
+    .inputs = seq2seq_input_list,
     .trained = Trained{"translation", give_translation, "source_words", "target_words"},
     .run = run_seq2seq,
 };

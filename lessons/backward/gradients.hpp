@@ -28,8 +28,14 @@ class Gradients {
   Tensor<N> show(const std::string& of, attn::About about, const Tensor<N>& gradient) {
     about.id = gradient_id(of);
     auto shown = bench_.trace.step(about, gradient);
-    all_.push_back({bench_.trace.full_id(of), {shown.begin(), shown.end()}});
+    keep(of, shown);
     return shown;
+  }
+
+  /// Keeps the gradient of the tensor `of` of that group, which a recurrence has shown.
+  template <std::size_t N>
+  void keep(const std::string& of, const Tensor<N>& shown) {
+    all_.push_back({bench_.trace.full_id(of), {shown.begin(), shown.end()}});
   }
 
   /// That of a tensor of this full id, in the shape that it has. Throws std::out_of_range where none was

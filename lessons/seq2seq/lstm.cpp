@@ -176,7 +176,8 @@ Lstm run_lstm(Workbench& bench, const Tensor<3>& X, const std::vector<std::size_
                 worked_before(recurrence.entries("c"), n, direction), lengths);
   recurrence.show();
   const auto sequence = [&](const char* id) { return recurrence.sequence<3>(id); };
-  Lstm run = {sequence("i"), sequence("f"), sequence("g"), sequence("c"), sequence("h"), {}, {}};
+  Lstm run = {
+      sequence("i"), sequence("f"), sequence("g"), sequence("o"), sequence("c"), sequence("h"), {}, {}};
   run.last_h = last_row(run.h, lengths, direction);
   run.last_c = last_row(run.c, lengths, direction);
   return run;

@@ -50,7 +50,7 @@ enum class Direction { forward, reverse };
 
 /// All steps over a sentence, [batch×n×hidden] each; row t belongs to word t in both directions.
 struct Lstm {
-  Tensor<3> i, f, g, c, h;
+  Tensor<3> i, f, g, o, c, h;
 
   /// The state and the memory after the last word that was read, [batch×hidden] each.
   Tensor<2> last_h, last_c;

@@ -250,14 +250,19 @@ TEST_CASE("every option of another lesson is refused by a lesson that does not u
 
 TEST_CASE("backward goes through the lessons that it knows, with the options of each") {
   check_refused({
-      {"backward --through lookup", {"--through lookup", "valid: sdpa, multihead, transformer-block"}},
+      {"backward --through lookup",
+       {"--through lookup", "valid: sdpa, multihead, transformer-block, seq2seq"}},
       {"backward --through ''", {"--through", "valid: sdpa"}},
       {"backward --heads 2",
        {"--heads", "--through sdpa", "valid: --through multihead or transformer-block"}},
       {"backward --norm pre", {"--norm", "valid: --through transformer-block"}},
-      {"backward --through multihead --source a --target b", {"--source", "valid: --through sdpa"}},
+      {"backward --through multihead --source a --target b",
+       {"--source", "valid: --through sdpa or seq2seq"}},
       {"backward --through multihead --d-ff 8", {"--d-ff", "valid: --through transformer-block"}},
       {"backward --through transformer-block --kv-heads 1", {"--kv-heads", "valid: --through multihead"}},
+      {"backward --through seq2seq --sentence a", {"--sentence", "valid: --through sdpa or multihead"}},
+      {"backward --through seq2seq --source a", {"--source is given without --target"}},
+      {"backward --hidden 3", {"--hidden", "valid: --through seq2seq"}},
       {"backward --through multihead --heads 3", {"--heads 3 does not divide --d-model 4"}},
   });
 }

@@ -59,7 +59,7 @@ std::map<std::string, Json> events_of(const std::string& lesson) {
 /// Every page of a lesson's own, and those that one of its options picks.
 Strings pages() {
   auto all = lessons();
-  for (const auto* through : {"multihead", "transformer-block", "transformer-block --norm pre"})
+  for (const auto* through : {"multihead", "transformer-block", "transformer-block --norm pre", "seq2seq"})
     all.push_back("backward --through " + std::string(through));
   return all;
 }

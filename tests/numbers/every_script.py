@@ -32,6 +32,7 @@ VARIATIONS = [
     ["--through", "multihead", "--temperature", "0.5", "--d-k", "3"],
     ["--through", "transformer-block", "--norm", "pre", "--causal"],
     ["--through", "transformer-block", "--activation", "gelu"],
+    ["--through", "seq2seq", "--source", "a b c", "--target", "d e", "--hidden", "3", "--d-a", "2"],
     ["--bidirectional"],
     ["--sentence", "one"],
     ["--source", "a b c d", "--target", "e f"],

@@ -78,6 +78,26 @@ Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const
   return scores;
 }
 
+AdditiveGradients additive_scores_backward(const Tensor<3>& queries, const Tensor<3>& keys,
+                                           const Tensor<1>& v_a, const Tensor<3>& d_scores) {
+  if (d_scores.shape(1) != queries.shape(1) || d_scores.shape(2) != keys.shape(1))
+    throw shape_mismatch("additive_scores_backward", "queries", queries, "d_scores", d_scores,
+                         "there must be a score for each query and key");
+  AdditiveGradients gradients = {Tensor<3>(queries.shape(), 0.0), Tensor<3>(keys.shape(), 0.0),
+                                 Tensor<1>(v_a.shape(), 0.0)};
+  for (std::size_t b = 0; b < d_scores.shape(0); ++b)
+    for (std::size_t i = 0; i < d_scores.shape(1); ++i)
+      for (std::size_t j = 0; j < d_scores.shape(2); ++j)
+        for (std::size_t c = 0; c < v_a.size(); ++c) {
+          const double hidden = std::tanh(queries(b, i, c) + keys(b, j, c));
+          const double d_sum = d_scores(b, i, j) * v_a(c) * (1.0 - hidden * hidden);
+          gradients.d_queries(b, i, c) += d_sum;
+          gradients.d_keys(b, j, c) += d_sum;
+          gradients.d_v_a(c) += d_scores(b, i, j) * hidden;
+        }
+  return gradients;
+}
+
 WorkedOut worked_tanh_of_pairwise_sum(Known<2> a, Known<2> b) {
   return [=](const Index& at) { return tanh(Worked::sum({a({at[0], at[2]}), b({at[1], at[2]})})); };
 }

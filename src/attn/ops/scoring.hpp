@@ -28,6 +28,18 @@ Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v);
 /// other: nothing [query×key×d_a] is held. → [batch×query×key].
 Tensor<3> additive_scores(const Tensor<3>& queries, const Tensor<3>& keys, const Tensor<1>& v_a);
 
+/// The gradients of a loss with respect to what `additive_scores` read, each of its shape.
+struct AdditiveGradients {
+  Tensor<3> d_queries, d_keys;
+  Tensor<1> d_v_a;
+};
+
+/// Back through v · tanh(qᵢ + kⱼ) from d_scores [batch×query×key]. With hᵢⱼ = tanh(qᵢ + kⱼ):
+/// d_qᵢ = Σⱼ d_scoreᵢⱼ v ∘ (1 − hᵢⱼ²), d_kⱼ the same over i, d_v = Σᵢⱼ d_scoreᵢⱼ hᵢⱼ (Bahdanau et al. 2014,
+/// appendix A.1.2, differentiated). Throws std::invalid_argument, with both shapes, where they do not match.
+AdditiveGradients additive_scores_backward(const Tensor<3>& queries, const Tensor<3>& keys,
+                                           const Tensor<1>& v_a, const Tensor<3>& d_scores);
+
 /// tanh(aᵢ + bⱼ) and the dot product of each vector along the last axis with v, worked out.
 WorkedOut worked_tanh_of_pairwise_sum(Known<2> a, Known<2> b);
 WorkedOut worked_dot_last_axis(Known<3> hidden, Known<1> v);

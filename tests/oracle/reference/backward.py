@@ -6,6 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from attention import mask_of, multihead, multihead_weights, repeated
+from seq2seq import GATES, Model
 from transformer_block import Block
 
 
@@ -165,9 +166,101 @@ def make_blocks(lesson):
         add_block(lesson, 2, 3, 1, 4, batch=2, norm=norm, activation="gelu", dtype="float32")
 
 
+def cell(x, h, c, weights, real):
+    """A row of an LSTM; all of it 0 where no word is real."""
+    z = x @ weights["W_ih"].T + weights["b_ih"] + h @ weights["W_hh"].T + weights["b_hh"]
+    z.retain_grad()
+    row = {"gates": z}
+    for gate, part in zip(GATES, z.chunk(4, dim=-1)):
+        row[gate] = (torch.tanh(part) if gate == "g" else torch.sigmoid(part)) * real
+    row["c"] = row["f"] * c + row["i"] * row["g"]
+    row["h"] = row["o"] * torch.tanh(row["c"])
+    for tensor in row.values():
+        tensor.retain_grad()
+    return row
+
+
+def add_seq2seq(lesson, n, m, d_model=3, hidden=2, d_a=None, batch=None, lengths=None, **options):
+    """A source of n words and a target of m − 1, all different: the right word of step t is number t."""
+    given_batch, d_a = len(lengths) if lengths else batch, d_a or hidden
+    case = lesson.case(f"{n}-to-{m}", f"d{d_model}", f"h{hidden}", f"a{d_a}", given_batch and f"batch-{given_batch}",
+                       lengths and "padded", through="seq2seq", **options)
+    case.lengths(lengths)
+    X_source, X_target = case.normal("X_source", given_batch, n, d_model), case.normal("X_target", given_batch, m, d_model)
+    model = Model(case, d_model, hidden, "bahdanau", False, d_a, 1, m)
+    inputs = {"X_source": X_source, "X_target": X_target, "output/W": model.W, "output/b": model.b}
+    inputs.update({f"encoder/{id}": w for id, w in model.encoder.items()})
+    inputs.update({f"decoder/{id}": w for id, w in model.lstm.items()})
+    inputs.update({f"attention/{id}": w for id, w in model.attention.weights.items()})
+    for tensor in inputs.values():
+        tensor.requires_grad_()
+    source, target = (x if given_batch else x[None] for x in (X_source, X_target))
+    samples = len(source)
+    real = torch.arange(n)[None] < torch.tensor(lengths or [n] * samples)[:, None]
+
+    h = c = torch.zeros(samples, hidden)
+    read = []
+    for t in range(n):
+        read.append(cell(source[:, t], h, c, model.encoder, real[:, t, None].double()))
+        h, c = read[-1]["h"], read[-1]["c"]
+    at_end = [int(length) - 1 for length in real.sum(1)]
+    s_0, c_0 = (torch.stack([read[last][id][b] for b, last in enumerate(at_end)]) for id in "hc")
+    states = torch.stack([row["h"] for row in read], 1)
+    w = model.attention.weights
+    keys = states @ w["W_k"]
+    whole = {"decoder/s_0": s_0, "decoder/c_0": c_0, "encoder/states": states, "encoder/keys": keys}
+    for tensor in whole.values():
+        tensor.retain_grad()
+
+    s, c, written, loss = s_0, c_0, [], 0.0
+    for t in range(m):
+        row = {"queries": s.clone(), }
+        row["projected"] = row["queries"] @ w["W_q"]
+        row["scores"] = torch.tanh(row["projected"][:, None] + keys) @ w["v_a"]
+        seen = row["scores"]
+        if lengths:
+            seen = row["masked"] = row["scores"].masked_fill(~real, -math.inf)
+        row["weights"] = F.softmax(seen, -1)
+        row["context"] = torch.einsum("bn,bnd->bd", row["weights"], states)
+        row.update(cell(torch.cat([target[:, t], row["context"]], -1), s, c, model.lstm, 1.0))
+        s, c = row["h"], row["c"]
+        row["logits"] = torch.cat([s, row["context"]], -1) @ model.W + model.b
+        loss = loss + F.cross_entropy(row["logits"], torch.full((samples,), t), reduction="sum")
+        for tensor in row.values():
+            tensor.retain_grad()
+        row["probabilities"] = F.softmax(row["logits"], -1).detach()
+        written.append(row)
+    loss.backward()
+
+    alone = lambda x: x if given_batch else x[0]
+    without_value, without_gradient = ("gates", "projected"), ("masked", "probabilities")
+    for group, rows in (("encoder", read), ("decoder", written)):
+        for id in rows[0]:
+            if id not in without_value:
+                case.expect({f"{group}/{id}": alone(torch.stack([row[id].detach() for row in rows], 1))})
+            if id not in without_gradient:
+                case.expect({f"{group}/d_{id}": alone(torch.stack([row[id].grad for row in rows], 1))})
+    case.expect({id: alone(whole[id].detach()) for id in ("decoder/s_0", "decoder/c_0")})
+    case.expect({gradient_id(id): alone(tensor.grad) for id, tensor in whole.items()})
+    case.expect({gradient_id(id): tensor.grad for id, tensor in inputs.items()})
+    case.expect({"L": loss.detach(), "words": alone(torch.arange(m).expand(samples, m))})
+    if lengths:
+        case.expect({"mask": mask_of(m, n, lengths)})
+
+
+def make_seq2seq(lesson):
+    add_seq2seq(lesson, 3, 4)
+    add_seq2seq(lesson, 1, 2, d_model=1, hidden=1)
+    add_seq2seq(lesson, 5, 3, d_model=4, hidden=3, d_a=5)
+    add_seq2seq(lesson, 3, 3, hidden=4, batch=2)
+    add_seq2seq(lesson, 4, 3, hidden=4, lengths=[4, 2, 1])
+    add_seq2seq(lesson, 3, 4, hidden=3, dtype="float32", lengths=[3, 2])
+
+
 def make(lesson):
     make_multihead(lesson)
     make_blocks(lesson)
+    make_seq2seq(lesson)
     for n_q, n_k, d_k, d_v in ((1, 1, 1, 1), (2, 5, 3, 4), (5, 2, 7, 1), (6, 6, 8, 8), (1, 4, 2, 3)):
         add(lesson, n_q, n_k, d_k, d_v)
     add(lesson, 5, 5, 3, 4, causal=True)

@@ -100,10 +100,19 @@ std::vector<Options> variants_of(const lessons::Lesson& lesson) {
   if (lesson.uses("norm-order")) add([](Options& o) { o.norm_order = "pre"; });
   if (lesson.uses("memory")) add([](Options& o) { o.memory = "I love cats"; });
   for (const auto* part : lesson.parts) {
-    add([&](Options& o) { o.through = part->through; });
-    all.back().sentence = part->defaults.sentence;
-    all.back().source = part->defaults.source;
-    all.back().target = part->defaults.target;
+    const auto go_through = [part](Options& o) {
+      o.through = part->through;
+      o.sentence = part->defaults.sentence;
+      o.source = part->defaults.source;
+      o.target = part->defaults.target;
+    };
+    add(go_through);
+    if (!part->uses("norm-order")) continue;
+    add([&](Options& o) {
+      go_through(o);
+      o.norm_order = "pre";
+      o.activation = "gelu";
+    });
   }
   if (lesson.uses("attention"))
     for (const char* const name :

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
+#include "attn/ops/central_difference.hpp"
 #include "attn/ops/measure.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/plain_scores.hpp"
@@ -85,4 +86,24 @@ TEST_CASE("scoring refuses what does not fit with both shapes", "[scoring]") {
   CHECK_THROWS_WITH(attn::stack_rows(a, b), Contains("[stack_rows]") && Contains("2×3") && Contains("5×4"));
   CHECK_THROWS_WITH(attn::dot_last_axis(random_tensor<3>({2, 3, 4}, 1), {1.0}),
                     Contains("[dot_last_axis]") && Contains("2×3×4") && Contains("v is 1"));
+}
+
+TEST_CASE("additive scores go back as central differences say", "[scoring]") {
+  const auto queries = random_tensor<3>({2, 3, 4}, 1), keys = random_tensor<3>({2, 5, 4}, 2),
+             d_scores = random_tensor<3>({2, 3, 5}, 3);
+  const auto v_a = random_tensor<1>({4}, 4);
+  const auto [d_queries, d_keys, d_v_a] = attn::additive_scores_backward(queries, keys, v_a, d_scores);
+  const auto of_queries = [&](const attn::Tensor<3>& x) { return attn::additive_scores(x, keys, v_a); };
+  const auto of_keys = [&](const attn::Tensor<3>& x) { return attn::additive_scores(queries, x, v_a); };
+  CHECK(attn::deviation_entry_by_entry<3>({of_queries, queries, d_scores, d_queries, 1e-5}) <= 1e-8);
+  CHECK(attn::deviation_entry_by_entry<3>({of_keys, keys, d_scores, d_keys, 1e-5}) <= 1e-8);
+  for (std::size_t c = 0; c < 4; ++c) {
+    auto up = v_a, down = v_a;
+    up(c) += 0.5;
+    down(c) -= 0.5;
+    CHECK(d_v_a(c) == Approx(attn::sum_of_products(attn::additive_scores(queries, keys, up), d_scores) -
+                             attn::sum_of_products(attn::additive_scores(queries, keys, down), d_scores)));
+  }
+  CHECK_THROWS_AS(attn::additive_scores_backward(queries, keys, v_a, random_tensor<3>({2, 5, 3}, 1)),
+                  std::invalid_argument);
 }
