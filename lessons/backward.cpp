@@ -3,8 +3,6 @@
 /// Sources: Rumelhart, Hinton & Williams 1986, "Learning representations by back-propagating errors"; the
 /// formulas of attention as in Dao et al. 2022, "FlashAttention", appendix B.2.
 
-#include "lessons/backward.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,15 +13,18 @@
 #include <vector>
 
 #include "attn/ops/arithmetic.hpp"
+#include "attn/ops/dropout.hpp"
 #include "attn/ops/linear_backward.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/text/width.hpp"
+#include "lessons/backward/attention.hpp"
 #include "lessons/backward/loss.hpp"
 #include "lessons/backward/notices.hpp"
 #include "lessons/backward/projection_check.hpp"
+#include "lessons/backward/projections.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/notice.hpp"

@@ -78,25 +78,29 @@ attn::WorkedOut with_shared_heads(const Workbench& bench, const attn::WorkedOut&
 }
 
 template <std::size_t N>
-Tensor<N> drop(Workbench& bench, const Tensor<N>& weights) {
+Integers<N> draw_dropout_mask(Workbench& bench, const Tensor<N>& weights) {
   const double p = bench.options.dropout;
-  const auto axes = axes_of_query_by<N>("key");
-  const auto mask =
-      bench.trace.input({.id = "dropout_mask",
-                         .title = "Which weights survive dropout",
-                         .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
-                         .axes = axes,
-                         .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
-                        attn::dropout_mask<N>(bench.random("dropout_mask"), p, weights.shape()));
+  auto mask = bench.trace.input({.id = "dropout_mask",
+                                 .title = "Which weights survive dropout",
+                                 .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
+                                 .axes = axes_of_query_by<N>("key"),
+                                 .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
+                                attn::dropout_mask<N>(bench.random("dropout_mask"), p, weights.shape()));
   if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
     throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
                                   bench.trace.given_name("dropout_mask")));
+  return mask;
+}
+
+template <std::size_t N>
+Tensor<N> drop(Workbench& bench, const Tensor<N>& weights, const Integers<N>& mask) {
+  const double p = bench.options.dropout;
   const auto dropped = bench.trace.step(
       {.id = "dropped",
        .title = "Weights after dropout",
        .formula = fmt::format("weights · dropout_mask / (1 − p) = weights · dropout_mask / {:g}", 1.0 - p),
        .from = {"weights", "dropout_mask"},
-       .axes = axes,
+       .axes = axes_of_query_by<N>("key"),
        .note = "The survivors grow by 1 / (1 − p), so that a weight keeps its expected value.",
        .distribution = true,
        .worked = attn::worked_dropout(attn::Known{"weights", weights}, "dropout_mask", mask, p)},
@@ -219,7 +223,7 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
   const auto query_key = axes_of_query_by<N>("key");
   auto& trace = bench.trace;
   Attention<N> attention;
-  auto& [scores, scaled, masked, weights, dropped, output] = attention;
+  auto& [scores, scaled, masked, weights, dropout_mask, dropped, output] = attention;
 
   std::tie(scores, scaled) = scaled_scores(bench, Q, K);
 
@@ -248,7 +252,10 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
       attn::softmax(seen),
       mistakes_of_weights(seen, scaled, mask, divisor_of(Q.shape().back(), bench.options.temperature)));
 
-  if (bench.options.dropout > 0.0) dropped = drop(bench, weights);
+  if (bench.options.dropout > 0.0) {
+    dropout_mask = draw_dropout_mask(bench, weights);
+    dropped = drop(bench, weights, *dropout_mask);
+  }
 
   const std::string used = dropped ? "dropped" : "weights";
   const auto mixture = attn::matmul(attention.used_weights(), V);

@@ -13,12 +13,13 @@ namespace lessons {
 /// [batch×head×query×key] for several heads.
 template <std::size_t N>
 struct Attention {
-  Tensor<N> scores;                  ///< Q Kᵀ
-  Tensor<N> scaled;                  ///< scores / (√d_k · temperature)
-  std::optional<Tensor<N>> masked;   ///< −∞ where the mask is false; only with a mask
-  Tensor<N> weights;                 ///< softmax over the keys
-  std::optional<Tensor<N>> dropped;  ///< weights after dropout; only with dropout
-  Tensor<N> output;                  ///< weights V, [batch…×query×d_v]
+  Tensor<N> scores;                         ///< Q Kᵀ
+  Tensor<N> scaled;                         ///< scores / (√d_k · temperature)
+  std::optional<Tensor<N>> masked;          ///< −∞ where the mask is false; only with a mask
+  Tensor<N> weights;                        ///< softmax over the keys
+  std::optional<Integers<N>> dropout_mask;  ///< 1 for a weight that is kept; only with dropout
+  std::optional<Tensor<N>> dropped;         ///< weights after dropout; only with dropout
+  Tensor<N> output;                         ///< weights V, [batch…×query×d_v]
 
   /// What the values are mixed with.
   const Tensor<N>& used_weights() const { return dropped ? *dropped : weights; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "lessons/workbench/workbench.hpp"
 
@@ -75,6 +76,17 @@ void claim_initialisation(Workbench& bench, const VarianceThroughLayers& xavier)
 /// std::invalid_argument where the step is negative or d_model or warmup is not positive.
 double learning_rate(std::int64_t step, std::int64_t d_model, std::int64_t warmup);
 
+/// Some steps of training and their learning rates.
+struct Schedule {
+  Integers<1> steps;  ///< [step]
+  Tensor<1> rate;     ///< [step]
+};
+
+/// What a warm-up is for, the group `schedule/`, and what it claims.
+void explain_schedule(attn::Trace& trace);
+Schedule show_schedule(Workbench& bench);
+void claim_schedule(attn::Trace& trace, const Schedule& shown, const Options& options);
+
 /// The step [step] that has the largest rate [step], the first of several. Throws std::invalid_argument where
 /// there are not as many rates as steps, or none.
 std::int64_t step_of_largest(const Integers<1>& steps, const Tensor<1>& rates);
@@ -83,6 +95,12 @@ std::int64_t step_of_largest(const Integers<1>& steps, const Tensor<1>& rates);
 /// et al. 2013), in the steps `layer_norms`, `norm`, `factor` and `clipped`. Throws std::invalid_argument
 /// unless max_norm is positive.
 Tensor<2> clip_by_norm(Workbench& bench, const Tensor<2>& gradients, double max_norm);
+
+/// What clipping is for, the group `clipping/` with its gradients before and after, and what it claims.
+void explain_clipping(attn::Trace& trace);
+std::pair<Tensor<2>, Tensor<2>> show_clipping(Workbench& bench);
+void claim_clipping(attn::Trace& trace, const Tensor<2>& gradients, const Tensor<2>& clipped,
+                    double max_norm);
 
 /// Each number by itself cut off at ±limit. Throws std::invalid_argument unless the limit is positive.
 Tensor<2> clip_by_value(const Tensor<2>& gradients, double limit);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attn/ops/arithmetic.hpp"
+#include "attn/ops/dropout.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
@@ -84,6 +85,24 @@ attn::WorkedOut worked_readers(attn::WorkedOut worked, const std::string& shared
   };
 }
 
+/// A weight that was dropped has no gradient; that of one that was kept grows as the weight did.
+template <std::size_t N>
+Tensor<N> back_through_dropout(Workbench& bench, Gradients& gradients, const Tensor<N>& d_dropped,
+                               const Integers<N>& mask) {
+  const double p = bench.options.dropout;
+  return gradients.show(
+      "weights",
+      {.title = "Back through dropout",
+       .formula = fmt::format("d_dropped · dropout_mask / {:g}", 1.0 - p),
+       .from = {"d_dropped", "dropout_mask"},
+       .axes = N == 4 ? std::vector<std::string>{"head", "query", "key"}
+                      : std::vector<std::string>{"query", "key"},
+       .note =
+           "A weight that was dropped has no gradient. That of one that was kept grows as the weight did.",
+       .worked = attn::worked_dropout(attn::Known<N>{"d_dropped", d_dropped}, "dropout_mask", mask, p)},
+      attn::dropout(d_dropped, mask, p));
+}
+
 }  // namespace
 
 template <std::size_t N>
@@ -104,25 +123,28 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
   };
   const auto K = for_each_query_head(kept.K, kept.Q), V = for_each_query_head(kept.V, kept.Q);
   const auto& weights = kept.weights;
+  const auto& used_weights = kept.used_weights();
+  const std::string used = kept.dropped != nullptr ? "dropped" : "weights";
   AttentionGradients<N> d;
 
   derive_product(bench.trace);
-  const attn::Known<N> known_weights{"weights", weights}, known_output{d_result, d_output};
+  const attn::Known<N> known_weights{"weights", weights}, known_used{used, used_weights};
+  const attn::Known<N> known_output{d_result, d_output};
   d.d_V = gradients.show(
       V_id,
       {.title = "Back to the values",
-       .formula = over_readers("weightsᵀ " + d_result),
-       .from = {"weights", d_result},
+       .formula = over_readers(used + "ᵀ " + d_result),
+       .from = {used, d_result},
        .axes = axes({"key", "d_v"}, kv_heads),
-       .note = "V is the B of the rule, weights the A.",
-       .worked = worked_shared<N>(attn::worked_transpose_matmul(known_weights, known_output), readers)},
-      add_up_shared(attn::matmul(attn::transpose(weights), d_output), kept.V));
+       .note = fmt::format("V is the B of the rule, {} the A.", used),
+       .worked = worked_shared<N>(attn::worked_transpose_matmul(known_used, known_output), readers)},
+      add_up_shared(attn::matmul(attn::transpose(used_weights), d_output), kept.V));
 
-  std::string note = fmt::format("weights is the A: the dot product of row i of {} and value j.", d_result);
+  std::string note = fmt::format("{} is the A: the dot product of row i of {} and value j.", used, d_result);
   if (kept.mask)
     note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
   d.d_weights = gradients.show(
-      "weights",
+      used,
       {.title = "Back to the weights",
        .formula = fmt::format("{} {}ᵀ", d_result, V_id),
        .from = {d_result, V_id},
@@ -131,6 +153,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .worked = worked_readers<N>(attn::worked_matmul_transposed(known_output, attn::Known<N>{V_id, V}),
                                    V_id, readers)},
       attn::matmul(d_output, attn::transpose(V)));
+  if (kept.dropped != nullptr)
+    d.d_weights = back_through_dropout(bench, gradients, d.d_weights, *kept.dropout_mask);
 
   derive_softmax(bench.trace, kept.mask);
   const double temperature = bench.options.temperature;

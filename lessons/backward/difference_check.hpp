@@ -4,7 +4,8 @@
 #include <string>
 
 #include "attn/random/random.hpp"
-#include "lessons/backward.hpp"
+#include "lessons/backward/attention.hpp"
+#include "lessons/backward/projections.hpp"
 
 namespace lessons {
 

@@ -94,14 +94,15 @@ class Mover {
   Outcome run(const Move& move) const {
     constexpr double as_many_elements = 1000.0;  // a step costs as much as these, besides its elements
     Outcome outcome;
-    auto mute = bench_.mute([&](const std::string& id, const attn::Shape& shape, double* elements) {
-      const auto count = attn::element_count(shape);
-      if (id == move.id) move.apply(elements);
-      outcome.elements += static_cast<double>(count) + as_many_elements;
-      if (contains(forward_.curved, id) || contains(forward_.of_its_size, id) ||
-          contains(forward_.with_corner, id))
-        outcome.steps[id].assign(elements, elements + count);
-    });
+    auto mute =
+        bench_.mute(attn::replacing([&](const std::string& id, const attn::Shape& shape, double* elements) {
+          const auto count = attn::element_count(shape);
+          if (id == move.id) move.apply(elements);
+          outcome.elements += static_cast<double>(count) + as_many_elements;
+          if (contains(forward_.curved, id) || contains(forward_.of_its_size, id) ||
+              contains(forward_.with_corner, id))
+            outcome.steps[id].assign(elements, elements + count);
+        }));
     outcome.loss = forward_.loss(mute, move);
     return outcome;
   }

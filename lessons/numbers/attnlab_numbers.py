@@ -114,6 +114,9 @@ class Torch:
         assert trials == 1
         return (self.torch.rand(tuple(shape)) < p).long().numpy()
 
+    def randint(self, low, high, shape):
+        return self.torch.randint(low, high, shape).numpy()
+
     def permutation(self, n):
         return self.torch.randperm(n).numpy()
 
@@ -168,6 +171,13 @@ class Inputs:
 
     def normal(self, id, *shape, axis=None):
         self.add(id, self.draw(id, 1, shape, axis))
+
+    def symbols(self, id, count, shape):
+        """Whole numbers from 0 to below count."""
+        random = self.random(id)
+        pcg64 = isinstance(random, np.random.Generator)
+        draw = random.integers if pcg64 else random.randint
+        self.add(id, draw(0, count, shape))
 
     def normal_batch(self, id, samples, n, d):
         """A row for each position of each sample."""
@@ -612,6 +622,15 @@ def patterns(inputs, config):
 def training(inputs, config):
     d_model, layers = config["d_model"], config["layers"]
     p, samples = config["dropout"], config["samples"]
+    inputs.symbols("examples", 7, (128, 6))
+    inputs.symbols("fresh", 7, (100, 6))
+    inputs.add("shown", np.array([4, 2, 0, 6, 1, 3]))
+    inputs.weight("E", 7, d_model)
+    inputs.weight("P", 6, d_model)
+    inputs.weight("W_Q", d_model, 8)
+    inputs.weight("W_K", d_model, 8)
+    inputs.weight("W_V", d_model, 8)
+    inputs.weight("W_out", 8, 7)
     inputs.normal("dropout/scores", 6)
     random = inputs.random("dropout/mask")
     masks = random.binomial(1, 1 - p, (samples, 6))

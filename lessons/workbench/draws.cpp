@@ -117,6 +117,13 @@ std::string DrawCode::binomial(std::string_view name, std::string_view probabili
                                 : fmt::format("rng.binomial(1, {}, {})", probability, shape);
 }
 
+std::string DrawCode::integers(std::string_view name, std::size_t count, std::string_view shape) const {
+  if (draws_as_torch(options)) return fmt::format("torch.randint({}, {})", count, shape);
+  const auto generator = draws_by_name(options) ? fmt::format("rng({})", name) : std::string("rng");
+  const auto* const function = options.rng == "pcg64" ? "integers" : "randint";
+  return fmt::format("{}.{}(0, {}, {})", generator, function, count, shape);
+}
+
 std::string_view DrawCode::library() const {
   return draws_as_torch(options) ? "PyTorch" : "NumPy";
 }

@@ -66,6 +66,9 @@ struct DrawCode {
   /// "rng.binomial(1, p, 6)" likewise.
   std::string binomial(std::string_view name, std::string_view probability, std::string_view shape) const;
 
+  /// "rng.randint(0, 7, 6)" likewise: whole numbers from 0 to below `count`.
+  std::string integers(std::string_view name, std::size_t count, std::string_view shape) const;
+
   /// "NumPy" or "PyTorch".
   std::string_view library() const;
 };

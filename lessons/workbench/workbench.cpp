@@ -26,22 +26,26 @@ constexpr std::size_t columns_of_a_page = 76;
 Workbench::Workbench(const Plan& the_plan, attn::Trace& the_trace)
     : draws_(the_plan.options), plan(the_plan), options(the_plan.options), trace(the_trace) {}
 
-Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_trace)
+Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_trace, double dropout)
     : draws_(the_plan.options),
       mute_trace_(std::move(mute_trace)),
       mute_options_(the_plan.options),
       plan(the_plan),
       options(mute_options_),
       trace(*mute_trace_) {
-  mute_options_.dropout = 0.0;
+  mute_options_.dropout = dropout;
 }
 
 Workbench Workbench::mute() const {
-  return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()));
+  return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()), 0.0);
 }
 
-Workbench Workbench::mute(attn::Replace replace) const {
-  return Workbench(plan, std::make_unique<attn::Trace>(attn::Trace::again(std::move(replace))));
+Workbench Workbench::mute_training(double dropout) const {
+  return Workbench(plan, std::make_unique<attn::Trace>(trace.mute(attn::Dtype::float64)), dropout);
+}
+
+Workbench Workbench::mute(attn::Watch watch) const {
+  return Workbench(plan, std::make_unique<attn::Trace>(attn::TraceOptions{.watch = std::move(watch)}), 0.0);
 }
 
 void Workbench::idea(const std::string& text, const std::string& formula) const {

@@ -43,8 +43,13 @@ class Workbench {
   /// out.
   Workbench mute() const;
 
-  /// The same in float64 whatever the run's dtype, with other tensors in the place of steps.
-  Workbench mute(attn::Replace replace) const;
+  /// The same in float64 whatever the run's dtype, watched: `watch` may put other tensors in the place of
+  /// steps.
+  Workbench mute(attn::Watch watch) const;
+
+  /// A workbench for training on the side: its trace is mute, all its numbers stay in float64, and attention
+  /// drops each weight out with this probability.
+  Workbench mute_training(double dropout) const;
 
   /// Whether it is such a one, on which no claim need be made.
   bool is_mute() const { return mute_trace_ != nullptr; }
@@ -127,7 +132,7 @@ class Workbench {
   std::optional<Mask<3>> padding_mask(const attn::TokenBatch& tokens);
 
  private:
-  Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace);
+  Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace, double dropout);
 
   Input declaration(const std::string& id) const;
   const attn::TokenBatch& tokens_of(std::string_view text) const;

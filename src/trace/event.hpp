@@ -66,6 +66,7 @@ struct Event {
   std::vector<AxisLabels> labels{};          ///< as many as axes
   bool distribution = false;                 ///< rows along the last axis are shares of attention
   bool curve = false;                        ///< values along the last axis are points of a line
+  bool linear = false;                       ///< of a curve: linear scales, and positive values from 0 on
   std::optional<Measurement> measurement{};  ///< of a claim
   WorkedOut worked{};                        ///< how each entry of a step comes about, where that is known
   std::optional<Index> worked_at{};          ///< the entry to show that of, where the lesson chose one

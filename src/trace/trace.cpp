@@ -48,6 +48,13 @@ std::string_view name_of(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
+Watch replacing(Replace replace) {
+  return [replace = std::move(replace)](const Tapped& tapped) {
+    if (tapped.kind == Kind::step && is_floating(tapped.dtype))
+      replace(tapped.id, tapped.shape, static_cast<double*>(tapped.elements));
+  };
+}
+
 void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
   const auto add_unless_listed = [&](const std::string& id, auto where) {
     const bool is_listed =
@@ -182,7 +189,8 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
               .note = about.note,
               .axes = about.axes,
               .distribution = about.distribution,
-              .curve = about.curve};
+              .curve = about.curve,
+              .linear = about.linear};
   for (const auto& name : about.from) event.inputs.push_back(find(name));
   const bool has_batch = tensor.shape.size() == about.axes.size() + 1;
   if (!has_batch && tensor.shape.size() != about.axes.size())

@@ -26,6 +26,7 @@ struct About {
   std::string note{};
   bool distribution = false;
   bool curve = false;                ///< worth a plot along its last axis
+  bool linear = false;               ///< both scales of its plot, and positive values from 0 on
   WorkedOut worked{};                ///< how each entry of a step comes about: called during the step only
   std::optional<Index> worked_at{};  ///< the entry to work out, without the batch axis; none: a middle one
 };
@@ -90,6 +91,13 @@ struct Tapped {
 /// Watches the tap: is called with each tensor, and may put other elements in its place.
 using Watch = std::function<void(const Tapped& tapped)>;
 
+/// Changes the numbers of a step: is called with the step's full id, its shape and its elements. In a
+/// recurrence it is called once for each row, with the rows so far.
+using Replace = std::function<void(const std::string& id, const Shape& shape, double* elements)>;
+
+/// A watch that replaces the numbers of steps and sees nothing else.
+Watch replacing(Replace replace);
+
 /// What a trace does beside passing events on.
 struct TraceOptions {
   bool batched = false;                 ///< whether the leading batch axis is shown
@@ -115,15 +123,10 @@ class Trace {
   explicit Trace(TraceOptions options) : options_(std::move(options)) {}
 
   /// A trace for computing something again: it rounds as this one does, and tells nobody.
-  Trace mute() const { return Trace(TraceOptions{.dtype = options_.dtype}); }
+  Trace mute() const { return mute(options_.dtype); }
 
-  /// A trace for computing something again in float64, with other tensors in the place of steps: it tells
-  /// nobody.
-  static Trace again(Replace replace) {
-    Trace trace(Dtype::float64);
-    trace.options_.replace = std::move(replace);
-    return trace;
-  }
+  /// The same with another dtype to round to.
+  Trace mute(Dtype dtype) const { return Trace(TraceOptions{.dtype = dtype}); }
 
   Dtype dtype() const { return options_.dtype; }
 

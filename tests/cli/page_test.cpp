@@ -34,7 +34,6 @@ std::size_t longest_code(const std::string& lesson) {
 
 /// Pages of several parts have no diagram, or code in each part.
 bool has_one(const std::string& lesson, const std::string& id) {
-  if (lesson == "training") return false;
   return !(lesson == "complexity" && id == "flow") && !(lesson == "efficient" && id == "code");
 }
 
@@ -43,8 +42,7 @@ bool needs_no_worked_entry(const std::string& lesson, const std::string& id) {
   static const std::map<std::string, std::set<std::string>> ids = {
       {"scaling", {"example/scores"}},
       {"generate", {"full/logits"}},
-      {"stability", {"float16/naive/exp", "float16/naive/weights", "float16/stable/weights"}},
-      {"training", {"dropout/mean", "dropout/variance"}}};
+      {"stability", {"float16/naive/exp", "float16/naive/weights", "float16/stable/weights"}}};
   const auto found = ids.find(lesson);
   return found != ids.end() && found->second.count(id) > 0;
 }

@@ -90,6 +90,11 @@ Curves curves_of(const Event& event) {
   }
   curves.horizontal = scale_of(curves.positions);
   curves.vertical = scale_of(all);
+  if (event.linear) {
+    curves.vertical = {std::min(0.0, curves.vertical.low), curves.vertical.high, false};
+    curves.horizontal.is_logarithmic = false;
+    return curves;
+  }
   const auto& [first, last, is_logarithmic] = curves.horizontal;
   curves.horizontal.is_logarithmic =
       is_logarithmic || (curves.vertical.is_logarithmic && first > 0.0 && last >= 8.0 * first);

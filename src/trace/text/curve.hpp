@@ -45,7 +45,8 @@ struct Curves {
 std::string tick(double value);
 
 /// The curves of a step of rank 1 or 2. Where the values need a logarithmic scale, positions that grow
-/// eightfold get one as well, so that a power of the position is a straight line.
+/// eightfold get one as well, so that a power of the position is a straight line. Where the step asks for
+/// linear scales, that of positive values begins at 0.
 Curves curves_of(const Event& event);
 
 }  // namespace attn

@@ -119,25 +119,30 @@ std::string plot(const Curves& curves, const Curves::Line& line, std::size_t wid
   return text;
 }
 
-constexpr std::size_t chart_rows = 18;
 constexpr std::size_t fewest_columns = 16;
+
+/// Few lines are told apart in a low frame; more of them need room.
+std::size_t chart_rows(const Curves& curves) {
+  const auto lines = curves.lines.size();
+  return lines <= 3 ? 4 * lines : 18;
+}
 
 /// A canvas on which names may stand, a column for each of their characters.
 class NamedCanvas {
  public:
   /// Names may go on for `margin` columns at the right of the canvas.
-  NamedCanvas(std::size_t columns, std::size_t margin)
-      : canvas(columns, chart_rows),
-        columns_(columns),
-        letters_(chart_rows, std::string(columns + margin, '\0')) {}
+  NamedCanvas(std::size_t columns, std::size_t rows, std::size_t margin)
+      : canvas(columns, rows), columns_(columns), letters_(rows, std::string(columns + margin, '\0')) {}
+
+  std::size_t rows() const { return letters_.size(); }
 
   /// As near to the place as there is room: on blank ground at best, on a line where there is none.
   void write(const std::string& name, std::size_t column, std::size_t row) {
     for (const bool may_cover_lines : {false, true})
-      for (std::size_t distance = 0; distance < chart_rows; ++distance)
+      for (std::size_t distance = 0; distance < rows(); ++distance)
         for (const bool above : {true, false}) {
           const std::size_t place = above ? row - distance : row + distance;
-          if (place >= chart_rows || !has_room(name.size(), column, place, may_cover_lines)) continue;
+          if (place >= rows() || !has_room(name.size(), column, place, may_cover_lines)) continue;
           letters_[place].replace(column, name.size(), name);
           return;
         }
@@ -177,8 +182,8 @@ std::size_t cell(double place, std::size_t cells) {
   return static_cast<std::size_t>(std::lround(place * static_cast<double>(cells - 1)));
 }
 
-std::size_t row_of(const Scale& scale, double value) {
-  return chart_rows - 1 - cell(scale.place(value), chart_rows);
+std::size_t row_of(const Scale& scale, double value, std::size_t rows) {
+  return rows - 1 - cell(scale.place(value), rows);
 }
 
 /// The last point of a line that can be seen, if there is one.
@@ -194,16 +199,16 @@ void write_names(NamedCanvas& canvas, const Curves& curves, std::size_t columns)
     if (end < 0) continue;
     const auto last = static_cast<std::size_t>(end);
     const std::size_t column = cell(curves.horizontal.place(curves.positions[last]), columns);
-    canvas.write(line.name, column + 2, row_of(curves.vertical, line.values[last]));
+    canvas.write(line.name, column + 2, row_of(curves.vertical, line.values[last], canvas.rows()));
   }
 }
 
 /// What stands at the left of each row.
 std::vector<std::string> left_labels(const Curves& curves,
                                      const std::function<std::string(double)>& tick_text) {
-  std::vector<std::string> labels(chart_rows);
+  std::vector<std::string> labels(chart_rows(curves));
   for (const double value : ticks_of(curves.vertical))
-    labels[row_of(curves.vertical, value)] = tick_text(value);
+    labels[row_of(curves.vertical, value, labels.size())] = tick_text(value);
   return labels;
 }
 
@@ -245,12 +250,12 @@ std::string format_chart(const Curves& curves, const std::function<std::string(d
   for (const auto& line : curves.lines) right = std::max(right, line.name.size() + 2);
   const std::size_t columns = std::max(width, left + 1 + right + fewest_columns) - left - 1 - right;
 
-  NamedCanvas canvas(columns, right);
+  NamedCanvas canvas(columns, labels.size(), right);
   for (const auto& line : curves.lines) draw(canvas.canvas, curves, line);
   write_names(canvas, curves, columns);
 
   std::string text;
-  for (std::size_t i = 0; i < chart_rows; ++i)
+  for (std::size_t i = 0; i < labels.size(); ++i)
     text += pad_left(labels[i], left) + (labels[i].empty() ? "│" : "┤") + canvas.row(i) + '\n';
   text += std::string(left + 1, ' ') + bottom_labels(curves, columns, columns + right) + '\n';
   return text;

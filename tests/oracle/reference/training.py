@@ -1,6 +1,6 @@
-"""NumPy's binomial masks, PyTorch's matrix products, clip_grad_norm_ and clip_grad_value_, and the learning rate as
-published. Only scores and gradients can be given; masks and initial weights are drawn with numpy.random.RandomState,
-which spends the draws of what is given too."""
+"""A training with PyTorch's autograd, clip_grad_norm_ and Adam; NumPy's binomial masks, PyTorch's matrix products and
+clip_grad_value_, and the learning rate as published. Only scores and gradients are given; all else is drawn with
+numpy.random.RandomState, which spends the draws of what is given too."""
 
 import math
 
@@ -9,6 +9,9 @@ import torch
 import torch.nn.functional as F
 
 KEYS, VECTORS, ATTENDING, FEATURES = 6, 256, 16, 4
+SYMBOLS, POSITIONS, D_K, EXAMPLES, FRESH, BATCH, STEPS = 7, 6, 8, 128, 100, 16, 80
+SHOWN = torch.tensor([[4, 2, 0, 6, 1, 3]])
+NAMES = ["E", "P", "W_Q", "W_K", "W_V", "W_out"]
 
 
 class Draws:
@@ -18,7 +21,98 @@ class Draws:
         self.random, self.dtype = np.random.RandomState(seed), dtype
 
     def normal(self, *shape):
-        return torch.from_numpy(self.random.normal(0, 1, shape).astype(self.dtype).astype(np.float64))
+        return self.normal_of_size(1, *shape)
+
+    def normal_of_size(self, s, *shape):
+        return torch.from_numpy(self.random.normal(0, s, shape).astype(self.dtype).astype(np.float64))
+
+    def symbols(self, count):
+        return torch.from_numpy(self.random.randint(0, SYMBOLS, (count, POSITIONS)))
+
+
+def read(weights, symbols, p=0.0, random=None):
+    """All that the model computes for the sequences."""
+    t = {"X": F.embedding(symbols, weights["E"]) + weights["P"]}
+    for name in "QKV":
+        t[name] = F.linear(t["X"], weights[f"W_{name}"].T)
+    t["scores"] = torch.einsum("bid,bjd->bij", t["Q"], t["K"])
+    t["scaled"] = t["scores"] / math.sqrt(D_K)
+    t["weights"] = F.softmax(t["scaled"], dim=-1)
+    used = t["weights"]
+    if p > 0:
+        used = used * torch.from_numpy(random.binomial(1, 1 - p, tuple(used.shape))) / (1 - p)
+    t["output"] = torch.bmm(used, t["V"])
+    t["logits"] = F.linear(t["output"], weights["W_out"].T)
+    t["probabilities"] = F.softmax(t["logits"], dim=-1)
+    t["losses"] = F.cross_entropy(t["logits"].transpose(1, 2), symbols.flip(1), reduction="none")
+    t["loss"] = t["losses"].mean()
+    return t
+
+
+def reading(group, weights):
+    return {f"{group}/{id}": tensor[0] if tensor.ndim else tensor for id, tensor in read(weights, SHOWN).items()}
+
+
+class Training:
+    """A run of STEPS steps, and what was seen on the way."""
+
+    def __init__(self, start, examples, warmup, max_norm, p=0.0, seed=0):
+        weights = {name: torch.nn.Parameter(start[name].clone()) for name in NAMES}
+        optimizer = torch.optim.Adam(weights.values(), betas=(0.9, 0.98), eps=1e-9)
+        random = np.random.RandomState(seed)
+        self.loss, self.norm, self.clipped_norm, self.first = [], [], [], {}
+        self.midway = None
+        for step in range(1, STEPS + 1):
+            before = {name: weight.detach().clone() for name, weight in weights.items()}
+            first = BATCH * (step - 1) % EXAMPLES
+            loss = read(weights, examples[first : first + BATCH], p, random)["loss"]
+            optimizer.zero_grad()
+            loss.backward()
+            found = {name: weight.grad.clone() for name, weight in weights.items()}
+            norm = torch.nn.utils.clip_grad_norm_(weights.values(), max_norm)
+            rate = learning_rate(step, start["E"].shape[1], warmup)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.step()
+            self.loss.append(loss.item())
+            self.norm.append(norm.item())
+            self.clipped_norm.append(math.sqrt(sum(weight.grad.square().sum().item() for weight in weights.values())))
+            if self.midway is None and (loss.item() < math.log(SYMBOLS) / 2 or step == STEPS):
+                self.midway = before
+            if step == 1:
+                W_out = weights["W_out"]
+                self.first = {
+                    "d_W_out": found["W_out"], "norm": norm, "factor": torch.clamp(max_norm / (norm + 1e-6), max=1.0),
+                    "clipped": W_out.grad.clone(), "rate": torch.tensor(rate, dtype=torch.float64),
+                    "m": optimizer.state[W_out]["exp_avg"].clone(), "v": optimizer.state[W_out]["exp_avg_sq"].clone(),
+                    "updated": W_out.detach().clone(),
+                }
+        self.after = {name: weight.detach() for name, weight in weights.items()}
+
+    def right(self, sequences):
+        return (read(self.after, sequences)["logits"].argmax(dim=-1) == sequences.flip(1)).double().mean()
+
+
+def learning(draws, d, p, warmup, max_norm, seed):
+    examples, fresh = draws.symbols(EXAMPLES), draws.symbols(FRESH)
+    shapes = [(SYMBOLS, d), (POSITIONS, d), (d, D_K), (d, D_K), (d, D_K), (D_K, SYMBOLS)]
+    start = {name: draws.normal_of_size(1 / math.sqrt(shape[0]), *shape) for name, shape in zip(NAMES, shapes)}
+    trainings = [
+        Training(start, examples, warmup, max_norm), Training(start, examples, 1, max_norm),
+        Training(start, examples, warmup, math.inf),
+    ]
+    if p > 0:
+        trainings.append(Training(start, examples, warmup, max_norm, p, seed))
+    main = trainings[0]
+    t = {"examples": examples, "fresh": fresh, "shown": SHOWN[0], **start}
+    t |= reading("before", start) | {f"first_step/{id}": tensor for id, tensor in main.first.items()}
+    for group, weights in (("midway", main.midway), ("after", main.after)):
+        t |= {f"{group}/{id}": tensor for id, tensor in weights.items()} | reading(group, weights)
+    t["loss"] = np.array(main.loss)
+    t["losses"] = np.array([one.loss for i, one in enumerate(trainings) if i != 2])
+    t["gradient_norm"] = np.array([main.norm, main.clipped_norm])
+    t["right"] = np.array([one.right(fresh) for one in trainings])
+    return t
 
 
 def dropout(scores, draws, p, samples):
@@ -100,6 +194,7 @@ def add(lesson, d_model, samples, p, layers, warmup, max_norm, given=True, seed=
                        samples=samples, dropout=p, layers=layers, warmup=warmup, max_norm=max_norm, seed=seed,
                        **options)
     draws = Draws(seed, case.dtype)
+    case.expect(learning(draws, d_model, p, warmup, max_norm, seed))
     drawn_scores = draws.normal(KEYS)
     scores = case.normal("dropout/scores", KEYS) if given else drawn_scores
     case.expect(dropout(scores, draws, p, samples), "dropout/")

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "lessons/lesson.hpp"
-#include "tests/unit/replacing.hpp"
 #include "trace/any_tensor.hpp"
 
 inline const lessons::Lesson& lesson_called(std::string_view name) {
@@ -87,7 +86,7 @@ inline Listener told_by(std::string_view name, const lessons::Options& options,
 
 /// A change of the step `id` by 1 %.
 inline attn::Watch one_percent_more(const std::string& id) {
-  return replacing([id](const std::string& step, const attn::Shape& shape, double* elements) {
+  return attn::replacing([id](const std::string& step, const attn::Shape& shape, double* elements) {
     if (step != id) return;
     for (std::size_t i = 0; i < attn::element_count(shape); ++i) elements[i] *= 1.01;
   });

@@ -18,7 +18,6 @@
 #include "lessons/seq2seq/claims.hpp"
 #include "tests/unit/plain_scores.hpp"
 #include "tests/unit/random_tensor.hpp"
-#include "tests/unit/replacing.hpp"
 
 using attn::Tensor;
 using Catch::Contains;
@@ -534,7 +533,7 @@ Recorder run_with(const Options& options, const std::string& id, std::size_t beg
     if (step_id != id) return;
     for (std::size_t i = begin; i < std::min(end, attn::element_count(shape)); ++i) elements[i] += 1.0;
   };
-  lessons::run(seq2seq(), lessons::make_plan(seq2seq(), options), recorder, replacing(replace));
+  lessons::run(seq2seq(), lessons::make_plan(seq2seq(), options), recorder, attn::replacing(replace));
   return recorder;
 }
 

@@ -8,7 +8,6 @@
 
 #include "lessons/lesson.hpp"
 #include "tests/unit/lessons/page.hpp"
-#include "tests/unit/replacing.hpp"
 #include "trace/any_tensor.hpp"
 
 using lessons::Options;
@@ -71,7 +70,7 @@ Recording record(const lessons::Lesson& lesson, const lessons::Plan& plan, const
 
 /// Adds a little, and not the same, to every number of the step `changed`.
 attn::Watch change(const std::string& changed) {
-  return replacing([changed](const std::string& id, const attn::Shape& shape, double* elements) {
+  return attn::replacing([changed](const std::string& id, const attn::Shape& shape, double* elements) {
     if (id != changed) return;
     for (std::size_t i = 0; i < attn::element_count(shape); ++i)
       if (std::isfinite(elements[i])) elements[i] += 0.25 + 0.01 * static_cast<double>(i % 7);
@@ -151,7 +150,7 @@ namespace {
 
 /// Calls `f` with every number of a step, or with every second one.
 attn::Watch change_each(const std::string& changed, std::size_t every, double (*f)(double)) {
-  return replacing([=](const std::string& id, const attn::Shape& shape, double* elements) {
+  return attn::replacing([=](const std::string& id, const attn::Shape& shape, double* elements) {
     if (id != changed) return;
     for (std::size_t i = 0; i < attn::element_count(shape); i += every) elements[i] = f(elements[i]);
   });

@@ -11,7 +11,6 @@
 #include "attn/ops/permute.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
-#include "tests/unit/replacing.hpp"
 
 using attn::Mask;
 using attn::Tensor;
@@ -252,7 +251,7 @@ TEST_CASE("the feed-forward network treats every token by itself", "[feed_forwar
 
 TEST_CASE("the claim that no tokens are mixed fails where they are", "[feed_forward]") {
   const auto told = told_by("transformer-block", options("post", "relu"), {},
-                            replacing([](const std::string& step, const attn::Shape&, double* elements) {
+                            attn::replacing([](const std::string& step, const attn::Shape&, double* elements) {
                               if (step == "ffn/output") elements[0] += elements[d_model];
                             }));
   CHECK_FALSE(told.holds("ffn/mixes-no-tokens"));
@@ -260,7 +259,7 @@ TEST_CASE("the claim that no tokens are mixed fails where they are", "[feed_forw
 
 TEST_CASE("the claim that GELU is near ReLU fails for another function", "[feed_forward]") {
   const auto told = told_by("transformer-block", options("post", "gelu"), {},
-                            replacing([](const std::string& step, const attn::Shape&, double* elements) {
+                            attn::replacing([](const std::string& step, const attn::Shape&, double* elements) {
                               if (step == "ffn/hidden") elements[0] -= 0.4;
                             }));
   CHECK_FALSE(told.holds("ffn/gelu-is-near-relu"));

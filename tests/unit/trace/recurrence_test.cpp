@@ -4,7 +4,6 @@
 #include <map>
 #include <stdexcept>
 
-#include "tests/unit/replacing.hpp"
 
 using attn::Recurrence;
 using attn::Tensor;
@@ -80,7 +79,7 @@ TEST_CASE("the next row starts from the row that the step returned", "[recurrenc
   const auto replace = [](const std::string& id, const attn::Shape& shape, double* elements) {
     if (id == "h" && shape == attn::Shape{2, 3, 1}) elements[1] += 100;  // sample 0, row 1
   };
-  Trace trace(keeper, {.batched = true, .watch = replacing(replace)});
+  Trace trace(keeper, {.batched = true, .watch = attn::replacing(replace)});
   Recurrence recurrence(trace, "token", 3);
   count(trace, recurrence, {0, 1, 2});
   recurrence.show();

@@ -9,7 +9,6 @@
 #include "lessons/sdpa.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
-#include "tests/unit/replacing.hpp"
 
 /// What the variants of attention start from, and the attention that they are measured against.
 

@@ -1,6 +1,0 @@
-#pragma once
-
-#include "lessons/backward/attention.hpp"
-#include "lessons/backward/projections.hpp"
-
-namespace lessons {}  // namespace lessons

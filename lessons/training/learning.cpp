@@ -1,0 +1,565 @@
+/// What the page shows of a training: the task, one step worked out, the loss, the attention before, midway
+/// and after, and what clipping, warm-up and dropout change.
+
+#include "lessons/training/learning.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "attn/error.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "corpora/reverse.hpp"
+#include "corpora/symbols.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/training.hpp"
+#include "lessons/training/adam.hpp"
+#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// The sequence whose attention is shown, by its symbols: e c a g b d.
+constexpr std::array<std::int64_t, positions_of_sequence> usual_sequence = {4, 2, 0, 6, 1, 3};
+
+/// The last loss is the mean over so many batches, which are all the sequences once.
+constexpr std::size_t last_batches = training_sequences / sequences_of_batch;
+
+Integers<2> draw_sequences(attn::Random& random, std::size_t count) {
+  auto sequences = Integers<2>::from_shape({count, positions_of_sequence});
+  for (std::size_t s = 0; s < count; ++s) {
+    const auto drawn = corpora::draw_reverse_of_length(random, positions_of_sequence, symbol_count).source;
+    std::copy(drawn.begin(), drawn.end(), &sequences(s, 0));
+  }
+  return sequences;
+}
+
+void require_symbols(const attn::Trace& trace, const std::string& id, const Integers<2>& symbols) {
+  for (const auto symbol : symbols)
+    if (symbol < 0 || symbol >= static_cast<std::int64_t>(symbol_count))
+      throw attn::Error(fmt::format("{} has the symbol {}; valid: 0 to {}", trace.given_name(id), symbol,
+                                    symbol_count - 1));
+}
+
+Integers<2> input_sequences(Workbench& bench, const std::string& id, const std::string& title,
+                            std::size_t count) {
+  auto sequences = bench.trace.input({.id = id,
+                                      .title = title,
+                                      .axes = {"sequence", "position"},
+                                      .note = "A symbol is a number from 0, for a, to 6, for g."},
+                                     draw_sequences(bench.random(id), count));
+  require_symbols(bench.trace, id, sequences);
+  return sequences;
+}
+
+Integers<2> input_shown(Workbench& bench) {
+  auto usual = Integers<1>::from_shape({positions_of_sequence});
+  std::copy(usual_sequence.begin(), usual_sequence.end(), usual.begin());
+  const auto shown = bench.trace.input(
+      {.id = "shown", .title = "The sequence whose attention is shown", .axes = {"position"}}, usual);
+  auto sequence = Integers<2>::from_shape({1, positions_of_sequence});
+  std::copy(shown.begin(), shown.end(), sequence.begin());
+  require_symbols(bench.trace, "shown", sequence);
+  return sequence;
+}
+
+Parameters draw_parameters(Workbench& bench) {
+  const auto d_model = bench.d_model();
+  const auto weight = [&](const std::string& id, const std::string& title, std::size_t rows,
+                          std::size_t columns) {
+    return bench.input<2>({.id = id, .title = title}, {rows, columns});
+  };
+  Parameters start;
+  start.E = weight("E", "A vector for each symbol", symbol_count, d_model);
+  start.P = weight("P", "A vector for each position", positions_of_sequence, d_model);
+  start.attention.W_Q = weight("W_Q", "Makes queries", d_model, d_k_of_model);
+  start.attention.W_K = weight("W_K", "Makes keys", d_model, d_k_of_model);
+  start.attention.W_V = weight("W_V", "Makes values", d_model, d_v_of_model);
+  start.W_out = weight("W_out", "Makes a score for each symbol", d_v_of_model, symbol_count);
+  return start;
+}
+
+std::vector<std::string> names_of(const Integers<2>& sequence) {
+  const auto all = corpora::symbol_labels(symbol_count);
+  std::vector<std::string> names;
+  for (const auto symbol : sequence) names.push_back(all[static_cast<std::size_t>(symbol)]);
+  return names;
+}
+
+std::vector<std::string> numbers_from_1(std::size_t count) {
+  std::vector<std::string> numbers;
+  for (std::size_t i = 1; i <= count; ++i) numbers.push_back(fmt::format("{}", i));
+  return numbers;
+}
+
+void show_parameters(attn::Trace& trace, const Parameters& parameters) {
+  std::vector<std::string> shapes;
+  for (std::size_t i = 0; i < parameters.all().size(); ++i)
+    shapes.push_back(fmt::format("{} {}×{}", names_of_parameters()[i], parameters.all()[i]->shape(0),
+                                 parameters.all()[i]->shape(1)));
+  trace.note("parameters", "What it learns",
+             fmt::format("{}: together {} numbers. E has a vector for each of {} symbols, a to g, P one for "
+                         "each of {} positions. W_out makes of an output a score for each symbol.",
+                         fmt::join(shapes, ", "), count_of(parameters), symbol_count, positions_of_sequence));
+}
+
+void show_flow(const Workbench& bench, const Parameters& parameters) {
+  const auto count = count_of(parameters);
+  bench.flow({fmt::format("symbols [6] → E + P → X [6×{}] → Q, K, V → weights [6×6] → output [6×8]",
+                          parameters.d_model()),
+              "  → W_out → probabilities [6×7] → loss: how wrong they are",
+              fmt::format("  → backward → gradient [{0}] → clipping → Adam → {0} new numbers", count)});
+}
+
+void show_training_code(const Workbench& bench) {
+  const auto& options = bench.options;
+  bench.trace.within("model", [&] {
+    auto lines = code_of_model();
+    lines.insert(lines.end(),
+                 {"", "row = np.concatenate([a.ravel() for a in (E, P, W_Q, W_K, W_V, W_out)])"});
+    bench.code(lines);
+  });
+  bench.code({"m, v, history = 0.0, 0.0, []         # row: all parameters, one after another",
+              fmt::format("for step in range(1, {}):", training_steps + 1),
+              fmt::format("    x = examples[{0} * (step - 1) % {1} :][:{0}]", sequences_of_batch,
+                          training_sequences),
+              "    loss, g = loss_and_gradient(row, x, x[:, ::-1])          # see --all",
+              "    norm = np.sqrt(np.sum(g ** 2))",
+              fmt::format("    g = min(1, {} / (norm + 1e-6)) * g                        # clipping",
+                          *options.max_norm),
+              "    history.append((loss, norm, np.sqrt(np.sum(g ** 2)), row))",
+              "    m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g ** 2",
+              "    m_now, v_now = m / (1 - 0.9 ** step), v / (1 - 0.98 ** step)",
+              fmt::format("    rate = {} ** -0.5 * min(step ** -0.5, step * {} ** -1.5)   # warm-up",
+                          *options.d_model, *options.warmup),
+              "    row = row - rate * m_now / (np.sqrt(v_now) + 1e-9)         # Adam"});
+}
+
+/// What the script reads off the training.
+void show_code_of_results(const Workbench& bench) {
+  bench.trace.within("results", [&] {
+    bench.code(
+        {"start, after, x = history[0][3], row, shown[None]", "loss = np.array([h[0] for h in history])",
+         "gradient_norm = np.array([[h[1] for h in history], [h[2] for h in history]])",
+         fmt::format("below = np.flatnonzero(loss < np.log({}) / 2)", symbol_count),
+         "midway = history[below[0] if len(below) else -1][3]",
+         "maps = [forward(each, x)[4][0] for each in (start, midway, after)]",
+         "before_weights, midway_weights, after_weights = maps",
+         "before_losses = losses_of(forward(start, x)[6], x[:, ::-1])[0]",
+         "after_losses = losses_of(forward(after, x)[6], x[:, ::-1])[0]", "first_step_norm = history[0][1]",
+         fmt::format("first_step_factor = min(1, {} / (first_step_norm + 1e-6))", *bench.options.max_norm)});
+  });
+}
+
+/// What the model makes of the shown sequence; its parameters are those of the trace. Nothing is dropped out
+/// where a model is used.
+void show_reading(const Workbench& bench, const Parameters& parameters, const Integers<2>& shown) {
+  Plan plan = bench.plan;
+  plan.options.dropout = 0.0;
+  plan.options.model = "reverse";  // whose worked entries are those where a query looks
+  Workbench in_use(plan, bench.trace);
+  const auto reading = read_symbols(in_use, parameters, shown);
+  mean_loss(in_use, cross_entropy(in_use, reading.probabilities, said_backwards(shown)));
+}
+
+/// The same after some steps, whose parameters are new.
+void show_later_reading(Workbench& bench, const std::string& group, const std::string& when,
+                        const Parameters& parameters, const Integers<2>& shown) {
+  const std::vector<std::vector<std::string>> axes = {{"symbol", "d_model"}, {"position", "d_model"},
+                                                      {"d_model", "d_k"},    {"d_model", "d_k"},
+                                                      {"d_model", "d_v"},    {"d_v", "symbol"}};
+  auto& trace = bench.trace;
+  trace.within(group, [&] {
+    auto now = parameters;
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      *now.all()[i] = trace.step({.id = names_of_parameters()[i],
+                                  .title = names_of_parameters()[i] + " " + when,
+                                  .from = {names_of_parameters()[i], "examples"},
+                                  .axes = axes[i]},
+                                 *parameters.all()[i]);
+    show_reading(bench, now, shown);
+  });
+}
+
+double last_loss(const Training& training) {
+  double sum = 0.0;
+  for (std::size_t i = training_steps - last_batches; i < training_steps; ++i) sum += training.loss(i);
+  return sum / static_cast<double>(last_batches);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100.0 * share);
+}
+
+std::size_t step_of_maximum(const Tensor<1>& curve) {
+  return static_cast<std::size_t>(std::max_element(curve.begin(), curve.end()) - curve.begin()) + 1;
+}
+
+double maximum_of(const Tensor<1>& curve) {
+  return *std::max_element(curve.begin(), curve.end());
+}
+
+void show_loss_curve(attn::Trace& trace, const Training& main) {
+  trace.step({.id = "loss",
+              .title = "How wrong the model is, step by step",
+              .formula = "mean of −log(p of the right symbol)",
+              .from = {"examples"},
+              .axes = {"step"},
+              .curve = true,
+              .linear = true},
+             main.loss);
+}
+
+Tensor<2> as_rows(const std::vector<Tensor<1>>& curves) {
+  auto rows = Tensor<2>::from_shape({curves.size(), curves.front().size()});
+  for (std::size_t i = 0; i < curves.size(); ++i) std::copy(curves[i].begin(), curves[i].end(), &rows(i, 0));
+  return rows;
+}
+
+void show_norms(attn::Trace& trace, const Trainings& trainings) {
+  const auto& main = trainings.front().training;
+  const double max_norm = trainings.front().settings.max_norm;
+  const auto longer = std::count_if(main.gradient_norm.begin(), main.gradient_norm.end(),
+                                    [max_norm](double norm) { return norm > max_norm; });
+  trace.label("gradient", {{{"as found", "clipped"}}});
+  trace.step({.id = "gradient_norm",
+              .title = "How long the gradient is, as found and as used",
+              .formula = "√(Σ g²), as found and clipped",
+              .from = {"examples"},
+              .axes = {"gradient", "step"},
+              .note = fmt::format(
+                  "{} of {} gradients were longer than {:g} and were cut to that; the longest, "
+                  "{:.4f}, came in step {}. Without clipping the longest is {:.4f}.",
+                  longer, training_steps, max_norm, maximum_of(main.gradient_norm),
+                  step_of_maximum(main.gradient_norm), maximum_of(trainings[2].training.gradient_norm)),
+              .curve = true,
+              .linear = true},
+             as_rows({main.gradient_norm, main.clipped_norm}));
+}
+
+/// "below half of that in step 27", or that it never is.
+std::string when_half_learned(const Training& training) {
+  const bool is_half_learned = training.loss(training.halfway - 1) < 0.5 * loss_of_guessing();
+  return is_half_learned ? fmt::format("below half of that in step {}", training.halfway)
+                         : std::string("never below half of that");
+}
+
+std::string note_of_losses(const Trainings& trainings) {
+  const auto &main = trainings[0].training, &without_warmup = trainings[1].training;
+  const auto d_model = static_cast<std::int64_t>(main.after.d_model());
+  auto note = fmt::format(
+      "All start from the same numbers; main has warm-up and clipping. Step 1 has {:.4f}, guessing log {} = "
+      "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up the rate is {}^−0.5 · step^−0.5: step 1 moves "
+      "each number by {:.4f}, the loss goes to {:.4f}, and is {}.",
+      main.loss(0), symbol_count, loss_of_guessing(), when_half_learned(main), main.loss(training_steps - 1),
+      d_model, learning_rate(1, d_model, 1), without_warmup.loss(1), when_half_learned(without_warmup));
+  if (const double p = trainings.back().settings.dropout; p > 0.0)
+    note += fmt::format(
+        " With dropout the one weight that matters is 0 with probability {:g}; the model then guesses: {:g} "
+        "· "
+        "log {} = {:.4f}.",
+        p, p, symbol_count, p * loss_of_guessing());
+  return note;
+}
+
+/// The training whose gradients stay as long as they are.
+const char* const without_clipping = "no clipping";
+
+/// Clipping hardly changes this loss, and is left out of the picture.
+void show_losses(attn::Trace& trace, const Trainings& trainings) {
+  std::vector<std::string> names;
+  std::vector<Tensor<1>> losses;
+  for (const auto& one : trainings) {
+    if (one.name == without_clipping) continue;
+    names.push_back(one.name);
+    losses.push_back(one.training.loss);
+  }
+  trace.label("loss", {{names}});
+  trace.step({.id = "losses",
+              .title = "The loss of three trainings",
+              .formula = "mean of −log(p of the right symbol)",
+              .from = {"examples"},
+              .axes = {"loss", "step"},
+              .note = note_of_losses(trainings),
+              .curve = true,
+              .linear = true},
+             as_rows(losses));
+}
+
+void show_right(attn::Trace& trace, const Trainings& trainings) {
+  auto right = Tensor<1>::from_shape({trainings.size()});
+  for (std::size_t i = 0; i < right.size(); ++i) right(i) = trainings[i].right;
+  constexpr auto tried = static_cast<double>(fresh_sequences * positions_of_sequence);
+  trace.step({.id = "right",
+              .title = "The share of symbols that are right in fresh sequences",
+              .formula = fmt::format("right / {:g}", tried),
+              .from = {"fresh"},
+              .axes = {"training"},
+              .worked =
+                  [&](const attn::Index& at) {
+                    return attn::Worked(std::round(right(at[0]) * tried)) / attn::Worked(tried);
+                  }},
+             right);
+}
+
+/// What each method changed here, in numbers.
+void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
+  std::vector<std::vector<std::string>> rows = {
+      {"", "highest loss", "last loss", "longest gradient", "right"}};
+  for (const auto& [name, settings, training, right] : trainings)
+    rows.push_back(
+        {name, fmt::format("{:.4f} in step {}", maximum_of(training.loss), step_of_maximum(training.loss)),
+         fmt::format("{:.2g}", last_loss(training)),
+         fmt::format("{:.4f}", maximum_of(training.gradient_norm)), percent(right)});
+  trace.note(
+      "comparison", "What the four trainings came to",
+      fmt::format("The last loss is the mean of the last {} batches. Right is the share of the {} symbols "
+                  "of {} fresh sequences, always without dropout.",
+                  last_batches, fresh_sequences * positions_of_sequence, fresh_sequences),
+      in_columns(rows));
+}
+
+/// The smallest mean share, over the queries, that goes to the mirror image of a query.
+double share_of_mirror(const Workbench& bench, const Parameters& parameters, const Integers<2>& sequences) {
+  auto mute = bench.mute_training(0.0);
+  const auto weights = read_symbols(mute, parameters, sequences).attention.weights;
+  double smallest = 1.0;
+  for (std::size_t query = 0; query < positions_of_sequence; ++query) {
+    double sum = 0.0;
+    for (std::size_t b = 0; b < sequences.shape(0); ++b)
+      sum += weights(b, query, positions_of_sequence - 1 - query);
+    smallest = std::min(smallest, sum / static_cast<double>(sequences.shape(0)));
+  }
+  return smallest;
+}
+
+/// Whether every seed that was tried learns with these settings, and from drawn inputs.
+bool learns_with_any_seed(const Workbench& bench) {
+  const auto& options = bench.options;
+  const bool is_given = std::any_of(bench.plan.given.begin(), bench.plan.given.end(), [](const auto& given) {
+    return given.first.find('/') == std::string::npos;
+  });
+  return !is_given && *options.d_model >= 16 && *options.d_model <= 128 && *options.warmup >= 20 &&
+         *options.warmup <= 50 && *options.max_norm >= 0.1;
+}
+
+}  // namespace
+
+std::string look_of_chance(const attn::Event& weights) {
+  const auto n = weights.tensor->shape.back();
+  return fmt::format(
+      "Row: a place that is to speak; column: one that it looks at. The first is to say {}, and looks at the "
+      "last place with a share of {:.4f}: it knows nothing yet.",
+      name_along(weights, 1, n - 1), weights.tensor->at(n - 1));
+}
+
+std::string loss_beside_guessing(const attn::Event& losses) {
+  double sum = 0.0;
+  const auto count = losses.tensor->shape.back();
+  for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
+  return fmt::format("Their mean is {:.4f}. Who gives each of {} symbols 1/{} has log {} = {:.4f}.",
+                     sum / static_cast<double>(count), symbol_count, symbol_count, symbol_count,
+                     loss_of_guessing());
+}
+
+std::string size_of_first_step(const attn::Event&) {
+  return "In step 1 m_now is the gradient g and v_now is g²: whatever its gradient, each number moves "
+         "by the rate. So a model whose first step is long is thrown far off by one batch. Warm-up keeps it "
+         "short.";
+}
+
+namespace {
+
+/// In each row of a table [query×key] the share of the key that is as far from the end as the query from the
+/// beginning.
+std::vector<double> mirror_shares(const attn::Event& weights) {
+  const auto n = weights.tensor->shape.back();
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < n; ++i) shares.push_back(weights.tensor->at(i * n + n - 1 - i));
+  return shares;
+}
+
+}  // namespace
+
+std::string look_half_learned(const attn::Event& weights) {
+  const auto shares = mirror_shares(weights);
+  const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+  return fmt::format(
+      "The first step with less than half the loss of guessing: a diagonal shows, from the upper right to "
+      "the "
+      "lower left, with {:.4f} to {:.4f}.",
+      *least, *most);
+}
+
+std::string look_at_mirror(const attn::Event& weights) {
+  const auto shares = mirror_shares(weights);
+  const double least = std::floor(1e4 * *std::min_element(shares.begin(), shares.end())) / 1e4;
+  return fmt::format(
+      "The first place looks at the last, the second at the last but one, each with a share of {:.4f} or "
+      "more. "
+      "Nobody programmed that.",
+      least);
+}
+
+std::string note_of(const attn::Event& event) {
+  return event.note;
+}
+
+LearningInputs draw_task(Workbench& bench) {
+  auto& trace = bench.trace;
+  trace.label("symbol", {{corpora::symbol_labels(symbol_count)}});
+  LearningInputs in;
+  in.examples = input_sequences(bench, "examples", "What the model learns from", training_sequences);
+  in.fresh = input_sequences(bench, "fresh", "What it is tried on, and never trained on", fresh_sequences);
+  in.shown = input_shown(bench);
+  in.start = draw_parameters(bench);
+  return in;
+}
+
+void show_model(Workbench& bench, const LearningInputs& in) {
+  auto& trace = bench.trace;
+  show_flow(bench, in.start);
+  show_parameters(trace, in.start);
+  show_training_code(bench);
+  show_code_of_results(bench);
+  trace.label("query", {{names_of(in.shown)}});
+  trace.label("key", {{names_of(in.shown)}});
+}
+
+void show_before(Workbench& bench, const LearningInputs& in) {
+  bench.trace.within("before", [&] { show_reading(bench, in.start, in.shown); });
+}
+
+namespace {
+
+/// `norm` and `factor` are those of `clip_by_norm`, in words of this page.
+Tensor<2> clip_first_gradient(Workbench& bench, const Tensor<2>& gradient, double max_norm) {
+  const attn::Words words = {
+      {"norm",
+       {.id = "norm",
+        .title = "The length of the gradient of all parameters",
+        .formula = fmt::format("√(Σ g²) over all {}", gradient.size())}},
+      {"factor",
+       {.id = "factor",
+        .title = "Clipping: one factor for all",
+        .formula = fmt::format("min(1, max_norm / (norm + 1e-6)), max_norm {:g}", max_norm),
+        .from = {"norm"},
+        .note = "1 where the gradient is short enough."}}};
+  return bench.trace.in_words(words, [&] { return clip_by_norm(bench, gradient, max_norm); });
+}
+
+}  // namespace
+
+void show_first_step(Workbench& bench, const LearningInputs& in) {
+  auto& trace = bench.trace;
+  const auto d_model = static_cast<std::int64_t>(bench.d_model());
+  const auto warmup = static_cast<std::int64_t>(*bench.options.warmup);
+  const auto batch = batch_of_step(in.examples, 1);
+  auto mute = bench.mute_training(0.0);
+  const auto gradient = loss_and_gradient(mute, in.start, batch, said_backwards(batch)).gradient;
+  trace.within("first_step", [&] {
+    const auto d_W_out = trace.step({.id = "d_W_out",
+                                     .title = "The gradient of W_out",
+                                     .formula = "∂loss/∂W_out over the first batch",
+                                     .from = {"examples", "W_out"},
+                                     .axes = {"d_v", "symbol"}},
+                                    gradient.W_out);
+    const auto clipped_row = clip_first_gradient(bench, as_one_row(gradient), *bench.options.max_norm);
+    const auto clipped = trace.step({.id = "clipped",
+                                     .title = "The gradient of W_out that is used",
+                                     .formula = "factor · d_W_out",
+                                     .from = {"factor", "d_W_out"},
+                                     .axes = {"d_v", "symbol"}},
+                                    as_parameters(clipped_row, in.start).W_out);
+    const double rate = trace.step({.id = "rate",
+                                    .title = "Warm-up: the learning rate of step 1",
+                                    .formula = fmt::format("{}^−0.5 · min(1, {}^−1.5)", d_model, warmup),
+                                    .worked =
+                                        [&](const attn::Index&) {
+                                          const auto power = [](std::int64_t base, double exponent) {
+                                            return pow(attn::Worked(static_cast<double>(base)), exponent);
+                                          };
+                                          const auto lower = min(1.0, power(warmup, -1.5));
+                                          return attn::Worked::product({power(d_model, -0.5), lower});
+                                        }},
+                                   learning_rate(1, d_model, warmup));
+    auto moments = no_moments(in.start.W_out);
+    adam(bench, {{"W_out", in.start.W_out}, {"clipped", clipped}, {"d_v", "symbol"}, 1, rate}, moments);
+  });
+}
+
+Trainings train_all(const Workbench& bench, const LearningInputs& in) {
+  const auto& options = bench.options;
+  const auto warmup = static_cast<std::int64_t>(*options.warmup);
+  constexpr double unlimited = std::numeric_limits<double>::infinity();
+  std::vector<std::pair<std::string, TrainingSettings>> all = {{"main", {warmup, *options.max_norm, 0.0}},
+                                                               {"no warm-up", {1, *options.max_norm, 0.0}},
+                                                               {without_clipping, {warmup, unlimited, 0.0}}};
+  if (options.dropout > 0.0) all.push_back({"dropout", {warmup, *options.max_norm, options.dropout}});
+  Trainings trainings;
+  for (const auto& [name, settings] : all) {
+    auto training = train(bench, in.examples, in.start, settings);
+    const double right = share_right(bench, training.after, in.fresh);
+    trainings.push_back({name, settings, std::move(training), right});
+  }
+  return trainings;
+}
+
+void show_trainings(Workbench& bench, const LearningInputs& in, const Trainings& trainings) {
+  auto& trace = bench.trace;
+  const auto& main = trainings.front().training;
+  trace.label("step", {{numbers_from_1(training_steps)}});
+  show_loss_curve(trace, main);
+  show_losses(trace, trainings);
+  show_later_reading(bench, "midway", fmt::format("before step {}", main.halfway), main.midway, in.shown);
+  show_later_reading(bench, "after", fmt::format("after step {}", training_steps), main.after, in.shown);
+  show_norms(trace, trainings);
+  show_right(trace, trainings);
+  compare_trainings(trace, trainings);
+  for (const auto* axis : {"query", "key", "step"}) trace.label(axis, {});
+}
+
+void claim_learning(Workbench& bench, const LearningInputs& in, const Trainings& trainings) {
+  auto& trace = bench.trace;
+  const auto& main = trainings.front().training;
+  const auto& options = bench.options;
+  trace.claim({.id = "first-gradient",
+               .claim = "the first gradient agrees with central differences",
+               .formula = "max |(L(W + h·s) − L(W − h·s)) / 2h − Σ d_W·s| / ‖gradient‖, s = ±1, for each W",
+               .value = gradient_deviation(bench, in.start, batch_of_step(in.examples, 1)),
+               .limit = attn::at_most(1e-7)});
+  trace.claim({.id = "never-longer-than-max-norm",
+               .claim = "no clipped gradient is longer than max_norm",
+               .formula = "max over the steps of clipped norm / max_norm − 1, or 0",
+               .value = attn::maximum({0.0, maximum_of(main.clipped_norm) / *options.max_norm - 1.0}),
+               .limit = attn::at_most(1e-12)});
+  if (!learns_with_any_seed(bench))
+    return trace.note("no-promise", "Whether it learns",
+                      "With the settings of the lesson the model learns its task from any numbers that are "
+                      "drawn, and that is claimed. With yours it may or may not: the curves tell.");
+  trace.claim({.id = "learns",
+               .claim = "the last loss is small beside that of guessing",
+               .formula = fmt::format("mean of the last {} losses / log {}", last_batches, symbol_count),
+               .value = last_loss(main) / loss_of_guessing(),
+               .limit = attn::at_most(0.1)});
+  trace.claim({.id = "right-on-fresh",
+               .claim = "fresh sequences: the share of right symbols",
+               .formula = "right[main]",
+               .value = trainings.front().right,
+               .limit = attn::at_least(0.95)});
+  trace.claim({.id = "looks-at-the-mirror",
+               .claim = "the smallest mean share of a mirror image",
+               .formula = "min over i of the mean of weights[i, 5 − i] over the fresh sequences",
+               .value = share_of_mirror(bench, main.after, in.fresh),
+               .limit = attn::at_least(0.5)});
+}
+
+}  // namespace lessons
