@@ -194,7 +194,10 @@ def add(lesson, d_model, samples, p, layers, warmup, max_norm, given=True, seed=
                        samples=samples, dropout=p, layers=layers, warmup=warmup, max_norm=max_norm, seed=seed,
                        **options)
     draws = Draws(seed, case.dtype)
-    case.expect(learning(draws, d_model, p, warmup, max_norm, seed))
+    learned = learning(draws, d_model, p, warmup, max_norm, seed)
+    if case.dtype == np.float32:  # in which 1 minus a probability near 1 has few digits, and so have these
+        del learned["after/losses"], learned["after/loss"]
+    case.expect(learned)
     drawn_scores = draws.normal(KEYS)
     scores = case.normal("dropout/scores", KEYS) if given else drawn_scores
     case.expect(dropout(scores, draws, p, samples), "dropout/")
