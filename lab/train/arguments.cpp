@@ -111,10 +111,10 @@ void add_sizes(CLI::App& app, RunTraining& run) {
       "of translation, gloss and language: another grammar; data/corpora/README.md tells how to write one",
       [&](const std::string& text) { options.grammar = text; });
   add(app, what_is_trained, "attention", "NAME",
-      "of translation and dates: bahdanau, bahdanau-input (the query sees the last word, too), "
-      "luong-general, none",
+      "of translation and dates: two LSTMs with bahdanau, bahdanau-input (the query sees the last word, "
+      "too), luong-general or none; or a transformer in their place",
       [&](const std::string& text) { options.attention = text; });
-  add(app, what_is_trained, "positions", "NAME", "of the others: sinusoidal, learned, rotary, none",
+  add(app, what_is_trained, "positions", "NAME", "of transformers: sinusoidal, learned, rotary, none",
       [&](const std::string& text) { options.positions = text; });
   add_size("d-model", "numbers in a word's vector", options.d_model);
   add_size("heads", "attention heads", options.heads);
@@ -136,6 +136,10 @@ void add_outputs(CLI::App& app, RunTraining& run) {
             parse_choice<std::string>("dtype", text, {{"float16", "float16"}, {"float32", "float32"}});
       });
   app.add_flag_callback(
+         "--without-weights", [&] { run.without_weights = true; },
+         help_of_option("write what was measured, and how, but no weights: a file of figures"))
+      ->group(where_it_goes);
+  app.add_flag_callback(
          "--pharaoh", [&] { run.pharaoh = true; },
          help_of_option(
              "of translation: print i-j for each target word j and the source word i that it looks at "
@@ -146,22 +150,31 @@ void add_outputs(CLI::App& app, RunTraining& run) {
 /// Options that a task does not read are refused.
 void refuse_foreign(const TaskEntry& task, const RunTraining& run) {
   const auto& options = run.options;
-  const bool is_recurrent = task.name == "translation" || task.name == "dates";
+  const bool translates = task.name == "translation" || task.name == "dates";
   const bool has_grammar = task.name == "translation" || task.name == "gloss" || task.name == "language";
   const auto refuse_where = [&](bool is_foreign, std::string_view flag) {
     if (is_foreign) throw Error(fmt::format("train {}: --{} does not concern this task", task.name, flag));
   };
   refuse_where(!has_grammar && options.grammar, "grammar");
-  refuse_where(!is_recurrent && options.attention, "attention");
-  refuse_where(!is_recurrent && options.hidden, "hidden");
-  refuse_where(!is_recurrent && options.d_a, "d-a");
+  refuse_where(!translates && options.attention, "attention");
+  refuse_where(!translates && options.hidden, "hidden");
+  refuse_where(!translates && options.d_a, "d-a");
   refuse_where(task.name != "translation" && run.pharaoh, "pharaoh");
-  refuse_where(is_recurrent && options.positions, "positions");
-  refuse_where(is_recurrent && options.heads, "heads");
-  refuse_where(is_recurrent && options.d_k, "d-k");
-  refuse_where(is_recurrent && options.d_v, "d-v");
-  refuse_where(is_recurrent && options.d_ff, "d-ff");
-  refuse_where(is_recurrent && options.layers, "layers");
+}
+
+/// The settings of a transformer in the place of the task's own model, but for those that were typed.
+void follow_attention(const CLI::App& app, const TaskEntry& task, RunTraining& run) {
+  if (run.options.attention != "transformer" || !task.of_transformer) return;
+  const auto typed = run.settings;
+  run.settings = *task.of_transformer;
+  run.settings.seed = typed.seed;
+  run.settings.threads = typed.threads;
+  if (app.count("--steps") > 0) run.settings.steps = typed.steps;
+  if (app.count("--batch") > 0) run.settings.batch = typed.batch;
+  if (app.count("--rate") > 0) run.settings.rate = typed.rate;
+  if (app.count("--warm-up") > 0) run.settings.warm_up = typed.warm_up;
+  if (app.count("--clip") > 0) run.settings.largest_norm = typed.largest_norm;
+  if (app.count("--dropout") > 0) run.settings.dropout = typed.dropout;
 }
 
 std::string command_of(int argc, char** argv) {
@@ -185,12 +198,13 @@ Command parse_train(int argc, char** argv) {
                      .output = task.name + ".safetensors",
                      .resume = {},
                      .dtype = {},
+                     .without_weights = false,
                      .pharaoh = false,
                      .command = command_of(argc, argv)};
   run.settings.threads = 2;
   CLI::App app(about_training(), "attnlab train TASK");
   prepare(app, help_examples({"train gloss --seed 7 --output gloss.safetensors",
-                              "train translation --attention luong-general --steps 1000"}));
+                              "train translation --attention transformer --output t.safetensors"}));
   add_settings(app, run);
   add_sizes(app, run);
   add_outputs(app, run);
@@ -207,6 +221,7 @@ Command parse_train(int argc, char** argv) {
     throw Error(
         fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
   refuse_foreign(task, run);
+  follow_attention(app, task, run);
   if (app.count("--steps") > 0 && app.count("--warm-up") == 0)
     run.settings.warm_up = std::max<std::size_t>(run.settings.steps / 20, 1);
   run.options.corpora = attn::data_folder("corpora");

@@ -95,14 +95,24 @@ class LossCurve {
   std::vector<double> steps_, losses_;
 };
 
+std::string by_length(const attn::Model& model) {
+  std::string text;
+  for (const auto& score : model.scores_by_length)
+    text += fmt::format("  {:7.2f} %  {} to {} words, {} examples\n", 100 * score.value, score.fewest,
+                        score.most, score.examples);
+  return text;
+}
+
 std::string report(const RunTraining& run, const Task& task, const attn::train::Weights<float>& weights,
-                   const std::vector<Score>& scores, const LossCurve& curve) {
+                   const std::vector<Score>& scores, const attn::Model& model, const LossCurve& curve) {
   std::string text = fmt::format("train {}\n{} weights, seed {}, {} threads, {} steps of {} examples\n\n",
                                  run.task->name, task.table().numbers(), run.settings.seed,
                                  run.settings.threads, run.settings.steps, run.settings.batch);
   text += curve.plot();
   text += "On examples that it has not seen\n";
   for (const auto& score : scores) text += fmt::format("  {:7.2f} %  {}\n", 100 * score.value, score.name);
+  if (!model.scores_by_length.empty())
+    text += fmt::format("\nThe first of these by the words of the source\n{}", by_length(model));
   text += "\nSome of them\n";
   for (const auto& line : task.samples(weights)) text += fmt::format("  {}\n", line);
   return text;
@@ -160,8 +170,12 @@ int run_training(const RunTraining& run) {
   }
   const attn::train::Weights<float> weights = {&task->table(), best.values.data(), nullptr};
   const auto scores = task->scores(weights);
-  const auto model = model_of(run, *task, best.values, scores);
-  const auto file = attn::model_file(model, type_for(run, *task, model, scores));
+  auto model = model_of(run, *task, best.values, scores);
+  for (const auto& score : task->by_length(weights))
+    model.scores_by_length.push_back({score.fewest, score.most, score.examples, score.value});
+  const auto type = type_for(run, *task, model, scores);
+  if (run.without_weights) model.tensors.clear();
+  const auto file = attn::model_file(model, type);
   write_to_file(run.output, file);
   if (run.pharaoh) {
     std::string text;
@@ -169,8 +183,10 @@ int run_training(const RunTraining& run) {
     write_to_stdout(text);
     return 0;
   }
-  write_to_stdout(report(run, *task, weights, scores, curve) +
-                  fmt::format("\n{} has the weights ({} KiB)\n", run.output, (file.size() + 1023) / 1024));
+  write_to_stdout(report(run, *task, weights, scores, model, curve) +
+                  fmt::format("\n{} has {} ({} KiB)\n", run.output,
+                              run.without_weights ? "these figures" : "the weights",
+                              (file.size() + 1023) / 1024));
   return 0;
 }
 

@@ -16,8 +16,9 @@ struct RunTraining {
   std::optional<std::string> resume;  ///< a file of a training that was interrupted
   std::optional<std::string>
       dtype;  ///< "float16" or "float32" of the file; where not given float16 if it changes no score
-  bool pharaoh = false;  ///< print alignments and nothing else
-  std::string command;   ///< as it was typed, for the file
+  bool without_weights = false;  ///< write only what was measured
+  bool pharaoh = false;          ///< print alignments and nothing else
+  std::string command;           ///< as it was typed, for the file
 };
 
 /// Trains, with a bar on stderr where that is a terminal and lines elsewhere, writes the weights and prints

@@ -39,6 +39,32 @@ T described(const StoredTrace& file, const std::string& path, const std::string&
   }
 }
 
+/// `[{"words":[3,4],"examples":57,"value":0.98}, …]`
+std::vector<ScoreOfLengths> scores_by_length(const StoredTrace& file, const std::string& path) {
+  const std::string name = "scores_by_length";
+  if (!file.metadata().contains(name)) return {};
+  std::vector<ScoreOfLengths> scores;
+  try {
+    for (const auto& entry : described<json>(file, path, name)) {
+      const auto words = entry.at("words").get<std::array<std::size_t, 2>>();
+      scores.push_back(
+          {words[0], words[1], entry.at("examples").get<std::size_t>(), entry.at("value").get<double>()});
+    }
+  } catch (const json::exception&) {
+    refuse(path, fmt::format("its \"{}\" is no list of lengths and scores", name),
+           "a model that attnlab train wrote");
+  }
+  return scores;
+}
+
+json json_of(const std::vector<ScoreOfLengths>& scores) {
+  json list = json::array();
+  for (const auto& score : scores)
+    list.push_back(
+        {{"words", {score.fewest, score.most}}, {"examples", score.examples}, {"value", score.value}});
+  return list;
+}
+
 std::string text_of(const StoredTrace& file, const std::string& path, const std::string& name) {
   const auto found = file.metadata().find(name);
   if (found == file.metadata().end())
@@ -105,6 +131,8 @@ std::string model_file(const Model& model, ElementType type) {
   file.describe("configuration", json(model.configuration).dump());
   file.describe("vocabularies", json(model.vocabularies).dump());
   file.describe("scores", json(model.scores).dump());
+  if (!model.scores_by_length.empty())
+    file.describe("scores_by_length", json_of(model.scores_by_length).dump());
   if (!model.training.empty()) file.describe("training", json(model.training).dump());
   for (const auto& tensor : model.tensors) file.add(tensor.id, view_of(tensor), type);
   return file.finish();
@@ -123,6 +151,7 @@ Model read_model(const std::string& path) {
   model.vocabularies =
       described<std::map<std::string, std::vector<std::string>>>(*file, path, "vocabularies");
   model.scores = described<std::map<std::string, double>>(*file, path, "scores");
+  model.scores_by_length = scores_by_length(*file, path);
   if (file->metadata().contains("training"))
     model.training = described<std::map<std::string, std::string>>(*file, path, "training");
   for (std::size_t i = 0; i < file->tensors().size(); ++i) {

@@ -20,14 +20,23 @@ struct ModelTensor {
   std::vector<double> values;  ///< in row-major order
 };
 
+/// What was measured of examples of some lengths: of those with `fewest` to `most` words.
+struct ScoreOfLengths {
+  std::size_t fewest;
+  std::size_t most;
+  std::size_t examples;
+  double value;
+};
+
 /// Trained weights, and what is known about them.
 struct Model {
   std::string task;                                  ///< "gloss"
   std::map<std::string, std::string> configuration;  ///< "heads" "2"
   std::map<std::string, std::vector<std::string>>
-      vocabularies;                      ///< "words": what the rows of a table stand for
-  std::map<std::string, double> scores;  ///< what was measured after training
-  std::string command;                   ///< that made it
+      vocabularies;                                ///< "words": what the rows of a table stand for
+  std::map<std::string, double> scores;            ///< what was measured after training
+  std::vector<ScoreOfLengths> scores_by_length{};  ///< how a score depends on the length; may be empty
+  std::string command;                             ///< that made it
   std::vector<ModelTensor> tensors;
   std::map<std::string, std::string> training;  ///< where a training that goes on stands; else empty
 

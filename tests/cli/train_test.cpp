@@ -115,6 +115,8 @@ TEST_CASE("train refuses what it cannot do, by name and with what would be valid
   }
   CHECK_THAT(refusal("train dates --attention here" + output),
              Contains("--attention") && Contains("valid: "));
+  for (const std::string bad : {"--positions learned", "--positions rotary --d-k 3", "--d-ff 0"})
+    CHECK_THAT(refusal("train dates --attention transformer " + bad + output), Contains(bad.substr(0, 6)));
   CHECK_THAT(refusal("train induction --d-k 3" + output), Contains("--d-k 3: rotary positions turn pairs"));
   CHECK(folder.names().empty());
 }
@@ -123,9 +125,16 @@ TEST_CASE("train refuses an option of another task") {
   for (const std::string flag : {"--hidden 3", "--d-a 3", "--attention none", "--grammar x", "--pharaoh"})
     CHECK_THAT(refusal("train reverse " + flag),
                Contains("train reverse: " + flag.substr(0, flag.find(' ')) + " does not concern this task"));
-  for (const std::string flag :
-       {"--positions none", "--heads 3", "--d-k 3", "--d-v 3", "--d-ff 3", "--layers 3"})
-    CHECK_THAT(refusal("train dates " + flag), Contains(" does not concern this task"));
+  for (const std::string task : {"dates", "translation --attention none"})
+    for (const std::string flag :
+         {"--positions none", "--heads 3", "--d-k 3", "--d-v 3", "--d-ff 3", "--layers 3"})
+      CHECK_THAT(refusal("train " + task + " " + flag),
+                 Contains(flag.substr(0, flag.find(' ')) + " does not concern --attention ") &&
+                     Contains("valid: with --attention transformer"));
+  for (const std::string flag : {"--hidden 3", "--d-a 3"})
+    CHECK_THAT(
+        refusal("train dates --attention transformer " + flag),
+        Contains(flag.substr(0, flag.find(' '))) && Contains("does not concern --attention transformer"));
 }
 
 TEST_CASE("train refuses a grammar that is not there, and names the line of what is wrong with one") {
@@ -225,6 +234,46 @@ TEST_CASE("the option --pharaoh prints links and nothing else, and the model is 
   CHECK(lines.size() == 1000);
   for (const auto& line : lines) CHECK_THAT(line, Catch::Matches(R"(\d+-0( \d+-\d+)*)"));
   CHECK(attn::read_model(path).training.empty());
+}
+
+TEST_CASE("train --attention transformer: an error rate for each head, and scores by length", "[slow]") {
+  const Folder folder;
+  const auto path = folder.file("t.safetensors");
+  const auto page = trained_with(
+      "train translation --attention transformer --steps 1 --d-model 4 --heads 2 --d-k 2 --d-v 2 --d-ff 2 "
+      "--layers 2 --output " +
+      as_argument(path));
+  CHECK_THAT(page, Contains("15 to 16 words") && Contains("17 to 18 words") && Contains("layer 2, head 1"));
+  const auto model = attn::read_model(path);
+  CHECK(model.configuration.at("attention") == "transformer");
+  CHECK(model.at("decoder/layer=2/cross/W_Q").shape == attn::Shape{4, 4});
+  const double best = model.scores.at("alignment error rate");
+  double least = 1;
+  for (const std::string head : {"layer 1, head 0", "layer 1, head 1", "layer 2, head 0", "layer 2, head 1"})
+    least = std::min(least, model.scores.at("alignment error rate, " + head));
+  CHECK(best == least);
+  std::size_t examples = 0, shortest = 0;
+  for (const auto& score : model.scores_by_length) {
+    examples += score.examples;
+    CHECK(score.fewest > shortest);
+    shortest = score.fewest;
+  }
+  CHECK(examples == 1500);
+}
+
+TEST_CASE("train --without-weights writes the figures of the same training, and no weights", "[slow]") {
+  const Folder folder;
+  const auto with = folder.file("with.safetensors"), without = folder.file("without.safetensors");
+  const std::string training = "train translation --steps 1 --hidden 2 --d-model 2 --d-a 2 --output ";
+  trained_with(training + as_argument(with));
+  CHECK_THAT(trained_with(training + as_argument(without) + " --without-weights"),
+             Contains(without + " has these figures ("));
+  const auto whole = attn::read_model(with), figures = attn::read_model(without);
+  CHECK(figures.tensors.empty());
+  CHECK(figures.scores == whole.scores);
+  REQUIRE(figures.scores_by_length.size() == whole.scores_by_length.size());
+  for (std::size_t i = 0; i < whole.scores_by_length.size(); ++i)
+    CHECK(figures.scores_by_length[i].value == whole.scores_by_length[i].value);
 }
 
 TEST_CASE(

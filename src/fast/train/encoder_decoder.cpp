@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fast/train/teacher_forcing.hpp"
+
 namespace attn::train {
 
 namespace {
@@ -147,23 +149,6 @@ class Translator {
   Random* random_;
 };
 
-/// What the decoder reads to write each sentence: the mark and all words but the last.
-std::vector<std::vector<int>> shifted(const std::vector<std::vector<int>>& targets, int mark) {
-  std::vector<std::vector<int>> read;
-  for (const auto& target : targets) {
-    std::vector<int> words = {mark};
-    words.insert(words.end(), target.begin(), target.end());
-    read.push_back(std::move(words));
-  }
-  return read;
-}
-
-/// What it is to write: the words and the mark.
-std::vector<std::vector<int>> ended(std::vector<std::vector<int>> targets, int mark) {
-  for (auto& target : targets) target.push_back(mark);
-  return targets;
-}
-
 }  // namespace
 
 std::string name_of(DecoderAttention attention) {
@@ -226,10 +211,6 @@ std::vector<typename Translator<T>::Step> forced_steps(Translator<T>& translator
   return steps;
 }
 
-int likeliest(const float* logits, std::size_t words) {
-  return static_cast<int>(std::max_element(logits, logits + words) - logits);
-}
-
 }  // namespace
 
 template <class T>
@@ -239,7 +220,8 @@ Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Enc
                              double dropout_probability, Random* random) {
   Translator<T> translator(tape, weights, sizes, dropout_probability, random);
   const auto encoded = translator.encode(sentences_by_position(sources));
-  const auto steps = forced_steps(translator, sentences_by_position(shifted(targets, sizes.mark())), encoded);
+  const auto steps =
+      forced_steps(translator, sentences_by_position(words_read(targets, sizes.mark())), encoded);
   std::vector<Variable<T>> h, context;
   for (const auto& step : steps) {
     h.push_back(step.state.h);
@@ -247,7 +229,7 @@ Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Enc
   }
   const auto logits =
       translator.logits(stack(tape, h), context.empty() ? Variable<T>{} : stack(tape, context));
-  return cross_entropy(tape, logits, sentences_by_position(ended(targets, sizes.mark())).ids, scale);
+  return cross_entropy(tape, logits, sentences_by_position(words_to_write(targets, sizes.mark())).ids, scale);
 }
 
 std::vector<Translation> translate(const Weights<float>& weights, const EncoderDecoderSizes& sizes,
@@ -285,7 +267,8 @@ std::vector<std::vector<std::vector<float>>> forced_alignment(const Weights<floa
   Tape<float> tape(false);
   Translator<float> translator(tape, weights, sizes, 0, nullptr);
   const auto encoded = translator.encode(sentences_by_position(sources));
-  const auto steps = forced_steps(translator, sentences_by_position(shifted(targets, sizes.mark())), encoded);
+  const auto steps =
+      forced_steps(translator, sentences_by_position(words_read(targets, sizes.mark())), encoded);
   const std::size_t positions = encoded.states.rows / sources.size();
   std::vector<std::vector<std::vector<float>>> alignments(sources.size());
   for (std::size_t sample = 0; sample < sources.size(); ++sample)

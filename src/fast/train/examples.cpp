@@ -86,19 +86,19 @@ double accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
   return all == 0 ? 0 : static_cast<double>(right) / static_cast<double>(all);
 }
 
-TranslationExamples::TranslationExamples(EncoderDecoderSizes sizes, std::vector<std::vector<int>> sources,
-                                         std::vector<std::vector<int>> targets)
-    : sizes_(sizes), sources_(std::move(sources)), targets_(std::move(targets)) {}
+TranslationExamples::TranslationExamples(std::shared_ptr<const TranslationModel> model, Sequences sources,
+                                         Sequences targets)
+    : model_(std::move(model)), sources_(std::move(sources)), targets_(std::move(targets)) {}
 
 Variable<float> TranslationExamples::loss(Tape<float>& tape, const Weights<float>& weights,
                                           const std::vector<std::size_t>& examples, float scale,
                                           double dropout, Random* random) const {
-  std::vector<std::vector<int>> sources, targets;
+  Sequences sources, targets;
   for (const std::size_t example : examples) {
     sources.push_back(sources_[example]);
     targets.push_back(targets_[example]);
   }
-  return translation_loss(tape, weights, sizes_, sources, targets, scale, dropout, random);
+  return model_->loss(tape, weights, sources, targets, scale, dropout, random);
 }
 
 }  // namespace attn::train

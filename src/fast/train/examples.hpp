@@ -1,12 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "fast/train/encoder_decoder.hpp"
 #include "fast/train/trainer.hpp"
 #include "fast/train/transformer.hpp"
+#include "fast/train/translation_model.hpp"
 
 namespace attn::train {
 
@@ -69,11 +70,10 @@ Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const
 double accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
                 const std::vector<Labelled>& examples);
 
-/// Sentences and their translations for an EncoderDecoder.
+/// Sentences and their translations.
 class TranslationExamples : public Examples {
  public:
-  TranslationExamples(EncoderDecoderSizes sizes, std::vector<std::vector<int>> sources,
-                      std::vector<std::vector<int>> targets);
+  TranslationExamples(std::shared_ptr<const TranslationModel> model, Sequences sources, Sequences targets);
 
   std::size_t count() const override { return sources_.size(); }
   std::size_t length(std::size_t example) const override {
@@ -84,12 +84,12 @@ class TranslationExamples : public Examples {
                        const std::vector<std::size_t>& examples, float scale, double dropout,
                        Random* random) const override;
 
-  const std::vector<std::vector<int>>& sources() const { return sources_; }
-  const std::vector<std::vector<int>>& targets() const { return targets_; }
+  const Sequences& sources() const { return sources_; }
+  const Sequences& targets() const { return targets_; }
 
  private:
-  EncoderDecoderSizes sizes_;
-  std::vector<std::vector<int>> sources_, targets_;
+  std::shared_ptr<const TranslationModel> model_;
+  Sequences sources_, targets_;
 };
 
 }  // namespace attn::train

@@ -1,12 +1,9 @@
 #pragma once
 
-#include "fast/train/heads.hpp"
-#include "fast/train/weights.hpp"
+#include "fast/train/sublayers.hpp"
 
 /// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
 namespace attn::train {
-
-enum class Positions { none, sinusoidal, learned, rotary };
 
 struct TransformerSizes {
   std::size_t words;    ///< that are read
@@ -20,7 +17,7 @@ struct TransformerSizes {
   Positions positions = Positions::sinusoidal;
   std::size_t longest = 32;  ///< rows of the table of learned positions
   bool is_causal = false;
-  bool has_norm = true;         ///< layer norm after each residual (Vaswani et al. 2017)
+  bool has_norm = true;  ///< layer norm after each residual (Vaswani et al. 2017)
   bool has_output_bias = true;
   bool is_of_sentence = false;  ///< one class for the mean of all positions
 };
@@ -28,20 +25,6 @@ struct TransformerSizes {
 /// Ids: embedding, positions, layer=1/attention/W_Q, …, layer=1/norm_1/gain, …, layer=1/W_1, …, output/W,
 /// output/b.
 WeightTable weights_of(const TransformerSizes& sizes);
-
-/// Sentences as ids, filled up with −1. Id number `sample · positions + position`.
-struct Rows {
-  std::vector<int> ids;
-  Lengths lengths;
-
-  std::size_t positions() const { return ids.size() / lengths.size(); }
-};
-
-Rows rows_by_sample(const std::vector<std::vector<int>>& sentences);
-
-/// Row p is (sin(p ω₀), cos(p ω₀), sin(p ω₁), …) with ωᵢ = 10000^(−2i/d_model) (Vaswani et al. 2017, section
-/// 3.5): what a transformer with sinusoidal positions adds to the vector at position p.
-std::vector<double> sinusoidal_position(std::size_t position, std::size_t d_model);
 
 template <class T>
 struct TransformerRun {

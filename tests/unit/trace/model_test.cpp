@@ -133,6 +133,27 @@ TEST_CASE("a model whose metadata are missing or say nonsense is refused by what
              Contains("scores"));
 }
 
+TEST_CASE("a model's file has its scores by length, in order; others are refused") {
+  auto model = small_model();
+  CHECK(read_back(attn::model_file(model, attn::ElementType::float16)).scores_by_length.empty());
+  model.scores_by_length = {{3, 4, 57, 0.98}, {5, 6, 120, 1.0 / 3}};
+  const auto bytes = attn::model_file(model, attn::ElementType::float16);
+  const auto read = read_back(bytes).scores_by_length;
+  REQUIRE(read.size() == 2);
+  CHECK((read[1].fewest == 5 && read[1].most == 6 && read[1].examples == 120));
+  CHECK(read[1].value == 1.0 / 3);
+  CHECK_THAT(why_refused(replaced(bytes, R"(\"words\":[3,4])", R"(\"words\":[3.4])")),
+             Contains("its \"scores_by_length\" is no list of lengths and scores"));
+}
+
+TEST_CASE("a model's file may have figures and no weights") {
+  auto model = small_model();
+  model.tensors.clear();
+  const auto read = read_back(attn::model_file(model, attn::ElementType::float16));
+  CHECK(read.tensors.empty());
+  CHECK(read.scores == model.scores);
+}
+
 TEST_CASE("a model with numbers that are not finite is refused by the tensor's id") {
   for (const double number :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),

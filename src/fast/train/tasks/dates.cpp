@@ -39,24 +39,26 @@ class Dates final : public TranslationTask {
     };
     const auto training = draw_new(20000);
     dates_ = draw_new(500);
-    set(weights_of(sizes()), examples(training), examples(draw_new(500)), examples(dates_));
+    set(model()->table(), examples(training), examples(draw_new(500)), examples(dates_));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
-    std::vector<Score> scores = {{"exact dates", exact(weights, held_out())}};
-    if (sizes().attention != DecoderAttention::none)
-      scores.push_back({"character → a character of its field", right_fields(weights)});
+    std::vector<Score> scores = {{"exact dates", share_of(exact(weights, held_out()))}};
+    const auto heads = model()->attending_heads(weights, held_out().sources(), held_out().targets());
+    if (heads.empty()) return scores;
+    double best = 0;
+    for (const auto& head : heads) best = std::max(best, right_fields(head));
+    scores.push_back({"character → a character of its field", best});
     return scores;
   }
 
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
-    const auto translations =
-        translate_all(weights, sizes(), {held_out().sources().begin(), held_out().sources().begin() + 5}, 15);
-    for (std::size_t i = 0; i < translations.size(); ++i) {
+    const auto first = held_out().sources().begin();
+    const auto dates = translate(weights, {first, first + 5}, 15);
+    for (std::size_t i = 0; i < dates.size(); ++i) {
       std::string written;
-      for (const int word : translations[i].words)
-        written += target_words().words()[static_cast<std::size_t>(word)];
+      for (const int word : dates[i]) written += target_words().words()[static_cast<std::size_t>(word)];
       lines.push_back(dates_[i].source + " → " + written);
     }
     return lines;
@@ -64,17 +66,17 @@ class Dates final : public TranslationTask {
 
  private:
   TranslationExamples examples(const std::vector<corpora::DateExample>& dates) const {
-    std::vector<std::vector<int>> sources, targets;
+    Sequences sources, targets;
     for (const auto& date : dates) {
       sources.push_back(source_words().ids(characters(date.source)));
       targets.push_back(target_words().ids(characters(date.target)));
     }
-    return {sizes(), std::move(sources), std::move(targets)};
+    return {model(), std::move(sources), std::move(targets)};
   }
 
   /// Of the digits, how many look most at a character of the field that decides them.
-  double right_fields(const Weights<float>& weights) const {
-    const auto rows = forced_alignment(weights, sizes(), held_out().sources(), held_out().targets());
+  double right_fields(const AttendingHead& head) const {
+    const auto& rows = head.weights;
     std::size_t digits = 0, right = 0;
     for (std::size_t i = 0; i < dates_.size(); ++i)
       for (std::size_t t = 0; t < rows[i].size(); ++t) {

@@ -14,14 +14,14 @@ namespace attn::train {
 
 namespace {
 
-constexpr std::size_t longest = 16, longer_than_trained = 25, validation_pairs = 500;
+constexpr std::size_t longer_than_trained = 25, validation_pairs = 500;
 
 /// Gives held-out pairs of a small grammar to the training until they are a tenth of both, at least one.
 void leave_a_tenth(GrammarPairs& pairs) {
   const std::size_t all = pairs.training.size() + pairs.held_out.size();
   if (all < 2)
-    throw Error(
-        fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all, longest));
+    throw Error(fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all,
+                            longest_in_training));
   const auto kept = std::min(pairs.held_out.size(), std::max<std::size_t>(all / 10, 1));
   const auto first = pairs.held_out.begin() + static_cast<std::ptrdiff_t>(kept);
   std::move(first, pairs.held_out.end(), std::back_inserter(pairs.training));
@@ -44,11 +44,11 @@ GrammarPairs draw_pairs(const corpora::Grammar& grammar, std::uint32_t seed, std
     return some;
   };
   GrammarPairs pairs;
-  pairs.held_out = draw(held_out, 1, longest);
-  pairs.training = draw(training, 1, longest);
+  pairs.held_out = draw(held_out, 1, longest_in_training);
+  pairs.training = draw(training, 1, longest_in_training);
   leave_a_tenth(pairs);
-  if (longer > 0) pairs.longer = draw(longer, longest + 1, longer_than_trained);
-  pairs.validation = draw(validation_pairs, 1, longest);
+  if (longer > 0) pairs.longer = draw(longer, longest_in_training + 1, longer_than_trained);
+  pairs.validation = draw(validation_pairs, 1, longest_in_training);
   return pairs;
 }
 

@@ -8,6 +8,9 @@
 
 namespace attn::train {
 
+/// Words of the longest source that is trained on.
+inline constexpr std::size_t longest_in_training = 16;
+
 /// Sentence pairs of a grammar, all with different sources; fewer than asked for where the grammar has no
 /// more.
 struct GrammarPairs {

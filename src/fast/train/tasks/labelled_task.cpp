@@ -9,26 +9,6 @@ namespace attn::train {
 
 namespace {
 
-std::string name_of(Positions positions) {
-  switch (positions) {
-    case Positions::none:
-      return "none";
-    case Positions::sinusoidal:
-      return "sinusoidal";
-    case Positions::learned:
-      return "learned";
-    case Positions::rotary:
-      return "rotary";
-  }
-  return "";
-}
-
-Positions positions_of(const std::string& name) {
-  for (const auto positions : {Positions::none, Positions::sinusoidal, Positions::learned, Positions::rotary})
-    if (name_of(positions) == name) return positions;
-  throw Error("--positions: there is no encoding \"" + name + "\"; valid: none, sinusoidal, learned, rotary");
-}
-
 TransformerSizes with(TransformerSizes sizes, const TaskOptions& options) {
   sizes.d_model = options.d_model.value_or(sizes.d_model);
   sizes.heads = options.heads.value_or(sizes.heads);
@@ -36,7 +16,9 @@ TransformerSizes with(TransformerSizes sizes, const TaskOptions& options) {
   sizes.d_v = options.d_v.value_or(sizes.d_v);
   sizes.d_ff = options.d_ff.value_or(sizes.d_ff);
   sizes.layers = options.layers.value_or(sizes.layers);
-  if (options.positions) sizes.positions = positions_of(*options.positions);
+  if (options.positions)
+    sizes.positions = positions_of(
+        *options.positions, {Positions::none, Positions::sinusoidal, Positions::learned, Positions::rotary});
   if (sizes.positions == Positions::rotary && sizes.d_k % 2 == 1)
     throw Error("--d-k " + std::to_string(sizes.d_k) + ": rotary positions turn pairs, so it must be even");
   return sizes;

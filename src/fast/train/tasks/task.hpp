@@ -19,6 +19,13 @@ struct Score {
   double value;
 };
 
+/// The same of the examples of some lengths.
+struct ScoreOfLengths {
+  std::size_t fewest, most;  ///< words of the source
+  std::size_t examples;
+  double value;
+};
+
 /// Something to learn: the examples, drawn by the seed, the model, and what is measured in the end.
 class Task {
  public:
@@ -31,6 +38,10 @@ class Task {
   virtual const Examples& validation() const = 0;
 
   virtual std::vector<Score> scores(const Weights<float>& weights) const = 0;
+
+  /// How the first of the scores depends on the length of an example, from the shortest to the longest. Empty
+  /// where a task has no lengths.
+  virtual std::vector<ScoreOfLengths> by_length(const Weights<float>&) const { return {}; }
 
   /// A few held-out examples and what the model makes of them, in lines to read.
   virtual std::vector<std::string> samples(const Weights<float>& weights) const = 0;
@@ -87,6 +98,7 @@ struct TaskEntry {
   std::string summary;  ///< one line for the list
   Settings settings;
   std::unique_ptr<Task> (*make)(const TaskOptions& options);
+  std::optional<Settings> of_transformer{};  ///< where `--attention transformer` takes the place of LSTMs
 };
 
 /// All tasks, in the order in which they are listed.

@@ -5,9 +5,10 @@ namespace attn::train {
 const std::vector<TaskEntry>& tasks() {
   static const std::vector<TaskEntry> all = {
       {"translation",
-       "English sentences into French, by two LSTMs with attention",
+       "English sentences into French, by two LSTMs with attention or by a transformer",
        {.steps = 2500, .batch = 64, .rate = 8e-3, .warm_up = 125, .table_deviation = 0.3},
-       make_translation},
+       make_translation,
+       Settings{.steps = 3000, .batch = 64, .rate = 4e-3, .warm_up = 150, .table_deviation = 0.3}},
       {"gloss",
        "each English word's French form: a word looks where its form is decided",
        {.steps = 3000, .batch = 64, .rate = 8e-3, .warm_up = 150},
@@ -28,7 +29,8 @@ const std::vector<TaskEntry>& tasks() {
       {"dates",
        "dates as people write them into ISO 8601, character by character",
        {.steps = 1500, .batch = 32, .rate = 1.6e-2, .warm_up = 75, .dropout = 0.1},
-       make_dates},
+       make_dates,
+       Settings{.steps = 1500, .batch = 32, .rate = 4e-3, .warm_up = 75, .table_deviation = 0.3}},
       {"induction",
        "what followed this token the last time? Two layers find out, one cannot",
        {.steps = 550, .batch = 64, .rate = 8e-3, .warm_up = 28},

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <map>
+#include <numeric>
 
+#include "corpora/alignment_errors.hpp"
 #include "fast/train/tasks/grammar_pairs.hpp"
 #include "fast/train/tasks/translation_task.hpp"
 
@@ -7,29 +10,15 @@ namespace attn::train {
 
 namespace {
 
-using Alignment = std::vector<std::size_t>;  ///< for each target word the source word that it looks at most
+using corpora::Alignment;
 
-/// Alignment error rate: 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|) for the links A of the model, the sure ones S
-/// and the possible ones P, which hold the sure ones (Och & Ney 2003, section 6). A word that is joined of
-/// two (l'homme) has two sure links and can look most at one word only, so that 0 is out of reach.
-class AlignmentErrors {
- public:
-  void add(const corpora::SentencePair& pair, const Alignment& alignment) {
-    made_ += alignment.size();
-    for (const auto& link : pair.links) {
-      sure_ += link.is_sure;
-      if (alignment[link.target] != link.source) continue;
-      in_sure_ += link.is_sure;
-      ++in_possible_;
-    }
-  }
+constexpr const char* alignment_score = "alignment error rate";
 
-  double rate() const {
-    return 1 - static_cast<double>(in_sure_ + in_possible_) / static_cast<double>(made_ + sure_);
-  }
-
- private:
-  std::size_t made_ = 0, sure_ = 0, in_sure_ = 0, in_possible_ = 0;
+/// The attention of one head to the source as links.
+struct HeadLinks {
+  std::string name;
+  std::vector<Alignment> links;  ///< of each sentence
+  double error_rate;
 };
 
 class GrammarTranslation final : public TranslationTask {
@@ -39,18 +28,38 @@ class GrammarTranslation final : public TranslationTask {
                         grammar.target_words()) {
     auto pairs = draw_pairs(grammar, options.seed, 160000, 1000, 500);
     held_out_ = std::move(pairs.held_out);
-    set(weights_of(sizes()), examples(pairs.training), examples(pairs.validation), examples(held_out_));
+    set(model()->table(), examples(pairs.training), examples(pairs.validation), examples(held_out_));
     longer_ = std::move(pairs.longer);
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
-    std::vector<Score> scores = {
-        {"exact translations", exact(weights, held_out())},
-        {"exact among the longest third", exact(weights, examples(longest_third()))}};
+    const auto is_exact = exact(weights, held_out());
+    std::vector<Score> scores = {{"exact translations", share_of(is_exact)},
+                                 {"exact among the longest third", share_of(in_longest_third(is_exact))}};
     if (!longer_.empty())
-      scores.push_back({"exact among longer ones than in training", exact(weights, examples(longer_))});
-    if (sizes().attention != DecoderAttention::none)
-      scores.push_back({"alignment error rate", alignment_error_rate(weights)});
+      scores.push_back(
+          {"exact among longer ones than in training", share_of(exact(weights, examples(longer_)))});
+    const auto heads = links_of_heads(weights);
+    if (heads.empty()) return scores;
+    scores.push_back({alignment_score, best_of(heads).error_rate});
+    for (const auto& head : heads)
+      if (!head.name.empty())
+        scores.push_back({std::string(alignment_score) + ", " + head.name, head.error_rate});
+    return scores;
+  }
+
+  std::vector<ScoreOfLengths> by_length(const Weights<float>& weights) const override {
+    std::map<std::size_t, std::vector<bool>> by_pair;  // of lengths: 1 and 2, 3 and 4, …
+    const auto add = [&](const TranslationExamples& examples) {
+      const auto is_exact = exact(weights, examples);
+      for (std::size_t i = 0; i < is_exact.size(); ++i)
+        by_pair[(examples.sources()[i].size() + 1) / 2].push_back(is_exact[i]);
+    };
+    add(held_out());
+    if (!longer_.empty()) add(examples(longer_));
+    std::vector<ScoreOfLengths> scores;
+    for (const auto& [pair, is_exact] : by_pair)
+      scores.push_back({2 * pair - 1, 2 * pair, is_exact.size(), share_of(is_exact)});
     return scores;
   }
 
@@ -58,23 +67,22 @@ class GrammarTranslation final : public TranslationTask {
     std::vector<std::string> lines;
     const auto first = held_out().sources().begin();
     const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(held_out_.size(), 4));
-    const std::vector<std::vector<int>> sources(first, first + shown);
-    const auto translations = translate_all(weights, sizes(), sources, 40);
-    const bool attends = sizes().attention != DecoderAttention::none;
-    const auto alignments = attends ? alignments_of(weights) : std::vector<Alignment>();
-    for (std::size_t i = 0; i < translations.size(); ++i) {
+    const auto written_words = translate(weights, {first, first + shown}, 40);
+    const auto heads = links_of_heads(weights);
+    for (std::size_t i = 0; i < written_words.size(); ++i) {
       lines.push_back(corpora::source_text(held_out_[i]));
-      lines.push_back("→ " + written(translations[i].words));
-      if (!attends) continue;
-      for (auto& line : grid(held_out_[i], alignments[i])) lines.push_back(std::move(line));
+      lines.push_back("→ " + written(written_words[i]));
+      if (heads.empty()) continue;
+      for (auto& line : grid(held_out_[i], best_of(heads).links[i])) lines.push_back(std::move(line));
     }
     return lines;
   }
 
   std::vector<std::string> alignments(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
-    if (sizes().attention == DecoderAttention::none) return lines;
-    for (const auto& alignment : alignments_of(weights)) {
+    const auto heads = links_of_heads(weights);
+    if (heads.empty()) return lines;
+    for (const auto& alignment : best_of(heads).links) {
       std::string line;
       for (std::size_t t = 0; t < alignment.size(); ++t)
         line += (t > 0 ? " " : "") + std::to_string(alignment[t]) + "-" + std::to_string(t);
@@ -85,20 +93,25 @@ class GrammarTranslation final : public TranslationTask {
 
  private:
   TranslationExamples examples(const std::vector<corpora::SentencePair>& pairs) const {
-    std::vector<std::vector<int>> sources, targets;
+    Sequences sources, targets;
     for (const auto& pair : pairs) {
       sources.push_back(source_words().ids(texts(pair.source)));
       targets.push_back(target_words().ids(pair.target));
     }
-    return {sizes(), std::move(sources), std::move(targets)};
+    return {model(), std::move(sources), std::move(targets)};
   }
 
-  std::vector<corpora::SentencePair> longest_third() const {
-    auto pairs = held_out_;
-    std::stable_sort(pairs.begin(), pairs.end(),
-                     [](const auto& a, const auto& b) { return a.source.size() < b.source.size(); });
-    pairs.erase(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(pairs.size() * 2 / 3));
-    return pairs;
+  /// Of what holds for each held-out sentence, that of the longest third of them.
+  std::vector<bool> in_longest_third(const std::vector<bool>& holds) const {
+    std::vector<std::size_t> by_length(held_out_.size());
+    std::iota(by_length.begin(), by_length.end(), std::size_t{0});
+    std::stable_sort(by_length.begin(), by_length.end(), [this](std::size_t a, std::size_t b) {
+      return held_out_[a].source.size() < held_out_[b].source.size();
+    });
+    std::vector<bool> of_longest;
+    for (std::size_t i = by_length.size() * 2 / 3; i < by_length.size(); ++i)
+      of_longest.push_back(holds[by_length[i]]);
+    return of_longest;
   }
 
   std::string written(const std::vector<int>& words) const {
@@ -109,22 +122,34 @@ class GrammarTranslation final : public TranslationTask {
   }
 
   /// While the model is made to write the gold translations.
-  std::vector<Alignment> alignments_of(const Weights<float>& weights) const {
-    std::vector<Alignment> alignments;
-    const auto rows = forced_alignment(weights, sizes(), held_out().sources(), held_out().targets());
-    for (const auto& sentence : rows) {
-      auto& alignment = alignments.emplace_back();
-      for (const auto& row : sentence)
-        alignment.push_back(static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()));
+  std::vector<HeadLinks> links_of_heads(const Weights<float>& weights) const {
+    std::vector<HeadLinks> heads;
+    for (const auto& head : model()->attending_heads(weights, held_out().sources(), held_out().targets())) {
+      std::vector<Alignment> links;
+      for (const auto& sentence : head.weights) links.push_back(strongest_of_rows(sentence));
+      const double rate = error_rate(links);
+      heads.push_back({head.name, std::move(links), rate});
     }
-    return alignments;
+    return heads;
   }
 
-  double alignment_error_rate(const Weights<float>& weights) const {
-    const auto alignments = alignments_of(weights);
-    AlignmentErrors errors;
+  static Alignment strongest_of_rows(const std::vector<std::vector<float>>& weights) {
+    Alignment alignment;
+    for (const auto& row : weights)
+      alignment.push_back(static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()));
+    return alignment;
+  }
+
+  double error_rate(const std::vector<Alignment>& alignments) const {
+    corpora::AlignmentErrors errors;
     for (std::size_t i = 0; i < held_out_.size(); ++i) errors.add(held_out_[i], alignments[i]);
     return errors.rate();
+  }
+
+  static const HeadLinks& best_of(const std::vector<HeadLinks>& heads) {
+    return *std::min_element(heads.begin(), heads.end(), [](const HeadLinks& a, const HeadLinks& b) {
+      return a.error_rate < b.error_rate;
+    });
   }
 
   /// A row for each target word, a column for each source word: ( ) a sure link, ? ? a possible one, * where

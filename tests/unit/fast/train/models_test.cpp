@@ -3,6 +3,7 @@
 #include "attn/random/random_state.hpp"
 #include "fast/train/encoder_decoder.hpp"
 #include "fast/train/transformer.hpp"
+#include "fast/train/transformer_translator.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 
 using namespace attn::train;
@@ -28,7 +29,8 @@ gradients::Loss transformer_loss(const TransformerSizes& sizes, double probabili
   };
 }
 
-gradients::Loss translator_loss(const EncoderDecoderSizes& sizes, double probability) {
+template <class Sizes>
+gradients::Loss translator_loss(const Sizes& sizes, double probability) {
   return [=](gradients::Tape& tape, const gradients::Weights& weights) {
     const Sequences sources = {{1, 2, 3, 4}, {4, 0}, {0, 3, 3}}, targets = {{1, 2}, {3, 0, 2}, {2}};
     attn::RandomState random(9);
@@ -49,6 +51,24 @@ TEST_CASE("training: gradients of a whole translator with each attention") {
       INFO(name_of(attention) << ", dropout " << probability);
       CHECK(gradients::error(weights_of(sizes), translator_loss(sizes, probability)) < model_tolerance);
     }
+}
+
+TEST_CASE("training: gradients of a whole transformer that translates") {
+  for (const auto positions : {Positions::none, Positions::sinusoidal, Positions::rotary})
+    for (const std::size_t layers : {1, 2})
+      for (const double probability : {0.0, 0.2}) {
+        const TransformerTranslatorSizes sizes = {.source_words = 5,
+                                                  .target_words = 4,
+                                                  .d_model = 4,
+                                                  .heads = 2,
+                                                  .d_k = 2,
+                                                  .d_v = 3,
+                                                  .d_ff = 5,
+                                                  .layers = layers,
+                                                  .positions = positions};
+        INFO(name_of(positions) << " positions, " << layers << " layers, dropout " << probability);
+        CHECK(gradients::error(weights_of(sizes), translator_loss(sizes, probability)) < model_tolerance);
+      }
 }
 
 TEST_CASE("training: gradients of whole transformers") {

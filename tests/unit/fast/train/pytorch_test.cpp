@@ -7,6 +7,7 @@
 #include "fast/train/heads.hpp"
 #include "fast/train/optimizer.hpp"
 #include "fast/train/recurrent.hpp"
+#include "fast/train/transformer_translator.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 
@@ -165,4 +166,25 @@ TEST_CASE("training: steps of Adam equal PyTorch's, with warm-up, cosine, clippi
     }
     CHECK(adam.steps_done() == schedule.steps);
   });
+}
+
+TEST_CASE("training: the loss of a transformer that translates is PyTorch's, and so are its gradients") {
+  using Sentences = std::vector<std::vector<int>>;
+  for (const auto& one : pytorch_cases("translator"))
+    compare(one, [&](Tape& tape, const gradients::Weights& weights) {
+      const auto& numbers = one.at("numbers");
+      const std::size_t d_model = numbers.at("d_model"), heads = numbers.at("heads");
+      const train::TransformerTranslatorSizes sizes = {.source_words = weights("source/embedding").rows,
+                                                       .target_words = weights("target/embedding").rows - 1,
+                                                       .d_model = d_model,
+                                                       .heads = heads,
+                                                       .d_k = d_model / heads,
+                                                       .d_v = d_model / heads,
+                                                       .d_ff = numbers.at("d_ff"),
+                                                       .layers = numbers.at("layers"),
+                                                       .positions = train::Positions::none};
+      return Matrices{{"loss", train::translation_loss<double>(
+                                   tape, weights, sizes, numbers.at("sources").get<Sentences>(),
+                                   numbers.at("targets").get<Sentences>(), numbers.at("scale"), 0, nullptr)}};
+    });
 }
