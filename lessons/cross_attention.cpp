@@ -13,6 +13,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/cross_attention/trained.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/self_attention.hpp"
@@ -115,7 +116,9 @@ std::vector<std::string> cross_attention_code_of_heads(const Workbench& bench,
   return lines;
 }
 
-void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& X_source) {
+/// With a trained model beside it another head of its layer.
+void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& X_source,
+                          const std::optional<AligningHeads>& heads) {
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
   bench.code(attention_code(bench, mask, {projection_code("X_target", "X_source")}));
@@ -126,6 +129,10 @@ void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& 
                                   .V = "What each source word has to give"});
   const auto& [Q, K, V] = projected;
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
+  if (heads) {
+    const auto other = show_other_head(bench, X_target, X_source, mask);
+    show_gold_links(bench, *heads, attention.weights, other);
+  }
   claim_attention(bench, attention, Q, K, V);
   claim_independent_lengths(bench, projected, attention, mask);
 }
@@ -185,6 +192,46 @@ std::vector<attn::OnPage> page_of_one_head() {
       {"output", what_a_word_more_would_do}};
 }
 
+/// The page with trained weights: two heads of one layer.
+std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
+  const auto what_crosses = [heads](const attn::Event& weights) {
+    const auto crossing = words_that_cross(weights, weights.tensor->shape[weights.axes.size() - 2]);
+    return fmt::format("This is head {} of the decoder's layer {}. {}", heads.aligning, heads.layer + 1,
+                       crossing.empty() ? "Here the words have one order in both languages." : crossing);
+  };
+  const auto same_rows = [heads](const attn::Event&) {
+    return fmt::format("Head {} of the same layer: the same rows, but W_Q, W_K and W_V of its own.",
+                       heads.other);
+  };
+  const auto unlike_heads = [heads](const attn::Event& rates) {
+    return fmt::format(
+        "{} Above stand the lowest, head {} of layer {}, and the highest of its layer, head {}: {}",
+        rates.note, heads.aligning, heads.layer + 1, heads.other,
+        "nobody tells a head what to look for, and only some of them align.");
+  };
+  return {
+      attn::in_one_line("X_target"),
+      attn::in_one_line("X_source"),
+      attn::in_one_line("Q"),
+      attn::in_one_line("K"),
+      attn::in_one_line("V"),
+      attn::in_one_line("mask"),
+      {"scores",
+       [](const auto&) {
+         return "A row for each target word, a column for each source word. Worked lines use a row of Q, a "
+                "row of K, a column of V; --all prints these.";
+       }},
+      attn::in_one_line("scaled"),
+      attn::in_one_line("masked"),
+      {"weights", what_crosses},
+      {"dropped"},
+      {"dropout-at-inference"},
+      attn::without_table("output", what_a_word_more_would_do),
+      {"other/weights", same_rows},
+      {"gold"},
+      {"alignment_error_rates", unlike_heads}};
+}
+
 std::vector<attn::OnPage> page_of_heads() {
   std::vector<attn::OnPage> page;
   for (const auto* id :
@@ -199,26 +246,37 @@ std::vector<attn::OnPage> page_of_heads() {
   return page;
 }
 
+constexpr const char* about_the_transformer =
+    "All numbers here are a trained transformer's (attnlab train translation --attention transformer). "
+    "X_source is the encoder's output. A row of X_target is the decoder's as it comes to write that word: it "
+    "has read <s>, the start, and the words before. The page goes into the head that aligns best; one that "
+    "does not stands below.";
+
 void run_cross_attention(Workbench& bench) {
   const auto& source = bench.plan.source;
   const auto& target = bench.plan.target;
   bench.label({"source", "key"}, source);
   bench.label({"target", "query"}, target);
 
+  const bool is_trained = shows_trained_heads(bench.options);
+  const auto heads = is_trained ? std::optional(aligning_heads(bench)) : std::nullopt;
   bench.trace.page(
-      bench.options.heads ? page_of_heads() : page_of_one_head(),
+      bench.options.heads ? page_of_heads()
+      : is_trained        ? page_of_trained_heads(*heads)
+                          : page_of_one_head(),
       {"rows-sum-to-1", "queries-are-independent", "key-count-is-free", "equals-separate-heads"});
   bench.idea(
       "A translator reads a source sentence and writes a target sentence. The part that writes (the decoder) "
       "must look into the source. So queries come from the target, keys and values from the source; all else "
-      "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. Trained "
-      "weights tell which words belong together: chat looks at cat. These are drawn, as none is trained "
-      "here; "
-      "lesson seq2seq aligns words.",
+      "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. " +
+          std::string(is_trained ? about_the_transformer
+                                 : "Trained weights tell which words belong together: chat looks at cat. "
+                                   "Here they are random."),
       "Q = X_target W_Q,   K = X_source W_K,   V = X_source W_V\n"
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   bench.show_lengths(source);
+  if (is_trained) show_error_rates(bench);
   const auto X_target =
       bench.input<3>({.id = "X_target", .title = "The target sentence as vectors", .note = ""});
   const auto X_source =
@@ -228,7 +286,13 @@ void run_cross_attention(Workbench& bench) {
   if (bench.options.heads)
     attend_with_heads(bench, {"X_target", X_target}, {"X_source", X_source});
   else
-    attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source});
+    attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source}, heads);
+  if (is_trained)
+    return bench.try_next({{"cross-attention --source \"the man slept\" --target \"l'homme dormait\"",
+                            "one word from two: at which does it look?"},
+                           {"cross-attention --model none", "random weights: nothing is aligned"},
+                           {"seq2seq", "alignment in a model without a transformer, word by word"},
+                           {"masking", "hide words from each other"}});
   bench.try_next(
       {{"cross-attention --source \"the cat\" --target \"le petit chat\"", "which tables get smaller?"},
        {"cross-attention --heads 2", "two of them at once (lesson multihead)"},
@@ -240,6 +304,7 @@ std::vector<Input> cross_attention_inputs(const Options& options) {
       {{{"X_target", {"target", "d_model"}, Draw::embedding},
         {"X_source", {"source", "d_model"}, Draw::embedding}},
        options.heads ? multihead_input_list() : projection_input_list(),
+       shows_trained_heads(options) ? other_head_input_list() : std::vector<Input>(),
        {{"mask", {"query", "key"}, Draw::page}, {"dropout_mask", {"[head]", "query", "key"}, Draw::page}}});
 }
 
@@ -251,15 +316,23 @@ const Lesson cross_attention = {
     .title = "the words of one sentence look at the words of another",
     .teaches =
         "How a target sentence asks and a source sentence answers: queries from one, keys and values from "
-        "the other, and an alignment table of target × source between them. With --heads it is multi-head "
-        "cross-attention, the form inside a transformer's decoder.",
+        "the other, and an alignment table of target × source between them. By default the numbers are those of "
+        "a trained transformer: a head that aligns the words, and one beside it that does not. With --heads it "
+        "is multi-head cross-attention, the form inside a transformer's decoder.",
     .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
-                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
-    .defaults = {.source = {"the small cat slept"}, .target = {"le petit chat a dormi"}, .d_model = 4},
+                "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
+    .defaults = {.source = {"the black cat never slept"},
+                 .target = {"le chat noir ne dormait jamais"},
+                 .d_model = 4},
     .examples =
         {"cross-attention --source \"i love cats\" --target \"j'aime les chats\"",
          "cross-attention --source \"the cat sat on the mat\" --target \"le chat s'est assis\" --heads 2"},
     .inputs = cross_attention_inputs,
+    .trained = Trained{.task = "translation",
+                       .give = give_cross_attention,
+                       .words = "source_words",
+                       .target_words = "target_words",
+                       .name = "translation-transformer"},
     .run = run_cross_attention,
 };
 

@@ -376,6 +376,7 @@ TransformerBlock apply_block(Workbench& bench, const Named& X, const Transformer
                       block.attention = attend(bench, "attention", tokens, tokens, weights.attention, mask);
                       return {"attention/output", block.attention.output};
                     });
+  block.attended = x.tensor;
   if (memory) {
     bench.label({"key"}, bench.plan.memory);
     x = sublayer(

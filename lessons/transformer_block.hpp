@@ -91,6 +91,7 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask);
 /// What a block goes through.
 struct TransformerBlock {
   MultiHeadAttention attention;
+  Tensor<3> attended;  ///< behind the sublayer of attention, [batch×token×d_model]
   std::optional<MultiHeadAttention> cross{};
   FeedForward feed_forward;
   AroundSublayer around_attention{}, around_cross{}, around_feed_forward{};

@@ -153,7 +153,10 @@ attn::Tensor<3> ModelInputs::rows(const std::string& table, const std::string& v
 }
 
 attn::Tensor<3> ModelInputs::encoded_words(const attn::TokenBatch& tokens) const {
-  auto words = rows("embedding", "words", tokens);
+  return with_positions(rows("embedding", "words", tokens), tokens);
+}
+
+attn::Tensor<3> ModelInputs::with_positions(attn::Tensor<3> words, const attn::TokenBatch& tokens) const {
   const auto positions = model_.configuration.find("positions");
   if (positions == model_.configuration.end()) return words;
   if (positions->second != "sinusoidal" && positions->second != "learned") return words;
@@ -173,7 +176,11 @@ attn::Tensor<3> ModelInputs::encoded_words(const attn::TokenBatch& tokens) const
 }
 
 attn::Tensor<2> ModelInputs::projection_of_head(const std::string& id, std::size_t head) const {
-  const auto all = matrix("layer=1/attention/" + id);
+  return columns_of_head("layer=1/attention/" + id, head);
+}
+
+attn::Tensor<2> ModelInputs::columns_of_head(const std::string& id, std::size_t head) const {
+  const auto all = matrix(id);
   const std::size_t heads = number("heads");
   if (head >= heads || all.shape(1) % heads != 0)
     throw Error(fmt::format("{} of the model has {} columns for {} heads; valid: as many for each", id,

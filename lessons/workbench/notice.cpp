@@ -36,6 +36,23 @@ std::string name_along(const attn::Event& event, std::size_t axis, std::size_t i
   return labels.empty() ? fmt::format("{}", index) : labels.of(0)[index];
 }
 
+std::string words_that_cross(const attn::Event& weights, std::size_t words) {
+  const auto rank = weights.tensor->shape.size(), keys = weights.tensor->shape.back();
+  const auto looks_at = [&](std::size_t query) {
+    std::size_t most = 0;
+    for (std::size_t key = 1; key < keys; ++key)
+      if (weights.tensor->at(query * keys + key) > weights.tensor->at(query * keys + most)) most = key;
+    return most;
+  };
+  const auto target = [&](std::size_t query) { return name_along(weights, rank - 2, query); };
+  const auto source = [&](std::size_t query) { return name_along(weights, rank - 1, looks_at(query)); };
+  for (std::size_t query = 0; query + 1 < words; ++query)
+    if (looks_at(query) > looks_at(query + 1))
+      return fmt::format("The languages cross: “{}” looks at “{}”, “{}” at “{}” before it.", target(query),
+                         source(query), target(query + 1), source(query + 1));
+  return "";
+}
+
 std::string nothing_to_notice(const attn::Event&) {
   return "";
 }

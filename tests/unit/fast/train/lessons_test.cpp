@@ -145,23 +145,85 @@ TEST_CASE("training: a transformer's layer is that of the lesson transformer-blo
   }
 }
 
-TEST_CASE("training: what the shipped gloss model attends to is what the lesson multihead shows of it") {
-  const auto path = attn::data_folder("models") + "/gloss.safetensors";
-  const auto model = attn::read_model(path);
-  const auto number = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::stoul(model.configuration.at(name)));
-  };
-  const Vocabulary words(model.vocabularies.at("words"));
-  const TransformerSizes sizes = {.words = words.size(),
-                                  .classes = model.vocabularies.at("classes").size(),
-                                  .d_model = number("d_model"),
-                                  .heads = number("heads"),
-                                  .d_k = number("d_k"),
-                                  .d_v = number("d_v")};
-  const auto table = weights_of(sizes);
+namespace {
+
+std::vector<float> numbers_of(const attn::Model& model, const WeightTable& table) {
   std::vector<float> values;
   for (const auto& shape : table.shapes())
     for (const double value : model.at(shape.name).values) values.push_back(static_cast<float>(value));
+  return values;
+}
+
+std::size_t number_of(const attn::Model& model, const std::string& name) {
+  return static_cast<std::size_t>(std::stoul(model.configuration.at(name)));
+}
+
+std::vector<int> ids_of(const Vocabulary& words, const std::string& sentence) {
+  return words.ids(attn::tokenize(std::vector<std::string>{sentence}).tokens.front());
+}
+
+}  // namespace
+
+TEST_CASE("training: cross-attention of the shipped transformer is what the lesson cross-attention shows") {
+  const auto path = attn::data_folder("models") + "/translation-transformer.safetensors";
+  const auto model = attn::read_model(path);
+  const Vocabulary source_words(model.vocabularies.at("source_words")),
+      target_words(model.vocabularies.at("target_words"));
+  const TransformerTranslatorSizes sizes = {.source_words = source_words.size(),
+                                            .target_words = target_words.size() - 1,
+                                            .d_model = number_of(model, "d_model"),
+                                            .heads = number_of(model, "heads"),
+                                            .d_k = number_of(model, "d_k"),
+                                            .d_v = number_of(model, "d_v"),
+                                            .d_ff = number_of(model, "d_ff"),
+                                            .layers = number_of(model, "layers")};
+  const auto table = weights_of(sizes);
+  auto values = numbers_of(model, table);
+  const std::vector<std::string> sources = {"the black cat never slept", "the man slept"},
+                                 targets = {"le chat noir ne dormait jamais", "l'homme dormait"};
+  lessons::Options options = {.source = sources, .target = targets, .model = path};
+  options.typed.insert({"model", "source", "target"});
+  const auto& lesson = lesson_called("cross-attention");
+  Listener told;
+  lessons::run(lesson, lessons::make_plan(lesson, options), told, {});
+  const auto shown = told.elements("weights"), other = told.elements("other/weights");
+  const auto heads =
+      forced_cross_attention({&table, values.data(), nullptr}, sizes,
+                             {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
+                             {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
+  const auto is_shown = [&](const std::vector<double>& weights, std::size_t head) {
+    double worst = 0;
+    for (std::size_t sample = 0; sample < 2; ++sample)
+      for (std::size_t t = 0; t < heads[head][sample].size(); ++t)
+        for (std::size_t j = 0; j < heads[head][sample][t].size(); ++j)
+          worst = std::max(worst, std::abs(weights[(sample * 6 + t) * 5 + j] -
+                                           static_cast<double>(heads[head][sample][t][j])));
+    return worst < 10 * lesson_tolerance;
+  };
+  const auto rates = told.elements("alignment_error_rates");
+  const auto best = static_cast<std::size_t>(std::min_element(rates.begin(), rates.end()) - rates.begin());
+  const auto row = rates.begin() + static_cast<std::ptrdiff_t>(best / sizes.heads * sizes.heads);
+  const auto worst = static_cast<std::size_t>(
+      std::max_element(row, row + static_cast<std::ptrdiff_t>(sizes.heads)) - rates.begin());
+  for (std::size_t head = 0; head < heads.size(); ++head) {
+    INFO("head " << head);
+    CHECK(is_shown(shown, head) == (head == best));
+    CHECK(is_shown(other, head) == (head == worst));
+  }
+}
+
+TEST_CASE("training: what the shipped gloss model attends to is what the lesson multihead shows of it") {
+  const auto path = attn::data_folder("models") + "/gloss.safetensors";
+  const auto model = attn::read_model(path);
+  const Vocabulary words(model.vocabularies.at("words"));
+  const TransformerSizes sizes = {.words = words.size(),
+                                  .classes = model.vocabularies.at("classes").size(),
+                                  .d_model = number_of(model, "d_model"),
+                                  .heads = number_of(model, "heads"),
+                                  .d_k = number_of(model, "d_k"),
+                                  .d_v = number_of(model, "d_v")};
+  const auto table = weights_of(sizes);
+  auto values = numbers_of(model, table);
   for (const std::string sentence :
        {"the small cat slept", "the cat did not love the apple because it was rotten"}) {
     lessons::Options options = {.sentence = {sentence}, .model = path};
@@ -169,9 +231,7 @@ TEST_CASE("training: what the shipped gloss model attends to is what the lesson 
     const auto& lesson = lesson_called("multihead");
     Listener told;
     lessons::run(lesson, lessons::make_plan(lesson, options), told, {});
-    const auto tokens = attn::tokenize(std::vector<std::string>{sentence}).tokens.front();
-    const auto reading =
-        read({&table, values.data(), nullptr}, sizes, words.ids({tokens.begin(), tokens.end()}));
+    const auto reading = read({&table, values.data(), nullptr}, sizes, ids_of(words, sentence));
     std::vector<float> weights;
     for (const auto& head : reading.weights.front())
       for (const float weight : flattened(head)) weights.push_back(weight);

@@ -1,0 +1,291 @@
+#include "lessons/cross_attention/trained.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "attn/error.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/slice.hpp"
+#include "lessons/gold_alignment.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/self_attention.hpp"
+#include "lessons/transformer_block.hpp"
+#include "lessons/workbench/columns.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr const char* rates_id = "alignment_error_rates";
+
+MultiHeadWeights attention_weights(const attn::Model& model, const std::string& group) {
+  return {model.matrix(group + "/W_Q"), model.matrix(group + "/W_K"), model.matrix(group + "/W_V"),
+          model.matrix(group + "/W_O")};
+}
+
+attn::LayerNormWeights norm_weights(const attn::Model& model, const std::string& name) {
+  return {model.vector(name + "/gain"), model.vector(name + "/bias")};
+}
+
+TransformerBlockWeights block_weights(const attn::Model& model, const std::string& layer, bool has_memory) {
+  TransformerBlockWeights weights;
+  weights.attention = attention_weights(model, layer + "attention");
+  if (has_memory) weights.cross = attention_weights(model, layer + "cross");
+  weights.feed_forward = {model.matrix(layer + "W_1"), model.vector(layer + "b_1"),
+                          model.matrix(layer + "W_2"), model.vector(layer + "b_2")};
+  weights.norm_1 = norm_weights(model, layer + "norm_1");
+  if (has_memory) weights.norm_cross = norm_weights(model, layer + "norm_cross");
+  weights.norm_2 = norm_weights(model, layer + "norm_2");
+  return weights;
+}
+
+std::string block_name(const char* part, std::size_t layer) {
+  return fmt::format("{}/layer={}/", part, layer + 1);
+}
+
+std::string cross_name(std::size_t layer) {
+  return block_name("decoder", layer) + "cross/";
+}
+
+/// Where blocks are computed before the lesson begins: nobody is told of their steps.
+class Silence {
+ public:
+  explicit Silence(const ModelInputs& inputs)
+      : plan_{.lesson = &inputs.lesson(), .options = with_heads(inputs.number("heads"))},
+        trace_(nobody_, {}),
+        bench_(plan_, trace_) {}
+
+  Workbench mute() const { return bench_.mute(); }
+
+ private:
+  struct Nobody final : attn::Sink {
+    void receive(const attn::Event&) override {}
+  };
+
+  static Options with_heads(std::size_t heads) {
+    Options options;
+    options.heads = heads;
+    return options;
+  }
+
+  Nobody nobody_;
+  Plan plan_;
+  attn::Trace trace_;
+  Workbench bench_;
+};
+
+/// What the encoder makes of a sentence: [1×source×d_model].
+Tensor<3> encode(Workbench& mute, const ModelInputs& inputs, const attn::TokenBatch& source) {
+  auto x = inputs.with_positions(inputs.rows("source/embedding", "source_words", source), source);
+  for (std::size_t layer = 0; layer < inputs.number("layers"); ++layer)
+    x = apply_block(mute, {"X", x}, block_weights(inputs.model(), block_name("encoder", layer), false), {})
+            .output;
+  return x;
+}
+
+/// The decoder's rows as cross-attention of this layer reads them: [1×target×d_model].
+Tensor<3> decode_to(Workbench& mute, const ModelInputs& inputs, const attn::TokenBatch& read,
+                    const Tensor<3>& memory, std::size_t layer) {
+  auto x = inputs.with_positions(inputs.rows("target/embedding", "target_words", read), read);
+  const auto causal = attn::repeat_mask(attn::causal_mask(read.length(), read.length()), 1);
+  for (std::size_t below = 0;; ++below) {
+    auto block = apply_block(
+        mute, {"X", x}, block_weights(inputs.model(), block_name("decoder", below), true), causal, memory);
+    if (below == layer) return std::move(block.attended);
+    x = std::move(block.output);
+  }
+}
+
+/// What the decoder reads when it is to write these words: <s> and all but the last.
+attn::TokenBatch before_each(std::vector<std::string> words) {
+  words.insert(words.begin(), std::string(attn::start_token));
+  words.pop_back();
+  return {{std::move(words)}};
+}
+
+/// One below the other as samples of a batch, with rows of zeros behind the shorter ones.
+Tensor<3> as_samples(const std::vector<Tensor<3>>& texts, std::size_t length) {
+  const auto width = texts.front().shape(2);
+  Tensor<3> rows = xt::zeros<double>({texts.size(), length, width});
+  for (std::size_t b = 0; b < texts.size(); ++b) std::copy(texts[b].begin(), texts[b].end(), &rows(b, 0, 0));
+  return rows;
+}
+
+/// [layer×head]
+Tensor<2> error_rates_of(const ModelInputs& inputs) {
+  const auto layers = inputs.number("layers"), heads = inputs.number("heads");
+  Tensor<2> rates = xt::zeros<double>({layers, heads});
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (std::size_t head = 0; head < heads; ++head) {
+      const auto name = fmt::format("alignment error rate, layer {}, head {}", layer + 1, head);
+      const auto found = inputs.model().scores.find(name);
+      if (found == inputs.model().scores.end())
+        throw attn::Error(
+            fmt::format("the model of the task {} does not say its {}; valid: one that attnlab "
+                        "train translation --attention transformer wrote, or --model none",
+                        inputs.model().task, name));
+      rates(layer, head) = found->second;
+    }
+  return rates;
+}
+
+AligningHeads heads_of(const Tensor<2>& rates) {
+  const auto heads = rates.shape(1);
+  const auto best = static_cast<std::size_t>(std::min_element(rates.begin(), rates.end()) - rates.begin());
+  const double* row = &rates(best / heads, 0);
+  return {best / heads, best % heads, static_cast<std::size_t>(std::max_element(row, row + heads) - row)};
+}
+
+void require_transformer(const attn::Model& model) {
+  const auto said = model.configuration.find("attention");
+  if (said != model.configuration.end() && said->second == "transformer") return;
+  throw attn::Error(
+      fmt::format("the model of the task {} attends as \"{}\"; valid: a model with attention transformer, or "
+                  "--model none",
+                  model.task, said == model.configuration.end() ? "" : said->second));
+}
+
+}  // namespace
+
+void give_cross_attention(ModelInputs& inputs) {
+  require_transformer(inputs.model());
+  const auto rates = error_rates_of(inputs);
+  const auto heads = heads_of(rates);
+  const Silence silence(inputs);
+  auto mute = silence.mute();
+  std::vector<Tensor<3>> sources, targets;
+  for (std::size_t b = 0; b < inputs.source().size(); ++b) {
+    sources.push_back(encode(mute, inputs, {{inputs.source().tokens[b]}}));
+    targets.push_back(
+        decode_to(mute, inputs, before_each(inputs.target().tokens.at(b)), sources.back(), heads.layer));
+  }
+  inputs.give_rows("X_target", as_samples(targets, inputs.target().length()));
+  inputs.give_rows("X_source", as_samples(sources, inputs.source().length()));
+  for (const std::string id : {"W_Q", "W_K", "W_V"}) {
+    inputs.give(id, inputs.columns_of_head(cross_name(heads.layer) + id, heads.aligning));
+    inputs.give("other/" + id, inputs.columns_of_head(cross_name(heads.layer) + id, heads.other));
+  }
+  inputs.give(rates_id, rates);
+}
+
+bool shows_trained_heads(const Options& options) {
+  return options.model.has_value() && !options.heads;
+}
+
+std::vector<Input> other_head_input_list() {
+  return joined({in_group("other", projection_input_list()),
+                 {{"other/dropout_mask", {"query", "key"}, Draw::page}},
+                 {{rates_id, {"layer=", "head="}, Draw::page}}});
+}
+
+namespace {
+
+/// The rates that the model or a trace gives.
+Tensor<2> given_error_rates(Workbench& bench) {
+  const auto given = bench.plan.given.find(rates_id);
+  if (given == bench.plan.given.end() || !given->second.tensor)
+    throw attn::Error(fmt::format("the model {} needs {} in --input; valid: a whole trace, or --model none",
+                                  *bench.options.model, rates_id));
+  const auto& shape = given->second.tensor->shape();
+  return bench.trace.given_or({.id = rates_id},
+                              Tensor<2>(std::array<std::size_t, 2>{shape.at(0), shape.at(1)}, 0.0));
+}
+
+}  // namespace
+
+AligningHeads aligning_heads(Workbench& bench) {
+  return heads_of(given_error_rates(bench));
+}
+
+void show_error_rates(Workbench& bench) {
+  const auto rates = given_error_rates(bench);
+  std::vector<std::string> layers;
+  for (std::size_t layer = 0; layer < rates.shape(0); ++layer) layers.push_back(std::to_string(layer + 1));
+  bench.trace.label("layer", {{layers}});
+  bench.trace.input(
+      {.id = rates_id,
+       .title = "The alignment error rate of each head",
+       .axes = {"layer", "head"},
+       .note =
+           "On sentences that it was not trained on, of all cross-attention heads of the decoder: 0 where "
+           "each word looks most at the word that it comes from, 1 where none does."},
+      rates);
+}
+
+namespace {
+
+/// The same lines about the tensors of the group `other`.
+std::vector<std::string> in_names_of_other(std::vector<std::string> lines) {
+  static const std::regex names(
+      R"(\b(Q|K|V|W_Q|W_K|W_V|scores|scaled|masked|shares|weights|dropout_mask|dropped|output)\b)");
+  for (auto& line : lines) line = std::regex_replace(line, names, "other_$1");
+  return lines;
+}
+
+}  // namespace
+
+Tensor<3> show_other_head(Workbench& bench, const Named& X_target, const Named& X_source,
+                          const std::optional<Mask<3>>& mask) {
+  return bench.trace.within("other", [&] {
+    bench.code(in_names_of_other(attention_code(bench, mask, {projection_code("X_target", "X_source")})));
+    const auto weights = draw_projection_weights(bench);
+    return single_head_attention(bench, X_target, X_source, weights, mask).weights;
+  });
+}
+
+namespace {
+
+/// Why a head may look elsewhere: at a word with which the gold word agrees, and which so decides the form to
+/// be written.
+std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora::Alignment& looks,
+                                std::size_t head) {
+  const auto gold = gold_links(pair);
+  for (std::size_t t = 0; t < looks.size(); ++t)
+    for (const auto source : gold[t])
+      if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
+        return fmt::format(
+            " Not to align is no mistake: “{}” agrees with “{}”, so where head {} looks it is decided how "
+            "“{}” "
+            "is said.",
+            pair.source[source].text, pair.source[looks[t]].text, head, pair.source[source].text);
+  return "";
+}
+
+}  // namespace
+
+void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<3>& weights,
+                     const Tensor<3>& other_weights) {
+  if (bench.plan.source.size() != 1) return;
+  const auto pair = gold_pair(bench.plan.source.tokens.front());
+  if (!pair || pair->target != bench.plan.target.tokens.front()) return;
+  const auto words = pair->target.size();
+  const auto looks = strongest_of_rows(attn::sample(weights, 0), words),
+             other_looks = strongest_of_rows(attn::sample(other_weights, 0), words);
+  const auto gold = gold_links(*pair);
+  const auto word_at = [&](std::size_t t, std::size_t source) {
+    return pair->source[source].text + (gold[t].count(source) > 0 ? "  " : " ✗");
+  };
+  std::vector<std::vector<std::string>> rows = {
+      {"", "comes from", fmt::format("head {}  ", heads.aligning), fmt::format("head {}  ", heads.other)}};
+  for (std::size_t t = 0; t < words; ++t) {
+    std::string from;
+    for (const auto source : gold[t]) from += (from.empty() ? "" : ", ") + pair->source[source].text;
+    rows.push_back({pair->target[t], from, word_at(t, looks[t]), word_at(t, other_looks[t])});
+  }
+  const auto rate = [&](const corpora::Alignment& alignment) {
+    corpora::AlignmentErrors errors;
+    errors.add(*pair, alignment);
+    return fmt::format("{:.2f}  ", errors.rate());
+  };
+  rows.push_back({"error rate", "", rate(looks), rate(other_looks)});
+  bench.trace.note("gold", "At which word do both heads look most?",
+                   std::string("The grammar that made the training sentences knows which word comes from "
+                               "which; the model was never "
+                               "told. ✗ marks a look at another word.") +
+                       what_it_is_good_for(*pair, other_looks, heads.other),
+                   in_columns(rows));
+}
+
+}  // namespace lessons
