@@ -15,6 +15,7 @@
 #include "attn/ops/steps.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/seq2seq/by_length.hpp"
 #include "lessons/seq2seq/claims.hpp"
 #include "lessons/seq2seq/decoder.hpp"
 #include "lessons/seq2seq/numpy.hpp"
@@ -203,26 +204,13 @@ std::string about_alignment(const attn::Event& weights) {
 /// Whom the words of the target look at.
 std::string about_learned_alignment(const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
-  const std::size_t rows = shape[shape.size() - 2], columns = shape.back();
-  std::vector<std::size_t> looks;
-  for (std::size_t t = 0; t < rows; ++t) {
-    std::size_t most = 0;
-    for (std::size_t j = 1; j < columns; ++j)
-      if (weights.tensor->at(t * columns + j) > weights.tensor->at(t * columns + most)) most = j;
-    looks.push_back(most);
-  }
-  const std::string nobody_said = "Nobody told the model which words belong together. ";
+  const std::size_t rows = shape[shape.size() - 2];
   std::size_t words = 0;
   while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
-  for (std::size_t t = 0; t + 1 < words; ++t)
-    if (looks[t] > looks[t + 1])
-      return nobody_said +
-             fmt::format("Here the languages cross: “{}” looks at “{}”, “{}” at “{}” before it.",
-                         name_along(weights, shape.size() - 2, t),
-                         name_along(weights, shape.size() - 1, looks[t]),
-                         name_along(weights, shape.size() - 2, t + 1),
-                         name_along(weights, shape.size() - 1, looks[t + 1]));
-  return nobody_said + "Here the words have one order in both languages: no look goes back.";
+  const auto crossing = words_that_cross(weights, words);
+  return "Nobody told the model which words belong together. " +
+         (crossing.empty() ? "Here the words have one order in both languages: no look goes back."
+                           : crossing);
 }
 
 /// How little is left of the first word, in a memory of which the forward encoder has `hidden` numbers.
@@ -232,8 +220,7 @@ std::string first_kept(const attn::Event& kept, std::size_t hidden) {
   for (std::size_t i = 0; i < hidden; ++i) lost += kept.tensor->at(i) < hundredth ? 1 : 0;
   return fmt::format(
       "What a word writes into the memory is multiplied by f of every word read after it. Of what “{}” wrote "
-      "from the left, less than a hundredth is left at the end in {} of {} numbers. Without attention the "
-      "decoder gets no more than that.",
+      "from the left, less than a hundredth is left at the end in {} of {} numbers.",
       name_along(kept, kept.axes.size() - 2, 0), lost, hidden);
 }
 
@@ -259,6 +246,7 @@ void choose_trained_page(Workbench& bench) {
   page.push_back(attn::without_table("bottleneck/kept", [hidden = *bench.options.hidden](const auto& kept) {
     return first_kept(kept, hidden);
   }));
+  page.push_back({"by-length"});
   bench.trace.page(page,
                    {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
 }
@@ -479,9 +467,8 @@ Tensor<3> show_bottleneck(Workbench& bench, const Encoder& encoder, const std::v
   return trace.step(
       {.id = "bottleneck/kept",
        .title = "The bottleneck: what is left of each word",
-       .formula = encoder.reverse
-                      ? "[product of f of all later rows; product of reverse/f of all earlier rows]"
-                      : "product of later rows of encoder/f",
+       .formula = encoder.reverse ? "[product of f of later rows; of reverse/f of earlier rows]"
+                                  : "product of later rows of encoder/f",
        .from = encoder.reverse ? std::vector<std::string>{"encoder/f", "encoder/reverse/f"}
                                : std::vector<std::string>{"encoder/f"},
        .axes = {"source", "hidden"},
@@ -608,7 +595,7 @@ void propose_more(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next({{"seq2seq --source \"the cat did not eat the apple because it was hungry\"",
                             "it writes by itself: what does “affamé” look at?"},
-                           {"seq2seq --attention bahdanau --model none", "without training: all rows alike"},
+                           {"seq2seq --steps exact_by_length", "the figures by length as curves"},
                            {"transformer-block", "attention without a recurrence"}});
   bench.try_next(
       {{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
@@ -655,6 +642,8 @@ void run_seq2seq(Workbench& bench) {
   walk_through(bench, run, t, has_target ? writes.tokens[0][t] : vocabulary[run.written[0][t]]);
   show_gold(bench, run.decoder.weights, words_written(bench, run, vocabulary), !has_target);
   run.kept = show_bottleneck(bench, run.encoder, run.lengths, steps);
+
+  if (bench.options.model) show_by_length(bench);
 
   claim_recurrence(bench, run);
   if (source.is_padded()) claim_padding_changes_nothing(bench, run);
@@ -708,6 +697,7 @@ std::vector<Input> seq2seq_input_list(const Options& options) {
   lists.push_back(
       {{"output/W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight}});
   if (is_bahdanau) lists.push_back({{"output/b", {"vocabulary="}, Draw::zeros}});
+  if (options.model) lists.push_back(by_length_input_list());
   if (reads_its_own_words(options)) lists.push_back({{target_embedding, {"word=", "d_model"}, Draw::page}});
   lists.push_back({{"X_target", {"target=1+target", "d_model"}, Draw::embedding},
                    {"mask", {"target=1+target", "source"}, Draw::page}});

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
+#include "trace/model.hpp"
 
 using nlohmann::json;
 using Strings = std::vector<std::string>;
@@ -138,6 +140,27 @@ TEST_CASE("with trained weights the decoder looks where the languages cross, and
   CHECK(event_of(free, "target/embedding")["kind"] == "input");
   CHECK(event_of(free, "decoder/weights")["labels"][0] == json({"le", "chat", "noir", "dormait", "</s>"}));
   CHECK(trace_of("--attention bahdanau")["config"]["model"].is_null());
+}
+
+TEST_CASE("the figures by length are those in the shipped models, and the note tells them") {
+  const auto trace = trace_of("");
+  const auto figures = event_of(trace, "exact_by_length");
+  CHECK(figures["axes"] == json({"model", "length"}));
+  const Strings files = {"translation", "translation-without-attention", "translation-transformer",
+                         "translation-rotary"};
+  REQUIRE(figures["data"].size() == files.size());
+  for (std::size_t m = 0; m < files.size(); ++m) {
+    const auto scores = attn::read_model(ATTN_DATA "/models/" + files[m] + ".safetensors").scores_by_length;
+    REQUIRE(figures["data"][m].size() == scores.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      CHECK(figures["data"][m][i] == scores[i].value);
+      CHECK(figures["labels"][1][i] == std::to_string(scores[i].most));
+    }
+  }
+  const double without = figures["data"][1][6];
+  const auto note = event_of(trace, "by-length")["note"].get<std::string>();
+  CHECK(note.find(std::to_string(std::lround(100 * without)) + " % of those of 16 words") != note.npos);
+  CHECK(event_of(trace_of("--model none"), "exact_by_length").is_null());
 }
 
 TEST_CASE("heads have an axis of their own, and only multihead has them") {
