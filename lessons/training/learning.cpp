@@ -341,13 +341,19 @@ double share_of_mirror(const Workbench& bench, const Parameters& parameters, con
   return smallest;
 }
 
-/// Whether every seed that was tried learns with these settings, and from drawn inputs.
-bool learns_with_any_seed(const Workbench& bench) {
-  const auto& options = bench.options;
-  const bool is_given = std::any_of(bench.plan.given.begin(), bench.plan.given.end(), [](const auto& given) {
-    return given.first.find('/') == std::string::npos;
-  });
-  return !is_given && *options.d_model >= 16 && *options.d_model <= 128 && *options.warmup >= 20 &&
+/// Whether the training starts from the numbers that are drawn, given or not.
+bool starts_from_drawn(const Workbench& bench, const LearningInputs& in) {
+  if (bench.plan.given.empty()) return true;
+  auto trace = bench.trace.mute();
+  Workbench again(bench.plan, trace);
+  const auto drawn = draw_task(again);
+  return in.examples == drawn.examples && in.fresh == drawn.fresh &&
+         as_one_row(in.start) == as_one_row(drawn.start);
+}
+
+/// Every seed that was tried learns with such settings.
+bool learns_with_any_seed(const Options& options) {
+  return *options.d_model >= 16 && *options.d_model <= 128 && *options.warmup >= 20 &&
          *options.warmup <= 50 && *options.max_norm >= 0.1;
 }
 
@@ -541,7 +547,7 @@ void claim_learning(Workbench& bench, const LearningInputs& in, const Trainings&
                .formula = "max over the steps of clipped norm / max_norm − 1, or 0",
                .value = attn::maximum({0.0, maximum_of(main.clipped_norm) / *options.max_norm - 1.0}),
                .limit = attn::at_most(1e-12)});
-  if (!learns_with_any_seed(bench))
+  if (!learns_with_any_seed(options) || !starts_from_drawn(bench, in))
     return trace.note("no-promise", "Whether it learns",
                       "With the settings of the lesson the model learns its task from any numbers that are "
                       "drawn, and that is claimed. With yours it may or may not: the curves tell.");
