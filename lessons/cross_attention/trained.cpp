@@ -237,8 +237,7 @@ Tensor<3> show_other_head(Workbench& bench, const Named& X_target, const Named& 
 
 namespace {
 
-/// Why a head may look elsewhere: at a word with which the gold word agrees, and which so decides the form to
-/// be written.
+/// Why a head may look elsewhere: at a word with which the gold word agrees.
 std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora::Alignment& looks,
                                 std::size_t head) {
   const auto gold = gold_links(pair);
@@ -246,10 +245,9 @@ std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora
     for (const auto source : gold[t])
       if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
         return fmt::format(
-            " Not to align is no mistake: “{}” agrees with “{}”, so where head {} looks it is decided how "
-            "“{}” "
-            "is said.",
-            pair.source[source].text, pair.source[looks[t]].text, head, pair.source[source].text);
+            " Not to align is no mistake: for \"{}\" head {} looks at \"{}\", the word that decides its "
+            "form.",
+            pair.target[t], head, pair.source[looks[t]].text);
   return "";
 }
 
@@ -280,7 +278,7 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
     return fmt::format("{:.2f}  ", errors.rate());
   };
   rows.push_back({"error rate", "", rate(looks), rate(other_looks)});
-  bench.trace.note("gold", "At which word do both heads look most?",
+  bench.trace.note("gold", "Which word does each head look at most?",
                    std::string("The grammar that made the training sentences knows which word comes from "
                                "which; the model was never "
                                "told. ✗ marks a look at another word.") +

@@ -115,8 +115,12 @@ TEST_CASE("train refuses what it cannot do, by name and with what would be valid
   }
   CHECK_THAT(refusal("train dates --attention here" + output),
              Contains("--attention") && Contains("valid: "));
-  for (const std::string bad : {"--positions learned", "--positions rotary --d-k 3", "--d-ff 0"})
-    CHECK_THAT(refusal("train dates --attention transformer " + bad + output), Contains(bad.substr(0, 6)));
+  CHECK_THAT(refusal("train dates --attention transformer --positions learned" + output),
+             Contains("no encoding \"learned\" here; valid: none, sinusoidal, rotary"));
+  CHECK_THAT(refusal("train dates --attention transformer --positions rotary --d-k 3" + output),
+             Contains("--d-k 3: rotary positions turn pairs"));
+  CHECK_THAT(refusal("train dates --attention transformer --d-ff 0" + output),
+             Contains("--d-ff 0") && Contains("valid: 1 or more"));
   CHECK_THAT(refusal("train induction --d-k 3" + output), Contains("--d-k 3: rotary positions turn pairs"));
   CHECK(folder.names().empty());
 }

@@ -55,3 +55,21 @@ TEST_CASE("a notice is about the first head", "[notice]") {
   CHECK(notice_of(weights, {"the", "cat"}, {"le", "chat"}, {"head", "query", "key"}) ==
         R"(Here "the" looks most at "chat" (0.7500).)");
 }
+
+TEST_CASE("words that cross: the first word whose next one looks further back, among so many", "[notice]") {
+  struct Crossing : attn::Sink {
+    void receive(const attn::Event& event) override {
+      for (std::size_t words = 1; words <= 4; ++words)
+        texts.push_back(lessons::words_that_cross(event, words));
+    }
+    std::vector<std::string> texts;
+  } crossing;
+  attn::Trace trace(crossing, {});
+  trace.label("query", {{{"le", "chat", "noir", "dort"}}});
+  trace.label("key", {{{"the", "black", "cat", "sleeps"}}});
+  const Tensor<2> weights = {
+      {0.7, 0.1, 0.1, 0.1}, {0.1, 0.1, 0.7, 0.1}, {0.1, 0.7, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.7}};
+  trace.step({.id = "weights", .axes = {"query", "key"}}, weights);
+  const std::string text = R"(The languages cross: "chat" looks at "cat", "noir" at "black" before it.)";
+  CHECK(crossing.texts == std::vector<std::string>{"", "", text, text});
+}
