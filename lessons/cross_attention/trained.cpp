@@ -263,7 +263,7 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
              other_looks = strongest_of_rows(attn::sample(other_weights, 0), words);
   const auto gold = gold_links(*pair);
   const auto word_at = [&](std::size_t t, std::size_t source) {
-    return pair->source[source].text + (gold[t].count(source) > 0 ? "  " : " ✗");
+    return pair->source[source].text + (gold[t].count(source) > 0 ? "  " : " ≠");
   };
   std::vector<std::vector<std::string>> rows = {
       {"", "comes from", fmt::format("head {}  ", heads.aligning), fmt::format("head {}  ", heads.other)}};
@@ -281,7 +281,7 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
   bench.trace.note("gold", "Which word does each head look at most?",
                    std::string("The grammar that made the training sentences knows which word comes from "
                                "which; the model was never "
-                               "told. ✗ marks a look at another word.") +
+                               "told. ≠ marks a look at another word.") +
                        what_it_is_good_for(*pair, other_looks, heads.other),
                    in_columns(rows));
 }
