@@ -18,6 +18,8 @@ struct Probe {
   /// Makes one scaled score 100, which softmax in float32 survives only with its shift. The inputs have a
   /// batch axis.
   void (*sharpen)(attn::Tensors& inputs, const Options& options);
+  /// Ids of the results, where these are not the last step.
+  std::vector<std::string_view> results{};
 };
 
 /// A lesson as the program knows it. The table of all lessons is in table.cpp.

@@ -25,7 +25,9 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/transformer_block/mistakes.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/model.hpp"
 
@@ -43,23 +45,31 @@ std::string norm_title(const Workbench& bench, const std::string& title) {
   return bench.options.model ? title + ", then gain and bias" : title;
 }
 
+attn::Mistakes together(attn::Mistakes mistakes, const attn::Mistakes& more) {
+  mistakes.insert(mistakes.end(), more.begin(), more.end());
+  return mistakes;
+}
+
 }  // namespace
 
-Named residual(Workbench& bench, attn::About about, const Named& x, const Named& found) {
+Named residual(Workbench& bench, attn::About about, const Named& x, const Named& found,
+               const attn::Mistakes& more_mistakes) {
   about.formula = x.id + " + " + found.id;
   about.from = {x.id, found.id};
   about.worked = attn::worked_add(attn::Known{x.id, x.tensor}, attn::Known{found.id, found.tensor});
-  return {about.id, bench.trace.step(about, attn::add(x.tensor, found.tensor))};
+  return {about.id, bench.trace.step(about, attn::add(x.tensor, found.tensor),
+                                     together(mistakes_of_residual(x.tensor, found.tensor), more_mistakes))};
 }
 
 Named layer_norm(Workbench& bench, attn::About about, const Named& x, const std::string& name,
-                 const attn::LayerNormWeights& weights) {
+                 const attn::LayerNormWeights& weights, const attn::Mistakes& more_mistakes) {
   about.formula = "LN(" + x.id + ")";
   about.from = {x.id, name + "/gain", name + "/bias"};
   about.worked =
       attn::worked_layer_norm(attn::Known{x.id, x.tensor}, attn::Known<1>{name + "/gain", weights.gain},
                               attn::Known<1>{name + "/bias", weights.bias});
-  return {about.id, bench.trace.step(about, attn::layer_norm(x.tensor, weights.gain, weights.bias))};
+  return {about.id, bench.trace.step(about, attn::layer_norm(x.tensor, weights.gain, weights.bias),
+                                     together(mistakes_of_layer_norm(x.tensor, weights), more_mistakes))};
 }
 
 attn::LayerNormWeights layer_norm_weights(Workbench& bench, const std::string& name) {
@@ -193,7 +203,8 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
        .worked = attn::worked_activation(
            activation, attn::worked_linear(attn::Known{x.id, x.tensor}, attn::Known<2>{"W_1", weights.W_1},
                                            attn::Known<1>{"b_1", weights.b_1}))},
-      attn::activate(activation, attn::linear(x.tensor, weights.W_1, weights.b_1)));
+      attn::activate(activation, attn::linear(x.tensor, weights.W_1, weights.b_1)),
+      mistakes_of_hidden(activation, x.tensor, weights));
   if (is_relu)
     trace.note("ffn/zeros", "How much ReLU cuts off",
                fmt::format("{} of the {} numbers of ffn/hidden are 0. Which ones they are differs from token "
@@ -209,7 +220,7 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
                          "leaves the term out."
                        : "Every row comes from its own token only.",
        .worked = worked_without_zeros({"ffn/hidden", hidden}, {"W_2", weights.W_2}, {"b_2", weights.b_2})},
-      attn::linear(hidden, weights.W_2, weights.b_2));
+      attn::linear(hidden, weights.W_2, weights.b_2), mistakes_of_feed_forward(hidden, weights));
   return {std::move(hidden), std::move(output)};
 }
 
@@ -305,28 +316,31 @@ void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
 Named sublayer(Workbench& bench, const Named& x, const SublayerText& text,
                const attn::LayerNormWeights& weights, AroundSublayer& around,
                const std::function<Named(const Named&)>& f) {
-  const auto add = [&](const Named& found) {
+  const auto add = [&](const Named& found, const attn::Mistakes& more_mistakes = {}) {
     auto sum = residual(bench,
                         {.id = text.residual_id,
                          .title = text.residual_title,
                          .axes = {"token", "d_model"},
                          .note = text.residual_note},
-                        x, found);
+                        x, found, more_mistakes);
     around.residual = sum.tensor;
     return sum;
   };
-  const auto LN = [&](const Named& before) {
+  const auto LN = [&](const Named& before, const attn::Mistakes& more_mistakes = {}) {
     auto norm = layer_norm(bench,
                            {.id = text.norm_id,
                             .title = norm_title(bench, "Each row with mean 0 and variance 1"),
                             .axes = {"token", "d_model"},
                             .note = text.norm_note},
-                           before, text.weights, weights);
+                           before, text.weights, weights, more_mistakes);
     if (!bench.is_mute()) claim_layer_norm(bench, norm, before, weights);
     around.norm = norm.tensor;
     return norm;
   };
-  return norm_order_of(bench) == NormOrder::post ? LN(add(f(x))) : add(f(LN(x)));
+  if (norm_order_of(bench) == NormOrder::post) return LN(add(f(x)));
+  const auto normed = LN(x, mistakes_of_norm_before(x.tensor));
+  const auto found = f(normed);
+  return add(found, mistakes_of_residual_around_norm(x.tensor, found.tensor, normed.tensor, weights));
 }
 
 /// Multi-head attention in the group `group`.
@@ -869,6 +883,13 @@ const Lesson transformer_block = {
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},
     .inputs = transformer_block_inputs,
     .trained = Trained{.task = "sentiment", .give = give_block, .name = "sentiment-block"},
+    .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .d_model = 12,
+                    .heads = 3,
+                    .d_ff = 10,
+                    .activation = "gelu",
+                    .norm_order = "pre"},
+                   sharpen_block},
     .run = run_transformer_block,
 };
 

@@ -7,17 +7,19 @@
 #include "attn/ops/activation.hpp"
 #include "attn/ops/layer_norm.hpp"
 #include "lessons/multihead.hpp"
+#include "trace/mistake.hpp"
 
 namespace lessons {
 
 /// The step `about.id` = x + found, the residual connection around a sublayer (He et al. 2016). Its formula
 /// and what it is computed from are filled in. Throws std::invalid_argument where the shapes differ.
-Named residual(Workbench& bench, attn::About about, const Named& x, const Named& found);
+Named residual(Workbench& bench, attn::About about, const Named& x, const Named& found,
+               const attn::Mistakes& more_mistakes = {});
 
 /// The step `about.id`, the layer norm of each row of x (Ba et al. 2016) with the inputs `NAME/gain` and
 /// `NAME/bias`. Its formula and what it is computed from are filled in.
 Named layer_norm(Workbench& bench, attn::About about, const Named& x, const std::string& name,
-                 const attn::LayerNormWeights& weights);
+                 const attn::LayerNormWeights& weights, const attn::Mistakes& more_mistakes = {});
 
 /// The inputs `NAME/gain` [d_model], all 1, and `NAME/bias` [d_model], all 0, which cost no draw.
 attn::LayerNormWeights layer_norm_weights(Workbench& bench, const std::string& name);

@@ -93,7 +93,9 @@ std::string TaskSheet::text(const lessons::Plan& plan, const std::string& file) 
       plan.lesson->name, file));
   text += paragraph("Each name that you save is checked by itself; {} alone will do.");
   const auto hole = text.find("{}");
-  text.replace(hole, 2, last_step_);
+  const auto& results = plan.lesson->probe->results;
+  const auto result = results.empty() ? last_step_ : std::string(results.front());
+  text.replace(hole, 2, result);
   if (const auto said = options_of(plan); !said.empty()) text += paragraph("This run has " + said + ".");
   if (plan.is_batched())
     text += paragraph(
@@ -111,7 +113,7 @@ How to read and to save
   JSON     {{"{1}": [[[0.1, -2.5, …], …], …]}} in mine.json, all digits
   CSV      {1}.csv: a tensor of two axes, a row a line, all digits
 )",
-                      file, last_step_, "B, T, d");
+                      file, result, "B, T, d");
   return text;
 }
 

@@ -11,13 +11,6 @@ namespace lessons {
 
 namespace {
 
-/// A weight [in×out] as who takes it for [out×in] reads it: the numbers in the same order, then transposed.
-Tensor<2> read_as_transposed(const Tensor<2>& W) {
-  auto other = Tensor<2>::from_shape({W.shape(1), W.shape(0)});
-  std::copy(W.begin(), W.end(), other.begin());
-  return attn::transpose(other);
-}
-
 /// The weights side by side: [d_model×(sum of the widths)].
 Tensor<2> fused_weights(const std::vector<const Tensor<2>*>& all) {
   std::size_t width = 0;
@@ -47,6 +40,12 @@ constexpr std::array<std::array<std::size_t, 3>, 5> wrong_orders = {
     {{0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
 
 }  // namespace
+
+Tensor<2> read_as_transposed(const Tensor<2>& W) {
+  auto other = Tensor<2>::from_shape({W.shape(1), W.shape(0)});
+  std::copy(W.begin(), W.end(), other.begin());
+  return attn::transpose(other);
+}
 
 attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<const Tensor<2>*>& all,
                                       std::size_t own) {

@@ -19,4 +19,7 @@ attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<cons
 attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<const Tensor<2>*>& all,
                                    double divisor);
 
+/// A weight [in×out] as who takes it for [out×in] reads it: the numbers in the same order, then transposed.
+Tensor<2> read_as_transposed(const Tensor<2>& W);
+
 }  // namespace lessons

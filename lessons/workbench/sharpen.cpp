@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/layer_norm.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
+#include "lessons/generate.hpp"
 #include "trace/mistake.hpp"
 
 namespace lessons {
@@ -32,7 +35,9 @@ Pair best_pair(const attn::Tensor<2>& Q, const attn::Tensor<2>& K, bool is_same_
   return best;
 }
 
+/// Of a tensor that has a batch axis, or of one that has none.
 attn::Tensor<2> first_sample(const attn::AnyTensor& tensor) {
+  if (tensor.shape().size() == 2) return attn::array_of<double, 2>(tensor);
   return attn::sample(attn::array_of<double, 3>(tensor), 0);
 }
 
@@ -42,8 +47,35 @@ void lengthen_row(attn::AnyTensor& tensor, std::size_t row, double factor) {
   std::transform(numbers, numbers + width, numbers, [&](double number) { return number * factor; });
 }
 
+void lengthen_columns(attn::AnyTensor& W, std::size_t columns, double factor) {
+  const auto width = W.shape().back();
+  for (std::size_t i = 0; i < attn::element_count(W.shape()); ++i)
+    if (i % width < columns) W.elements<double>()[i] *= factor;
+}
+
+bool is_all(const attn::AnyTensor& tensor, double number) {
+  const auto view = tensor.view();
+  for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
+    if (view.at(i) != number) return false;
+  return true;
+}
+
 double factor_for(double score, std::size_t d_k) {
   return score > 0.0 ? std::sqrt(sharp_score * std::sqrt(static_cast<double>(d_k)) / score) : 1.0;
+}
+
+/// Makes a scaled score of the first head 100 by making its columns of W_Q and W_K longer. X [token×d_model].
+void sharpen_first_head(attn::Tensors& inputs, const attn::Tensor<2>& X, std::size_t d_k,
+                        const std::string& group) {
+  auto &W_Q = inputs.at(group + "W_Q"), &W_K = inputs.at(group + "W_K");
+  const auto project = [&](const attn::AnyTensor& W) {
+    return attn::linear(X, attn::columns(attn::array_of<double, 2>(W), 0, d_k));
+  };
+  double score = 0.0;
+  best_pair(project(W_Q), project(W_K), false, score);
+  const double factor = factor_for(score, d_k);
+  lengthen_columns(W_Q, d_k, factor);
+  lengthen_columns(W_K, d_k, factor);
 }
 
 }  // namespace
@@ -70,6 +102,31 @@ void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::st
   const double factor = factor_for(score, d_k);
   lengthen_row(inputs.at(X_query), query, factor);
   if (!is_same) lengthen_row(inputs.at(X_key), key, factor);
+}
+
+void vary_gains_and_biases(attn::Tensors& inputs, const Options&) {
+  for (auto& [id, tensor] : inputs) {
+    if (!attn::is_floating(tensor.dtype()) || !(is_all(tensor, 0.0) || is_all(tensor, 1.0))) continue;
+    for (std::size_t i = 0; i < attn::element_count(tensor.shape()); ++i)
+      tensor.elements<double>()[i] += 0.25 * std::cos(static_cast<double>(i + 1));
+  }
+}
+
+void sharpen_block(attn::Tensors& inputs, const Options& options) {
+  vary_gains_and_biases(inputs, options);
+  auto X = attn::array_of<double, 3>(inputs.at("X"));
+  if (options.norm_order == "pre")
+    X = attn::layer_norm(X, attn::array_of<double, 1>(inputs.at("norm_1/gain")),
+                         attn::array_of<double, 1>(inputs.at("norm_1/bias")));
+  sharpen_first_head(inputs, attn::sample(X, 0), *options.d_k, "attention/");
+}
+
+void sharpen_prompt(attn::Tensors& inputs, const Options& options) {
+  const auto embedding = first_sample(inputs.at("embedding"));
+  const auto positions = attn::array_of<double, 2>(inputs.at("positions"));
+  const auto words = std::min(embedding.shape(0), positions.shape(0));
+  sharpen_first_head(inputs, attn::add(attn::rows(embedding, 0, words), attn::rows(positions, 0, words)),
+                     *options.d_k, layer_group(options, 0));
 }
 
 void sharpen_token(attn::Tensors& inputs, const Options& options) {

@@ -6,7 +6,7 @@
 namespace lessons {
 
 /// Makes one scaled score of the first sample 100 by making a query and a key longer: Q [batch×query×d_k],
-/// K [batch×key×d_k].
+/// K [batch×key×d_k]; or both without the batch axis.
 void sharpen_queries_and_keys(attn::Tensors& inputs, const Options& options);
 
 /// The same by making the vector of one token longer: X [batch×token×d_model], W_Q, W_K [d_model×…], of which
@@ -16,5 +16,16 @@ void sharpen_token(attn::Tensors& inputs, const Options& options);
 /// The same where queries come from `X_query` and keys from `X_key`, and the weights are in `group`.
 void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::string& X_query,
                     const std::string& X_key, const std::string& group);
+
+/// For lessons without a scaled score. What is 0 or 1 before training becomes something else, so that a gain
+/// or a bias that is left out shows.
+void vary_gains_and_biases(attn::Tensors& inputs, const Options& options);
+
+/// One scaled score 100 in the first head of a transformer's block, by making its columns of W_Q and W_K
+/// longer: a layer norm before attention undoes a longer vector. Gains and biases vary.
+void sharpen_block(attn::Tensors& inputs, const Options& options);
+
+/// The same in a decoder that writes, for the words of its prompt.
+void sharpen_prompt(attn::Tensors& inputs, const Options& options);
 
 }  // namespace lessons

@@ -652,6 +652,58 @@ const std::vector<CataloguedMistake>& catalogue() {
        .training = "Both orders are published, and both train well. "
                    "Only weights that were trained with the other order tell the difference.",
        .seen_in = "pytorch/tutorials #87"},
+      {.id = "scale-added",
+       .family = "scale",
+       .name = "scores are divided by √d where the paper does not divide them",
+       .teacher = "The scale belongs to the dot products of a transformer. "
+                  "Bahdanau and Luong hand their scores to softmax as they are.",
+       .unchanged = "Rows sum to 1, and each row ranks its words as before. "
+                    "Only the weights are flatter.",
+       .training = "The scores learn to be larger, so it trains alike. "
+                   "Weights trained without the scale look at everything a little."},
+      {.id = "attentional-missing",
+       .family = "recurrence",
+       .name = "the context is handed on without the decoder's state",
+       .teacher = "Luong's vector is tanh([context; h] W_c): the context joined with the state. "
+                  "The context alone holds what the decoder has written in its weights only.",
+       .unchanged = "Scores, weights and context are right, and so are all shapes.",
+       .training = "It trains, and forgets what it has just written: words are repeated."},
+      {.id = "rnn-last-in-padding",
+       .family = "recurrence",
+       .name = "the decoder starts from the row of the last padding instead of the last word",
+       .teacher = "A short sentence ends before the longest one does. "
+                  "Take its state at its own length, or what the packed LSTM returns as h_n, "
+                  "not output[:, -1].",
+       .unchanged = "The states of all words are right. It hides in a batch of one and with equal lengths.",
+       .training = "Short sentences begin with a state of zeros or of padding, so it trains to a worse loss. "
+                   "A sentence then depends on what it is batched with."},
+      {.id = "rnn-reverse-end",
+       .family = "recurrence",
+       .name = "the backward LSTM's state is taken at the last word, where it has read one word only",
+       .teacher = "The backward LSTM ends at the first word. "
+                  "output[:, -1] has its first step; its last is output[:, 0].",
+       .unchanged = "The states of all words are right. It hides with one word.",
+       .training = "Half of the first state knows a single word. With attention hardly anybody notices."},
+      {.id = "decoder-starts-at-zero",
+       .family = "recurrence",
+       .name = "the decoder starts from zeros instead of the encoder's last state",
+       .teacher = "The state and the memory that the encoder ends with begin the decoder. "
+                  "An LSTM takes both, as a pair.",
+       .unchanged = "The encoder is right in every tensor, and all shapes are.",
+       .training = "Attention brings the source all the same, so it trains nearly as well."},
+      {.id = "lstm-memory-not-squashed",
+       .family = "recurrence",
+       .name = "h is o ∘ c, without the tanh of the memory",
+       .teacher = "h = o ∘ tanh(c). The memory may grow beyond 1, the state may not.",
+       .unchanged = "The gates of the first step are right. Small memories hide it, for tanh(c) ≈ c.",
+       .training = "It trains on short sentences. On long ones states grow and gradients with them."},
+      {.id = "lstm-candidate-sigmoid",
+       .family = "recurrence",
+       .name = "the candidate g goes through σ instead of tanh",
+       .teacher = "i, f and o are gates, between 0 and 1. "
+                  "g is what would be written, and needs both signs: tanh.",
+       .unchanged = "Shapes and the gates of the first step are right.",
+       .training = "The memory can only grow, so it trains badly, but the loss falls."},
       {.id = "rnn-reversed-padding",
        .family = "recurrence",
        .name = "the backward LSTM starts in the padding",
@@ -675,6 +727,65 @@ const std::vector<CataloguedMistake>& catalogue() {
        .training = "The learned gain takes up the constant factor, so training is the same. "
                    "The Annotated Transformer is written this way.",
        .seen_in = "annotated-transformer #122"},
+      {.id = "norm-mean-kept",
+       .family = "norm",
+       .name = "layer norm does not subtract the mean",
+       .teacher = "Layer norm subtracts the row's mean before it divides. "
+                  "What you have is RMSNorm, which Llama uses and which has no bias: another layer.",
+       .unchanged = "Shapes are right, and the rows have nearly the right length. "
+                    "It hides where the rows of x have mean 0 already.",
+       .training = "RMSNorm trains as well as layer norm. "
+                   "Weights trained with one of them do not work with the other."},
+      {.id = "norm-axis",
+       .family = "norm",
+       .name = "layer norm takes its mean over the tokens or the batch",
+       .teacher = "Each token is normalised by itself, along the features. "
+                  "Look at axis or normalized_shape: mean(-1), with keepdims.",
+       .unchanged = "Shapes are right, and over all numbers the mean is still 0. "
+                    "It hides with one token in a batch of one.",
+       .training = "It trains, but a token's row then depends on the other tokens, the later ones included. "
+                   "The loss is too good, and what is written token by token is not."},
+      {.id = "norm-gain-missing",
+       .family = "norm",
+       .name = "gain and bias of the layer norm are missing",
+       .teacher = "After the division each feature is multiplied by its gain and its bias is added. "
+                  "Look whether both were loaded: their names are weight and bias, or gamma and beta.",
+       .unchanged = "Before training gains are 1 and biases 0, so nothing differs. "
+                    "Only trained weights, or a probe whose gains are others, show it.",
+       .training = "It trains nearly as well without. A checkpoint that has them goes wrong."},
+      {.id = "residual-twice",
+       .family = "norm",
+       .name = "the residual is added twice",
+       .teacher = "Somebody adds x in the sublayer and somebody around it. "
+                  "A sum belongs in one place: look into the attention that you call.",
+       .unchanged = "All tensors within the sublayer are right, and all shapes. "
+                    "Behind a layer norm rows still have mean 0 and variance 1.",
+       .training = "The sublayers learn to speak louder, so it trains. "
+                   "In a deep pre-norm stack the rows double at each sum."},
+      {.id = "activation-missing",
+       .family = "feed-forward",
+       .name = "there is no activation between the two layers of the network",
+       .teacher = "Two matrices with nothing between them are one matrix. "
+                  "Put the activation behind x W_1 + b_1.",
+       .unchanged = "Shapes are right, and no test of attention sees it.",
+       .training = "It trains to a worse loss: the network can only mix the features of a token in one fixed "
+                   "way, whatever the token is."},
+      {.id = "activation-other",
+       .family = "feed-forward",
+       .name = "ReLU stands where GELU belongs, or GELU where ReLU belongs",
+       .teacher = "Look which of the two the weights were trained with. "
+                  "BERT and GPT-2 have GELU, the first transformer has ReLU.",
+       .unchanged = "Shapes are right. The two are nowhere further apart than 0.17, "
+                    "so a loose tolerance lets it through.",
+       .training = "Both train alike. A checkpoint loses quality a layer at a time."},
+      {.id = "bias-missing",
+       .family = "feed-forward",
+       .name = "a bias is missing",
+       .teacher = "A layer adds its bias: x W + b, and an LSTM in PyTorch has two, b_ih and b_hh. "
+                  "Look whether all of them were loaded.",
+       .unchanged = "Before training biases are 0, so nothing differs. "
+                    "Only trained weights, or a probe whose biases are others, show it.",
+       .training = "It trains nearly as well without. A checkpoint that has them goes wrong."},
       {.id = "residual-normed",
        .family = "norm",
        .name = "the residual is taken after the norm",
@@ -824,6 +935,41 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "and retentive networks (RetNet) drop the denominator on purpose. "
                    "Without one, outputs grow with the length of the text.",
        .seen_in = "performer-pytorch #40"},
+      {.id = "features-negative",
+       .family = "efficient",
+       .name = "the feature map of linear attention is elu(x) without + 1",
+       .teacher = "φ(x) = elu(x) + 1 is positive, and so is each weight. "
+                  "elu alone goes down to −1, and the weights are no shares.",
+       .unchanged = "Rows of the implied weights still sum to 1, and shapes are right.",
+       .training = "Where φ(q) · z comes near 0 the output explodes, so the loss jumps."},
+      {.id = "features-norm-missing",
+       .family = "efficient",
+       .name = "Performer's features leave out exp(−|y|²/2)",
+       .teacher = "φ(x) = exp(ωᵀy − |y|²/2) / √m. "
+                  "Without the second term long keys get too much weight.",
+       .unchanged = "All features are positive, rows of the implied weights sum to 1, "
+                    "and for the queries the term cancels.",
+       .training = "It is another kernel, which favours long keys; it trains."},
+      {.id = "chunk-last-missing",
+       .family = "efficient",
+       .name = "the last chunk, which is not full, is left out",
+       .teacher = "n / chunk rounds down. Take ⌈n / chunk⌉ chunks, the last one shorter.",
+       .unchanged = "All other rows are right. It hides wherever the chunk divides the length.",
+       .training = "Lengths are mostly powers of two, so it shows in use only."},
+      {.id = "online-softmax-not-rescaled",
+       .family = "efficient",
+       .name = "the running sums are not rescaled when the maximum rises",
+       .teacher = "What was summed is relative to the old maximum. "
+                  "Multiply l and o by exp(m − m′) before a block is added.",
+       .unchanged = "Rows whose largest score is in their first block are right. "
+                    "With one block nothing differs.",
+       .training = "Early keys count too much, but the row still sums to 1, so it trains."},
+      {.id = "online-softmax-not-divided",
+       .family = "efficient",
+       .name = "the output is not divided by the running sum",
+       .teacher = "o is the numerator and l the denominator. Divide once, after the last block.",
+       .unchanged = "All running tensors are right.",
+       .training = "The output is larger by l, which grows with the number of keys; a norm may hide it."},
       {.id = "online-softmax-sign",
        .family = "efficient",
        .name = "online softmax rescales by exp(new − old) instead of exp(old − new)",
@@ -1039,6 +1185,59 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "Weights trained with it need it at inference, too.",
        .conversion = "Multiply your scaled scores by l + 1, with l counted from 0, "
                      "or switch scale_attn_by_inverse_layer_idx off."},
+      {.id = "norm-epsilon",
+       .family = "norm",
+       .name = "layer norm has another epsilon than 1e-5",
+       .teacher = "Epsilon only keeps the root from 0, and every library chooses its own. "
+                  "PyTorch has 1e-5, Keras 1e-3, BERT 1e-12.",
+       .unchanged = "Rows whose variance is near 1 hardly differ. "
+                    "Rows of equal numbers, such as padding, show it most.",
+       .training = "It trains alike. Weights need the epsilon that they were trained with only where rows "
+                   "have hardly any variance.",
+       .conversion = "Pass the epsilon by name: eps=1e-5 in PyTorch, epsilon=1e-5 in Keras and Flax."},
+      {.id = "norm-after-sum",
+       .family = "norm",
+       .name = "the layer norms stand after the sums instead of before the sublayers",
+       .teacher = "Post-norm, as the first transformer has it: x = LN(x + sublayer(x)). "
+                  "Asked is pre-norm: x = x + sublayer(LN(x)).",
+       .unchanged = "Shapes are right, and each weight is used once.",
+       .training = "Post-norm needs a warm-up and small first steps, pre-norm does not. "
+                   "Weights trained in one order do not work in the other.",
+       .conversion = "Move LN, or check against --norm post."},
+      {.id = "rnn-padding-rows",
+       .family = "recurrence",
+       .name = "the forward LSTM goes on through the padding, whose rows are not 0",
+       .teacher = "What comes after a sentence changes none of its states, "
+                  "as long as nobody reads those rows. A packed sequence leaves them 0.",
+       .unchanged = "The states of all words are right.",
+       .training = "It makes no difference where attention masks the padding "
+                   "and the last state is taken at each sentence's own length.",
+       .conversion = "Put 0 where t ≥ the length, or pack the sequence."},
+      {.id = "concat-order",
+       .family = "recurrence",
+       .name = "two vectors are joined in the other order",
+       .teacher = "[a; b] W and [b; a] W differ by which rows of W read which vector. "
+                  "Join them in the order in which the weights were trained.",
+       .unchanged = "Shapes are right wherever both vectors are of one length.",
+       .training = "From scratch both orders train alike. Loaded weights do not fit the other one.",
+       .conversion = "Exchange the upper and the lower rows of W. Here it is [context; state] for W_c, "
+                     "[state; context] for Bahdanau's output, [decoder; encoder] for the scores."},
+      {.id = "normaliser-epsilon",
+       .family = "efficient",
+       .name = "an epsilon is added to the normaliser of linear attention",
+       .teacher = "φ(q) · z is never 0 in exact arithmetic. "
+                  "1e-6, as in the authors' code, protects half precision.",
+       .unchanged = "Everything but the last digits.",
+       .training = "It makes no difference.",
+       .conversion = "Leave the epsilon out, or compare with a tolerance of 1e-5."},
+      {.id = "gelu-by-tanh",
+       .family = "feed-forward",
+       .name = "GELU is computed with tanh instead of erf",
+       .teacher = "x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))) approximates GELU. "
+                  "GPT-2 was trained with it, so there it is the right one.",
+       .unchanged = "It is off by less than 0.0005, so a tolerance of 1e-3 lets it through.",
+       .training = "Both train alike, and weights of one work with the other.",
+       .conversion = "approximate=\"none\" in PyTorch, approximate=False in JAX and Keras."},
       {.id = "scores-shifted",
        .family = "scores",
        .name = "a constant is added to all scores of a row",
