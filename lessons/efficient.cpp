@@ -19,6 +19,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -495,6 +496,20 @@ const Lesson efficient = {
     .examples = {"efficient --variant flash --block 4",
                  "efficient --variant sparse --pattern random --sentence \"a b c d e f g h\" --seed 7"},
     .inputs = efficient_inputs,
+    .probe = Probe{{.sentence = {"a b c d e f g"},
+                    .d_k = 8,
+                    .d_v = 12,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .window = 2,
+                    .pattern = "strided",
+                    .block = 3,
+                    .rank = 3,
+                    .features = 10},
+                   sharpen_queries_and_keys,
+                   {"flash/output", "full/output", "local/output", "sliding/output", "sparse/output",
+                    "linear/output", "linear/causal/output", "chunked/output", "linformer/output",
+                    "performer/output", "gqa/output"}},
     .run = run_efficient,
 };
 

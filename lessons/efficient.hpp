@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/ops/cost_counter.hpp"
@@ -19,6 +20,9 @@ using attn::CostCounter;
 using attn::KeyLists;
 using attn::Tensor;
 
+/// Ids of mistakes in the choice of pairs, and the pairs that they choose.
+using OtherKeys = std::vector<std::pair<std::string, KeyLists>>;
+
 /// What is said of the two steps of an attention.
 struct AttentionWords {
   attn::About weights{}, output{};
@@ -26,10 +30,11 @@ struct AttentionWords {
 
 /// softmax(q kᵀ / √d_k) V over the listed pairs and no others (Child et al. 2019): the scores of all other
 /// pairs are neither computed nor held. With all pairs listed it is full attention. The weights are shown
-/// [query×key], with 0 where nothing was computed. `first_query` is the token of query 0.
+/// [query×key], with 0 where nothing was computed. `first_query` is the token of query 0, `other_keys` are
+/// what classic mistakes would list.
 Tensor<2> sparse_attention(attn::Trace& trace, const AttentionWords& words, const Tensor<2>& Q,
                            const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys, CostCounter& counter,
-                           std::size_t first_query = 0);
+                           std::size_t first_query = 0, const OtherKeys& other_keys = {});
 
 /// The same of several heads. Query head i reads key and value head ⌊i·h_kv/h⌋ where it lies; nothing is
 /// repeated (Ainslie et al. 2023). Q [batch×head×query×d_k], K [batch×kv_head×key×d_k],

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "attn/ops/slice.hpp"
+#include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
 
 namespace lessons {
@@ -79,6 +80,7 @@ void show_chunked(VariantBench& on) {
   code.push_back("    chunked_output[queries] = softmax(scaled) @ V");
   show_code(on, "chunked", code);
   auto counter = on.counter();
+  const auto rows = chunked_attention(trace, on.Q, on.K, on.V, on.visible, chunk, counter);
   const auto output =
       trace.step({.id = "chunked/output",
                   .title = "The rows of all chunks",
@@ -87,7 +89,7 @@ void show_chunked(VariantBench& on) {
                   .axes = {"query", "d_v"},
                   .worked = worked_attention(worked_pair_scores({"Q", on.Q}, {"K", on.K}),
                                              attn::Known{std::string("V"), on.V}, on.visible, on.K.shape(1))},
-                 chunked_attention(trace, on.Q, on.K, on.V, on.visible, chunk, counter));
+                 rows, mistakes_of_chunks(rows, chunk));
   show_result(on, "chunked",
               {.multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
                .score_bytes = on.causal() ? "the scores of the last chunk"

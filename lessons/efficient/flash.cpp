@@ -15,6 +15,7 @@
 #include "attn/ops/scoring.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
 
 namespace lessons {
@@ -207,7 +208,9 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
                                    hidden("−inf"),
                            .worked = worked_scores_of_tiles(on, visible),
                            .worked_at = attn::Index{n - 1, 0}},
-                          tiles.scores);
+                          tiles.scores, mistakes_of_scale(on.K.shape(1), [&](double factor) {
+                            return attn::divide(tiles.scores, 1.0 / factor);
+                          }));
   tiles.number = on.bench.trace.step(
       {.id = "flash/tile",
        .title = "The tile in which each score is computed",
@@ -326,7 +329,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                         return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
                       },
                   .worked_at = followed},
-                 rescaling);
+                 rescaling, mistakes_of_rescaling(rescaling));
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i) {
@@ -399,7 +402,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
              return attn::Worked::sum(std::move(terms)) / denominator;
            },
        .worked_at = attn::Index{n - 1, 0}},
-      output);
+      output, mistakes_of_flash_output(output, sum));
   return running;
 }
 

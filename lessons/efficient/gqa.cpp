@@ -8,12 +8,14 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/worked.hpp"
@@ -40,13 +42,27 @@ Tensor<3> grouped_attention(attn::Trace& trace, const AttentionWords& words, con
   attn::require_listed("grouped_attention", keys, n_q, n_k);
 
   const auto held = counter.hold(batch * h * attn::pair_count(keys));
-  Tensor<4> weights({batch, h, n_q, n_k}), output({batch, h, n_q, V.shape(3)});
-  for (std::size_t b = 0; b < batch; ++b)
-    for (std::size_t i = 0; i < h; ++i) {
-      const auto of_head = weights_of_pairs(matrix(Q, b, i), matrix(K, b, i * h_kv / h), keys, counter);
-      std::copy(of_head.begin(), of_head.end(), &weights(b, i, 0, 0));
-    }
-  weights = trace.step(words.weights, weights);
+  const auto kv_head = [=](std::size_t i) { return i * h_kv / h; };
+  const auto tiled = [=](std::size_t i) { return i % h_kv; };
+  const auto weights_of_heads = [&](const Tensor<4>& queries, auto kv_head_of, CostCounter& counted) {
+    Tensor<4> weights({batch, h, n_q, n_k});
+    for (std::size_t b = 0; b < batch; ++b)
+      for (std::size_t i = 0; i < h; ++i) {
+        const auto of_head =
+            weights_of_pairs(matrix(queries, b, i), matrix(K, b, kv_head_of(i)), keys, counted);
+        std::copy(of_head.begin(), of_head.end(), &weights(b, i, 0, 0));
+      }
+    return weights;
+  };
+  auto mistakes = mistakes_of_scale(K.shape(3), [&](double factor) {
+    CostCounter uncounted;
+    return weights_of_heads(attn::divide(Q, 1.0 / factor), kv_head, uncounted);
+  });
+  mistakes.emplace_back("gqa-tile", [&] {
+    CostCounter uncounted;
+    return weights_of_heads(Q, tiled, uncounted);
+  });
+  const auto weights = trace.step(words.weights, weights_of_heads(Q, kv_head, counter), mistakes);
   auto about_output = words.output;
   about_output.worked = [&, shares = attn::Known<4>{words.weights.id, weights}](const attn::Index& at) {
     const std::size_t width = V.shape(3), i = at[2] / width;
@@ -57,14 +73,22 @@ Tensor<3> grouped_attention(attn::Trace& trace, const AttentionWords& words, con
            attn::Known<4>{"gqa/V_grouped", V}({at[0], i * h_kv / h, j, at[2] % width})}));
     return products.empty() ? attn::Worked(0.0) : attn::Worked::sum(std::move(products));
   };
-  for (std::size_t b = 0; b < batch; ++b)
-    for (std::size_t i = 0; i < h; ++i) {
-      const auto of_head =
-          mixtures_of_values(matrix(weights, b, i), matrix(V, b, i * h_kv / h), keys, counter);
-      std::copy(of_head.begin(), of_head.end(), &output(b, i, 0, 0));
-      record_operations(keys, 0, counter);
-    }
-  return trace.step(about_output, attn::merge_heads(output));
+  const auto mixtures_of_heads = [&](auto kv_head_of, CostCounter& counted) {
+    Tensor<4> output({batch, h, n_q, V.shape(3)});
+    for (std::size_t b = 0; b < batch; ++b)
+      for (std::size_t i = 0; i < h; ++i) {
+        const auto of_head =
+            mixtures_of_values(matrix(weights, b, i), matrix(V, b, kv_head_of(i)), keys, counted);
+        std::copy(of_head.begin(), of_head.end(), &output(b, i, 0, 0));
+        record_operations(keys, 0, counted);
+      }
+    return output;
+  };
+  return trace.step(about_output, attn::merge_heads(mixtures_of_heads(kv_head, counter)),
+                    {{"gqa-tile", [&] {
+                        CostCounter uncounted;
+                        return attn::merge_heads(mixtures_of_heads(tiled, uncounted));
+                      }}});
 }
 
 Tensor<4> group_means(const Tensor<4>& heads, std::size_t kv_heads) {

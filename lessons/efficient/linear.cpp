@@ -18,6 +18,7 @@
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/worked.hpp"
 
@@ -126,7 +127,8 @@ KeySums show_sums(attn::Trace& trace, const std::string& variant, const KeySums&
 }
 
 Tensor<2> show_output(attn::Trace& trace, const std::string& variant, const std::string& note,
-                      const attn::WorkedOut& worked, const Tensor<2>& output) {
+                      const attn::WorkedOut& worked, const Tensor<2>& output,
+                      const attn::Mistakes& mistakes) {
   return trace.step({.id = variant + "/output",
                      .title = "What each query reads out of the sums",
                      .formula = "φ(qᵢ)ᵀ S / φ(qᵢ)ᵀ z",
@@ -134,7 +136,7 @@ Tensor<2> show_output(attn::Trace& trace, const std::string& variant, const std:
                      .axes = {"query", "d_v"},
                      .note = note,
                      .worked = worked},
-                    output);
+                    output, mistakes);
 }
 
 }  // namespace
@@ -147,7 +149,7 @@ Tensor<2> linear_attention(attn::Trace& trace, const std::string& variant, const
   const auto held = counter.hold(S.size() + z.size());
   auto output = show_output(
       trace, variant, "", worked_read({variant + "/phi_Q", phi_Q}, {variant + "/S", S}, {variant + "/z", z}),
-      divide_rows(counter.matmul(phi_Q, S), counter.matmul(phi_Q, z)));
+      divide_rows(counter.matmul(phi_Q, S), counter.matmul(phi_Q, z)), mistakes_of_read(phi_Q, S, z));
 
   std::vector<CostCounter::Node> all_keys(phi_K.shape(0));
   std::iota(all_keys.begin(), all_keys.end(), std::size_t{0});
@@ -333,7 +335,8 @@ Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostC
                   .distribution = true,
                   .worked = worked_implied_weights({variant + "/phi_Q", phi_Q}, {variant + "/phi_K", phi_K},
                                                    on.visible)},
-                 implied_weights(phi_Q, phi_K, on.visible_mask()));
+                 implied_weights(phi_Q, phi_K, on.visible_mask()),
+                 mistakes_of_implied_weights(phi_Q, phi_K, on.visible_mask()));
   Tensor<2> output;
   if (on.causal()) {
     const auto tap = [&, id = variant](std::size_t tokens, KeySums& sums) {
@@ -343,7 +346,8 @@ Tensor<2> show_sums_and_output(VariantBench& on, const Features& features, CostC
         show_output(trace, variant,
                     "With --causal each query reads the sums as they are when its own key has been added.",
                     worked_causal_read({variant + "/phi_Q", phi_Q}, {variant + "/phi_K", phi_K}, {"V", on.V}),
-                    causal_linear_attention(phi_Q, phi_K, on.V, counter, tap));
+                    causal_linear_attention(phi_Q, phi_K, on.V, counter, tap),
+                    mistakes_of_causal_read(phi_Q, phi_K, on.V));
   } else {
     output = linear_attention(trace, variant, phi_Q, phi_K, on.V, counter);
   }
@@ -397,7 +401,7 @@ void show_recurrence(VariantBench& on, const Features& features) {
                   .axes = {"query", "d_v"},
                   .worked = worked_causal_read({"linear/phi_Q", features.phi_Q},
                                                {"linear/phi_K", features.phi_K}, {"V", on.V})},
-                 computed);
+                 computed, mistakes_of_causal_read(features.phi_Q, features.phi_K, on.V));
   trace.step({.id = "linear/causal/multiply_adds",
               .title = "The multiply-adds of causal linear attention",
               .formula = fmt::format("{} tokens · {} features · (2 d_v + 1)", n, f),
@@ -444,14 +448,14 @@ void show_linear(VariantBench& on) {
                            .from = {"Q"},
                            .axes = {"query", "feature"},
                            .worked = attn::worked_elu_plus_one({"Q", on.Q})},
-                          attn::elu_plus_one(on.Q));
+                          attn::elu_plus_one(on.Q), mistakes_of_linear_features(on.Q));
   auto phi_K = trace.step({.id = "linear/phi_K",
                            .title = "The features of the keys",
                            .formula = "elu(K) + 1",
                            .from = {"K"},
                            .axes = {"key", "feature"},
                            .worked = attn::worked_elu_plus_one({"K", on.K})},
-                          attn::elu_plus_one(on.K));
+                          attn::elu_plus_one(on.K), mistakes_of_linear_features(on.K));
   const Features features = {"linear", std::move(phi_Q), std::move(phi_K)};
   auto counter = on.counter();
   const auto output = show_sums_and_output(on, features, counter, "");
@@ -483,6 +487,8 @@ void show_performer(VariantBench& on) {
   append_sums_code(on, "performer", code);
   show_code(on, "performer", code);
   auto counter = on.counter();
+  const auto features_of_Q = attn::positive_random_features(on.Q, omega, counter),
+             features_of_K = attn::positive_random_features(on.K, omega, counter);
   auto phi_Q =
       trace.step({.id = "performer/phi_Q",
                   .title = "The random features of the queries",
@@ -490,7 +496,7 @@ void show_performer(VariantBench& on) {
                   .from = {"Q", "performer/omega"},
                   .axes = {"query", "feature"},
                   .worked = attn::worked_positive_random_features({"Q", on.Q}, {"performer/omega", omega})},
-                 attn::positive_random_features(on.Q, omega, counter));
+                 features_of_Q, mistakes_of_random_features(on.Q, omega, features_of_Q));
   auto phi_K =
       trace.step({.id = "performer/phi_K",
                   .title = "The random features of the keys",
@@ -498,7 +504,7 @@ void show_performer(VariantBench& on) {
                   .from = {"K", "performer/omega"},
                   .axes = {"key", "feature"},
                   .worked = attn::worked_positive_random_features({"K", on.K}, {"performer/omega", omega})},
-                 attn::positive_random_features(on.K, omega, counter));
+                 features_of_K, mistakes_of_random_features(on.K, omega, features_of_K));
   const Features features = {"performer", std::move(phi_Q), std::move(phi_K)};
   show_sums_and_output(
       on, features, counter, fmt::format("2 · {} tokens · ({} + 1) · d_k + ", n, m),

@@ -10,6 +10,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
 
 namespace lessons {
@@ -34,7 +35,7 @@ Tensor<2> linformer_attention(attn::Trace& trace, const Tensor<2>& Q, const Tens
                   .from = {"linformer/F", "V"},
                   .axes = {"feature", "d_v"},
                   .worked = attn::worked_matmul(attn::Known<2>{"linformer/F", F}, attn::Known<2>{"V", V})},
-                 counter.matmul(F, V));
+                 counter.matmul(F, V), {{"wrong-projection:FE", [&] { return attn::matmul(E, V); }}});
   const auto scores = attn::divide(counter.matmul(Q, attn::transpose(projected_K)),
                                    std::sqrt(static_cast<double>(Q.shape(1))));
   const auto held = counter.hold(scores.size());
@@ -47,7 +48,9 @@ Tensor<2> linformer_attention(attn::Trace& trace, const Tensor<2>& Q, const Tens
                   .distribution = true,
                   .worked = attn::worked_softmax(
                       worked_pair_scores({"Q", Q}, {"linformer/projected_K", projected_K}), E.shape(0))},
-                 attn::softmax(scores));
+                 attn::softmax(scores), mistakes_of_scale(K.shape(1), [&](double factor) {
+                   return attn::softmax(attn::divide(scores, 1.0 / factor));
+                 }));
   auto output =
       trace.step({.id = "linformer/output",
                   .title = "What each query takes from the mixtures",

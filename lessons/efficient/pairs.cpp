@@ -14,6 +14,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
 
 namespace lessons {
@@ -48,7 +49,7 @@ void record_operations(const KeyLists& keys, std::size_t first_query, CostCounte
 
 Tensor<2> sparse_attention(attn::Trace& trace, const AttentionWords& words, const Tensor<2>& Q,
                            const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys, CostCounter& counter,
-                           std::size_t first_query) {
+                           std::size_t first_query, const OtherKeys& other_keys) {
   require_fitting("sparse_attention", Q, K, V);
   attn::require_listed("sparse_attention", keys, Q.shape(0), K.shape(0));
   const auto held = counter.hold(attn::pair_count(keys));
@@ -56,7 +57,8 @@ Tensor<2> sparse_attention(attn::Trace& trace, const AttentionWords& words, cons
   const attn::Known values = {std::string("V"), V};
   about_weights.worked =
       worked_weights_of_pairs(worked_pair_scores({"Q", Q}, {"K", K}), keys, K.shape(0), K.shape(1));
-  const auto weights = trace.step(about_weights, weights_of_pairs(Q, K, keys, counter));
+  const auto weights = trace.step(about_weights, weights_of_pairs(Q, K, keys, counter),
+                                  mistakes_of_pair_weights(Q, K, keys, other_keys));
   about_output.worked = worked_mixtures(attn::Known{about_weights.id, weights}, values, keys);
   auto output = trace.step(about_output, mixtures_of_values(weights, V, keys, counter));
   record_operations(keys, first_query, counter);
@@ -74,6 +76,7 @@ struct Choice {
   std::string claim_id;
   std::string claim;
   attn::WorkedOut worked{};  ///< the rule for query i and key j
+  OtherKeys other_keys{};    ///< of classic mistakes
 };
 
 /// In the loop over the queries only the pairs of the mask are computed.
@@ -107,7 +110,7 @@ Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& ke
                        .axes = {"query", "key"},
                        .note = note,
                        .worked = choice.worked},
-                      mask);
+                      mask, mistakes_of_pairs(choice.other_keys, on.n()));
   auto counter = on.counter();
   const auto output = sparse_attention(
       on.bench.trace,
@@ -125,7 +128,7 @@ Tensor<2> show_choice(VariantBench& on, const Choice& choice, const KeyLists& ke
                   .formula = choice.variant + "/weights V",
                   .from = {choice.variant + "/weights", "V"},
                   .axes = {"query", "d_v"}}},
-      on.Q, on.K, on.V, keys, counter);
+      on.Q, on.K, on.V, keys, counter, 0, choice.other_keys);
   show_result(on, choice.variant,
               {.multiply_adds = fmt::format("{} pairs · (d_k + d_v)", pairs),
                .score_bytes = on.bytes_of(pairs, "scores"),
@@ -186,6 +189,21 @@ void claim_equals_block_kernel(VariantBench& on, const Tensor<2>& output, const 
       attn::max_abs(on.V),
       attn::fast::block_sparse_attention(on.Q, on.K, on.V, {.block = 1, .key_blocks = keys}),
       [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); });
+}
+
+/// The windows of classic mistakes: one key wider, one narrower, without the last key as range() leaves it
+/// out, one that sees the next key, and none at all.
+OtherKeys other_windows(const VariantBench& on, std::size_t before, std::size_t after) {
+  const auto window = [&](std::size_t left, std::size_t right) {
+    return attn::window_keys(on.n(), left, right);
+  };
+  OtherKeys windows = {{"window-off-by-one:wide", window(before + 1, after == 0 ? 0 : after + 1)},
+                       {"mask-missing", on.visible}};
+  if (before > 0)
+    windows.emplace_back("window-off-by-one:narrow", window(before - 1, after == 0 ? 0 : after - 1));
+  if (after > 0) windows.emplace_back("window-off-by-one:range", window(before, after - 1));
+  if (after == 0) windows.emplace_back("mask-leaks-one", window(before, 1));
+  return windows;
 }
 
 Mask<2> sparse_mask(const VariantBench& on) {
@@ -266,7 +284,8 @@ void show_local(VariantBench& on) {
                                         : fmt::format("local_mask = abs(i - j) <= {}", w)},
                    .claim_id = "local-equals-band-mask",
                    .claim = "local equals full attention in which a mask hides all but the near keys",
-                   .worked = worked_window(w, on.causal())},
+                   .worked = worked_window(w, on.causal()),
+                   .other_keys = other_windows(on, w, after)},
                   attn::window_keys(n, w, after), mask);
   claim_equals_window_kernel(on, "local", output, {.causal = on.causal(), .window = w});
 }
@@ -290,7 +309,8 @@ void show_sliding(VariantBench& on) {
                    .code = {fmt::format("sliding_mask = (0 <= i - j) & (i - j <= {})", w)},
                    .claim_id = "sliding-equals-band-mask",
                    .claim = "sliding windows equal full attention under the mask of the windows",
-                   .worked = worked_window(w, true)},
+                   .worked = worked_window(w, true),
+                   .other_keys = other_windows(on, w, 0)},
                   attn::window_keys(n, w, 0), mask);
   claim_equals_window_kernel(on, "sliding", output, {.causal = true, .window = w});
 }
@@ -309,7 +329,8 @@ void show_sparse(VariantBench& on) {
                    .code = pattern_code(on, mask),
                    .claim_id = "sparse-equals-pattern-mask",
                    .claim = "sparse attention equals full attention under the pattern as a mask",
-                   .worked = worked_pattern(*options.pattern, *options.block, on.causal())},
+                   .worked = worked_pattern(*options.pattern, *options.block, on.causal()),
+                   .other_keys = {{"mask-missing", on.visible}}},
                   keys, mask);
   claim_equals_block_kernel(on, output, keys);
 }
