@@ -29,11 +29,13 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/generate/cache.hpp"
+#include "lessons/generate/mistakes.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -180,7 +182,7 @@ void show_kept(Workbench& bench, const Step& step, const std::string& layer, con
          .axes = {kv_head_axis(heads), "key", width},
          .note = note,
          .worked = worked(name, before, kept)},
-        kept);
+        kept, mistakes_of_cache(kept, step.known));
   };
   show("K", "d_k", "keys",
        step.is_prefill() ? "Every later token will ask for these, so they are kept."
@@ -305,7 +307,8 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
                               "is wrong.",
                               step.known)),
            .worked = worked_embedding(decoder, unread, step.known)},
-          embed_tokens(decoder.embedding, decoder.positions, unread, step.known))};
+          embed_tokens(decoder.embedding, decoder.positions, unread, step.known),
+          mistakes_of_reading(decoder.embedding, decoder.positions, unread, step.known))};
   label(bench, decoder, decoding.tokens, {"key"}, 0);
   const auto mask = causal_mask(bench, step, n);
 
@@ -1128,6 +1131,16 @@ const Lesson generate = {
                  "generate --d-model 8 --heads 4 --kv-heads 1 --layers 2 --new-tokens 2 --layer 2"},
     .inputs = generate_inputs,
     .trained = Trained{"language", give_language},
+    .probe = Probe{{.sentence = {"a b c d e f g"},
+                    .d_model = 6,
+                    .d_k = 5,
+                    .d_v = 5,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .new_tokens = 3,
+                    .layers = 1},
+                   sharpen_prompt,
+                   {"logits"}},
     .run = run_generate,
 };
 

@@ -170,7 +170,7 @@ attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& score
     mistakes.emplace_back("scale-d-model", [=, d_model = static_cast<double>(bench.d_model())] {
       return over(std::sqrt(d_model));
     });
-  if (bench.plan.lesson->uses("d-model"))
+  if (bench.plan.lesson->uses("d-model") && bench.trace.speaks_of("Q"))  // where Q shows it, too
     mistakes.emplace_back("scale-in-weights", [&scores] { return scores; });
   if (has_heads<N>) {
     const auto h = static_cast<double>(bench.heads());
@@ -250,7 +250,8 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", seen}),
        .worked_at = where_it_looks<N>(bench, seen)},
       attn::softmax(seen),
-      mistakes_of_weights(seen, scaled, mask, divisor_of(Q.shape().back(), bench.options.temperature)));
+      mistakes_of_weights(bench, seen, scaled, mask,
+                          divisor_of(Q.shape().back(), bench.options.temperature)));
 
   if (bench.options.dropout > 0.0) {
     dropout_mask = draw_dropout_mask(bench, weights);

@@ -23,6 +23,7 @@
 #include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -726,6 +727,15 @@ const Lesson seq2seq = {
                  "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
     .inputs = seq2seq_input_list,
     .trained = Trained{"translation", give_translation, "source_words", "target_words"},
+    .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .target = {"q r s t", "u v", "w x y"},
+                    .d_model = 5,
+                    .d_a = 6,
+                    .attention = "luong-concat",
+                    .bidirectional = true,
+                    .hidden = 3},
+                   vary_gains_and_biases,
+                   {"decoder/probabilities"}},
     .run = run_seq2seq,
 };
 

@@ -10,6 +10,8 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/generate/mistakes.hpp"
+#include "lessons/lesson.hpp"
 
 namespace lessons {
 
@@ -123,6 +125,7 @@ Rules rules_of(const Workbench& bench, const Mask<3>& mask) {
             keeps_window && rules.window && std::abs(behind) <= static_cast<std::ptrdiff_t>(*rules.window);
       }
   if (!keeps_window) rules.window.reset();
+  if (n_q == 1) rules.is_causal = false;  // the last query sees every key
   return rules;
 }
 
@@ -292,10 +295,10 @@ attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, co
   attn::Mistakes mistakes = {
       {"qk-swapped", [&] { return attn::matmul(K, attn::transpose(Q)); }},
       {"key-not-transposed", [&] { return attn::matmul(Q, reshaped_for_product(K)); }},
-      {"batch-leak", [&] { return across_samples(Q, K); }},
       {"scores-already-scaled", [&scores, divisor] { return attn::divide(scores, divisor); }},
       {"scores-shifted", [&](const Tensor<N>& theirs) { return shifted_as(theirs, scores); }},
   };
+  if (Q.shape(0) > 1) mistakes.emplace_back("batch-leak", [&] { return across_samples(Q, K); });
   if constexpr (N == 4) {
     mistakes.emplace_back("heads-tied:queries",
                           [&] { return attn::matmul(head_0_for_all(Q), attn::transpose(K)); });
@@ -410,21 +413,28 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
 }
 
 template <std::size_t N>
-attn::Mistakes mistakes_of_weights(const Tensor<N>& seen, const Tensor<N>& scaled,
+attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen, const Tensor<N>& scaled,
                                    const std::optional<Mask<3>>& mask, double divisor) {
   attn::Mistakes mistakes = {
       {"softmax-axis", [&] { return softmax_along(seen, N - 2); }},
-      {"softmax-axis:batch", [&] { return softmax_along(seen, 0); }},
       {"softmax-no-shift", [&] { return softmax_without_shift(seen, 3.4028234663852886e38); }},
       {"softmax-no-shift:float16", [&] { return softmax_without_shift(seen, 65504.0); }},
-      {"scale-after-softmax", [&seen, divisor] { return attn::divide(attn::softmax(seen), divisor); }},
       {"dropout-at-inference",
        [&](const Tensor<N>& theirs) { return with_dropout_of(theirs, attn::softmax(seen)); }},
       {"empty-row-nan", [&] { return with_empty_rows(seen, not_a_number); }},
       {"empty-row-uniform",
        [&] { return with_empty_rows(seen, 1.0 / static_cast<double>(seen.shape(N - 1))); }},
   };
+  if (seen.shape(0) > 1) mistakes.emplace_back("softmax-axis:batch", [&] { return softmax_along(seen, 0); });
+  if (divisor != 1.0)
+    mistakes.emplace_back("scale-after-softmax",
+                          [&seen, divisor] { return attn::divide(attn::softmax(seen), divisor); });
   if constexpr (N == 4) mistakes.emplace_back("softmax-axis:heads", [&] { return softmax_along(seen, 1); });
+  if constexpr (N == 4)
+    if (bench.plan.lesson->uses("new-tokens") && !mask) {
+      const auto of_new_row = mistakes_of_new_row(seen);
+      mistakes.insert(mistakes.end(), of_new_row.begin(), of_new_row.end());
+    }
   if (mask)
     mistakes.emplace_back("mask-after-softmax", [&] {
       return where_seen(attn::softmax(scaled), *mask, [](double) { return 0.0; });
@@ -452,15 +462,15 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
   return mistakes;
 }
 
-#define INSTANTIATE(N)                                                                             \
-  template std::optional<Tensor<N>> with_dropout_of(const Tensor<N>&, const Tensor<N>&);           \
-  template std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>&, const Tensor<N>&);        \
-  template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
-                                             const Tensor<N>&, double);                            \
-  template attn::Mistakes mistakes_of_masked(const Workbench&, const Tensor<N>&, const Mask<3>&);  \
-  template attn::Mistakes mistakes_of_weights(const Tensor<N>&, const Tensor<N>&,                  \
-                                              const std::optional<Mask<3>>&, double);              \
-  template attn::Mistakes mistakes_of_output(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
+#define INSTANTIATE(N)                                                                              \
+  template std::optional<Tensor<N>> with_dropout_of(const Tensor<N>&, const Tensor<N>&);            \
+  template std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>&, const Tensor<N>&);         \
+  template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&,  \
+                                             const Tensor<N>&, double);                             \
+  template attn::Mistakes mistakes_of_masked(const Workbench&, const Tensor<N>&, const Mask<3>&);   \
+  template attn::Mistakes mistakes_of_weights(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
+                                              const std::optional<Mask<3>>&, double);               \
+  template attn::Mistakes mistakes_of_output(const Workbench&, const Tensor<N>&, const Tensor<N>&,  \
                                              const Tensor<N>&);
 INSTANTIATE(3)
 INSTANTIATE(4)

@@ -21,7 +21,7 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
 
 /// Of `weights`. `seen` is what softmax takes, `scaled` the same before the mask.
 template <std::size_t N>
-attn::Mistakes mistakes_of_weights(const Tensor<N>& seen, const Tensor<N>& scaled,
+attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen, const Tensor<N>& scaled,
                                    const std::optional<Mask<3>>& mask, double divisor);
 
 /// Of the result. weights [batch…×query×key], V [batch…×key×d_v].

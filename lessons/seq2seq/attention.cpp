@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/scoring.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/sdpa/mistakes.hpp"
 #include "lessons/seq2seq/encoder.hpp"
 #include "lessons/worked.hpp"
 
@@ -107,6 +110,44 @@ Tensor<3> score(const Workbench& bench, const Tensor<3>& queries, const Source& 
   if (attends_as(bench, "luong-general"))
     return attn::matmul(attn::linear(queries, *weights.W_a), attn::transpose(source.keys));
   return attn::matmul(queries, attn::transpose(source.keys));
+}
+
+/// Σₐ v_a (qᵢ + kⱼ) for every pair, without the tanh.
+Tensor<3> additive_scores_without_tanh(const Tensor<3>& queries, const Tensor<3>& keys,
+                                       const Tensor<1>& v_a) {
+  auto scores = Tensor<3>::from_shape({queries.shape(0), queries.shape(1), keys.shape(1)});
+  for (std::size_t b = 0; b < scores.shape(0); ++b)
+    for (std::size_t i = 0; i < scores.shape(1); ++i)
+      for (std::size_t j = 0; j < scores.shape(2); ++j) {
+        double sum = 0.0;
+        for (std::size_t a = 0; a < v_a.size(); ++a) sum += v_a(a) * (queries(b, i, a) + keys(b, j, a));
+        scores(b, i, j) = sum;
+      }
+  return scores;
+}
+
+/// The classic mistakes of `scores`; `queries_before` may be null.
+attn::Mistakes mistakes_of_score(const Workbench& bench, const Tensor<3>& queries,
+                                 const Tensor<3>* queries_before, const Source& source,
+                                 const SourceAttentionWeights& weights) {
+  const auto width = static_cast<double>(queries.shape(2));
+  attn::Mistakes mistakes = {{"scale-added", [&, width] {
+                                return attn::divide(score(bench, queries, source, weights), std::sqrt(width));
+                              }}};
+  if (queries_before != nullptr)
+    mistakes.emplace_back("query-step",
+                          [&, queries_before] { return score(bench, *queries_before, source, weights); });
+  if (weights.v_a)
+    mistakes.emplace_back("additive-no-tanh", [&] {
+      const auto asks = attn::linear(queries, weights.W_q ? *weights.W_q : half(*weights.W_a, 0));
+      return additive_scores_without_tanh(asks, source.keys, *weights.v_a);
+    });
+  if (attends_as(bench, "luong-concat"))
+    mistakes.emplace_back("concat-order:scores", [&] {
+      return attn::additive_scores(attn::linear(queries, half(*weights.W_a, 1)),
+                                   attn::linear(source.states, half(*weights.W_a, 0)), *weights.v_a);
+    });
+  return mistakes;
 }
 
 /// What the page says of `scores`.
@@ -244,7 +285,7 @@ Source prepare_source(const Workbench& bench, const Tensor<3>& states,
 }
 
 SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, const Source& source,
-                                 const SourceAttentionWeights& weights) {
+                                 const SourceAttentionWeights& weights, const Tensor<3>* queries_before) {
   auto& trace = bench.trace;
   std::optional<Mask<3>> mask;
   if (source.is_padded()) mask = attn::padding_mask(source.lengths, queries.shape(1), source.states.shape(1));
@@ -258,10 +299,16 @@ SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, con
     return {std::move(several.attention.scores), std::move(several.output)};
   }
 
-  const auto scores = trace.step(about_scores(bench), score(bench, queries, source, weights));
-  const auto masked = mask ? trace.step(about_masked("scores"), attn::apply_mask(scores, *mask)) : scores;
-  const auto shares = trace.step(about_weights(bench, mask ? "masked" : "scores"), attn::softmax(masked));
-  const auto context = trace.step(about_context(bench), attn::matmul(shares, source.states));
+  const auto scores = trace.step(about_scores(bench), score(bench, queries, source, weights),
+                                 mistakes_of_score(bench, queries, queries_before, source, weights));
+  const auto masked = mask ? trace.step(about_masked("scores"), attn::apply_mask(scores, *mask),
+                                        mistakes_of_masked(bench, scores, *mask))
+                           : scores;
+  const auto shares = trace.step(about_weights(bench, mask ? "masked" : "scores"), attn::softmax(masked),
+                                 mistakes_of_weights(bench, masked, scores, mask, 1.0));
+  const auto mixture = attn::matmul(shares, source.states);
+  const auto context =
+      trace.step(about_context(bench), mixture, mistakes_of_output(bench, shares, source.states, mixture));
   return {attn::stack_heads(std::vector{scores}), context};
 }
 

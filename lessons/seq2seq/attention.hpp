@@ -50,9 +50,11 @@ struct SourceAttention {
 
 /// From `scores` to `context`: states of the decoder, queries [batch×target×hidden] (bahdanau-input:
 /// with the word that is read behind them), attend to the source. A
-/// recurrence calls it with one query.
+/// recurrence calls it with one query. `queries_before` are the states one step earlier, with which a
+/// classic mistake asks.
 SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, const Source& source,
-                                 const SourceAttentionWeights& weights);
+                                 const SourceAttentionWeights& weights,
+                                 const Tensor<3>* queries_before = nullptr);
 
 /// Says how the entries of `scores` to `context`, as a recurrence shows them, come about.
 void work_out_attention(Workbench& bench, attn::Recurrence& recurrence, const Source& source,

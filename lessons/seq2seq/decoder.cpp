@@ -10,6 +10,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
+#include "lessons/seq2seq/mistakes.hpp"
 
 namespace lessons {
 
@@ -131,7 +132,9 @@ std::pair<LstmState, Tensor<3>> bahdanau_step(Workbench& bench, const Tensor<3>&
   const auto context = attend_to_source(bench, queries, source, weights.attention).context;
   auto state = lstm_cell(bench, attn::join(y, context), before, weights.lstm, decoder_words(bench));
   return {state,
-          trace.step(about_logits(true), attn::linear(attn::join(state.h, context), weights.W, *weights.b))};
+          trace.step(about_logits(true), attn::linear(attn::join(state.h, context), weights.W, *weights.b),
+                     {{"concat-order:logits",
+                       [&] { return attn::linear(attn::join(context, state.h), weights.W, *weights.b); }}})};
 }
 
 /// Step, then attend. Returns the state and the logits.
@@ -139,7 +142,7 @@ std::pair<LstmState, Tensor<3>> luong_step(Workbench& bench, const Tensor<3>& y,
                                            const Source& source, const DecoderWeights& weights) {
   auto& trace = bench.trace;
   auto state = lstm_cell(bench, y, before, weights.lstm, decoder_words(bench));
-  const auto context = attend_to_source(bench, state.h, source, weights.attention).context;
+  const auto context = attend_to_source(bench, state.h, source, weights.attention, &before.h).context;
   const auto attentional = trace.step(
       {.id = "attentional",
        .title = "Context and state in one vector",
@@ -148,7 +151,8 @@ std::pair<LstmState, Tensor<3>> luong_step(Workbench& bench, const Tensor<3>& y,
        .axes = {"target", "hidden"},
        .note = "Luong et al., equation 5. Code that hands the bare context on leaves this out, and "
                "with it most of what the decoder knows."},
-      attn::tanh(attn::linear(attn::join(context, state.h), *weights.W_c)));
+      attn::tanh(attn::linear(attn::join(context, state.h), *weights.W_c)),
+      mistakes_of_attentional(context, state.h, *weights.W_c));
   return {state, trace.step(about_logits(false), attn::linear(attentional, weights.W))};
 }
 

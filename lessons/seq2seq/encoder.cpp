@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "attn/ops/steps.hpp"
+#include "lessons/seq2seq/mistakes.hpp"
 
 namespace lessons {
 
@@ -49,23 +50,26 @@ LstmWords encoder_words(const Workbench& bench, Direction direction) {
             .memory_before = "cₜ₊₁",
             .inputs = {"X_source"},
             .notes = {.i = "The same from right to left: before row t comes row t + 1.",
-                      .h = "Row t has read the words from the last one back to t."}};
+                      .h = "Row t has read the words from the last one back to t."},
+            .mistakes_in_padding = {"rnn-reversed-padding"}};
   LstmWords words = {
       .axis = "source",
       .input = "xₜ",
       .before = "hₜ₋₁",
       .memory_before = "cₜ₋₁",
       .inputs = {"X_source"},
-      .notes = {
-          .i = "σ(x) = 1 / (1 + e⁻ˣ) is between 0 and 1. xₜ is row t of X_source, hₜ₋₁ the row before of the "
+      .notes =
+          {.i =
+               "σ(x) = 1 / (1 + e⁻ˣ) is between 0 and 1. xₜ is row t of X_source, hₜ₋₁ the row before of the "
                "state further down (0 before the first word), b is b_ih + b_hh, and [begin:end] are rows of "
                "the weights. Each row needs the one before: recurrence cannot compute them side by side.",
-          .f = "The LSTM of 1997 had no such gate and kept everything; Gers et al. added it in 2000.",
-          .g = "The third block, although it is no gate: tanh is between −1 and 1.",
-          .c = "What was there, as far as it is kept, and what is new, as far as it is written. ∘ is number "
-               "by number. On the way through c nothing is squashed, so with f near 1 a number lasts for "
-               "long.",
-          .h = "Row t has read the words up to t."}};
+           .f = "The LSTM of 1997 had no such gate and kept everything; Gers et al. added it in 2000.",
+           .g = "The third block, although it is no gate: tanh is between −1 and 1.",
+           .c = "What was there, as far as it is kept, and what is new, as far as it is written. ∘ is number "
+                "by number. On the way through c nothing is squashed, so with f near 1 a number lasts for "
+                "long.",
+           .h = "Row t has read the words up to t."},
+      .mistakes_in_padding = {"rnn-padding-rows", "rnn-last-in-padding:rows"}};
   if (bench.plan.source.is_padded())
     words.notes.i += " Where <pad> stands nothing is computed: the rows are zeros.";
   if (!bench.options.bidirectional) words.notes.h += " Attention looks at these states.";
@@ -76,7 +80,8 @@ namespace {
 
 /// What is left when the source has been read: `decoder/s_0` of `h`, `decoder/c_0` of `c`.
 Tensor<2> first_of_decoder(Workbench& bench, const char* id, const char* title, const std::string& part,
-                           const char* note, const Tensor<2>& last, const attn::WorkedOut& worked) {
+                           const char* note, const Tensor<2>& last, const attn::WorkedOut& worked,
+                           const attn::Mistakes& mistakes) {
   const bool both = bench.options.bidirectional;
   std::vector<std::string> from = {"encoder/" + part};
   if (both) from.push_back("encoder/reverse/" + part);
@@ -89,7 +94,7 @@ Tensor<2> first_of_decoder(Workbench& bench, const char* id, const char* title, 
        .axes = {"hidden"},
        .note = note,
        .worked = worked},
-      last);
+      last, mistakes);
 }
 
 /// Which entry of the last rows that were read each number of the first state is.
@@ -140,12 +145,17 @@ Encoder encode(Workbench& bench, const Tensor<3>& X, const std::vector<std::size
     return worked_first(part, encoder.forward.*rows, encoder.reverse ? &((*encoder.reverse).*rows) : nullptr,
                         lengths);
   };
+  const auto mistakes = [&](Tensor<3> Lstm::*rows, const Tensor<2>& last, bool is_memory) {
+    return mistakes_of_first_state(encoder.forward.*rows,
+                                   encoder.reverse ? &((*encoder.reverse).*rows) : nullptr, last, lengths,
+                                   is_memory);
+  };
   encoder.s_0 = first_of_decoder(
       bench, "decoder/s_0", "The decoder starts where the encoder ended", "h",
       bench.plan.source.is_padded() ? "The last real row of each sentence, not of the padding." : "", last_h,
-      worked("h", &Lstm::h));
+      worked("h", &Lstm::h), mistakes(&Lstm::h, last_h, false));
   encoder.c_0 = first_of_decoder(bench, "decoder/c_0", "The decoder's first memory cell", "c", "", last_c,
-                                 worked("c", &Lstm::c));
+                                 worked("c", &Lstm::c), mistakes(&Lstm::c, last_c, true));
   return encoder;
 }
 

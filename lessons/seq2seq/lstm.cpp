@@ -8,6 +8,7 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/steps.hpp"
+#include "lessons/seq2seq/mistakes.hpp"
 
 namespace lessons {
 
@@ -77,34 +78,36 @@ LstmState lstm_cell(Workbench& bench, const Tensor<3>& x, const LstmState& befor
     return is_real ? attn::apply_mask(gate, *is_real, 0.0) : gate;
   };
 
+  const auto mistakes = [&](Gate gate) { return mistakes_of_gate(gate, x, before, weights, words, is_real); };
+
   const auto i = trace.step({.id = "i",
                              .title = "The input gate: how much is written?",
                              .formula = gate_formula("σ", Gate::input, hidden, words),
                              .from = from,
                              .axes = axes,
                              .note = words.notes.i},
-                            real(attn::sigmoid(sums(Gate::input))));
+                            real(attn::sigmoid(sums(Gate::input))), mistakes(Gate::input));
   const auto f = trace.step({.id = "f",
                              .title = "The forget gate: how much is kept?",
                              .formula = gate_formula("σ", Gate::forget, hidden, words),
                              .from = from,
                              .axes = axes,
                              .note = words.notes.f},
-                            real(attn::sigmoid(sums(Gate::forget))));
+                            real(attn::sigmoid(sums(Gate::forget))), mistakes(Gate::forget));
   const auto g = trace.step({.id = "g",
                              .title = "The candidate: what would be written?",
                              .formula = gate_formula("tanh", Gate::candidate, hidden, words),
                              .from = from,
                              .axes = axes,
                              .note = words.notes.g},
-                            real(attn::tanh(sums(Gate::candidate))));
+                            real(attn::tanh(sums(Gate::candidate))), mistakes(Gate::candidate));
   const auto o = trace.step({.id = "o",
                              .title = "The output gate: how much is shown?",
                              .formula = gate_formula("σ", Gate::output, hidden, words),
                              .from = from,
                              .axes = axes,
                              .note = words.notes.o},
-                            real(attn::sigmoid(sums(Gate::output))));
+                            real(attn::sigmoid(sums(Gate::output))), mistakes(Gate::output));
   auto c = trace.step({.id = "c",
                        .title = "The memory cell",
                        .formula = fmt::format("f ∘ {} + i ∘ g", words.memory_before),
@@ -118,7 +121,7 @@ LstmState lstm_cell(Workbench& bench, const Tensor<3>& x, const LstmState& befor
                        .from = {"o", "c"},
                        .axes = axes,
                        .note = words.notes.h},
-                      attn::multiply(o, attn::tanh(c)));
+                      attn::multiply(o, attn::tanh(c)), mistakes_of_state(o, c));
   return {std::move(h), std::move(c)};
 }
 

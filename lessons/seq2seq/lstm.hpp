@@ -28,7 +28,8 @@ struct LstmWords {
   std::vector<std::string> inputs;  ///< ids, first that of the words
   struct {
     std::string i{}, f{}, g{}, o{}, c{}, h{};
-  } notes{};  ///< what to notice in each tensor
+  } notes{};                                       ///< what to notice in each tensor
+  std::vector<std::string> mistakes_in_padding{};  ///< ids of those that go on computing where <pad> stands
 };
 
 /// One step of a long short-term memory, from `i` to `h`: x [batch×n×d_in] and the state before

@@ -1,0 +1,66 @@
+#include "lessons/generate/mistakes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "attn/ops/softmax.hpp"
+#include "lessons/generate.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+/// The softmax of rows in which only the keys `first`, …, `end` − 1 are seen.
+Tensor<4> weights_of_keys(Tensor<4> seen, std::size_t first, std::size_t end) {
+  const auto keys = seen.shape(3);
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (i % keys < first || i % keys >= end) seen.data()[i] = minus_infinity;
+  return attn::softmax(seen);
+}
+
+}  // namespace
+
+attn::Mistakes mistakes_of_reading(const Tensor<2>& embedding, const Tensor<2>& positions,
+                                   const std::vector<std::size_t>& tokens, std::size_t known) {
+  const auto read_at = [&, known](std::ptrdiff_t offset) -> std::optional<Tensor<3>> {
+    const auto first = static_cast<std::ptrdiff_t>(known) + offset;
+    if (first < 0 || static_cast<std::size_t>(first) + tokens.size() > positions.shape(0))
+      return std::nullopt;
+    return embed_tokens(embedding, positions, tokens, static_cast<std::size_t>(first));
+  };
+  attn::Mistakes mistakes = {{"pe-missing", [&] {
+                                const Tensor<2> none(positions.shape(), 0.0);
+                                return embed_tokens(embedding, none, tokens, 0);
+                              }}};
+  if (known == 0) return mistakes;
+  mistakes.emplace_back("cache-position-zero", [&] { return embed_tokens(embedding, positions, tokens, 0); });
+  mistakes.emplace_back("cache-offset", [=] { return read_at(-1); });
+  mistakes.emplace_back("cache-offset:late", [=] { return read_at(1); });
+  return mistakes;
+}
+
+attn::Mistakes mistakes_of_cache(const Tensor<4>& kept, std::size_t known) {
+  if (known == 0) return {};
+  return {{"cache-stale", [&kept, known] {
+             auto stale = kept;
+             const auto keys = kept.shape(2), d = kept.shape(3);
+             for (std::size_t head = 0; head < kept.shape(0) * kept.shape(1); ++head)
+               for (std::size_t key = known; key < keys; ++key)
+                 std::copy_n(kept.data() + (head * keys + known - 1) * d, d,
+                             stale.data() + (head * keys + key) * d);
+             return stale;
+           }}};
+}
+
+attn::Mistakes mistakes_of_new_row(const Tensor<4>& seen) {
+  const auto keys = seen.shape(3);
+  if (seen.shape(2) != 1 || keys == 1) return {};
+  return {{"cache-omits-current", [&seen, keys] { return weights_of_keys(seen, 0, keys - 1); }},
+          {"cache-offset:key", [&seen, keys] { return weights_of_keys(seen, 1, keys); }},
+          {"mask-causal-corner", [&seen] { return weights_of_keys(seen, 0, 1); }}};
+}
+
+}  // namespace lessons
