@@ -146,6 +146,10 @@ class Notes {
         step.expected = numbers_of(result->view());
         continue;
       }
+      if (step.expected_shape != tapped.shape) {  // another mistake has changed it
+        step.expected_shape = tapped.shape;
+        step.expected = step.reference;
+      }
       for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
         step.expected[i] = result->view().at(i);
         store(tapped, i, step.expected[i]);
