@@ -146,10 +146,12 @@ Checked check_file(const CheckDump& check, const std::string& path) {
                                        check.conventions};
   auto diagnosis = attn::diagnose(
       dump, [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); }, options);
-  attn::ReportSettings settings{.lesson = std::string(check.lesson->name),
-                                .dump = std::filesystem::path(path).filename().string(),
-                                .hint = check.hint,
-                                .reveals = check.reveals};
+  const std::filesystem::path place(path);
+  attn::ReportSettings settings{
+      .lesson = std::string(check.lesson->name),
+      .dump = std::filesystem::is_regular_file(place) ? place.filename().string() : "standard input",
+      .hint = check.hint,
+      .reveals = check.reveals};
   if (check.probe) settings.probe = std::filesystem::path(*check.probe).filename().string();
   LabelKeeper labels(plan.is_batched());
   lessons::run(*plan.lesson, plan, labels);
