@@ -18,6 +18,7 @@
 #include "lessons/multihead.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -316,8 +317,10 @@ const Lesson cross_attention = {
     .title = "the words of one sentence look at the words of another",
     .teaches =
         "How a target sentence asks and a source sentence answers: queries from one, keys and values from "
-        "the other, and an alignment table of target × source between them. By default the numbers are those of "
-        "a trained transformer: a head that aligns the words, and one beside it that does not. With --heads it "
+        "the other, and an alignment table of target × source between them. By default the numbers are those "
+        "of "
+        "a trained transformer: a head that aligns the words, and one beside it that does not. With --heads "
+        "it "
         "is multi-head cross-attention, the form inside a transformer's decoder.",
     .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
                 "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
@@ -333,6 +336,14 @@ const Lesson cross_attention = {
                        .words = "source_words",
                        .target_words = "target_words",
                        .name = "translation-transformer"},
+    .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .target = {"q r s t u", "v w x", "y z"},
+                    .d_model = 6,
+                    .d_k = 5,
+                    .d_v = 5,
+                    .heads = 4,
+                    .kv_heads = 2},
+                   sharpen_source_and_target},
     .run = run_cross_attention,
 };
 

@@ -24,9 +24,12 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/masking/mistakes.hpp"
+#include "lessons/sdpa/mistakes.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -96,6 +99,7 @@ Masks masks_of(Workbench& bench) {
   const auto lengths = visible_lengths(sentence);
   auto& trace = bench.trace;
   Masks masks;
+  const auto causal = attn::repeat_mask(attn::causal_mask(n, n), sentence.size());
   masks.causal =
       trace.step({.id = "causal_mask",
                   .title = "Hide the future",
@@ -104,7 +108,8 @@ Masks masks_of(Workbench& bench) {
                   .note = "Row i marks what query i may see: itself and everything before it. A model that "
                           "writes word by word must not learn from words that it has yet to write.",
                   .worked = worked_causal()},
-                 attn::repeat_mask(attn::causal_mask(n, n), sentence.size()));
+                 causal, mistakes_of_causal_mask(causal));
+  const auto padding = attn::padding_mask(lengths, n, n);
   masks.padding = trace.step(
       {.id = "padding_mask",
        .title = "Hide what is no word",
@@ -113,21 +118,21 @@ Masks masks_of(Workbench& bench) {
        .axes = {"query", "key"},
        .note = padding_note(sentence),
        .worked = worked_padding(lengths, sentence.is_padded())},
-      attn::padding_mask(lengths, n, n));
-  masks.combined =
-      trace.step({.id = "combined_mask",
-                  .title = "Hide both",
-                  .formula = "causal_mask ∧ padding_mask",
-                  .from = {"causal_mask", "padding_mask"},
-                  .axes = {"query", "key"},
-                  .note = "A key may be seen where both masks let it be seen. This is what a decoder uses on "
-                          "a batch.",
-                  .worked =
-                      [&](const attn::Index& at) {
-                        return attn::Worked::product({attn::whole_entry("causal_mask", masks.causal, at),
-                                                      attn::whole_entry("padding_mask", masks.padding, at)});
-                      }},
-                 attn::both(masks.causal, masks.padding));
+      padding, mistakes_of_padding_mask(padding));
+  masks.combined = trace.step(
+      {.id = "combined_mask",
+       .title = "Hide both",
+       .formula = "causal_mask ∧ padding_mask",
+       .from = {"causal_mask", "padding_mask"},
+       .axes = {"query", "key"},
+       .note = "A key may be seen where both masks let it be seen. This is what a decoder uses on "
+               "a batch.",
+       .worked =
+           [&](const attn::Index& at) {
+             return attn::Worked::product({attn::whole_entry("causal_mask", masks.causal, at),
+                                           attn::whole_entry("padding_mask", masks.padding, at)});
+           }},
+      attn::both(masks.causal, masks.padding), mistakes_of_combined_mask(masks.causal, masks.padding));
   return masks;
 }
 
@@ -219,6 +224,15 @@ attn::WorkedOut worked_broadcast(attn::Known<4> scores, const Mask<N>& mask) {
   };
 }
 
+/// What true means is a convention in a mask that is a step of its own: that of two axes is none.
+template <std::size_t N>
+attn::Mistakes mistakes_of_broadcast(const Mask<N>& mask, const Tensor<4>& scaled) {
+  if constexpr (N == 2)
+    return {};
+  else
+    return {{"mask-true-hidden", [&] { return attn::softmax(attn::apply_mask(scaled, negated(mask))); }}};
+}
+
 /// The weights of two heads under a mask of any number of axes.
 template <std::size_t N>
 Tensor<4> weights_of_two_heads(Workbench& bench, const std::string& axes, const std::string& mask_id,
@@ -233,7 +247,14 @@ Tensor<4> weights_of_two_heads(Workbench& bench, const std::string& axes, const 
        .note = note,
        .distribution = true,
        .worked = attn::worked_softmax(worked_broadcast({"broadcast/scaled", scaled}, mask), scaled.shape(3))},
-      attn::softmax(attn::apply_mask(scaled, mask)));
+      attn::softmax(attn::apply_mask(scaled, mask)), mistakes_of_broadcast(mask, scaled));
+}
+
+/// Those of `masked` where the mask is a step of its own, in which true may mean hidden.
+attn::Mistakes mistakes_under(const Workbench& bench, const Mask<3>& mask, const Tensor<3>& scaled) {
+  auto mistakes = mistakes_of_masked(bench, scaled, mask);
+  mistakes.emplace_back("mask-true-hidden", [&] { return attn::apply_mask(scaled, negated(mask)); });
+  return mistakes;
 }
 
 /// `NAME/masked`, `NAME/weights` and `NAME/output`: what the mask `NAME_mask` makes of scores and values.
@@ -241,22 +262,26 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                              const Tensor<3>& scaled, const Tensor<3>& V, const std::string& weights_note) {
   auto& trace = bench.trace;
   const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
+  const std::optional visible = mask;
+  const double divisor = std::sqrt(static_cast<double>(bench.d_k()));
   const auto masked = trace.step({.id = masked_id,
                                   .title = "What may not be seen gets −∞",
                                   .formula = fmt::format("scaled where {}, −∞ elsewhere", mask_id),
                                   .from = {"scaled", mask_id},
                                   .axes = {"query", "key"},
                                   .worked = attn::worked_mask(attn::Known{"scaled", scaled}, mask)},
-                                 attn::apply_mask(scaled, mask));
-  const auto weights = trace.step({.id = weights_id,
-                                   .title = "The rest is shared out",
-                                   .formula = "softmax(masked)",
-                                   .from = {masked_id},
-                                   .axes = {"query", "key"},
-                                   .note = weights_note,
-                                   .distribution = true,
-                                   .worked = attn::worked_softmax(attn::Known{masked_id, masked})},
-                                  attn::softmax(masked));
+                                 attn::apply_mask(scaled, mask), mistakes_under(bench, mask, scaled));
+  const auto weights =
+      trace.step({.id = weights_id,
+                  .title = "The rest is shared out",
+                  .formula = "softmax(masked)",
+                  .from = {masked_id},
+                  .axes = {"query", "key"},
+                  .note = weights_note,
+                  .distribution = true,
+                  .worked = attn::worked_softmax(attn::Known{masked_id, masked})},
+                 attn::softmax(masked), mistakes_of_weights(masked, scaled, visible, divisor));
+  const auto mixture = attn::matmul(weights, V);
   const auto output =
       trace.step({.id = name + "/output",
                   .title = "Mixtures of what may be seen",
@@ -264,7 +289,7 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                   .from = {weights_id, "V"},
                   .axes = {"query", "d_v"},
                   .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"V", V})},
-                 attn::matmul(weights, V));
+                 mixture, mistakes_of_output(bench, weights, V, mixture));
   return {weights, output};
 }
 
@@ -318,6 +343,7 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
       "What if a query may see no key at all? It happens: pad the sentences of a batch at the front, attend "
       "causally, and the first query could only see itself, which is padding. Nothing is left to share, and "
       "the formula has no answer. Three are in use.");
+  const auto no_key_in_row_0 = attn::repeat_mask(causal_mask_without_first_key(n), batch);
   const auto mask =
       trace.step({.id = "fully_masked/mask",
                   .title = "The causal mask, with the first token as padding",
@@ -329,14 +355,14 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
                         return attn::Worked::product(
                             {attn::Worked::at_most(1.0, worked_index(at[2])), worked_causal()(at)});
                       }},
-                 attn::repeat_mask(causal_mask_without_first_key(n), batch));
-  const auto masked = attn::apply_mask(scaled, mask);
+                 no_key_in_row_0, {{"mask-true-hidden", [&] { return negated(no_key_in_row_0); }}});
   const attn::Known<3> known = {"scaled", scaled};
-  const auto show = [&](attn::About about, const Tensor<3>& weights) {
+  const auto show = [&](attn::About about, auto weights_under) {
     about.from = {"scaled", "fully_masked/mask"};
     about.axes = {"query", "key"};
     about.distribution = true;
-    return trace.step(about, weights);
+    return trace.step(about, weights_under(mask),
+                      {{"mask-true-hidden", [&] { return weights_under(negated(mask)); }}});
   };
   const auto weights =
       show({.id = "fully_masked/weights",
@@ -345,7 +371,7 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
             .note = "Nothing to look at, so no attention. The output of the row is 0 and no gradient flows "
                     "through it. This is what the lab does everywhere.",
             .worked = attn::worked_softmax(attn::worked_mask(known, mask), n)},
-           attn::softmax(masked));
+           [&](const Mask<3>& seen) { return attn::softmax(attn::apply_mask(scaled, seen)); });
   const auto weights_1e9 = show(
       {.id = "fully_masked/weights_1e9",
        .title = "Nothing to see, −10⁹: equal shares",
@@ -355,7 +381,7 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
            "the query reads the average of exactly what it must not see, the future included, and nothing "
            "looks wrong.",
        .worked = attn::worked_softmax(worked_filled(known, mask, large_negative), n)},
-      attn::softmax(attn::apply_mask(scaled, mask, large_negative)));
+      [&](const Mask<3>& seen) { return attn::softmax(attn::apply_mask(scaled, seen, large_negative)); });
   const auto weights_nan = show(
       {.id = "fully_masked/weights_nan",
        .title = "Nothing to see, −∞ unguarded: not a number",
@@ -369,7 +395,7 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
              if (at[1] == 0) return attn::Worked(std::numeric_limits<double>::quiet_NaN());
              return attn::worked_softmax(attn::worked_mask(known, mask), n)(at);
            }},
-      attn::unguarded_softmax(masked));
+      [&](const Mask<3>& seen) { return attn::unguarded_softmax(attn::apply_mask(scaled, seen)); });
   const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
   trace.note(
       "nothing-to-see", "A row with nothing to see",
@@ -739,6 +765,8 @@ const Lesson masking = {
          "masking --sentence \"i love cats\" --sentence \"cats sleep\" --steps combined_mask,combined/"},
     .inputs = masking_inputs,
     .trained = Trained{"gloss", give_gloss},
+    .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"}, .d_model = 6, .d_k = 5, .d_v = 5},
+                   sharpen_token},
     .run = run_masking,
 };
 

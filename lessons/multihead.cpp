@@ -107,7 +107,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
        .axes = {"key", kv_head + "·d_k"},
        .worked =
            attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_K", weights.W_K})},
-      attn::linear(X_key.tensor, weights.W_K), mistakes_of_projection(X_key.tensor, all_weights, 1));
+      attn::linear(X_key.tensor, weights.W_K), mistakes_of_keys_or_values(X_query, X_key, all_weights, 1));
   const auto V = trace.step(
       {.id = "V",
        .title = "The values of all heads, side by side",
@@ -116,7 +116,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
        .axes = {"key", kv_head + "·d_v"},
        .worked =
            attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_V", weights.W_V})},
-      attn::linear(X_key.tensor, weights.W_V), mistakes_of_projection(X_key.tensor, all_weights, 2));
+      attn::linear(X_key.tensor, weights.W_V), mistakes_of_keys_or_values(X_query, X_key, all_weights, 2));
 
   /// Out of the projection `id`, or where that is not shown out of what it is computed from.
   const auto worked_heads = [&](const std::string& id, const Tensor<3>& projected, const Named& X,

@@ -19,8 +19,10 @@
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional/claims.hpp"
+#include "lessons/positional/mistakes.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -33,7 +35,7 @@ Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X) {
                            .note = "The score of two words depends on the two words. Where they stand does "
                                    "not come into it.",
                            .worked = worked_scores_of_tokens({"X", X})},
-                          scores_of_tokens(X));
+                          scores_of_tokens(X), mistakes_of_scaled_product(X, X));
 }
 
 namespace {
@@ -87,17 +89,19 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
                   fmt::join(sentence.tokens[other.example], " "),
                   fmt::join(reordered.tokens[other.example], " ")));
   bench.label({"query", "key"}, reordered);
-  auto scores = trace.step({.id = "without/reordered",
-                            .title = "Scores of the words in the other order",
-                            .formula = "X Xᵀ / √d, X in the other order",
-                            .from = {"X"},
-                            .axes = {"query", "key"},
-                            .worked =
-                                [&, in_order = worked_scores_of_tokens({"X", in.X})](const attn::Index& at) {
-                                  const auto& order = other.order[at[0]];
-                                  return in_order({at[0], order[at[1]], order[at[2]]});
-                                }},
-                           scores_of_tokens(attn::permute_rows(in.X, other.order)));
+  const auto X_reordered = attn::permute_rows(in.X, other.order);
+  auto scores =
+      trace.step({.id = "without/reordered",
+                  .title = "Scores of the words in the other order",
+                  .formula = "X Xᵀ / √d, X in the other order",
+                  .from = {"X"},
+                  .axes = {"query", "key"},
+                  .worked =
+                      [&, in_order = worked_scores_of_tokens({"X", in.X})](const attn::Index& at) {
+                        const auto& order = other.order[at[0]];
+                        return in_order({at[0], order[at[1]], order[at[2]]});
+                      }},
+                 scores_of_tokens(X_reordered), mistakes_of_scaled_product(X_reordered, X_reordered));
   bench.label({"query", "key"}, sentence);
   return scores;
 }
@@ -320,6 +324,9 @@ const Lesson positional = {
     .examples = {"positional --encoding rope --d-model 4",
                  "positional --encoding t5 --sentence \"one two three four five six seven eight nine ten\""},
     .inputs = positional_inputs,
+    .probe =
+        Probe{{.sentence = {"a b c d e f g h i j k l", "m n o p q r s", "t u v w"}, .d_model = 6, .heads = 3},
+              sharpen_word},
     .run = run_positional,
 };
 

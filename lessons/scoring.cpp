@@ -23,8 +23,10 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/scoring/mistakes.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -72,7 +74,7 @@ Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>
                "query meets only the number in the same place of the key, so both must "
                "have the same length, and their numbers the same meaning.",
        .worked = attn::worked_matmul_transposed(attn::Known{"queries", queries}, attn::Known{"keys", keys})},
-      attn::dot_scores(queries, keys));
+      attn::dot_scores(queries, keys), mistakes_of_dot(bench, queries, keys));
 }
 
 Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
@@ -92,7 +94,7 @@ Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Te
                                                    attn::Known{"keys", keys})(at) /
                     sqrt(attn::Worked(static_cast<double>(d)));
            }},
-      attn::divide(attn::dot_scores(queries, keys), root));
+      attn::divide(attn::dot_scores(queries, keys), root), mistakes_of_scaled_dot(bench, queries, keys));
 }
 
 Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& W_a,
@@ -116,7 +118,7 @@ Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tenso
                    attn::Worked::product({projected({at[0], k}), attn::Known<2>{"keys", keys}({at[1], k})}));
              return attn::Worked::sum(std::move(products));
            }},
-      attn::dot_scores(attn::matmul(queries, W_a), keys));
+      attn::dot_scores(attn::matmul(queries, W_a), keys), mistakes_of_general(queries, W_a, keys));
 }
 
 /// Σ |v_a|: what a score of the hidden layer cannot exceed.
@@ -143,7 +145,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
        .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q})},
-      attn::linear(in.queries, in.W_q));
+      attn::linear(in.queries, in.W_q), mistakes_of_hidden_part(in.queries, in.W_q, in.W_k));
 
   auto projected_keys = trace.step(
       {.id = "additive/projected_keys",
@@ -154,20 +156,21 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .note = "No query is needed for this: it is computed once for the whole source.",
        .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k}),
        .worked_at = attn::Index{std::min<std::size_t>(1, in.keys.shape(0) - 1), 0}},
-      attn::linear(in.keys, in.W_k));
+      attn::linear(in.keys, in.W_k), mistakes_of_hidden_part(in.keys, in.W_k, in.W_q));
 
-  const auto hidden =
-      trace.step({.id = "additive/hidden",
-                  .title = "Pairs",
-                  .formula = "tanh(qᵢ W_q + kⱼ W_k)",
-                  .from = {"additive/projected_queries", "additive/projected_keys"},
-                  .axes = {"query", "key", "d_a"},
-                  .note = "Without the tanh every query would get the same weights: its own part of a score "
-                          "is the same for all keys, and softmax cancels that.",
-                  .worked = attn::worked_tanh_of_pairwise_sum(
-                      attn::Known<2>{"additive/projected_queries", projected_queries},
-                      attn::Known<2>{"additive/projected_keys", projected_keys})},
-                 attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)));
+  const auto hidden = trace.step(
+      {.id = "additive/hidden",
+       .title = "Pairs",
+       .formula = "tanh(qᵢ W_q + kⱼ W_k)",
+       .from = {"additive/projected_queries", "additive/projected_keys"},
+       .axes = {"query", "key", "d_a"},
+       .note = "Without the tanh every query would get the same weights: its own part of a score "
+               "is the same for all keys, and softmax cancels that.",
+       .worked =
+           attn::worked_tanh_of_pairwise_sum(attn::Known<2>{"additive/projected_queries", projected_queries},
+                                             attn::Known<2>{"additive/projected_keys", projected_keys})},
+      attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)),
+      {{"additive-no-tanh", [&] { return attn::pairwise_sum(projected_queries, projected_keys); }}});
 
   auto scores =
       trace.step({.id = "additive/scores",
@@ -214,7 +217,8 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
                         if (at[0] < upper) return attn::Known<2>{"W_q", in.W_q}(at);
                         return attn::Known<2>{"W_k", in.W_k}({at[0] - upper, at[1]});
                       }},
-                 attn::stack_rows(in.W_q, in.W_k));
+                 attn::stack_rows(in.W_q, in.W_k),
+                 {{"wrong-projection", [&] { return attn::stack_rows(in.W_k, in.W_q); }}});
 
   const auto before_tanh = [&] {
     const auto pairs =
@@ -233,15 +237,16 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
                    attn::pairwise_concat(in.queries, in.keys));
     return attn::linear(pairs, W_c);
   };
-  const auto hidden =
-      trace.step({.id = "concat/hidden",
-                  .title = "The hidden layer of each pair",
-                  .formula = "tanh(pairs W_c)",
-                  .from = {"concat/pairs", "concat/W_c"},
-                  .axes = {"query", "key", "d_a"},
-                  .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
-                  .worked = worked_hidden(in, W_c)},
-                 attn::tanh(before_tanh()));
+  const auto hidden = trace.step(
+      {.id = "concat/hidden",
+       .title = "The hidden layer of each pair",
+       .formula = "tanh(pairs W_c)",
+       .from = {"concat/pairs", "concat/W_c"},
+       .axes = {"query", "key", "d_a"},
+       .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
+       .worked = worked_hidden(in, W_c)},
+      attn::tanh(before_tanh()),
+      {{"additive-no-tanh", [&] { return attn::linear(attn::pairwise_concat(in.queries, in.keys), W_c); }}});
 
   return trace.step(
       {.id = "concat/scores",
@@ -256,9 +261,10 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
 }
 
 /// What follows from the scores, whatever function they come from: `FUNCTION/weights`, which it returns, and
-/// `FUNCTION/context`.
+/// `FUNCTION/context`. `divisor` is what the scores were divided by.
 Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<2>& scores,
-                    const Tensor<2>& keys, const std::string& weights_note, const std::string& context_note) {
+                    const Tensor<2>& keys, const std::string& weights_note, const std::string& context_note,
+                    double divisor = 1.0) {
   const auto weights =
       bench.trace.step({.id = function + "/weights",
                         .title = "Each row becomes shares",
@@ -268,7 +274,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                         .note = weights_note,
                         .distribution = true,
                         .worked = attn::worked_softmax(attn::Known{function + "/scores", scores})},
-                       attn::softmax(scores));
+                       attn::softmax(scores), mistakes_of_scored(scores, divisor));
   bench.trace.step(
       {.id = function + "/context",
        .title = "A mixture of the keys for each query",
@@ -540,7 +546,7 @@ void run_scoring(Workbench& bench) {
   functions.push_back(
       {"scaled_dot", "q·k / √d_model", 0, pairs * d,
        take_home(bench, "scaled_dot", scaled_dot, keys, "The same preferences as in dot/weights, but milder.",
-                 "Row i is the average of the keys, weighted with row i of the weights.")});
+                 "Row i is the average of the keys, weighted with row i of the weights.", std::sqrt(d))});
 
   const auto general = general_scores(bench, queries, W_a, keys);
   functions.push_back({"general", "q W_a·k", d * d, n_q * d * d + pairs * d,
@@ -598,6 +604,8 @@ const Lesson scoring = {
     .trained =
         Trained{
             .task = "features", .give = give_features, .target_words = "target_words", .hand_made = features},
+    .probe = Probe{{.source = {"a b c d e f g"}, .target = {"h i j k l"}, .d_model = 6, .d_a = 3},
+                   sharpen_scoring},
     .run = run_scoring,
 };
 

@@ -62,7 +62,7 @@ Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
        .axes = {"key", "d_k"},
        .worked =
            attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_K", weights.W_K})},
-      attn::linear(X_key.tensor, weights.W_K), mistakes_of_projection(X_key.tensor, all_weights, 1));
+      attn::linear(X_key.tensor, weights.W_K), mistakes_of_keys_or_values(X_query, X_key, all_weights, 1));
   auto V = trace.step(
       {.id = "V",
        .title = titles.V,
@@ -71,7 +71,7 @@ Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
        .axes = {"key", "d_v"},
        .worked =
            attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_V", weights.W_V})},
-      attn::linear(X_key.tensor, weights.W_V), mistakes_of_projection(X_key.tensor, all_weights, 2));
+      attn::linear(X_key.tensor, weights.W_V), mistakes_of_keys_or_values(X_query, X_key, all_weights, 2));
   return {std::move(Q), std::move(K), std::move(V)};
 }
 

@@ -15,6 +15,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/positional/encodings.hpp"
 #include "lessons/positional/measure.hpp"
+#include "lessons/positional/mistakes.hpp"
 
 namespace lessons {
 
@@ -37,7 +38,7 @@ Tensor<3> show_scores(Workbench& bench, const Tensor<3>& encoded, const std::str
                            .axes = {"query", "key"},
                            .note = note,
                            .worked = worked_scores_of_tokens({"encoded", encoded})},
-                          scores_of_tokens(encoded));
+                          scores_of_tokens(encoded), mistakes_of_scaled_product(encoded, encoded));
 }
 
 struct Sinusoidal {
@@ -64,7 +65,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
                                     slowest),
        .curve = d >= shortest_curve,
        .worked = attn::worked_position_frequencies(d)},
-      frequencies);
+      frequencies, mistakes_of_frequencies(d));
   const auto angles = trace.step(
       {.id = "angles",
        .title = "Where the hand of each pair points",
@@ -75,7 +76,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
                            "back after 2π = 6.283 words, the last one after {:.4g}.",
                            slowest),
        .worked = attn::worked_position_angles(attn::Known{std::string("frequencies"), frequencies})},
-      attn::position_angles(n, frequencies));
+      attn::position_angles(n, frequencies), mistakes_of_angles(n, frequencies));
   const auto encoding = trace.step(
       {.id = "encoding",
        .title = "The encoding of each position",
@@ -89,7 +90,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
            "a "
            "model trained on short texts gets worse soon after that length (Press et al. 2022).",
        .worked = attn::worked_sines_and_cosines({"angles", angles})},
-      attn::sines_and_cosines(angles));
+      attn::sines_and_cosines(angles), mistakes_of_encoding(angles));
   const auto similarity = trace.step(
       {.id = "similarity",
        .title = "The dot product of any two encodings",
@@ -111,7 +112,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
            "that the positions do not outweigh the words (Vaswani et al. 2017, section 3.4). The words here "
            "are large enough.",
        .worked = attn::worked_add_positions({"X", X}, {"encoding", encoding})},
-      attn::add_positions(X, encoding));
+      attn::add_positions(X, encoding), mistakes_of_encoded(bench, X, encoding));
   const auto scores = show_scores(
       bench, encoded,
       "(x + p) · (y + q) = x · y + x · q + p · y + p · q: the score of the words as before, each word with "
@@ -126,7 +127,7 @@ Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2
                                          .from = {"X", "table"},
                                          .axes = {"token", "d_model"},
                                          .worked = attn::worked_add_positions({"X", X}, {"table", table})},
-                                        attn::add_positions(X, table));
+                                        attn::add_positions(X, table), mistakes_of_encoded(bench, X, table));
   const auto scores = show_scores(bench, encoded,
                                   "Before training the positions push the scores about at random. Equal "
                                   "distances have nothing in common.");

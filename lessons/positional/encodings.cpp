@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "attn/ops/arithmetic.hpp"
@@ -12,6 +13,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/positional/mistakes.hpp"
 
 namespace lessons {
 
@@ -58,6 +60,8 @@ attn::WorkedOut worked_weights(attn::Known<N> scores, const std::optional<Mask<3
 template <std::size_t N>
 void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
                   const std::string& note) {
+  const auto masked = mask ? std::optional(attn::apply_mask(scores, *mask)) : std::nullopt;
+  const auto& seen = masked ? *masked : scores;
   const auto axes =
       N == 4 ? std::vector<std::string>{"head", "query", "key"} : std::vector<std::string>{"query", "key"};
   bench.trace.step(
@@ -69,7 +73,7 @@ void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional
        .note = note,
        .distribution = true,
        .worked = worked_weights(attn::Known{"scores", scores}, mask)},
-      attn::softmax(mask ? attn::apply_mask(scores, *mask) : scores));
+      attn::softmax(seen), mistakes_of_shares(bench, scores, seen, mask, bench.d_model()));
 }
 
 template void show_weights(Workbench&, const Tensor<3>&, const std::optional<Mask<3>>&, const std::string&);

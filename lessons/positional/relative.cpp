@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -18,6 +19,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/positional/encodings.hpp"
 #include "lessons/positional/measure.hpp"
+#include "lessons/positional/mistakes.hpp"
 
 namespace lessons {
 
@@ -126,7 +128,10 @@ Integers<2> show_distances(Workbench& bench, std::size_t n) {
              const attn::Worked i = static_cast<double>(at[0]), j = static_cast<double>(at[1]);
              return max(-limit, min(limit, j - i));
            }},
-      attn::clipped_distances(n, clipping_distance));
+      attn::clipped_distances(n, clipping_distance), mistakes_of_distances(n, [](std::int64_t distance) {
+        constexpr auto limit = static_cast<std::int64_t>(clipping_distance);
+        return std::clamp(distance, -limit, limit);
+      }));
 }
 
 /// Each query meets the vector of each distance once (Shaw et al., equation 5), not once for every pair.
@@ -153,23 +158,24 @@ Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2
            }},
       attn::linear(X, attn::transpose(keys)));
 
-  return trace.step(
-      {.id = "scores",
-       .title = "Scores of words at their distances",
-       .formula = "(xᵢ · xⱼ + by_distance[i, distances[i, j]]) / √d",
-       .from = {"X", "by_distance", "distances"},
-       .axes = {"query", "key"},
-       .worked =
-           [&](const attn::Index& at) {
-             const attn::Known<3> x = {"X", X}, of_distance = {"by_distance", by_distance};
-             const auto bucket = static_cast<std::size_t>(distances(at[1], at[2]) +
-                                                          static_cast<std::int64_t>(clipping_distance));
-             const auto score = attn::worked_matmul_transposed(x, x)(at);
-             return attn::Worked::sum({score, of_distance({at[0], at[1], bucket})}) /
-                    sqrt(attn::Worked(static_cast<double>(d)));
-           }},
-      attn::divide(attn::add(attn::matmul(X, attn::transpose(X)), attn::at_distances(by_distance, distances)),
-                   std::sqrt(static_cast<double>(d))));
+  const auto from_distance = attn::at_distances(by_distance, distances);
+  return trace.step({.id = "scores",
+                     .title = "Scores of words at their distances",
+                     .formula = "(xᵢ · xⱼ + by_distance[i, distances[i, j]]) / √d",
+                     .from = {"X", "by_distance", "distances"},
+                     .axes = {"query", "key"},
+                     .worked =
+                         [&](const attn::Index& at) {
+                           const attn::Known<3> x = {"X", X}, of_distance = {"by_distance", by_distance};
+                           const auto bucket = static_cast<std::size_t>(
+                               distances(at[1], at[2]) + static_cast<std::int64_t>(clipping_distance));
+                           const auto score = attn::worked_matmul_transposed(x, x)(at);
+                           return attn::Worked::sum({score, of_distance({at[0], at[1], bucket})}) /
+                                  sqrt(attn::Worked(static_cast<double>(d)));
+                         }},
+                    attn::divide(attn::add(attn::matmul(X, attn::transpose(X)), from_distance),
+                                 std::sqrt(static_cast<double>(d))),
+                    mistakes_of_relative_scores(X, from_distance));
 }
 
 /// Scores [batch×head×query×key] with T5's bias, from the scores `without` positions [batch×query×key].
@@ -187,7 +193,7 @@ Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>&
              return attn::worked_t5_bucket(static_cast<std::int64_t>(at[1]) -
                                            static_cast<std::int64_t>(at[0]));
            }},
-      attn::t5_buckets(without.shape(1)));
+      attn::t5_buckets(without.shape(1)), mistakes_of_distances(without.shape(1), attn::t5_bucket));
   const auto bias = trace.step({.id = "bias",
                                 .title = "What is added to the scores",
                                 .formula = "table[buckets, h]",
@@ -201,7 +207,7 @@ Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>&
                      .from = {"without/scores", "bias"},
                      .axes = {"head", "query", "key"},
                      .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias})},
-                    attn::add_bias(without, bias));
+                    attn::add_bias(without, bias), mistakes_of_bias(without, bias, bench.d_model()));
 }
 
 /// The same with ALiBi's.
@@ -215,7 +221,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                   .note = note_on_slopes(heads),
                   .curve = heads >= heads_for_a_curve,
                   .worked = attn::worked_alibi_slopes(heads)},
-                 attn::alibi_slopes(heads));
+                 attn::alibi_slopes(heads), mistakes_of_slopes(heads));
   const auto bias = trace.step(
       {.id = "bias",
        .title = "What distance costs",
@@ -225,7 +231,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
        .note = "The paper's models write from left to right, so they have the lower left half only. Without "
                "a causal mask both sides look the same.",
        .worked = attn::worked_alibi_bias({"slopes", slopes})},
-      attn::alibi_bias(slopes, without.shape(1)));
+      attn::alibi_bias(slopes, without.shape(1)), mistakes_of_alibi_bias(slopes, without.shape(1)));
   return trace.step({.id = "scores",
                      .title = "Scores with the bias of ALiBi",
                      .formula = "without/scores + bias",
@@ -234,7 +240,7 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                      .note = "Added after the division by √d, so that the slopes mean the same for "
                              "every d.",
                      .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias})},
-                    attn::add_bias(without, bias));
+                    attn::add_bias(without, bias), mistakes_of_bias(without, bias, bench.d_model()));
 }
 
 /// Compares the scores of the same pairs of words, `backwards` those of the sentences in another order.

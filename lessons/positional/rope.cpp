@@ -15,6 +15,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/positional/encodings.hpp"
 #include "lessons/positional/measure.hpp"
+#include "lessons/positional/mistakes.hpp"
 
 namespace lessons {
 
@@ -76,7 +77,8 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
                   .axes = {"position", "pair"},
                   .note = "In radians. " + pairs_in_words(pairing, d),
                   .worked = attn::worked_position_angles(attn::worked_position_frequencies(d))},
-                 attn::position_angles(X.shape(1), attn::position_frequencies(d)));
+                 attn::position_angles(X.shape(1), attn::position_frequencies(d)),
+                 mistakes_of_rope_angles(X.shape(1), d));
   const auto Q_rotated = trace.step(
       {.id = "Q_rotated",
        .title = "Each pair (x, y) of Q = X, turned by its angle φ",
@@ -86,7 +88,7 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
        .note = "The word at position 0 stays as it is. The farther on a word stands, the farther it "
                "is turned.",
        .worked = attn::worked_rotate_pairs({"X", X}, {"angles", angles}, pairing)},
-      attn::rotate_pairs(X, angles, pairing));
+      attn::rotate_pairs(X, angles, pairing), mistakes_of_rotated_queries(bench, X, angles, pairing));
   const auto K_rotated =
       trace.step({.id = "K_rotated",
                   .title = "Each pair of K = X, turned in the same way",
@@ -95,7 +97,7 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
                   .axes = {"key", "d_model"},
                   .note = "The same as the queries only because Q = K = X here.",
                   .worked = attn::worked_rotate_pairs({"X", X}, {"angles", angles}, pairing)},
-                 attn::rotate_pairs(X, angles, pairing));
+                 attn::rotate_pairs(X, angles, pairing), mistakes_of_rotated_keys(bench, X, angles, pairing));
   const auto scores = trace.step(
       {.id = "scores",
        .title = "Scores of turned queries and keys",
@@ -111,7 +113,8 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
                                                                  attn::Known<3>{"K_rotated", K_rotated});
              return product(at) / sqrt(attn::Worked(static_cast<double>(d)));
            }},
-      attn::divide(attn::matmul(Q_rotated, attn::transpose(K_rotated)), std::sqrt(static_cast<double>(d))));
+      attn::divide(attn::matmul(Q_rotated, attn::transpose(K_rotated)), std::sqrt(static_cast<double>(d))),
+      mistakes_of_scaled_product(Q_rotated, K_rotated));
   return {Q_rotated, K_rotated, scores};
 }
 

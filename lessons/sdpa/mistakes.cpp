@@ -396,6 +396,12 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
       return with_rule(
           [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][i] && r.sees(i, j, r.offset); });
     });
+  const auto& target = bench.plan.target;
+  if (has_padding && bench.plan.lesson->uses("target") && target.size() == mask.shape(0))
+    mistakes.emplace_back("cross-mask-target", [=, lengths = target.lengths()] {
+      return with_rule(
+          [&](const Rules& r, auto b, auto i, auto j) { return j < lengths[b] && r.sees(i, j, r.offset); });
+    });
   if constexpr (N == 4)
     if (has_padding)
       mistakes.emplace_back("mask-batch-order", [&, rules] {

@@ -65,6 +65,15 @@ attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<cons
   return mistakes;
 }
 
+attn::Mistakes mistakes_of_keys_or_values(const Named& X_query, const Named& X_key,
+                                          const std::vector<const Tensor<2>*>& all, std::size_t own) {
+  auto mistakes = mistakes_of_projection(X_key.tensor, all, own);
+  if (X_query.id != X_key.id)
+    mistakes.emplace_back("cross-attends-itself",
+                          [&X = X_query.tensor, W = all[own]] { return attn::linear(X, *W); });
+  return mistakes;
+}
+
 attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<const Tensor<2>*>& all,
                                    double divisor) {
   auto mistakes = mistakes_of_projection(X, all, 0);

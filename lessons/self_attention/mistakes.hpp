@@ -15,6 +15,11 @@ namespace lessons {
 attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<const Tensor<2>*>& all,
                                       std::size_t own);
 
+/// Those of the keys, or of the values, which may come from other tokens than the queries: then they can be
+/// taken from the wrong ones.
+attn::Mistakes mistakes_of_keys_or_values(const Named& X_query, const Named& X_key,
+                                          const std::vector<const Tensor<2>*>& all, std::size_t own);
+
 /// Those of the queries, which may hold the scale already: `divisor` is what scores are divided by.
 attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<const Tensor<2>*>& all,
                                    double divisor);

@@ -78,15 +78,27 @@ void sharpen_first_head(attn::Tensors& inputs, const attn::Tensor<2>& X, std::si
   lengthen_columns(W_K, d_k, factor);
 }
 
-}  // namespace
-
-void sharpen_queries_and_keys(attn::Tensors& inputs, const Options&) {
-  auto &Q = inputs.at("Q"), &K = inputs.at("K");
+/// Makes a query and a key of Q [batch×query×d_k] and K [batch×key×d_k] longer.
+void lengthen_pair(attn::AnyTensor& Q, attn::AnyTensor& K) {
   double score = 0.0;
   const auto [query, key] = best_pair(first_sample(Q), first_sample(K), false, score);
   const double factor = factor_for(score, Q.shape().back());
   lengthen_row(Q, query, factor);
   lengthen_row(K, key, factor);
+}
+
+}  // namespace
+
+void sharpen_queries_and_keys(attn::Tensors& inputs, const Options&) {
+  lengthen_pair(inputs.at("Q"), inputs.at("K"));
+}
+
+void sharpen_scoring(attn::Tensors& inputs, const Options&) {
+  lengthen_pair(inputs.at("queries"), inputs.at("keys"));
+}
+
+void sharpen_source_and_target(attn::Tensors& inputs, const Options& options) {
+  sharpen_tokens(inputs, options, "X_target", "X_source", "");
 }
 
 void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::string& X_query,
@@ -127,6 +139,13 @@ void sharpen_prompt(attn::Tensors& inputs, const Options& options) {
   const auto words = std::min(embedding.shape(0), positions.shape(0));
   sharpen_first_head(inputs, attn::add(attn::rows(embedding, 0, words), attn::rows(positions, 0, words)),
                      *options.d_k, layer_group(options, 0));
+}
+
+void sharpen_word(attn::Tensors& inputs, const Options&) {
+  const auto X = first_sample(inputs.at("X"));
+  double score = 0.0;
+  const auto word = best_pair(X, X, true, score).query;
+  lengthen_row(inputs.at("X"), word, factor_for(score, X.shape(1)));
 }
 
 void sharpen_token(attn::Tensors& inputs, const Options& options) {

@@ -9,6 +9,14 @@ namespace lessons {
 /// K [batch×key×d_k]; or both without the batch axis.
 void sharpen_queries_and_keys(attn::Tensors& inputs, const Options& options);
 
+/// The same of `queries` and `keys`, and of a score of the first head where `X_target` has the queries and
+/// `X_source` the keys.
+void sharpen_scoring(attn::Tensors& inputs, const Options& options);
+void sharpen_source_and_target(attn::Tensors& inputs, const Options& options);
+
+/// The same of a score X Xᵀ / √d_model by making the vector of one token longer: X [batch×token×d_model].
+void sharpen_word(attn::Tensors& inputs, const Options& options);
+
 /// The same by making the vector of one token longer: X [batch×token×d_model], W_Q, W_K [d_model×…], of which
 /// the first head counts.
 void sharpen_token(attn::Tensors& inputs, const Options& options);

@@ -326,6 +326,26 @@ const std::vector<CataloguedMistake>& catalogue() {
        .training = "It trains, only worse: each word is encoded from its left context alone. "
                    "Only the accuracy on what depends on later words gives it away.",
        .seen_in = "DEForm's VEC"},
+      {.id = "mask-combined-or",
+       .family = "mask",
+       .name = "two masks are combined with or where a key must be seen by both",
+       .teacher = "With true for what may be seen, a key must be seen by both masks: that is and. "
+                  "Or belongs to masks that have true for what is hidden. "
+                  "Look at | and &, and at what true means.",
+       .unchanged = "Each mask alone is right, and rows sum to 1. "
+                    "It hides without padding, where one of the two shows everything.",
+       .training = "Every word sees the future but for its padding, so the loss falls too fast. "
+                   "A model that writes word by word then fails."},
+      {.id = "cross-attends-itself",
+       .family = "projection",
+       .name = "in cross-attention the target's words are the keys and values, too",
+       .teacher = "Queries come from the target, keys and values from the source. "
+                  "Here the target looks at itself, and the source is never read. "
+                  "Look at what is handed over as the second and the third argument.",
+       .unchanged = "Where both sentences have the same number of words, all shapes are right. "
+                    "Rows sum to 1. Only changing the source shows it: nothing happens.",
+       .training = "The decoder becomes a language model: it writes well, "
+                   "and what it writes has nothing to do with the source."},
       // Heads.
       {.id = "heads-reshape-only",
        .family = "heads",
@@ -593,6 +613,28 @@ const std::vector<CataloguedMistake>& catalogue() {
        .training = "It trains as a model without positions, which a causal one survives quite well. "
                    "Order within a sentence suffers, and the loss is only a little higher.",
        .seen_in = "labml #251, leo-optimizer PR #2"},
+      {.id = "rope-one-side",
+       .family = "positions",
+       .name = "RoPE rotates the queries alone, or the keys alone",
+       .teacher = "A score depends on the distance because both sides are turned, "
+                  "and the two rotations leave their difference. "
+                  "With one side alone it depends on that side's place in the text. "
+                  "Look whether both rotated tensors are used.",
+       .unchanged = "Shapes are right, norms are kept, and the pair at position 0 is right. "
+                    "It hides with a single token. "
+                    "It shows when the whole text moves: all scores should stay, and they change.",
+       .training = "Positions are there, only absolute ones, so a model trains. "
+                   "It does not carry over to places that it has not seen."},
+      {.id = "rope-sign",
+       .family = "positions",
+       .name = "RoPE rotates in the other direction",
+       .teacher = "A pair (x, y) becomes (x cos φ − y sin φ, x sin φ + y cos φ). "
+                  "Here the minus sign stands at the other sine. "
+                  "Look at the half that is negated before it is multiplied by the sine.",
+       .unchanged = "Norms are kept, position 0 is right, and scores depend on distances only. "
+                    "What is before a word is treated as if it were behind it.",
+       .training = "A mirror image of the distances serves as well from scratch. "
+                   "Weights that were trained in the right direction lose the order of the words."},
       {.id = "alibi-slopes",
        .family = "positions",
        .name = "ALiBi's slopes start at 1 instead of 2^(−8/h)",
@@ -628,6 +670,16 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "and a learned table adapts, but for its edge. "
                    "A table that was trained elsewhere is misread.",
        .seen_in = "labml #185"},
+      {.id = "bias-scale",
+       .family = "positions",
+       .name = "the bias is on the wrong side of the division by √d_k",
+       .teacher = "ALiBi and T5 add their bias to scores that are scaled already, "
+                  "and Shaw's vectors join the key before the division. "
+                  "Look at which side of / √d_k the bias stands.",
+       .unchanged = "The bias itself is right, and so are shapes and row sums. "
+                    "It hides where d_k = 1, and without a bias.",
+       .training = "A learned bias grows or shrinks by √d_k, and nobody notices. "
+                   "ALiBi's slopes are fixed: its heads look √d_k times as far as planned."},
       // Recurrence: LSTM and decoder steps.
       {.id = "luong-no-tanh",
        .family = "recurrence",
@@ -1102,6 +1154,28 @@ const std::vector<CataloguedMistake>& catalogue() {
        .seen_in = "shainet PR #111",
        .conversion = "In each head of W_Q and W_K put the even columns first and then the odd ones: "
                      "from adjacent pairs (GPT-J, Meta's Llama) to halves (GPT-NeoX, Hugging Face)."},
+      {.id = "pe-last-frequency",
+       .family = "positions",
+       .name = "the exponents run from 0 to 1, so that the last pair turns with frequency 1/10000",
+       .teacher = "The paper's exponent is 2i/d, which stays below 1. "
+                  "tensor2tensor and fairseq divide by one pair less, 2i/(d − 2), to end at 1. "
+                  "Both are in use.",
+       .unchanged = "All values lie between −1 and 1, row 0 is right, and so is the first pair. "
+                    "It hides where d = 2.",
+       .training = "From scratch both train alike. "
+                   "Weights that were trained with the one read positions of the other a little wrong.",
+       .conversion = "Ours are 10000^(−2i/d), yours 10000^(−2i/(d − 2)): the encoding has to be computed "
+                     "anew from one of the two."},
+      {.id = "alibi-slopes-between-powers",
+       .family = "positions",
+       .name = "ALiBi's slopes are those of the powers of two next to the number of heads",
+       .teacher = "Where the number of heads is no power of two, the authors' program takes the slopes of "
+                  "the power below, and then every other slope of the power above. "
+                  "The formula 2^(−8i/h) takes any number.",
+       .unchanged = "With 1, 2, 4, 8, 16 … heads nothing differs.",
+       .training = "Slopes are fixed, and models train as well with either. "
+                   "A checkpoint needs its own: BLOOM and MPT have those of the authors' program.",
+       .conversion = "Take slopes = 2^(−8i/h) for i = 1, …, h, or compare from scores on."},
       {.id = "gate-order",
        .family = "recurrence",
        .name = "the LSTM's four gates are read in another order than they are stored",

@@ -53,6 +53,22 @@ bool covers(const Shape& theirs, const Tapped& tapped) {
   return theirs == shape;
 }
 
+/// Whether a lesson can go on with somebody's numbers. Whole ones may be places in a table: only those
+/// between its own smallest and largest are surely in there.
+bool can_be_used(const Tapped& tapped, const AnyTensor& theirs) {
+  if (tapped.dtype != Dtype::int64) return true;
+  const auto* own = static_cast<const std::int64_t*>(tapped.elements);
+  const auto count = element_count(tapped.shape);
+  if (count == 0) return true;
+  const auto range = std::minmax_element(own, own + count);
+  const auto smallest = static_cast<double>(*range.first), largest = static_cast<double>(*range.second);
+  for (std::size_t i = 0; i < element_count(theirs.shape()); ++i) {
+    const double number = theirs.view().at(i);
+    if (!(smallest <= number && number <= largest)) return false;
+  }
+  return true;
+}
+
 void store(const Tapped& tapped, std::size_t i, double number) {
   if (is_floating(tapped.dtype)) static_cast<double*>(tapped.elements)[i] = number;
   if (tapped.dtype == Dtype::int64)
@@ -73,7 +89,8 @@ class Notes {
     if (tapped.kind == Kind::step) {
       auto& prediction = note(tapped);
       suppose(tapped, theirs, prediction);
-      if (theirs != nullptr && covers(theirs->shape(), tapped)) hand_on(tapped, *theirs);
+      if (theirs != nullptr && covers(theirs->shape(), tapped) && can_be_used(tapped, *theirs))
+        hand_on(tapped, *theirs);
     }
     if (move && is_floating(tapped.dtype))
       move(static_cast<double*>(tapped.elements), element_count(tapped.shape));

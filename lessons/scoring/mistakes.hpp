@@ -1,0 +1,27 @@
+#pragma once
+
+#include "lessons/workbench/workbench.hpp"
+#include "trace/mistake.hpp"
+
+namespace lessons {
+
+/// The classic mistakes in the steps of the lesson scoring. What is passed by reference must live as long as
+/// the mistakes. Queries are [query×d_model], keys [key×d_model], scores [query×key].
+
+/// Of `dot/scores`.
+attn::Mistakes mistakes_of_dot(const Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys);
+
+/// Of `scaled_dot/scores`: the same, and what the scores are divided by when it is not √d_model.
+attn::Mistakes mistakes_of_scaled_dot(const Workbench& bench, const Tensor<2>& queries,
+                                      const Tensor<2>& keys);
+
+/// Of `general/scores`.
+attn::Mistakes mistakes_of_general(const Tensor<2>& queries, const Tensor<2>& W_a, const Tensor<2>& keys);
+
+/// Of what the hidden layer reads of the queries, or of the keys: x W. `other` is the weight of the other.
+attn::Mistakes mistakes_of_hidden_part(const Tensor<2>& x, const Tensor<2>& W, const Tensor<2>& other);
+
+/// Of the weights of a function whose scores were divided by `divisor`, or by 1.
+attn::Mistakes mistakes_of_scored(const Tensor<2>& scores, double divisor);
+
+}  // namespace lessons
