@@ -170,11 +170,10 @@ void run_training(Workbench& bench) {
       "loss = mean of −log(probability of the right symbol)");
   show_model(bench, in);
   show_before(bench, in);
-  show_first_step(bench, in);
-  const auto trainings = train_all(bench, in);
-  show_trainings(bench, in, trainings);
+  const auto first_gradient = show_first_step(bench, in);
+  const auto shown = show_trainings(bench, in, train_all(bench, in));
   show_methods(bench);
-  claim_learning(bench, in, trainings);
+  claim_learning(bench, in, first_gradient, shown);
   bench.try_next({{"training --warmup 1", "the loss jumps: how high, and does it recover?"},
                   {"training --dropout 0.7", "what can the model still learn?"},
                   {"training --all", "each method on numbers of its own"},

@@ -160,24 +160,25 @@ void show_code_of_results(const Workbench& bench) {
 }
 
 /// What the model makes of the shown sequence; its parameters are those of the trace. Nothing is dropped out
-/// where a model is used.
-void show_reading(const Workbench& bench, const Parameters& parameters, const Integers<2>& shown) {
+/// where a model is used. Returns the weights of its attention.
+Tensor<3> show_reading(const Workbench& bench, const Parameters& parameters, const Integers<2>& shown) {
   Plan plan = bench.plan;
   plan.options.dropout = 0.0;
   plan.options.model = "reverse";  // whose worked entries are those where a query looks
   Workbench in_use(plan, bench.trace);
   const auto reading = read_symbols(in_use, parameters, shown);
   mean_loss(in_use, cross_entropy(in_use, reading.probabilities, said_backwards(shown)));
+  return reading.attention.weights;
 }
 
 /// The same after some steps, whose parameters are new.
-void show_later_reading(Workbench& bench, const std::string& group, const std::string& when,
-                        const Parameters& parameters, const Integers<2>& shown) {
+Tensor<3> show_later_reading(Workbench& bench, const std::string& group, const std::string& when,
+                             const Parameters& parameters, const Integers<2>& shown) {
   const std::vector<std::vector<std::string>> axes = {{"symbol", "d_model"}, {"position", "d_model"},
                                                       {"d_model", "d_k"},    {"d_model", "d_k"},
                                                       {"d_model", "d_v"},    {"d_v", "symbol"}};
   auto& trace = bench.trace;
-  trace.within(group, [&] {
+  return trace.within(group, [&] {
     auto now = parameters;
     for (std::size_t i = 0; i < axes.size(); ++i)
       *now.all()[i] = trace.step({.id = names_of_parameters()[i],
@@ -185,13 +186,13 @@ void show_later_reading(Workbench& bench, const std::string& group, const std::s
                                   .from = {names_of_parameters()[i], "examples"},
                                   .axes = axes[i]},
                                  *parameters.all()[i]);
-    show_reading(bench, now, shown);
+    return show_reading(bench, now, shown);
   });
 }
 
-double last_loss(const Training& training) {
+double last_loss(const Tensor<1>& loss) {
   double sum = 0.0;
-  for (std::size_t i = training_steps - last_batches; i < training_steps; ++i) sum += training.loss(i);
+  for (std::size_t i = training_steps - last_batches; i < training_steps; ++i) sum += loss(i);
   return sum / static_cast<double>(last_batches);
 }
 
@@ -207,15 +208,15 @@ double maximum_of(const Tensor<1>& curve) {
   return *std::max_element(curve.begin(), curve.end());
 }
 
-void show_loss_curve(attn::Trace& trace, const Training& main) {
-  trace.step({.id = "loss",
-              .title = "How wrong the model is, step by step",
-              .formula = "mean of −log(p of the right symbol)",
-              .from = {"examples"},
-              .axes = {"step"},
-              .curve = true,
-              .linear = true},
-             main.loss);
+Tensor<1> show_loss_curve(attn::Trace& trace, const Training& main) {
+  return trace.step({.id = "loss",
+                     .title = "How wrong the model is, step by step",
+                     .formula = "mean of −log(p of the right symbol)",
+                     .from = {"examples"},
+                     .axes = {"step"},
+                     .curve = true,
+                     .linear = true},
+                    main.loss);
 }
 
 Tensor<2> as_rows(const std::vector<Tensor<1>>& curves) {
@@ -224,25 +225,26 @@ Tensor<2> as_rows(const std::vector<Tensor<1>>& curves) {
   return rows;
 }
 
-void show_norms(attn::Trace& trace, const Trainings& trainings) {
+Tensor<2> show_norms(attn::Trace& trace, const Trainings& trainings) {
   const auto& main = trainings.front().training;
   const double max_norm = trainings.front().settings.max_norm;
   const auto longer = std::count_if(main.gradient_norm.begin(), main.gradient_norm.end(),
                                     [max_norm](double norm) { return norm > max_norm; });
   trace.label("gradient", {{{"as found", "clipped"}}});
-  trace.step({.id = "gradient_norm",
-              .title = "How long the gradient is, as found and as used",
-              .formula = "√(Σ g²), as found and clipped",
-              .from = {"examples"},
-              .axes = {"gradient", "step"},
-              .note = fmt::format(
-                  "{} of {} gradients were longer than {:g} and were cut to that; the longest, "
-                  "{:.4f}, came in step {}. Without clipping the longest is {:.4f}.",
-                  longer, training_steps, max_norm, maximum_of(main.gradient_norm),
-                  step_of_maximum(main.gradient_norm), maximum_of(trainings[2].training.gradient_norm)),
-              .curve = true,
-              .linear = true},
-             as_rows({main.gradient_norm, main.clipped_norm}));
+  return trace.step(
+      {.id = "gradient_norm",
+       .title = "How long the gradient is, as found and as used",
+       .formula = "√(Σ g²), as found and clipped",
+       .from = {"examples"},
+       .axes = {"gradient", "step"},
+       .note =
+           fmt::format("{} of {} gradients were longer than {:g} and were cut to that; the longest, "
+                       "{:.4f}, came in step {}. Without clipping the longest is {:.4f}.",
+                       longer, training_steps, max_norm, maximum_of(main.gradient_norm),
+                       step_of_maximum(main.gradient_norm), maximum_of(trainings[2].training.gradient_norm)),
+       .curve = true,
+       .linear = true},
+      as_rows({main.gradient_norm, main.clipped_norm}));
 }
 
 /// "below half of that in step 27", or that it never is.
@@ -294,20 +296,20 @@ void show_losses(attn::Trace& trace, const Trainings& trainings) {
              as_rows(losses));
 }
 
-void show_right(attn::Trace& trace, const Trainings& trainings) {
+Tensor<1> show_right(attn::Trace& trace, const Trainings& trainings) {
   auto right = Tensor<1>::from_shape({trainings.size()});
   for (std::size_t i = 0; i < right.size(); ++i) right(i) = trainings[i].right;
   constexpr auto tried = static_cast<double>(fresh_sequences * positions_of_sequence);
-  trace.step({.id = "right",
-              .title = "The share of symbols that are right in fresh sequences",
-              .formula = fmt::format("right / {:g}", tried),
-              .from = {"fresh"},
-              .axes = {"training"},
-              .worked =
-                  [&](const attn::Index& at) {
-                    return attn::Worked(std::round(right(at[0]) * tried)) / attn::Worked(tried);
-                  }},
-             right);
+  return trace.step({.id = "right",
+                     .title = "The share of symbols that are right in fresh sequences",
+                     .formula = fmt::format("right / {:g}", tried),
+                     .from = {"fresh"},
+                     .axes = {"training"},
+                     .worked =
+                         [&](const attn::Index& at) {
+                           return attn::Worked(std::round(right(at[0]) * tried)) / attn::Worked(tried);
+                         }},
+                    right);
 }
 
 /// What each method changed here, in numbers.
@@ -317,7 +319,7 @@ void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
   for (const auto& [name, settings, training, right] : trainings)
     rows.push_back(
         {name, fmt::format("{:.4f} in step {}", maximum_of(training.loss), step_of_maximum(training.loss)),
-         fmt::format("{:.2g}", last_loss(training)),
+         fmt::format("{:.2g}", last_loss(training.loss)),
          fmt::format("{:.4f}", maximum_of(training.gradient_norm)), percent(right)});
   trace.note(
       "comparison", "What the four trainings came to",
@@ -327,17 +329,11 @@ void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
       in_columns(rows));
 }
 
-/// The smallest mean share, over the queries, that goes to the mirror image of a query.
-double share_of_mirror(const Workbench& bench, const Parameters& parameters, const Integers<2>& sequences) {
-  auto mute = bench.mute_training(0.0);
-  const auto weights = read_symbols(mute, parameters, sequences).attention.weights;
+/// The smallest share, over the queries, that goes to the mirror image of a query.
+double share_of_mirror(const Tensor<3>& weights) {
   double smallest = 1.0;
-  for (std::size_t query = 0; query < positions_of_sequence; ++query) {
-    double sum = 0.0;
-    for (std::size_t b = 0; b < sequences.shape(0); ++b)
-      sum += weights(b, query, positions_of_sequence - 1 - query);
-    smallest = std::min(smallest, sum / static_cast<double>(sequences.shape(0)));
-  }
+  for (std::size_t query = 0; query < positions_of_sequence; ++query)
+    smallest = std::min(smallest, weights(0, query, positions_of_sequence - 1 - query));
   return smallest;
 }
 
@@ -441,7 +437,7 @@ void show_model(Workbench& bench, const LearningInputs& in) {
 }
 
 void show_before(Workbench& bench, const LearningInputs& in) {
-  bench.trace.within("before", [&] { show_reading(bench, in.start, in.shown); });
+  bench.trace.within("before", [&] { return show_reading(bench, in.start, in.shown); });
 }
 
 namespace {
@@ -464,20 +460,20 @@ Tensor<2> clip_first_gradient(Workbench& bench, const Tensor<2>& gradient, doubl
 
 }  // namespace
 
-void show_first_step(Workbench& bench, const LearningInputs& in) {
+Parameters show_first_step(Workbench& bench, const LearningInputs& in) {
   auto& trace = bench.trace;
   const auto d_model = static_cast<std::int64_t>(bench.d_model());
   const auto warmup = static_cast<std::int64_t>(*bench.options.warmup);
   const auto batch = batch_of_step(in.examples, 1);
   auto mute = bench.mute_training(0.0);
-  const auto gradient = loss_and_gradient(mute, in.start, batch, said_backwards(batch)).gradient;
+  auto gradient = loss_and_gradient(mute, in.start, batch, said_backwards(batch)).gradient;
   trace.within("first_step", [&] {
-    const auto d_W_out = trace.step({.id = "d_W_out",
-                                     .title = "The gradient of W_out",
-                                     .formula = "∂loss/∂W_out over the first batch",
-                                     .from = {"examples", "W_out"},
-                                     .axes = {"d_v", "symbol"}},
-                                    gradient.W_out);
+    gradient.W_out = trace.step({.id = "d_W_out",
+                                 .title = "The gradient of W_out",
+                                 .formula = "∂loss/∂W_out over the first batch",
+                                 .from = {"examples", "W_out"},
+                                 .axes = {"d_v", "symbol"}},
+                                gradient.W_out);
     const auto clipped_row = clip_first_gradient(bench, as_one_row(gradient), *bench.options.max_norm);
     const auto clipped = trace.step({.id = "clipped",
                                      .title = "The gradient of W_out that is used",
@@ -500,6 +496,7 @@ void show_first_step(Workbench& bench, const LearningInputs& in) {
     auto moments = no_moments(in.start.W_out);
     adam(bench, {{"W_out", in.start.W_out}, {"clipped", clipped}, {"d_v", "symbol"}, 1, rate}, moments);
   });
+  return gradient;
 }
 
 Trainings train_all(const Workbench& bench, const LearningInputs& in) {
@@ -519,52 +516,58 @@ Trainings train_all(const Workbench& bench, const LearningInputs& in) {
   return trainings;
 }
 
-void show_trainings(Workbench& bench, const LearningInputs& in, const Trainings& trainings) {
+ShownLearning show_trainings(Workbench& bench, const LearningInputs& in, const Trainings& trainings) {
   auto& trace = bench.trace;
   const auto& main = trainings.front().training;
+  ShownLearning shown;
   trace.label("step", {{numbers_from_1(training_steps)}});
-  show_loss_curve(trace, main);
+  shown.loss = show_loss_curve(trace, main);
   show_losses(trace, trainings);
   show_later_reading(bench, "midway", fmt::format("before step {}", main.halfway), main.midway, in.shown);
-  show_later_reading(bench, "after", fmt::format("after step {}", training_steps), main.after, in.shown);
-  show_norms(trace, trainings);
-  show_right(trace, trainings);
+  shown.weights_after =
+      show_later_reading(bench, "after", fmt::format("after step {}", training_steps), main.after, in.shown);
+  shown.gradient_norm = show_norms(trace, trainings);
+  shown.right = show_right(trace, trainings);
   compare_trainings(trace, trainings);
   for (const auto* axis : {"query", "key", "step"}) trace.label(axis, {});
+  return shown;
 }
 
-void claim_learning(Workbench& bench, const LearningInputs& in, const Trainings& trainings) {
+void claim_learning(Workbench& bench, const LearningInputs& in, const Parameters& first_gradient,
+                    const ShownLearning& shown) {
   auto& trace = bench.trace;
-  const auto& main = trainings.front().training;
   const auto& options = bench.options;
   trace.claim({.id = "first-gradient",
                .claim = "the first gradient agrees with central differences",
                .formula = "max |(L(W + h·s) − L(W − h·s)) / 2h − Σ d_W·s| / ‖gradient‖, s = ±1, for each W",
-               .value = gradient_deviation(bench, in.start, batch_of_step(in.examples, 1)),
-               .limit = attn::at_most(1e-7)});
+               .value = gradient_deviation(bench, in.start, first_gradient, batch_of_step(in.examples, 1)),
+               .limit = attn::at_most(std::max(1e-7, rounding(trace).bound))});
+  double longest = 0.0;
+  for (std::size_t step = 0; step < training_steps; ++step)
+    longest = attn::maximum({longest, shown.gradient_norm(1, step)});
   trace.claim({.id = "never-longer-than-max-norm",
                .claim = "no clipped gradient is longer than max_norm",
-               .formula = "max over the steps of clipped norm / max_norm − 1, or 0",
-               .value = attn::maximum({0.0, maximum_of(main.clipped_norm) / *options.max_norm - 1.0}),
-               .limit = attn::at_most(1e-12)});
+               .formula = "max over the steps of gradient_norm[clipped] / max_norm − 1, or 0",
+               .value = attn::maximum({0.0, longest / *options.max_norm - 1.0}),
+               .limit = rounding(trace)});
   if (!learns_with_any_seed(options) || !starts_from_drawn(bench, in))
     return trace.note("no-promise", "Whether it learns",
                       "With the settings of the lesson the model learns its task from any numbers that are "
                       "drawn, and that is claimed. With yours it may or may not: the curves tell.");
   trace.claim({.id = "learns",
                .claim = "the last loss is small beside that of guessing",
-               .formula = fmt::format("mean of the last {} losses / log {}", last_batches, symbol_count),
-               .value = last_loss(main) / loss_of_guessing(),
+               .formula = fmt::format("mean of the last {} of loss / log {}", last_batches, symbol_count),
+               .value = last_loss(shown.loss) / loss_of_guessing(),
                .limit = attn::at_most(0.1)});
   trace.claim({.id = "right-on-fresh",
                .claim = "fresh sequences: the share of right symbols",
                .formula = "right[main]",
-               .value = trainings.front().right,
+               .value = shown.right(0),
                .limit = attn::at_least(0.95)});
   trace.claim({.id = "looks-at-the-mirror",
-               .claim = "the smallest mean share of a mirror image",
-               .formula = "min over i of the mean of weights[i, 5 − i] over the fresh sequences",
-               .value = share_of_mirror(bench, main.after, in.fresh),
+               .claim = "the smallest share of a mirror image",
+               .formula = "min over i of after/weights[i, 5 − i]",
+               .value = share_of_mirror(shown.weights_after),
                .limit = attn::at_least(0.5)});
 }
 

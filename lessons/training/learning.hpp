@@ -38,15 +38,23 @@ void show_model(Workbench& bench, const LearningInputs& in);
 /// `before/…`: what the model makes of the shown sequence before it has learned anything.
 void show_before(Workbench& bench, const LearningInputs& in);
 
-/// `first_step/…`: the gradient, clipping, and Adam on W_out.
-void show_first_step(Workbench& bench, const LearningInputs& in);
+/// `first_step/…`: the gradient, clipping, and Adam on W_out. Returns the gradient of all parameters.
+Parameters show_first_step(Workbench& bench, const LearningInputs& in);
+
+/// What the page shows of the trainings, and claims something of.
+struct ShownLearning {
+  Tensor<1> loss;           ///< [step] of the first training
+  Tensor<2> gradient_norm;  ///< [gradient×step], as found and clipped
+  Tensor<1> right;          ///< [training]
+  Tensor<3> weights_after;  ///< [1×query×key], of the shown sequence
+};
 
 /// Trains with warm-up and clipping, and then without the one, without the other, and with dropout.
 Trainings train_all(const Workbench& bench, const LearningInputs& in);
 
 /// `loss`, `losses` of all, `midway/…` and `after/…` for the shown sequence, `gradient_norm`, `right` and
 /// `comparison`.
-void show_trainings(Workbench& bench, const LearningInputs& in, const Trainings& trainings);
+ShownLearning show_trainings(Workbench& bench, const LearningInputs& in, const Trainings& trainings);
 
 /// What to notice in the attention of a model that has learned nothing, in its losses, in the first step of
 /// Adam, and in the attention of one that has learned half of its task or all of it.
@@ -59,7 +67,8 @@ std::string look_at_mirror(const attn::Event& weights);
 /// The note of the event, also where its table is not shown.
 std::string note_of(const attn::Event& event);
 
-/// What is claimed of the training and of its gradients.
-void claim_learning(Workbench& bench, const LearningInputs& in, const Trainings& trainings);
+/// What is claimed of the training and of the gradient of its first step.
+void claim_learning(Workbench& bench, const LearningInputs& in, const Parameters& first_gradient,
+                    const ShownLearning& shown);
 
 }  // namespace lessons

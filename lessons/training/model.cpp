@@ -168,7 +168,7 @@ double mean_loss(Workbench& bench, const Tensor<2>& losses) {
   double sum = 0.0;
   for (const double loss : losses) sum += loss;
   return bench.trace.step({.id = "loss",
-                           .title = "Their mean",
+                           .title = "The mean of the losses",
                            .formula = "mean of losses",
                            .from = {"losses"},
                            .worked =

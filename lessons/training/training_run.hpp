@@ -44,6 +44,7 @@ double share_right(const Workbench& bench, const Parameters& parameters, const I
 
 /// How far the gradient of the loss of a batch is from central differences, relative to its norm: the largest
 /// difference over the parameters, all numbers of a parameter moved at once by ± 1e-6. The signs are random.
-double gradient_deviation(Workbench& bench, const Parameters& parameters, const Integers<2>& batch);
+double gradient_deviation(Workbench& bench, const Parameters& parameters, const Parameters& gradient,
+                          const Integers<2>& batch);
 
 }  // namespace lessons

@@ -183,6 +183,22 @@ bool is_about_no_step(std::string_view lesson, const std::string& claim) {
   return is_of_an_input || about_no_step.count(claim) > 0 || claim.find("/order-is-seen") != claim.npos;
 }
 
+/// The steps to change. The lesson training trains in each run, which takes a while: of its steps those that
+/// its claims are about.
+std::vector<std::string> steps_to_change(std::string_view lesson, const std::vector<std::string>& steps) {
+  static const std::set<std::string> of_training = {"first_step/d_W_out",
+                                                    "loss",
+                                                    "after/weights",
+                                                    "gradient_norm",
+                                                    "right",
+                                                    "dropout/mean",
+                                                    "initialisation/xavier/variance",
+                                                    "schedule/rate",
+                                                    "clipping/clipped"};
+  if (lesson != "training") return steps;
+  return {of_training.begin(), of_training.end()};
+}
+
 /// The claims that a change of some step breaks.
 std::set<std::string> broken_by_changes(const lessons::Lesson& lesson, const lessons::Plan& plan,
                                         const std::vector<std::string>& steps,
@@ -206,10 +222,11 @@ TEST_CASE("a step that is 1 % off breaks each claim within a tolerance, and a wr
         options.dtype = dtype;
         const auto plan = lessons::make_plan(*lesson, options);
         const auto before = record(*lesson, plan);
+        const auto steps = steps_to_change(lesson->name, before.steps);
         const auto by_1_percent =
-            broken_by_changes(*lesson, plan, before.steps, {[](double x) { return x * 1.01; }});
+            broken_by_changes(*lesson, plan, steps, {[](double x) { return x * 1.01; }});
         const auto by_wrong_steps =
-            broken_by_changes(*lesson, plan, before.steps,
+            broken_by_changes(*lesson, plan, steps,
                               {[](double x) { return x + 0.25; }, [](double) { return 0.0; },
                                [](double x) { return -x; }, [](double x) { return 100.0 * x; }});
         for (const auto& [claim, holds] : before.holds) {
