@@ -280,7 +280,7 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                   .note = weights_note,
                   .distribution = true,
                   .worked = attn::worked_softmax(attn::Known{masked_id, masked})},
-                 attn::softmax(masked), mistakes_of_weights(masked, scaled, visible, divisor));
+                 attn::softmax(masked), mistakes_of_weights(bench, masked, scaled, visible, divisor));
   const auto mixture = attn::matmul(weights, V);
   const auto output =
       trace.step({.id = name + "/output",

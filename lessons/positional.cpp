@@ -89,19 +89,17 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
                   fmt::join(sentence.tokens[other.example], " "),
                   fmt::join(reordered.tokens[other.example], " ")));
   bench.label({"query", "key"}, reordered);
-  const auto X_reordered = attn::permute_rows(in.X, other.order);
-  auto scores =
-      trace.step({.id = "without/reordered",
-                  .title = "Scores of the words in the other order",
-                  .formula = "X Xᵀ / √d, X in the other order",
-                  .from = {"X"},
-                  .axes = {"query", "key"},
-                  .worked =
-                      [&, in_order = worked_scores_of_tokens({"X", in.X})](const attn::Index& at) {
-                        const auto& order = other.order[at[0]];
-                        return in_order({at[0], order[at[1]], order[at[2]]});
-                      }},
-                 scores_of_tokens(X_reordered), mistakes_of_scaled_product(X_reordered, X_reordered));
+  auto scores = trace.step({.id = "without/reordered",
+                            .title = "Scores of the words in the other order",
+                            .formula = "X Xᵀ / √d, X in the other order",
+                            .from = {"X"},
+                            .axes = {"query", "key"},
+                            .worked =
+                                [&, in_order = worked_scores_of_tokens({"X", in.X})](const attn::Index& at) {
+                                  const auto& order = other.order[at[0]];
+                                  return in_order({at[0], order[at[1]], order[at[2]]});
+                                }},
+                           scores_of_tokens(attn::permute_rows(in.X, other.order)));
   bench.label({"query", "key"}, sentence);
   return scores;
 }

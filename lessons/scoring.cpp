@@ -274,7 +274,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                         .note = weights_note,
                         .distribution = true,
                         .worked = attn::worked_softmax(attn::Known{function + "/scores", scores})},
-                       attn::softmax(scores), mistakes_of_scored(scores, divisor));
+                       attn::softmax(scores), mistakes_of_scored(bench, scores, divisor));
   bench.trace.step(
       {.id = function + "/context",
        .title = "A mixture of the keys for each query",

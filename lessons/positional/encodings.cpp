@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "attn/ops/arithmetic.hpp"
@@ -60,8 +59,7 @@ attn::WorkedOut worked_weights(attn::Known<N> scores, const std::optional<Mask<3
 template <std::size_t N>
 void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
                   const std::string& note) {
-  const auto masked = mask ? std::optional(attn::apply_mask(scores, *mask)) : std::nullopt;
-  const auto& seen = masked ? *masked : scores;
+  const auto seen = mask ? attn::apply_mask(scores, *mask) : scores;
   const auto axes =
       N == 4 ? std::vector<std::string>{"head", "query", "key"} : std::vector<std::string>{"query", "key"};
   bench.trace.step(

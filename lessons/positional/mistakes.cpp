@@ -316,7 +316,7 @@ attn::Mistakes mistakes_of_rotated_keys(const Workbench& bench, const Tensor<3>&
 template <std::size_t N>
 attn::Mistakes mistakes_of_shares(const Workbench& bench, const Tensor<N>& scores, const Tensor<N>& seen,
                                   const std::optional<Mask<3>>& mask, std::size_t d) {
-  auto mistakes = mistakes_of_weights(seen, scores, mask, root_of(d));
+  auto mistakes = mistakes_of_weights(bench, seen, scores, mask, root_of(d));
   if (!mask) return mistakes;
   const auto weights_of = [&seen](const Tensor<N>& masked) -> std::optional<Tensor<N>> {
     constexpr double unseen = 1e-12;  // a fill that is small enough changes no weight

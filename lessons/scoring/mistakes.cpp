@@ -72,11 +72,12 @@ attn::Mistakes mistakes_of_hidden_part(const Tensor<2>& x, const Tensor<2>& W, c
            }}};
 }
 
-attn::Mistakes mistakes_of_scored(const Tensor<2>& scores, double divisor) {
+attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<2>& scores, double divisor) {
   const auto made = [&](std::string_view id) {
-    return [&scores, id, divisor]() {
+    return [&bench, &scores, id, divisor]() {
       const auto seen = attn::as_batch(scores);
-      return result_of(id, mistakes_of_weights(seen, seen, std::nullopt, divisor));
+      const std::optional<Mask<3>> no_mask;
+      return result_of(id, mistakes_of_weights(bench, seen, seen, no_mask, divisor));
     };
   };
   attn::Mistakes mistakes;

@@ -22,6 +22,6 @@ attn::Mistakes mistakes_of_general(const Tensor<2>& queries, const Tensor<2>& W_
 attn::Mistakes mistakes_of_hidden_part(const Tensor<2>& x, const Tensor<2>& W, const Tensor<2>& other);
 
 /// Of the weights of a function whose scores were divided by `divisor`, or by 1.
-attn::Mistakes mistakes_of_scored(const Tensor<2>& scores, double divisor);
+attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<2>& scores, double divisor);
 
 }  // namespace lessons

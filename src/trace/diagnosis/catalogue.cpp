@@ -1190,6 +1190,14 @@ const std::vector<CataloguedMistake>& catalogue() {
        .conversion = "Bring the blocks of W_ih, W_hh, b_ih and b_hh to i, f, g, o, as in PyTorch and Keras. "
                      "ONNX stores i, o, f, g, and TensorFlow's BasicLSTMCell i, g, f, o."},
       // Conventions.
+      {.id = "large-negative-fill",
+       .family = "mask",
+       .name = "hidden scores get a large negative number instead of −∞",
+       .teacher = "exp of -30000 or less is 0 in every type, so the weights are the same. "
+                  "A row without any visible key is the one exception: it becomes uniform.",
+       .unchanged = "The weights and all that follows from them, wherever a row sees a key.",
+       .training = "It trains as −∞ does, and keeps NaN out of rows that see nothing.",
+       .conversion = "Put −∞ wherever the mask hides: np.where(mask, scaled, -np.inf)."},
       {.id = "empty-row-nan",
        .family = "mask",
        .name = "a row without any visible key is NaN instead of 0",
