@@ -48,7 +48,7 @@ struct Lesson {
 const std::vector<const Lesson*>& all_lessons();
 
 /// The part of the lesson that --through picks, or the lesson itself where it has no parts. The options of a
-/// part are some of the lesson's; its defaults and its inputs are its own. Throws attn::Error for another
+/// part are some of the lesson's, which the trace's config has all of; its defaults and its inputs are its own. Throws attn::Error for another
 /// value.
 const Lesson& part_of(const Lesson& lesson, std::string_view through);
 

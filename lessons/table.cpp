@@ -61,7 +61,7 @@ void run_on(const Lesson& lesson, const Plan& plan, attn::Trace& trace) {
   attn::set_memory_budget(static_cast<std::size_t>(attn::free_memory()));
   try {
     Workbench bench(plan, trace);
-    part_of(lesson, plan.options.through).run(bench);
+    lesson.run(bench);
   } catch (const attn::OutOfBudget& refused) {
     throw attn::Error(
         fmt::format("the step after {} needs {}, this machine has {} left; valid: smaller dimensions, "

@@ -5,7 +5,6 @@
 
 #include "attn/random/random.hpp"
 #include "lessons/backward/attention.hpp"
-#include "lessons/backward/projections.hpp"
 
 namespace lessons {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lessons/backward/gradient_check.hpp"
+#include "lessons/backward/projections.hpp"
 
 namespace lessons {
 

@@ -355,7 +355,7 @@ def multihead_weights(inputs, group=""):
     """All heads side by side; --kv-heads makes W_K and W_V narrower."""
     config = inputs.config
     d_model, heads = config["d_model"], config["heads"]
-    kv_heads = config.get("kv_heads", heads)
+    kv_heads = config.get("kv_heads") or heads
     d_k = config.get("d_k", d_model // heads)
     d_v = config.get("d_v", d_model // heads)
     inputs.weight(group + "W_Q", d_model, heads * d_k)
@@ -655,11 +655,36 @@ def words_and_projections(inputs, config):
 
 
 def backward(inputs, config):
-    """From one stream come Q, K and V; by name, what they come from."""
+    """From one stream come Q, K and V; by name, what they come from.
+
+    With --through another lesson its inputs come first.
+    """
+    through = config.get("through", "sdpa")
+    if through == "seq2seq":
+        return seq2seq_and_words(inputs, config)
+    if through != "sdpa":
+        forward = multihead if through == "multihead" else transformer_block
+        forward(inputs, {**config, "norm": False})
+        tokens, d_model = config["tokens"], config["d_model"]
+        inputs.normal_batch("d_output", len(tokens), longest(tokens), d_model)
+        return None
     by_name = draws_by_name(config)
     start = words_and_projections if by_name else queries_keys_values
     queries, keys = start(inputs, config)
     inputs.normal_batch("d_output", len(keys), longest(queries), config["d_v"])
+    return None
+
+
+def seq2seq_and_words(inputs, config):
+    """The inputs of seq2seq, and the column of each word to be written."""
+    as_taught = {"attention": "bahdanau", "bidirectional": False}
+    seq2seq(inputs, {**config, **as_taught})
+    writes = [sentence + ["</s>"] for sentence in config["target_tokens"]]
+    words = distinct_words(config["target_tokens"]) + ["</s>"]
+    columns = np.full((len(writes), longest(writes)), -1)
+    for b, sentence in enumerate(writes):
+        columns[b, : len(sentence)] = [words.index(word) for word in sentence]
+    inputs.add_batch("words", columns)
 
 
 def complexity(inputs, config):

@@ -226,13 +226,26 @@ std::set<std::string> usual_values(const Config& config, const Config& defaults)
   return usual;
 }
 
+/// The lesson that this one is a part of, or itself.
+const Lesson& whole_of(const Lesson& lesson) {
+  for (const auto* whole : all_lessons())
+    if (whole->name == lesson.name) return *whole;
+  return lesson;
+}
+
 }  // namespace
 
 attn::Header Plan::header() const {
+  const auto& keys = whole_of(*lesson).options;
   attn::Header header{.lesson = std::string(lesson->name),
                       .title = std::string(lesson->title),
-                      .config = config_of(options, lesson->options)};
-  header.usual = usual_values(header.config, config_of(lesson->defaults, lesson->options));
+                      .config = config_of(options, keys)};
+  header.usual = usual_values(header.config, config_of(lesson->defaults, keys));
+  const auto own = config_of(options, lesson->options);
+  for (const auto& [name, value] : header.config)
+    if (std::none_of(own.begin(), own.end(),
+                     [&name = name](const auto& option) { return option.first == name; }))
+      header.usual.insert(name);
   header.config.emplace_back("set",
                              options.set.empty() ? attn::ConfigValue{} : attn::ConfigValue{options.set});
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {

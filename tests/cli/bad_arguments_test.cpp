@@ -252,7 +252,7 @@ TEST_CASE("backward goes through the lessons that it knows, with the options of 
   check_refused({
       {"backward --through lookup",
        {"--through lookup", "valid: sdpa, multihead, transformer-block, seq2seq"}},
-      {"backward --through ''", {"--through", "valid: sdpa"}},
+      {"backward --through ''", {"--through", "valid: --through sdpa"}},
       {"backward --heads 2",
        {"--heads", "--through sdpa", "valid: --through multihead or transformer-block"}},
       {"backward --norm pre", {"--norm", "valid: --through transformer-block"}},

@@ -211,8 +211,16 @@ TEST_CASE("every lesson with batches pads the shorter sentences") {
   }
 }
 
-/// seq2seq has heads with one kind of attention only.
+/// seq2seq has heads with one kind of attention only, and backward has some options with one lesson only.
 std::string attention_for(const std::string& lesson, const std::string& option) {
+  static const std::map<std::string, std::string> through = {{"--heads", "multihead"},
+                                                             {"--kv-heads", "multihead"},
+                                                             {"--d-ff", "transformer-block"},
+                                                             {"--norm", "transformer-block"},
+                                                             {"--activation", "transformer-block"},
+                                                             {"--hidden", "seq2seq"},
+                                                             {"--d-a", "seq2seq"}};
+  if (lesson == "backward" && through.count(option) > 0) return " --through " + through.at(option);
   return lesson == "seq2seq" && option == "--heads" ? " --attention multihead" : "";
 }
 
@@ -226,10 +234,10 @@ TEST_CASE("many tokens and long vectors are elided") {
   for (const auto& lesson : lessons()) {
     if (lesson == "scoring") continue;  // holds two vectors for each pair of tokens, and has its case below
     auto arguments = lesson + with_sentence(lesson, sentence_of(many));
+    const bool has_heads = lesson != "backward" && takes(lesson, "--heads");
     for (const char* option : {"--d-model", "--d-k", "--d-v"})
-      if (!takes(lesson, "--heads") && takes(lesson, option))
-        arguments += fmt::format(" {} {}", option, many);
-    if (takes(lesson, "--heads") && takes(lesson, "--d-model"))
+      if (!has_heads && takes(lesson, option)) arguments += fmt::format(" {} {}", option, many);
+    if (has_heads && takes(lesson, "--d-model"))
       arguments += fmt::format(" --d-model {} --heads 8", many) + attention_for(lesson, "--heads");
     const auto text = output_of(arguments);
     CHECK(text.size() < 400'000);
@@ -280,6 +288,7 @@ TEST_CASE("every option of a lesson does something") {
       {"--encoding", "rope"},
       {"--pairing", "halves"},
       {"--attention", "luong-dot"},
+      {"--through", "multihead"},
       {"--hidden", "5"},
       {"--d-ff", "5"},
       {"--activation", "gelu"},
@@ -306,9 +315,10 @@ TEST_CASE("every option of a lesson does something") {
       if (is_one_of(option, {"--help", "--output", "--steps", "--explain", "--full", "--input", "--set",
                              "--expect", "--atol", "--rtol", "--no-pager"}))
         continue;
-      const bool is_sentence = is_one_of(option, {"--sentence", "--source", "--target"});
+      const bool is_recurrent = lesson == "backward" && is_one_of(option, {"--hidden", "--d-a"});
+      const bool is_sentence = is_recurrent || is_one_of(option, {"--sentence", "--source", "--target"});
       const auto value = values.find(option);
-      const bool is_order = lesson == "transformer-block" && option == "--norm";
+      const bool is_order = is_one_of(lesson, {"transformer-block", "backward"}) && option == "--norm";
       const auto arguments = lesson + (is_sentence ? "" : sentence) + " " + option +
                              (value == values.end() ? "" : " " + value->second) + (is_order ? " pre" : "") +
                              attention_for(lesson, option);

@@ -139,7 +139,8 @@ TEST_CASE("a step that is replaced changes what depends on it, and nothing else"
           CHECK(after.depends(id, changed));
         }
         for (const auto& [id, inputs] : after.sources)
-          reads_it = reads_it || std::find(inputs.begin(), inputs.end(), changed) != inputs.end();
+          reads_it = reads_it || (id.find("kept/") == id.npos &&  // which counts bytes alone
+                                  std::find(inputs.begin(), inputs.end(), changed) != inputs.end());
         if (!is_same(before.elements.at(changed), after.elements.at(changed)) && reads_it) CHECK(shows_it);
       }
     }
@@ -199,16 +200,19 @@ std::vector<std::string> steps_to_change(std::string_view lesson, const std::vec
   return {of_training.begin(), of_training.end()};
 }
 
-/// The claims that a change of some step breaks.
+/// Those of the claims that a change of some step breaks.
 std::set<std::string> broken_by_changes(const lessons::Lesson& lesson, const lessons::Plan& plan,
                                         const std::vector<std::string>& steps,
+                                        const std::set<std::string>& claims,
                                         const std::vector<double (*)(double)>& changes) {
   std::set<std::string> broken;
   for (const auto& step : steps)
     for (const auto& change : changes)
-      for (const std::size_t every : {1, 2})
+      for (const std::size_t every : {1, 2}) {
+        if (broken == claims) return broken;
         for (const auto& [claim, holds] : record(lesson, plan, change_each(step, every, change)).holds)
-          if (!holds) broken.insert(claim);
+          if (!holds && claims.count(claim) > 0) broken.insert(claim);
+      }
   return broken;
 }
 
@@ -223,10 +227,14 @@ TEST_CASE("a step that is 1 % off breaks each claim within a tolerance, and a wr
         const auto plan = lessons::make_plan(*lesson, options);
         const auto before = record(*lesson, plan);
         const auto steps = steps_to_change(lesson->name, before.steps);
+        std::set<std::string> within_tolerance, others;
+        for (const auto& [claim, holds] : before.holds)
+          if (!is_about_no_step(lesson->name, claim))
+            (before.tolerances.count(claim) > 0 ? within_tolerance : others).insert(claim);
         const auto by_1_percent =
-            broken_by_changes(*lesson, plan, steps, {[](double x) { return x * 1.01; }});
+            broken_by_changes(*lesson, plan, steps, within_tolerance, {[](double x) { return x * 1.01; }});
         const auto by_wrong_steps =
-            broken_by_changes(*lesson, plan, steps,
+            broken_by_changes(*lesson, plan, steps, others,
                               {[](double x) { return x + 0.25; }, [](double) { return 0.0; },
                                [](double x) { return -x; }, [](double x) { return 100.0 * x; }});
         for (const auto& [claim, holds] : before.holds) {

@@ -1,0 +1,351 @@
+/// Back through attention: the gradient of a loss with respect to every tensor of the forward pass, derived
+/// step by step and checked by central differences.
+/// Sources: Rumelhart, Hinton & Williams 1986, "Learning representations by back-propagating errors"; the
+/// formulas of attention as in Dao et al. 2022, "FlashAttention", appendix B.2.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/linear_backward.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/softmax.hpp"
+#include "attn/text/width.hpp"
+#include "lessons/backward/loss.hpp"
+#include "lessons/backward/notices.hpp"
+#include "lessons/backward/projection_check.hpp"
+#include "lessons/claims.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/workbench/notice.hpp"
+#include "lessons/worked.hpp"
+#include "trace/entry.hpp"
+
+namespace lessons {
+
+namespace {
+
+double multiply_adds(const Plan& plan) {
+  const auto& keys = plan.key_tokens();
+  return static_cast<double>(keys.size() * plan.query_tokens().length() * keys.length()) *
+         static_cast<double>(*plan.options.d_k + *plan.options.d_v);
+}
+
+void explain_cost(attn::Trace& trace, const Plan& plan) {
+  trace.note(
+      "cost", "What going back costs",
+      fmt::format("Forward takes two matrix products, Q Kᵀ and weights V: {:.0f} multiply-adds here. "
+                  "Backward takes two for each of them: {:.0f}. And it needs Q, K, V and weights from the "
+                  "forward pass, which have to be kept until then. weights grows with the square of the "
+                  "length; gradient checkpointing and FlashAttention compute it a second time instead.",
+                  multiply_adds(plan), 2.0 * multiply_adds(plan)));
+}
+
+void explain_differences(attn::Trace& trace, bool entry_by_entry) {
+  std::string text =
+      "Whether a gradient is right can be seen without any derivation: move a number a little up, then a "
+      "little down, run forward both times and see how L changes. That leaves an error of the size of h², "
+      "but a much smaller h is no better, because L is rounded. So it is done in float64, with an h that "
+      "moves no scaled score by more than 0.00001. V and weights, in which L is a straight line, may move by "
+      "1. Each tensor is moved where it stands in the forward pass.";
+  if (!entry_by_entry)
+    text +=
+        " Here there are too many numbers to move one by one, so those of a tensor move together, each up or "
+        "down by the sign of a random number. Those of V are drawn normal(0, 1) as check/d_V, and so on.";
+  trace.note("differences", "A check that knows no formula", text,
+             "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
+}
+
+void claim_gradients(attn::Trace& trace, const GradientCheck& check) {
+  for (const auto& [name, deviation, allowed] : check.deviations) {
+    const auto moved = check.entry_by_entry
+                           ? fmt::format("each number of {}", name)
+                           : fmt::format("all numbers of {} together, up or down at random,", name);
+    const auto difference =
+        check.entry_by_entry ? fmt::format("max |(L({0} + h) − L({0} − h)) / 2h − d_{0}|", name)
+                             : fmt::format("|(L({0} + h·s) − L({0} − h·s)) / 2h − Σ d_{0}·s|, s = ±1", name);
+    trace.claim({.id = "check/d_" + name,
+                 .claim = fmt::format("moving {} changes L as d_{} says", moved, name),
+                 .formula = difference,
+                 .value = deviation,
+                 .limit = roughly_at_most(allowed)});
+  }
+}
+
+void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
+                   const AttentionGradients<3>& gradients) {
+  auto& trace = bench.trace;
+  trace.claim({.id = "rows-of-d_scaled-sum-to-0",
+               .claim = "each row of d_scaled sums to 0",
+               .formula = "max |Σⱼ d_scaled|",
+               .value = attn::max_abs_row_sum(gradients.d_scaled),
+               .limit = rounding(bench.trace, attn::max_abs(gradients.d_weights))});
+  if (!mask) return;
+  trace.claim({.id = "hidden-scores-have-no-gradient",
+               .claim = "d_scaled is exactly 0 wherever the mask hides a key",
+               .formula = "max |d_scaled| where mask is false",
+               .value = attn::largest_hidden_weight(gradients.d_scaled, *mask),
+               .limit = attn::exactly(0.0)});
+}
+
+void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
+                               const Tensor<3>& d_output, const AttentionGradients<3>& gradients) {
+  const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
+  const auto magnitudes = gradient_magnitudes(in, attention, d_output, bench.options.temperature);
+  const double largest = attn::maximum(
+      {attn::max_abs(magnitudes.d_Q), attn::max_abs(magnitudes.d_K), attn::max_abs(magnitudes.d_V)});
+  const double rounding =
+      16.0 * unit_roundoff(bench.trace.dtype()) * magnitude_of_scores(in.Q, in.K, divisor);
+  const auto limit = roughly_at_most(rounding * largest);
+  claim_equals_kernel(
+      bench.trace,
+      {.id = "gradients-equal-kernel",
+       .claim = "the fast kernel, which does not store the weights and computes them again, gives the same "
+                "gradients",
+       .formula = "max |d_Q, d_K, d_V − those of kernel {}|",
+       .limit = limit},
+      attn::maximum(
+          {attn::max_abs(gradients.d_Q), attn::max_abs(gradients.d_K), attn::max_abs(gradients.d_V)}),
+      with_rule(bench,
+                [&](const auto& visible) {
+                  return attn::fast::attention_backward(in.Q, in.K, in.V, divisor, visible, d_output);
+                }),
+      [&](const auto& fast) {
+        auto mute = bench.trace.mute();
+        return attn::maximum({attn::max_abs_difference(mute.step({}, fast.d_Q), gradients.d_Q),
+                              attn::max_abs_difference(mute.step({}, fast.d_K), gradients.d_K),
+                              attn::max_abs_difference(mute.step({}, fast.d_V), gradients.d_V)});
+      });
+}
+
+/// What attention starts from, and what that came from unless it was given.
+struct BackwardStart {
+  AttentionInputs in;
+  std::optional<ProjectedFrom> from;
+};
+
+RandomOf streams_of(Workbench& bench) {
+  return [&bench](const std::string& id) -> attn::Random& { return bench.random(id); };
+}
+
+/// Q, K or V of --input or --set take the place of the projections.
+bool starts_from_projections(const Workbench& bench) {
+  const auto& trace = bench.trace;
+  const bool is_given = trace.is_given("Q") || trace.is_given("K") || trace.is_given("V");
+  return !is_given && bench.options.draws == "name";
+}
+
+Named input_vectors(Workbench& bench, const std::string& id, const std::string& title) {
+  return {id, bench.input<3>({.id = id, .title = title})};
+}
+
+BackwardStart project_words(Workbench& bench) {
+  const auto& queries = bench.plan.query_tokens();
+  const auto& keys = bench.plan.key_tokens();
+  const bool is_pair = bench.plan.sentence.size() == 0;
+  bench.label({"token", "target", "query"}, queries);
+  bench.label({"source", "key"}, keys);
+  bench.show_lengths(keys);
+  ProjectedFrom from;
+  from.X_query = is_pair ? input_vectors(bench, "X_target", "The target sentence as vectors")
+                         : input_vectors(bench, "X", "The sentence as vectors");
+  from.X_key = is_pair ? input_vectors(bench, "X_source", "The source sentence as vectors") : from.X_query;
+  from.weights = draw_projection_weights(bench);
+  auto mask = bench.mask(queries, keys);
+  auto [Q, K, V] = project(bench, from.X_query, from.X_key, from.weights);
+  return {{std::move(Q), std::move(K), std::move(V), std::move(mask)}, std::move(from)};
+}
+
+BackwardStart start_of_backward(Workbench& bench) {
+  if (starts_from_projections(bench)) return project_words(bench);
+  return {attention_inputs(bench), std::nullopt};
+}
+
+/// "[5×4]"
+std::string shape_of_matrix(const Tensor<3>& x) {
+  return fmt::format("[{}×{}]", x.shape(1), x.shape(2));
+}
+
+/// Three branches, of which the first two meet before the third: Q and K make the weights.
+void draw_branches(std::vector<std::string>& lines, const std::vector<std::string>& branches,
+                   const std::string& middle, const std::string& end) {
+  std::size_t left = 0;
+  for (const auto& branch : branches) left = std::max(left, attn::display_width(branch) + 1);
+  std::string line;
+  for (std::size_t i = attn::display_width(branches[2]) + 1; i < left + attn::display_width(middle); ++i)
+    line += "─";
+  lines.push_back(attn::pad_right(branches[0], left) + "┐");
+  lines.push_back(attn::pad_right(branches[1], left) + middle + "┐");
+  const auto last = branches[2] + " " + line + "┴ ";
+  constexpr std::size_t most_columns = 78;
+  const bool has_room = attn::display_width(last + end) <= most_columns;
+  lines.push_back(last + (has_room ? end : end.substr(0, end.find(" ["))));
+}
+
+std::vector<std::string> backward_flow(const BackwardStart& start) {
+  const auto& [in, from] = start;
+  std::vector<std::string> forward, backward;
+  for (const auto& [name, tensor] : {std::pair("Q", &in.Q), std::pair("K", &in.K), std::pair("V", &in.V)}) {
+    const auto shape = shape_of_matrix(*tensor);
+    const auto X = !from ? "" : *name == 'Q' ? from->X_query.id : from->X_key.id;
+    forward.push_back(from ? fmt::format("{0} W_{1} → {1} {2}", X, name, shape)
+                           : fmt::format("{} {}", name, shape));
+    backward.push_back(from ? fmt::format("d_W_{0} ← d_{0} {1}", name, shape)
+                            : fmt::format("d_{} {}", name, shape));
+  }
+  const auto weights = fmt::format("weights [{}×{}] ", in.Q.shape(1), in.K.shape(1));
+  const auto output = fmt::format("output [{}×{}]", in.Q.shape(1), in.V.shape(2));
+  std::vector<std::string> lines;
+  draw_branches(lines, forward, "┴ scores → scaled → " + weights, output + " → L");
+  lines.push_back("");
+  draw_branches(lines, backward, "┴ d_scores ← d_scaled ← d_" + weights, "d_" + output);
+  if (from)
+    lines.emplace_back(from->is_one_text() ? "d_X ← d_Q, d_K, d_V"
+                                           : "d_X_target ← d_Q, d_X_source ← d_K, d_V");
+  return lines;
+}
+
+/// The forward pass is detail: earlier lessons showed its code.
+void show_backward_code(Workbench& bench, const BackwardStart& start) {
+  const auto& in = start.in;
+  const auto& from = start.from;
+  std::vector<std::string> projections;
+  if (from) projections = {projection_code(from->X_query.id, from->X_key.id)};
+  bench.trace.within("forward", [&] { bench.code(attention_code(bench, in.mask, projections)); });
+
+  const double T = bench.options.temperature;
+  std::vector<std::string> lines = {
+      "# X, Q, K, V, weights, output: those of the lesson self-attention (--all)"};
+  if (!bench.plan.is_batched()) lines.push_back("L         = np.sum(output * d_output)");
+  lines.insert(lines.end(), {"d_V       = weights.T @ d_output", "d_weights = d_output @ V.T",
+                             "average   = np.sum(weights * d_weights, axis=1, keepdims=True)",
+                             "d_scaled  = weights * (d_weights - average)",
+                             T == 1.0 ? "d_scores  = d_scaled / np.sqrt(Q.shape[1])"
+                                      : fmt::format("d_scores  = d_scaled / (np.sqrt(Q.shape[1]) * {})", T),
+                             "d_Q, d_K  = d_scores @ K, d_scores.T @ Q"});
+  if (from && !bench.plan.is_batched())
+    lines.push_back(fmt::format("d_W_Q, d_W_K, d_W_V = {0}.T @ d_Q, {1}.T @ d_K, {1}.T @ d_V",
+                                from->X_query.id, from->X_key.id));
+  if (from && from->is_one_text()) lines.push_back("d_X       = d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T");
+  if (from && !from->is_one_text())
+    lines.insert(lines.end(), {"d_X_target = d_Q @ W_Q.T", "d_X_source = d_K @ W_K.T + d_V @ W_V.T"});
+  bench.code(lines);
+}
+
+void set_backward_page(Workbench& bench) {
+  const bool has_projections = starts_from_projections(bench);
+  const auto known = [&](const char* id) {
+    return has_projections ? attn::in_one_line(id) : attn::OnPage{id};
+  };
+  bench.trace.page({attn::in_one_line("X"),
+                    attn::in_one_line("X_target"),
+                    attn::in_one_line("X_source"),
+                    known("Q"),
+                    known("K"),
+                    known("V"),
+                    attn::in_one_line("scores"),
+                    attn::in_one_line("mask"),
+                    attn::in_one_line("scaled"),
+                    attn::in_one_line("masked"),
+                    {"weights", nothing_to_notice},
+                    {"d_output"},
+                    attn::in_one_line("output"),
+                    attn::in_one_line("L"),
+                    {"product-rule"},
+                    {"d_V"},
+                    {"d_weights"},
+                    {"softmax-rule"},
+                    {"d_scaled", notice_of_scaled},
+                    attn::in_one_line("d_scores"),
+                    {"d_Q"},
+                    known("d_K"),
+                    whole_batch(bench, "d_W_Q", notice_of_weight),
+                    attn::in_one_line("d_W_K"),
+                    attn::in_one_line("d_W_V"),
+                    {"d_X"},
+                    {"d_X_target"},
+                    {"d_X_source"}},
+                   {"check/d_Q", "check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
+                    "hidden-scores-have-no-gradient"});
+}
+
+void introduce_backward(Workbench& bench) {
+  bench.idea(
+      "How does attention learn? Training asks of every parameter x: if it were a little larger, how much "
+      "would the loss L grow? That is its gradient, ∂L/∂x, and training moves the parameter the other way. "
+      "The gradients are found by going through the forward pass backwards: each step turns the gradient of "
+      "its result into those of what the result was computed from (the chain rule). d_Q has the shape of Q: "
+      "the gradient of each number, here drawn.");
+}
+
+void go_back_to_words(Workbench& bench, Gradients& shown, const ProjectedFrom& from,
+                      const AttentionInputs& in, const Attention<3>& attention, const Tensor<3>& d_output,
+                      const AttentionGradients<3>& gradients) {
+  const auto of_projections =
+      projection_backward(bench, shown, from, gradients.d_Q, gradients.d_K, gradients.d_V);
+  claim_gradients(bench.trace,
+                  check_projections(from, in, attention, d_output, of_projections, bench.options.temperature,
+                                    bench.trace.dtype(), streams_of(bench)));
+}
+
+void run_backward_through_sdpa(Workbench& bench) {
+  auto& trace = bench.trace;
+  set_backward_page(bench);
+  introduce_backward(bench);
+  const auto begin = start_of_backward(bench);
+  const auto& [in, from] = begin;
+  const auto d_output = draw_d_output(bench);
+  bench.flow(backward_flow(begin));
+  show_backward_code(bench, begin);
+  const auto attention = scaled_dot_product_attention(bench, in.Q, in.K, in.V, in.mask);
+  show_loss(bench, attention.output, d_output);
+
+  Gradients shown(bench);
+  const auto gradients =
+      attention_backward<3>(bench, shown, {in.Q, in.K, in.V, attention.weights, in.mask}, d_output);
+  if (from) go_back_to_words(bench, shown, *from, in, attention, d_output, gradients);
+  explain_cost(trace, bench.plan);
+
+  const auto check = check_gradients(in, attention, d_output, gradients, bench.options.temperature,
+                                     trace.dtype(), streams_of(bench));
+  explain_differences(trace, check.entry_by_entry);
+  claim_gradients(trace, check);
+  claim_softmax(bench, in.mask, gradients);
+  claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
+  bench.try_next({{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"},
+                  {"training", "what helps the many small steps of training"}});
+}
+
+std::vector<Input> sdpa_backward_inputs(const Options& options) {
+  const bool is_pair = !options.source.empty() || !options.target.empty();
+  std::vector<Input> words = {{"X", {"token", "d_model"}, Draw::embedding}};
+  if (is_pair)
+    words = {{"X_target", {"target", "d_model"}, Draw::embedding},
+             {"X_source", {"source", "d_model"}, Draw::embedding}};
+  return joined({words, projection_input_list(), attention_input_list(), {{"d_output", {"query", "d_v"}}}});
+}
+
+}  // namespace
+
+extern const Lesson backward_through_sdpa;
+const Lesson backward_through_sdpa = {
+    .name = "backward",
+    .title = "gradients: from the loss back to the parameters of attention",
+    .teaches = "",
+    .options = {"sentence", "source", "target", "through", "d-model", "d-k", "d-v", "causal", "window",
+                "temperature", "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+    .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
+    .examples = {},
+    .inputs = sdpa_backward_inputs,
+    .through = "sdpa",
+    .run = run_backward_through_sdpa,
+};
+
+}  // namespace lessons
