@@ -282,7 +282,9 @@ const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, O
   const auto& part = part_of(lesson, options.through);
   visit_options(options, [&](const OptionInfo& info, const auto&) {
     const bool is_typed = options.typed.count(info.key) > 0;
-    if (is_typed && lesson.uses(info.key) && !part.uses(info.key))
+    const bool is_default =
+        config_of(options, {info.key}) == config_of(lesson.defaults, {info.key});  // as a config has it
+    if (is_typed && !is_default && lesson.uses(info.key) && !part.uses(info.key))
       throw Error(fmt::format("--{} does not go with --through {}; valid: --through {}, or no --{}",
                               info.flag, part.through, parts_with(lesson, info.key), info.flag));
   });
