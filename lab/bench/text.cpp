@@ -83,10 +83,7 @@ std::string aligned(const std::vector<Row>& rows) {
 }
 
 std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string lines;
-  for (const auto& line : attn::wrap(text, page_width - indent))
-    lines += std::string(indent, ' ') + line + '\n';
-  return lines;
+  return attn::paragraph(text, page_width, indent);
 }
 
 std::string heading(const BenchReport& report) {

@@ -7,13 +7,11 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "attn/text/width.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/report.hpp"
 
 namespace lab {
 
@@ -72,46 +70,36 @@ std::vector<Change> changes_for(const Lesson& lesson, const Options& options) {
   return changes;
 }
 
-/// What a run says of each mistake: whether the output shows it.
+bool differs(const attn::Prediction& wrong, const attn::Prediction& right) {
+  if (wrong.expected_shape != right.expected_shape) return true;
+  for (std::size_t i = 0; i < right.expected.size(); ++i)
+    if (!(std::abs(wrong.expected[i] - right.expected[i]) <= 1e-9 * (1.0 + std::abs(right.expected[i]))))
+      return true;
+  return false;
+}
+
+/// Whether the results, or a shape on the way to them, show that the steps are not the right ones.
+bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::Prediction>& right,
+           const std::vector<std::string>& results) {
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    if (wrong[i].expected_shape != right[i].expected_shape) return true;
+    if (std::find(results.begin(), results.end(), right[i].id) != results.end() &&
+        differs(wrong[i], right[i]))
+      return true;
+  }
+  return false;
+}
+
+/// The mistakes that can be made on these options, and whether the results show each.
 std::map<std::string, bool> exposed_mistakes(const Lesson& lesson, const Options& options) {
   const auto plan = lessons::plan_of_probe(lesson, options);
-  const auto rerun = [&](const attn::Watch& watch) { lessons::run_watched(lesson, plan, watch); };
-  std::set<std::string> ids;  // of mistakes that can be made without somebody's tensor
+  const auto right = lessons::steps_with({}, lesson, plan);
+  const auto results = lessons::results_of(lesson, right);
   std::map<std::string, bool> exposed;
-  std::string last;
-  rerun([&](const attn::Tapped& tapped) {
-    if (tapped.kind != attn::Kind::step) return;
-    last = tapped.id;
-    for (const auto& mistake : tapped.mistakes) {
-      const auto result = mistake.result(nullptr);
-      if (!result) continue;
-      ids.insert(mistake.id());
-      if (result->shape() != tapped.shape) exposed[attn::id_without_variant(mistake.id())] = true;
-    }
-  });
-  const auto output_under = [&](const attn::Hypothesis& hypothesis) {
-    std::vector<double> output;
-    rerun(attn::made_on_purpose(hypothesis, [&](const attn::Tapped& tapped) {
-      if (tapped.id != last) return;
-      output.clear();
-      const attn::TensorView view{tapped.dtype, tapped.shape, tapped.elements};
-      for (std::size_t i = 0; i < attn::element_count(view.shape); ++i) output.push_back(view.at(i));
-    }));
-    return output;
-  };
-  const auto right = output_under({});
-  for (const auto& id : ids) {
-    const auto name = attn::id_without_variant(id);
-    const auto* mistake = attn::find_mistake(name);
-    if (mistake == nullptr || mistake->is_convention()) {
-      exposed.erase(name);
-      continue;
-    }
-    const auto wrong = output_under({id});
-    bool differs = wrong.size() != right.size();
-    for (std::size_t i = 0; !differs && i < right.size(); ++i)
-      differs = !(std::abs(wrong[i] - right[i]) <= 1e-9 * (1.0 + std::abs(right[i])));
-    exposed[name] = exposed[name] || differs;
+  for (const auto& id : lessons::mistakes_of(lesson, plan)) {
+    if (attn::is_convention(id)) continue;
+    auto& is_exposed = exposed[attn::id_without_variant(id)];
+    is_exposed = is_exposed || shows(lessons::steps_with({id}, lesson, plan), right, results);
   }
   return exposed;
 }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <vector>
 
 #include "attn/error.hpp"
@@ -16,7 +15,6 @@
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/report.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/safetensors.hpp"
@@ -30,57 +28,61 @@ using attn::Error;
 constexpr std::size_t break_width = 80;
 constexpr std::size_t most_shown = 7;  // rows and columns of a matrix
 
-/// Keeps the steps and the claims of a run.
-class Keeper : public attn::Sink {
+using Steps = std::vector<attn::Prediction>;
+
+std::string in_words(std::string_view words) {
+  return attn::paragraph(words, break_width, 2);
+}
+
+/// Keeps the claims of a run.
+class Claims : public attn::Sink {
  public:
-  struct Step {
-    std::string id;
-    std::vector<std::string> axes;
-    attn::AnyTensor tensor;
-  };
-  struct Claim {
-    std::string words;
-    bool holds;
-  };
-
   void receive(const attn::Event& event) override {
-    if (event.kind == attn::Kind::step)
-      steps.push_back({event.id, event.axes, attn::AnyTensor(*event.tensor)});
-    if (event.measurement) claims.push_back({event.measurement->claim, event.measurement->holds()});
+    if (!event.measurement) return;
+    text_ +=
+        fmt::format("  {}  {}\n", event.measurement->holds() ? "holds " : "broken", event.measurement->claim);
   }
+  const std::string& text() const { return text_; }
 
-  std::vector<Step> steps;
-  std::vector<Claim> claims;
+ private:
+  std::string text_;
 };
 
-/// The largest difference between two tensors; infinite where one number is finite and the other is not, none
-/// where their shapes differ.
-std::optional<double> largest_difference(const attn::AnyTensor& a, const attn::AnyTensor& b) {
-  if (a.shape() != b.shape()) return std::nullopt;
+bool is_same(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+/// The first place where two tensors of one shape differ.
+std::optional<std::size_t> first_difference(const attn::Prediction& a, const attn::Prediction& b) {
+  for (std::size_t i = 0; i < a.expected.size(); ++i)
+    if (!is_same(a.expected[i], b.expected[i])) return i;
+  return std::nullopt;
+}
+
+/// Infinite where one number is finite and the other is not.
+double largest_difference(const attn::Prediction& a, const attn::Prediction& b) {
   double largest = 0.0;
-  for (std::size_t i = 0; i < attn::element_count(a.shape()); ++i) {
-    const double x = a.view().at(i), y = b.view().at(i);
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double difference = std::abs(x - y);
+  for (std::size_t i = 0; i < a.expected.size(); ++i) {
+    if (is_same(a.expected[i], b.expected[i])) continue;
+    const double difference = std::abs(a.expected[i] - b.expected[i]);
     largest =
         std::max(largest, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
   }
   return largest;
 }
 
-std::vector<std::string> mistakes_of(const lessons::Lesson& lesson, const lessons::Plan& plan) {
-  std::vector<std::string> ids;
-  lessons::run_watched(lesson, plan, [&](const attn::Tapped& tapped) {
-    for (const auto& mistake : tapped.mistakes)
-      if (std::find(ids.begin(), ids.end(), mistake.id()) == ids.end()) ids.push_back(mistake.id());
-  });
-  return ids;
+bool has_other_shape(const attn::Prediction& wrong, const attn::Prediction& right) {
+  return wrong.expected_shape != right.expected_shape;
 }
 
-std::string wrapped_paragraph(std::string_view words) {
-  std::string text;
-  for (const auto& line : attn::wrap(words, break_width - 2)) text += "  " + line + '\n';
-  return text;
+std::string change_in_words(const attn::Prediction& wrong, const attn::Prediction& right) {
+  if (has_other_shape(wrong, right))
+    return fmt::format("has the shape ({}) and not ({})", attn::to_string(wrong.expected_shape),
+                       attn::to_string(right.expected_shape));
+  const double difference = largest_difference(wrong, right);
+  if (difference == 0.0) return "stays";
+  if (std::isinf(difference)) return "changes to numbers that are not finite";
+  return fmt::format("changes by up to {:.2g}", difference);
 }
 
 /// The whole id, with the variant, that stands for the mistake in these steps.
@@ -95,31 +97,19 @@ std::string find_variant(const std::string& name, const std::vector<std::string>
                           lesson.name, name, attn::nearest(name, valid), fmt::join(valid, ", ")));
 }
 
-std::string table_of_changes(const Keeper& right, const Keeper& broken) {
+std::string table_of_changes(const Steps& wrong, const Steps& right) {
   std::size_t widest = 0;
-  for (const auto& step : right.steps) widest = std::max(widest, attn::display_width(step.id));
+  for (const auto& step : right) widest = std::max(widest, attn::display_width(step.id));
   std::string text;
-  for (std::size_t i = 0; i < right.steps.size() && i < broken.steps.size(); ++i) {
-    const auto difference = largest_difference(right.steps[i].tensor, broken.steps[i].tensor);
-    text += fmt::format("  {}  {}\n", attn::pad_right(right.steps[i].id, widest),
-                        !difference               ? "has another shape"
-                        : *difference == 0.0      ? "stays"
-                        : std::isinf(*difference) ? "changes to numbers that are not finite"
-                                                  : fmt::format("changes by up to {:.2g}", *difference));
-  }
-  return text;
-}
-
-std::string claims_that_hold(const Keeper& broken) {
-  std::string text;
-  for (const auto& claim : broken.claims)
-    text += fmt::format("  {}  {}\n", claim.holds ? "holds " : "broken", claim.words);
+  for (std::size_t i = 0; i < right.size(); ++i)
+    text +=
+        fmt::format("  {}  {}\n", attn::pad_right(right[i].id, widest), change_in_words(wrong[i], right[i]));
   return text;
 }
 
 /// One matrix of a tensor, the one in which the element at `offset` stands, with its first rows and columns.
-std::string printed_matrix(const Keeper::Step& step, std::size_t offset) {
-  const auto& shape = step.tensor.shape();
+std::string printed_matrix(const attn::Prediction& step, std::size_t offset) {
+  const auto& shape = step.expected_shape;
   const auto columns = shape.empty() ? 1 : shape.back();
   const auto rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
   const auto begin = offset / (rows * columns) * (rows * columns);
@@ -127,63 +117,105 @@ std::string printed_matrix(const Keeper::Step& step, std::size_t offset) {
   for (std::size_t row = 0; row < std::min(rows, most_shown); ++row) {
     text += "    ";
     for (std::size_t column = 0; column < std::min(columns, most_shown); ++column)
-      text += fmt::format(" {:8.4f}", step.tensor.view().at(begin + row * columns + column));
+      text += fmt::format(" {:8.4f}", step.expected[begin + row * columns + column]);
     text += columns > most_shown ? "  …\n" : "\n";
   }
   return rows > most_shown ? text + "     …\n" : text;
 }
 
-/// "sample 0, head 1": where that matrix stands.
-std::string place_of_matrix(const Keeper::Step& step, std::size_t offset) {
-  std::vector<std::string> places;
-  const auto& shape = step.tensor.shape();
+/// ", sample 0, head 1": where that matrix stands. The first axis is the batch.
+std::string place_of_matrix(const attn::Prediction& step, std::size_t offset) {
+  std::string text;
+  const auto& shape = step.expected_shape;
   for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis])
-    if (axis + 2 < shape.size())
-      places.insert(places.begin(), fmt::format("{} {}", step.axes[axis], offset % shape[axis]));
-  return places.empty() ? "" : fmt::format(", {}", fmt::join(places, ", "));
+    if (axis + 2 < shape.size() && shape.size() == step.axes.size() + 1)
+      text = fmt::format(", {} {}", axis == 0 ? "sample" : step.axes[axis - 1], offset % shape[axis]) + text;
+  return text;
 }
 
-std::size_t first_difference(const attn::AnyTensor& a, const attn::AnyTensor& b) {
-  for (std::size_t i = 0; i < attn::element_count(a.shape()); ++i) {
-    const double x = a.view().at(i), y = b.view().at(i);
-    if (!(x == y || (std::isnan(x) && std::isnan(y)))) return i;
+std::string printed(const attn::Prediction& step, std::size_t offset, const char* which) {
+  return fmt::format("\n{}{}, {}\n{}", step.id, place_of_matrix(step, offset), which,
+                     printed_matrix(step, offset));
+}
+
+/// The step, right and with the mistake.
+std::string beside_each_other(const attn::Prediction& wrong, const attn::Prediction& right) {
+  const auto offset = has_other_shape(wrong, right) ? 0 : first_difference(wrong, right).value_or(0);
+  return printed(right, offset, "right") + printed(wrong, offset, "with the mistake");
+}
+
+/// The place of the first step that changes; that of none is their number.
+std::size_t first_change(const Steps& wrong, const Steps& right) {
+  std::size_t first = 0;
+  while (first < right.size() && !has_other_shape(wrong[first], right[first]) &&
+         !first_difference(wrong[first], right[first]))
+    ++first;
+  return first;
+}
+
+std::string what_changes(const Steps& wrong, const Steps& right) {
+  const auto text = "\nWhat changes\n" + table_of_changes(wrong, right);
+  const auto first = first_change(wrong, right);
+  if (first == right.size())
+    return text + in_words("Nothing changes: on these dimensions the mistake hides.");
+  return text + beside_each_other(wrong[first], right[first]);
+}
+
+std::string what_is_claimed(const std::string& id, const lessons::Lesson& lesson, const lessons::Plan& plan) {
+  Claims claims;
+  lessons::run(lesson, plan, claims, attn::made_on_purpose({id}));
+  return "\nWhat the lesson claims, with the mistake in it\n" + claims.text();
+}
+
+/// What is known of the mistake.
+std::string known(const attn::CataloguedMistake& mistake) {
+  return fmt::format("\nWhy the usual tests pass\n{}\nWhy a model may train with it\n{}\nHow to find it\n{}",
+                     in_words(mistake.unchanged), in_words(mistake.training), in_words(mistake.teacher));
+}
+
+/// Passes a run on, with the tensors of other steps in the place of its own.
+class Substitute : public attn::Sink {
+ public:
+  Substitute(attn::Sink& next, const Steps& steps, bool is_batched)
+      : next_(next), steps_(steps), is_batched_(is_batched) {}
+
+  void receive(const attn::Event& event) override {
+    const auto step =
+        std::find_if(steps_.begin(), steps_.end(), [&](const auto& one) { return one.id == event.id; });
+    if (step == steps_.end()) return next_.receive(event);
+    const auto tensor = step->tensor();
+    auto changed = event;
+    auto shape = tensor.shape();
+    if (!is_batched_ && !shape.empty()) shape.erase(shape.begin());
+    if (shape != event.tensor->shape) changed.labels.assign(shape.size(), attn::AxisLabels{});
+    changed.axes.resize(shape.size());
+    changed.tensor = attn::TensorView{tensor.dtype(), shape, tensor.view().data};
+    next_.receive(changed);
   }
-  return 0;
-}
 
-/// The first step that changes, right and with the mistake.
-std::string beside_each_other(const Keeper& right, const Keeper& broken, const std::string& id) {
-  const auto is_it = [&](const Keeper::Step& step) { return step.id == id; };
-  const auto a = *std::find_if(right.steps.begin(), right.steps.end(), is_it);
-  const auto b = *std::find_if(broken.steps.begin(), broken.steps.end(), is_it);
-  const auto offset = first_difference(a.tensor, b.tensor);
-  return fmt::format("\n{}{}, right\n{}\n{}{}, with the mistake\n{}", id, place_of_matrix(a, offset),
-                     printed_matrix(a, offset), id, place_of_matrix(b, offset), printed_matrix(b, offset));
-}
-
-std::string first_change(const Keeper& right, const Keeper& broken) {
-  for (std::size_t i = 0; i < right.steps.size() && i < broken.steps.size(); ++i)
-    if (largest_difference(right.steps[i].tensor, broken.steps[i].tensor).value_or(1.0) != 0.0)
-      return right.steps[i].id;
-  return "";
-}
+ private:
+  attn::Sink& next_;
+  const Steps& steps_;
+  bool is_batched_;
+};
 
 template <class Writer>
-std::string file_of(const lessons::Lesson& lesson, const lessons::Plan& plan, const attn::Watch& watch) {
+std::string file_of(const Steps& steps, const lessons::Lesson& lesson, const lessons::Plan& plan) {
   Writer writer(plan.header());
-  lessons::run(lesson, plan, writer, watch);
+  Substitute substitute(writer, steps, plan.is_batched());
+  lessons::run(lesson, plan, substitute);
   return writer.finish();
 }
 
-void write_broken(const std::string& path, const lessons::Lesson& lesson, const lessons::Plan& plan,
-                  const attn::Watch& watch) {
+void write(const std::string& path, const Steps& steps, const lessons::Lesson& lesson,
+           const lessons::Plan& plan) {
   const auto ending = std::filesystem::path(path).extension().string();
   if (ending == ".npz")
-    write_to_file(path, file_of<attn::NpzWriter>(lesson, plan, watch));
+    write_to_file(path, file_of<attn::NpzWriter>(steps, lesson, plan));
   else if (ending == ".json")
-    write_to_file(path, file_of<attn::JsonWriter>(lesson, plan, watch));
+    write_to_file(path, file_of<attn::JsonWriter>(steps, lesson, plan));
   else if (ending == ".safetensors")
-    write_to_file(path, file_of<attn::SafetensorsWriter>(lesson, plan, watch));
+    write_to_file(path, file_of<attn::SafetensorsWriter>(steps, lesson, plan));
   else
     throw Error(
         fmt::format("--output {} ends in no format of tensors; valid: .npz, .json, .safetensors", path));
@@ -194,26 +226,17 @@ void write_broken(const std::string& path, const lessons::Lesson& lesson, const 
 void run_break(const BreakLesson& broken) {
   const auto& lesson = *broken.lesson;
   const auto plan = lessons::plan_of_probe(lesson, broken.options);
-  const auto id = find_variant(broken.mistake, mistakes_of(lesson, plan), lesson);
-  const auto watch = attn::made_on_purpose({id});
-  Keeper right, wrong;
-  lessons::run(lesson, plan, right);
-  lessons::run(lesson, plan, wrong, watch);
-  if (broken.output) write_broken(*broken.output, lesson, plan, watch);
-  const auto name = attn::id_without_variant(id);
-  const auto* mistake = attn::find_mistake(name);
-  auto text = fmt::format("break {} {}\n", lesson.name, name);
-  if (mistake != nullptr) text += wrapped_paragraph(fmt::format("What is done: {}.", mistake->name));
-  const auto first = first_change(right, wrong);
-  text += "\nWhat changes\n" + table_of_changes(right, wrong);
-  text += first.empty() ? wrapped_paragraph("Nothing changes: on these dimensions the mistake hides.")
-                        : beside_each_other(right, wrong, first);
-  text += "\nWhat the lesson claims, with the mistake in it\n" + claims_that_hold(wrong);
-  if (mistake != nullptr) {
-    text += fmt::format("\nWhy the usual tests pass\n{}", wrapped_paragraph(mistake->unchanged));
-    text += fmt::format("\nWhy a model may train with it\n{}", wrapped_paragraph(mistake->training));
-    text += fmt::format("\nHow to find it\n{}", wrapped_paragraph(mistake->teacher));
-  }
+  const auto id = find_variant(broken.mistake, lessons::mistakes_of(lesson, plan), lesson);
+  const auto right = lessons::steps_with({}, lesson, plan), wrong = lessons::steps_with({id}, lesson, plan);
+  if (broken.output) write(*broken.output, wrong, lesson, plan);
+  const auto* mistake = attn::find_mistake(id);
+  auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
+  if (mistake != nullptr) text += in_words(fmt::format("What is done: {}.", mistake->name));
+  text += what_changes(wrong, right);
+  const auto first = first_change(wrong, right);
+  if (first == right.size() || !has_other_shape(wrong[first], right[first]))
+    text += what_is_claimed(id, lesson, plan);
+  if (mistake != nullptr) text += known(*mistake);
   show(text, broken.paging);
 }
 
@@ -222,8 +245,8 @@ void list_mistakes(const ListMistakes& list) {
   for (const auto* lesson : lessons::all_lessons()) {
     if (!lesson->probe || (list.lesson && *list.lesson != lesson->name)) continue;
     const auto probed = lessons::lesson_of_probe(*lesson);
-    const auto ids =
-        attn::ids_without_variants(mistakes_of(*probed, lessons::plan_of_probe(*probed, probed->defaults)));
+    const auto ids = attn::ids_without_variants(
+        lessons::mistakes_of(*probed, lessons::plan_of_probe(*probed, probed->defaults)));
     std::size_t widest = 0;
     for (const auto& id : ids) widest = std::max(widest, id.size());
     text += fmt::format("{}{}\n", text.empty() ? "" : "\n", lesson->name);

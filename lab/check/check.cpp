@@ -61,44 +61,82 @@ std::vector<std::string> ids_of(const std::vector<ExpectedTensor>& expected) {
   return ids;
 }
 
-/// The inputs that a lesson declares under these options, and the steps that it then has.
+/// The inputs that a lesson declares under these options, the steps that it then has, and the mask, which is
+/// there where something is hidden.
 std::vector<std::string> known_ids(const Lesson& lesson, const lessons::Options& options) {
   auto ids = ids_of(expected_tensors(lessons::make_plan(lesson, options, nullptr)));
-  for (const auto& input : lesson.inputs(options))
-    if (std::find(ids.begin(), ids.end(), input.id) == ids.end()) ids.push_back(input.id);
-  for (const auto* id : {"mask", "masked", "lengths"})
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.emplace_back(id);
+  const auto add = [&](const std::string& id) {
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  };
+  for (const auto& input : lesson.inputs(options)) add(input.id);
+  for (const auto* id : {"mask", "masked", "lengths"}) add(id);
   return ids;
 }
 
 /// The inputs among somebody's tensors, as if --input had them.
-attn::TensorsAsTrace inputs_of(const Lesson& lesson, const lessons::Options& options, const Dump& dump,
-                               const attn::Header& header) {
+attn::Tensors inputs_of(const Lesson& lesson, const lessons::Options& options, const Dump& dump) {
   attn::Tensors inputs;
   const auto declared = lesson.inputs(options);
   for (const auto& [id, tensor] : dump.tensors) {
     const auto is_it = [&id = id](const lessons::Input& input) { return input.id == id; };
     if (id == "lengths" || std::any_of(declared.begin(), declared.end(), is_it)) inputs.emplace(id, tensor);
   }
-  return {header, std::move(inputs)};
+  return inputs;
 }
 
-/// The lesson on the inputs of the probe, or on those of the dump itself.
-Plan plan_of(const CheckDump& check, const attn::StoredTrace& file) {
+/// The mask as the lesson takes it: of the batch, the queries and the keys of the scores.
+std::optional<ExpectedTensor> expected_mask(const std::vector<ExpectedTensor>& expected) {
+  const auto is_scores = [](const ExpectedTensor& one) { return one.id == "scores"; };
+  const auto scores = std::find_if(expected.begin(), expected.end(), is_scores);
+  if (scores == expected.end()) return std::nullopt;
+  const auto& shape = scores->shape;
+  return ExpectedTensor{.id = "mask",
+                        .kind = attn::Kind::input,
+                        .dtype = attn::Dtype::boolean,
+                        .shape = {shape.front(), shape[shape.size() - 2], shape.back()},
+                        .axes = {"batch", "query", "key"}};
+}
+
+/// Somebody's mask, whose shape and meaning the other inputs decide.
+std::optional<attn::AnyTensor> mask_of(Dump dump, const Plan& plan, attn::MaskTrue mask_true) {
+  const auto mask = expected_mask(expected_tensors(plan));
+  if (!mask) return std::nullopt;
+  attn::fit(dump, {*mask}, mask_true);
+  const auto found = dump.tensors.find("mask");
+  if (found == dump.tensors.end() || found->second.shape() != mask->shape) return std::nullopt;
+  const auto& fitted = found->second;
+  if (plan.is_batched()) return fitted;
+  return attn::AnyTensor(
+      attn::TensorView{fitted.dtype(), {mask->shape[1], mask->shape[2]}, fitted.view().data});
+}
+
+/// The lesson on the inputs that the file itself has.
+Plan plan_of_inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
   auto options = check.options;
-  if (check.probe) {
-    options.input = check.probe;
-    return lessons::make_plan(*check.lesson, options);
-  }
-  const auto dump = attn::named(file, known_ids(*check.lesson, options));
-  const auto inputs = inputs_of(*check.lesson, options, dump, file.header());
-  if (inputs.tensors().empty())
+  options.model = options.model.value_or("none");
+  const auto& lesson = *check.lesson;
+  auto dump = attn::named(file, known_ids(lesson, check.options));
+  auto inputs = inputs_of(lesson, options, dump);
+  if (inputs.empty())
     throw Error(
         fmt::format("{} holds no input of {}; valid: the probe that it was computed from beside it, "
                     "--probe FILE, or {}",
-                    *check.dump, check.lesson->name, lessons::describe_inputs(*check.lesson, options)));
-  options.model = options.model.value_or("none");
-  return lessons::make_plan(*check.lesson, options, &inputs);
+                    path, lesson.name, lessons::describe_inputs(lesson, options)));
+  const attn::TensorsAsTrace without_mask(file.header(), inputs);
+  auto plan = lessons::make_plan(lesson, options, &without_mask);
+  const auto mask = mask_of(std::move(dump), plan, check.mask_true);
+  if (!mask) return plan;
+  inputs.insert_or_assign("mask", *mask);
+  const attn::TensorsAsTrace with_mask(file.header(), std::move(inputs));
+  return lessons::make_plan(lesson, options, &with_mask);
+}
+
+/// The lesson on the inputs of the probe, or on those of the file itself.
+Plan plan_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+  if (!check.probe) return plan_of_inputs_in(file, check, path);
+  auto options = check.options;
+  options.input = check.probe;
+  return lessons::make_plan(*check.lesson, options);
 }
 
 /// What differs between the inputs of a dump and those that it is checked with.
@@ -123,48 +161,41 @@ void compare_inputs(const Plan& plan, Dump& dump) {
 
 /// A checked file.
 struct Checked {
-  std::string name;
-  attn::Diagnosis diagnosis;
+  Plan plan;
   Dump dump;
-  attn::ReportSettings settings;
+  attn::Diagnosis diagnosis;
 };
 
 Checked check_file(const CheckDump& check, const std::string& path) {
   const auto file = attn::open_trace(path);
-  auto one = check;
-  one.dump = path;
-  const auto plan = plan_of(one, *file);
+  auto plan = plan_of(check, *file, path);
   const auto expected = expected_tensors(plan);
-  auto ids = ids_of(expected);
-  ids.emplace_back("lengths");  // which the options decide
-  auto dump = attn::named(*file, ids);
-  dump.tensors.erase("lengths");
+  auto dump = attn::named(*file, ids_of(expected));
   attn::fit(dump, expected, check.mask_true);
   compare_inputs(plan, dump);
-  const attn::DiagnosisOptions options{[](const std::string& id) {
-                                         const auto* mistake =
-                                             attn::find_mistake(attn::id_without_variant(id));
-                                         return mistake != nullptr && mistake->is_convention();
-                                       },
-                                       check.conventions};
-  auto diagnosis = attn::diagnose(
-      dump, [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); }, options);
-  const std::filesystem::path place(path);
+  const auto rerun = [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
+  auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
+  if (diagnosis.steps.empty())
+    throw Error(fmt::format("{} holds no step of {}; valid: {}", path, check.lesson->name,
+                            fmt::join(diagnosis.missing, ", ")));
+  return {std::move(plan), std::move(dump), std::move(diagnosis)};
+}
+
+std::string report(const CheckDump& check, const Checked& checked) {
+  const std::filesystem::path path(*check.dump);
   attn::ReportSettings settings{
       .lesson = std::string(check.lesson->name),
-      .dump = std::filesystem::is_regular_file(place) ? place.filename().string() : "standard input",
+      .dump = std::filesystem::is_regular_file(path) ? path.filename().string() : "standard input",
       .hint = check.hint,
       .reveals = check.reveals};
   if (check.probe) settings.probe = std::filesystem::path(*check.probe).filename().string();
-  LabelKeeper labels(plan.is_batched());
-  lessons::run(*plan.lesson, plan, labels);
+  if (check.format == CheckFormat::json)
+    return attn::report_as_json(checked.diagnosis, checked.dump, settings);
+  LabelKeeper labels(checked.plan.is_batched());
+  lessons::run(*checked.plan.lesson, checked.plan, labels);
   settings.labels = std::move(labels.by_id);
-  return {settings.dump, std::move(diagnosis), std::move(dump), std::move(settings)};
+  return attn::report_as_text(checked.diagnosis, checked.dump, settings);
 }
-
-}  // namespace
-
-namespace {
 
 /// The files of a folder, by name.
 std::vector<std::filesystem::path> files_in(const std::string& folder) {
@@ -190,7 +221,6 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
   Grade grade{path.filename().string(), "right", "", ""};
   try {
     const auto checked = check_file(check, path.string());
-    if (checked.diagnosis.steps.empty()) return {grade.file, "empty", "", ""};
     for (const auto& step : checked.diagnosis.steps) {
       if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
       if (grade.step.empty()) grade.step = step.id;
@@ -256,10 +286,7 @@ bool check_folder(const CheckDump& check) {
 bool run_check(const CheckDump& check) {
   if (check.folder) return check_folder(check);
   const auto checked = check_file(check, *check.dump);
-  const auto text = check.format == CheckFormat::json
-                        ? attn::report_as_json(checked.diagnosis, checked.dump, checked.settings)
-                        : attn::report_as_text(checked.diagnosis, checked.dump, checked.settings);
-  show(text, check.paging);
+  show(report(check, checked), check.paging);
   return checked.diagnosis.is_right();
 }
 

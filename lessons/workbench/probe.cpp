@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,6 +37,28 @@ Plan plan_of_probe(const Lesson& lesson, Options options) {
   for (const auto& [id, tensor] : inputs)
     if (attn::is_floating(tensor.dtype())) plan.given.insert_or_assign(id, attn::Given(tensor));
   return plan;
+}
+
+std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Lesson& lesson,
+                                         const Plan& plan) {
+  const auto rerun = [&](const attn::Watch& watch) { run_watched(lesson, plan, watch); };
+  return attn::Replay(rerun).predict(mistakes);
+}
+
+std::vector<std::string> mistakes_of(const Lesson& lesson, const Plan& plan) {
+  std::vector<std::string> ids;
+  run_watched(lesson, plan, [&](const attn::Tapped& tapped) {
+    for (const auto& mistake : tapped.mistakes)
+      if (std::find(ids.begin(), ids.end(), mistake.id()) == ids.end() && mistake.result(nullptr))
+        ids.push_back(mistake.id());
+  });
+  return ids;
+}
+
+std::vector<std::string> results_of(const Lesson& lesson, const std::vector<attn::Prediction>& steps) {
+  const auto& results = lesson.probe->results;
+  if (results.empty()) return {steps.back().id};
+  return {results.begin(), results.end()};
 }
 
 }  // namespace lessons

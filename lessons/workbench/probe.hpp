@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "lessons/lesson.hpp"
 
@@ -11,5 +13,17 @@ std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson);
 
 /// The plan of a probe, whose inputs are given.
 Plan plan_of_probe(const Lesson& lesson, Options options);
+
+/// The steps of a program that makes these mistakes, where each is that of the lesson but for them. A step
+/// that has another shape leaves the later ones as they are.
+std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Lesson& lesson,
+                                         const Plan& plan);
+
+/// Ids, with variants, of the mistakes that a program could make on these inputs: not of those that take
+/// somebody's tensor.
+std::vector<std::string> mistakes_of(const Lesson& lesson, const Plan& plan);
+
+/// Ids of the results that a probe asks for: its own, or the last of the lesson's steps.
+std::vector<std::string> results_of(const Lesson& lesson, const std::vector<attn::Prediction>& steps);
 
 }  // namespace lessons

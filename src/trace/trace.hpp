@@ -196,6 +196,8 @@ class Trace {
   template <class T, std::size_t N>
   void settled_input(const About& about, const Array<T, N>& tensor) {
     require_equal(about, view(tensor), view(given_or(about, tensor)));
+    auto seen = tensor;
+    watch(Kind::input, about, view_of(seen), seen.data());
     emit(Kind::input, about, view(tensor));
   }
 

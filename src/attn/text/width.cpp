@@ -153,4 +153,10 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string paragraph(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string lines;
+  for (const auto& line : wrap(text, width - indent)) lines += std::string(indent, ' ') + line + '\n';
+  return lines;
+}
+
 }  // namespace attn

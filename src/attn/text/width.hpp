@@ -23,4 +23,8 @@ std::string pad_right(std::string_view text, std::size_t width);
 /// that a text has at least one line more than it has newlines.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
+/// The same lines as a text of at most `width` columns, each with `indent` spaces before it and a newline
+/// behind it.
+std::string paragraph(std::string_view text, std::size_t width, std::size_t indent);
+
 }  // namespace attn

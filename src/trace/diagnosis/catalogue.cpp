@@ -1347,10 +1347,29 @@ const std::vector<CataloguedMistake>& catalogue() {
 }
 
 const CataloguedMistake* find_mistake(std::string_view id) {
-  const auto& table = catalogue();
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const CataloguedMistake& entry) { return entry.id == id; });
-  return found == table.end() ? nullptr : &*found;
+  const auto name = id.substr(0, id.find(':'));
+  const auto& all = catalogue();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const CataloguedMistake& one) { return one.id == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool is_convention(std::string_view id) {
+  const auto* mistake = find_mistake(id);
+  return mistake != nullptr && mistake->is_convention();
+}
+
+std::string id_without_variant(const std::string& id) {
+  return id.substr(0, id.find(':'));
+}
+
+std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids) {
+  std::vector<std::string> short_ids;
+  for (const auto& id : ids)
+    if (const auto name = id_without_variant(id);
+        std::find(short_ids.begin(), short_ids.end(), name) == short_ids.end())
+      short_ids.push_back(name);
+  return short_ids;
 }
 
 }  // namespace attn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,7 +23,17 @@ struct CataloguedMistake {
 /// All mistakes, then all conventions.
 const std::vector<CataloguedMistake>& catalogue();
 
-/// Null where there is none of that id.
+/// Null where there is none of that id. The variant of a mistake, as in "scale-d-model:all-heads", counts as
+/// the mistake.
 const CataloguedMistake* find_mistake(std::string_view id);
+
+/// Whether the id names another right way.
+bool is_convention(std::string_view id);
+
+/// "scale-d-model" for "scale-d-model:all-heads".
+std::string id_without_variant(const std::string& id);
+
+/// Each id once, without variants, in order.
+std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids);
 
 }  // namespace attn

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
+
+#include "trace/diagnosis/catalogue.hpp"
 
 namespace attn {
 
@@ -28,11 +31,11 @@ double difference(double a, double b) {
 
 /// Whether somebody's tensor is the one that is expected.
 bool matches(const AnyTensor& theirs, const Shape& shape, const std::vector<double>& expected,
-             const std::vector<double>& tolerance, double factor = 1.0) {
+             const std::vector<double>& tolerance) {
   if (theirs.shape() != shape || tolerance.size() != expected.size()) return false;
   const auto view = theirs.view();
   for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!is_near(view.at(i), expected[i], factor * tolerance[i])) return false;
+    if (!is_near(view.at(i), expected[i], tolerance[i])) return false;
   return true;
 }
 
@@ -44,17 +47,19 @@ struct Supposition {
 
 class Search {
  public:
-  Search(const Dump& dump, const Rerun& rerun, const DiagnosisOptions& options)
-      : dump_(dump), options_(options), unit_(unit_of(dump.arithmetic)), replay_(rerun, dump.tensors) {
-    adopt(options.conventions);
+  Search(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions)
+      : dump_(dump),
+        conventions_(conventions),
+        unit_(unit_of(dump.arithmetic)),
+        replay_(rerun, dump.tensors) {
+    adopt(conventions);
   }
 
   Diagnosis run() {
     Diagnosis diagnosis;
     std::set<std::string> judged;
     for (auto index = next_wrong(judged); index; index = next_wrong(judged)) {
-      const auto step = steps_[*index];
-      judged.insert(step.id);
+      judged.insert(steps_[*index].id);
       explain(*index);
     }
     for (const auto& step : steps_) {
@@ -121,12 +126,12 @@ class Search {
       return std::nullopt;
     const auto tolerance = replay_.tolerance(mistakes, unit_);
     if (!matches(theirs, step.expected_shape, step.expected, tolerance.at(step.id))) return std::nullopt;
-    Supposition explanation{more, 0};
+    Supposition supposition{more, 0};
     for (const auto& other : steps)
       if (const auto* tensor = find(other.id))
         if (!matches(*tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
-          ++explanation.contradictions;
-    return explanation;
+          ++supposition.contradictions;
+    return supposition;
   }
 
   std::vector<double> loose_tolerance(const Prediction& before, const Prediction& now) const {
@@ -153,23 +158,47 @@ class Search {
 
   void explain(std::size_t index) {
     const auto ids = candidates(index);
-    std::vector<Hypothesis> one, two;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      one.push_back({ids[i]});
-      for (std::size_t j = 0; j < i; ++j) two.push_back({ids[i], ids[j]});
-    }
+    std::vector<Hypothesis> one;
+    for (const auto& id : ids) one.push_back({id});
     auto found = best_of(index, one);
     drop_fitted(index, found);
     const bool lacks_steps = std::any_of(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(index),
                                          [&](const auto& step) { return find(step.id) == nullptr; });
-    if (found.empty() && lacks_steps) found = best_of(index, two);
+    if (found.empty() && lacks_steps) found = best_of(index, pairs_of(with_effect(index, ids)));
     if (found.empty()) return;
-    note_explanation(index, found);
+    prefer_fewest_mistakes(found);
+    note(index, found);
     auto mistakes = adopted_;
-    const auto& chosen = explained_[steps_[index].id];
-    const auto& first = chosen.convention.empty() ? found.front().mistakes : Hypothesis{chosen.convention};
-    mistakes.insert(first.begin(), first.end());
+    mistakes.insert(found.front().mistakes.begin(), found.front().mistakes.end());
     adopt(mistakes);
+  }
+
+  /// Those that change the step, and all conventions: what one of them does may show only beside a mistake.
+  std::vector<std::string> with_effect(std::size_t index, const std::vector<std::string>& ids) const {
+    std::vector<std::string> effective;
+    for (const auto& id : ids) {
+      auto mistakes = adopted_;
+      mistakes.insert(id);
+      if (is_convention(id) || replay_.predict(mistakes)[index].expected != steps_[index].expected)
+        effective.push_back(id);
+    }
+    return effective;
+  }
+
+  static std::vector<Hypothesis> pairs_of(const std::vector<std::string>& ids) {
+    std::vector<Hypothesis> pairs;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) pairs.push_back({ids[i], ids[j]});
+    return pairs;
+  }
+
+  /// Conventions count before mistakes, and one mistake before two.
+  void prefer_fewest_mistakes(std::vector<Supposition>& found) const {
+    std::size_t fewest = 2;
+    for (const auto& one : found) fewest = std::min(fewest, mistakes_in(one));
+    const auto has_more = [&](const Supposition& one) { return mistakes_in(one) > fewest; };
+    found.erase(std::remove_if(found.begin(), found.end(), has_more), found.end());
+    if (fewest == 0) found.erase(found.begin() + 1, found.end());
   }
 
   /// What follows somebody's tensor counts only where nothing else gives that tensor.
@@ -182,29 +211,34 @@ class Search {
   }
 
   /// Keeps what explains the step for its verdict.
-  void note_explanation(std::size_t index, const std::vector<Supposition>& found) {
-    StepVerdict verdict;
-    verdict.finding = Finding::wrong;
-    for (const auto& explanation : found)
-      for (const auto& id : explanation.mistakes)
-        if (std::find(verdict.mistakes.begin(), verdict.mistakes.end(), id) == verdict.mistakes.end())
-          verdict.mistakes.push_back(id);
-    verdict.made_together = found.front().mistakes.size() > 1;
-    if (!verdict.made_together && found.front().contradictions < contradictions_of_adopted())
-      for (const auto& explanation : found)
-        if (options_.is_convention(*explanation.mistakes.begin())) {
-          verdict.finding = Finding::convention;
-          verdict.convention = *explanation.mistakes.begin();
-          verdict.mistakes.clear();
-          break;
-        }
-    const auto& id = verdict.convention.empty() ? verdict.mistakes.front() : verdict.convention;
-    verdict.step_of_mistake = step_of(id, index);
+  void note(std::size_t index, const std::vector<Supposition>& found) {
     const auto& step = steps_[index];
+    StepVerdict verdict;
+    for (const auto& supposition : found)
+      for (const auto& id : supposition.mistakes) {
+        auto& ids = is_another_way(supposition, id) ? verdict.conventions : verdict.mistakes;
+        if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+      }
+    verdict.finding = verdict.mistakes.empty() ? Finding::convention : Finding::wrong;
+    verdict.made_together = mistakes_in(found.front()) > 1;
+    verdict.step_of_mistake =
+        step_of(verdict.mistakes.empty() ? verdict.conventions.front() : verdict.mistakes.front(), index);
     if (const auto* theirs = find(step.id); theirs->shape() == step.shape) measure(step, *theirs, verdict);
-    explained_[steps_[index].id] = verdict;
-    for (const auto& mistake : verdict.mistakes) verdict_by_mistake_[mistake] = verdict;
-    if (!verdict.convention.empty()) verdict_by_mistake_[verdict.convention] = verdict;
+    explained_[step.id] = verdict;
+    for (const auto& supposition : found)
+      for (const auto& id : supposition.mistakes) verdict_by_mistake_[id] = verdict;
+  }
+
+  /// Whether the id is a convention beside which the rest holds: alone it has to make the dump more right.
+  bool is_another_way(const Supposition& supposition, const std::string& id) const {
+    return is_convention(id) &&
+           (supposition.mistakes.size() > 1 || supposition.contradictions < contradictions_of_adopted());
+  }
+
+  std::size_t mistakes_in(const Supposition& supposition) const {
+    return static_cast<std::size_t>(
+        std::count_if(supposition.mistakes.begin(), supposition.mistakes.end(),
+                      [&](const std::string& id) { return !is_another_way(supposition, id); }));
   }
 
   std::size_t contradictions_of_adopted() const {
@@ -253,7 +287,7 @@ class Search {
     StepVerdict verdict;
     verdict.finding = Finding::convention;  // one that the dump is said to follow
     for (const auto& id : step.mistakes)
-      if (options_.conventions.count(id) > 0) verdict.convention = id;
+      if (conventions_.count(id) > 0) verdict.conventions.push_back(id);
     return verdict;
   }
 
@@ -295,7 +329,7 @@ class Search {
   }
 
   const Dump& dump_;
-  const DiagnosisOptions& options_;
+  const std::set<std::string>& conventions_;
   double unit_;
   Replay replay_;
   Hypothesis adopted_;
@@ -318,8 +352,8 @@ bool Diagnosis::is_right() const {
   });
 }
 
-Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const DiagnosisOptions& options) {
-  return Search(dump, rerun, options).run();
+Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
+  return Search(dump, rerun, conventions).run();
 }
 
 }  // namespace attn

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,14 +26,14 @@ struct StepVerdict {
   std::string id;
   Finding finding = Finding::right;
 
-  /// Of a wrong step: the mistake, or those that cannot be told apart on these inputs, or two that were made
-  /// together. None where no mistake of the catalogue gives this tensor.
+  /// Of a wrong step: the mistake, or those that cannot be told apart on these inputs. None where no mistake
+  /// of the catalogue gives this tensor.
   std::vector<std::string> mistakes{};
-  bool made_together = false;
-  std::string convention{};  ///< its id in the catalogue
+  bool made_together = false;              ///< whether two of them were made at once
+  std::vector<std::string> conventions{};  ///< ids, in the catalogue, of what is done in another right way
 
-  std::string
-      step_of_mistake{};  ///< in which the mistake is; another than `id` where the dump lacks that one
+  /// In which the mistake is: another than `id` where the dump lacks that one.
+  std::string step_of_mistake{};
   double largest_difference = 0.0;          ///< |theirs − what is right|, from their own tensors before it
   std::optional<Index> first_difference{};  ///< with the batch axis
   double theirs = 0.0, right = 0.0;         ///< there
@@ -49,16 +48,11 @@ struct Diagnosis {
   bool is_right() const;             ///< but for rounding and conventions
 };
 
-/// How a diagnosis looks for mistakes.
-struct DiagnosisOptions {
-  std::function<bool(const std::string& id)> is_convention;  ///< whether the id names another right way
-  std::set<std::string> conventions{};  ///< ids of conventions that the dump is said to follow
-};
-
 /// What is wrong in somebody's dump. Each step is computed from their own tensors before it. Where one
 /// differs, the mistakes that the step lists are tried, and those of the steps just before it that the dump
 /// lacks, one at a time and then two; only a tensor that is reproduced up to rounding names a mistake, and
-/// one that contradicts other steps of the dump gives way to one that does not.
-Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const DiagnosisOptions& options);
+/// one that contradicts other steps of the dump gives way to one that does not. `conventions` are ids of
+/// those that the dump is said to follow.
+Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions = {});
 
 }  // namespace attn

@@ -9,6 +9,8 @@ namespace attn {
 
 namespace {
 
+const Tensors nobodys{};
+
 constexpr int replays = 4;  // with numbers moved at random
 constexpr double moves_of_rounding = 4.0, units_of_rounding = 8.0;
 
@@ -69,11 +71,14 @@ bool can_be_used(const Tapped& tapped, const AnyTensor& theirs) {
   return true;
 }
 
+void store(Dtype dtype, void* elements, std::size_t i, double number) {
+  if (is_floating(dtype)) static_cast<double*>(elements)[i] = number;
+  if (dtype == Dtype::int64) static_cast<std::int64_t*>(elements)[i] = static_cast<std::int64_t>(number);
+  if (dtype == Dtype::boolean) static_cast<bool*>(elements)[i] = number != 0.0;
+}
+
 void store(const Tapped& tapped, std::size_t i, double number) {
-  if (is_floating(tapped.dtype)) static_cast<double*>(tapped.elements)[i] = number;
-  if (tapped.dtype == Dtype::int64)
-    static_cast<std::int64_t*>(tapped.elements)[i] = static_cast<std::int64_t>(number);
-  if (tapped.dtype == Dtype::boolean) static_cast<bool*>(tapped.elements)[i] = number != 0.0;
+  store(tapped.dtype, tapped.elements, i, number);
 }
 
 /// The steps of one run, noted as they are tapped.
@@ -95,7 +100,7 @@ class Notes {
     if (move && is_floating(tapped.dtype))
       move(static_cast<double*>(tapped.elements), element_count(tapped.shape));
     if (theirs != nullptr && is_last(tapped, *theirs)) open_.erase(tapped.id);
-    if (open_.empty()) throw SeenAll();
+    if (open_.empty() && !theirs_.empty()) throw SeenAll();
   }
 
   std::vector<Prediction> finish() { return std::move(steps_); }
@@ -136,6 +141,7 @@ class Notes {
     if (is_new) {
       steps_.emplace_back();
       steps_.back().id = tapped.id;
+      steps_.back().dtype = tapped.dtype;
       steps_.back().axes = tapped.axes;
     }
     auto& step = steps_[place->second];
@@ -190,6 +196,13 @@ double row_maximum(const std::vector<double>& numbers, std::size_t begin, std::s
 
 }  // namespace
 
+AnyTensor Prediction::tensor() const {
+  AnyTensor tensor(dtype, expected_shape);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    store(dtype, tensor.elements<std::byte>(), i, expected[i]);
+  return tensor;
+}
+
 Watch made_on_purpose(Hypothesis mistakes, Watch watch) {
   return [mistakes = std::move(mistakes), watch = std::move(watch)](const Tapped& tapped) {
     for (const auto& mistake : tapped.mistakes) {
@@ -214,6 +227,8 @@ double unit_of(Dtype dtype) {
       return 0x1p-53;
   }
 }
+
+Replay::Replay(Rerun rerun) : rerun_(std::move(rerun)), theirs_(nobodys) {}
 
 std::vector<Prediction> Replay::run(const Hypothesis& hypothesis, const Move& move) const {
   Notes notes(hypothesis, theirs_);

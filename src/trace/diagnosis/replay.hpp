@@ -26,6 +26,7 @@ using Hypothesis = std::set<std::string>;
 /// What a replay expects of one step, computed from the tensors before it.
 struct Prediction {
   std::string id;
+  Dtype dtype;
   Shape shape;                        ///< with the batch axis
   std::vector<std::string> axes;      ///< without it
   std::vector<double> reference;      ///< what is right
@@ -34,6 +35,9 @@ struct Prediction {
   std::vector<std::string> mistakes;  ///< ids that the step lists
   std::set<std::string> fitted;       ///< those of them that follow somebody's tensor
   bool has_mistake = false;           ///< whether the hypothesis changes this very step
+
+  /// What is expected, as a tensor of the step's type.
+  AnyTensor tensor() const;
 };
 
 /// Replays a lesson with somebody's tensors: every step is computed from their tensors where they have them,
@@ -42,6 +46,10 @@ class Replay {
  public:
   /// `theirs` and what `rerun` refers to must outlive it.
   Replay(Rerun rerun, const Tensors& theirs) : rerun_(std::move(rerun)), theirs_(theirs) {}
+
+  /// Without anybody's tensors: what is expected under a hypothesis is what a program computes that makes
+  /// those mistakes.
+  explicit Replay(Rerun rerun);
 
   /// The steps in order, under a hypothesis. Ends after the last step that somebody has.
   std::vector<Prediction> predict(const Hypothesis& hypothesis = {}) const;

@@ -15,10 +15,16 @@ namespace attn {
 
 namespace {
 
-/// "no-scale or scale-d-k", "no-scale and gqa-tile".
-std::string joined_ids(const StepVerdict& step) {
-  return fmt::format("{}",
-                     fmt::join(ids_without_variants(step.mistakes), step.made_together ? " and " : " or "));
+/// "no-scale", "one of: no-scale, scale-d-k", "two mistakes: no-scale, gqa-tile".
+std::string mistakes_in_words(const StepVerdict& step) {
+  const auto ids = ids_without_variants(step.mistakes);
+  const auto names = fmt::format("{}", fmt::join(ids, ", "));
+  if (step.made_together) return (ids.size() == 2 ? "two mistakes: " : "two of: ") + names;
+  return (ids.size() == 1 ? "" : "one of: ") + names;
+}
+
+std::string conventions_in_words(const StepVerdict& step) {
+  return fmt::format("a different convention: {}", fmt::join(ids_without_variants(step.conventions), ", "));
 }
 
 std::string families_of(const StepVerdict& step) {
@@ -39,7 +45,7 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint) {
     case Finding::rounding:
       return "right, but for rounding";
     case Finding::convention:
-      return "a different convention: " + id_without_variant(step.convention);
+      return conventions_in_words(step);
     case Finding::shape:
       return fmt::format("a wrong shape: ({}) and not ({})", to_string(step.shape),
                          to_string(step.right_shape));
@@ -49,10 +55,9 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint) {
   if (hint == Hint::where) return "wrong";
   if (step.mistakes.empty()) return "wrong: no mistake of the catalogue gives these numbers";
   if (hint == Hint::family) return "wrong: a mistake of the family " + families_of(step);
-  if (step.made_together) return "wrong, two mistakes: " + joined_ids(step);
-  if (ids_without_variants(step.mistakes).size() > 1)
-    return "wrong, one of: " + fmt::format("{}", fmt::join(ids_without_variants(step.mistakes), ", "));
-  return "wrong: " + joined_ids(step);
+  const auto beside = step.conventions.empty() ? "" : ", beside " + conventions_in_words(step);
+  return (ids_without_variants(step.mistakes).size() == 1 ? "wrong: " : "wrong, ") + mistakes_in_words(step) +
+         beside;
 }
 
 /// "[sample 0, sat, cat]".
@@ -79,59 +84,53 @@ std::string place_in_words(const StepVerdict& step, const ReportSettings& settin
   return fmt::format("[{}]", fmt::join(places, ", "));
 }
 
-void add_paragraph(std::string& text, const std::string& words, std::size_t width) {
-  for (const auto& line : wrap(words, width - 4)) text += "    " + line + '\n';
-}
-
 std::string number_in_words(double number, int precision) {
   return fmt::format("{:.{}g}", number, precision);
+}
+
+/// A paragraph beneath the step that it is about.
+std::string beneath(const std::string& words, const ReportSettings& settings) {
+  return paragraph(words, settings.width, 4);
 }
 
 void add_evidence(std::string& text, const StepVerdict& step, const ReportSettings& settings) {
   if (!step.first_difference) return;
   const auto precision = settings.precision;
-  add_paragraph(text,
-                fmt::format("First different at {}: yours is {}{}. The largest difference is {}.",
-                            place_in_words(step, settings), number_in_words(step.theirs, precision),
-                            settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
-                            number_in_words(step.largest_difference, 2)),
-                settings.width);
-  const bool is_named = !step.mistakes.empty() || !step.convention.empty();
-  if (is_named)
-    add_paragraph(text,
-                  step.step_of_mistake == step.id
-                      ? fmt::format("Made on purpose, it gives your tensor to within {}.",
-                                    number_in_words(step.unexplained, 2))
-                      : fmt::format("Made on purpose in {}, which your file does not have, it gives your "
-                                    "tensor to within {}.",
-                                    step.step_of_mistake, number_in_words(step.unexplained, 2)),
-                  settings.width);
+  text += beneath(fmt::format("First different at {}: yours is {}{}. The largest difference is {}.",
+                              place_in_words(step, settings), number_in_words(step.theirs, precision),
+                              settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
+                              number_in_words(step.largest_difference, 2)),
+                  settings);
+  if (step.mistakes.empty() && step.conventions.empty()) return;
+  const auto where = step.step_of_mistake == step.id
+                         ? ""
+                         : fmt::format(" in {}, which your file does not have", step.step_of_mistake);
+  text += beneath(fmt::format("Made on purpose{}, it gives your tensor to within {}.", where,
+                              number_in_words(step.unexplained, 2)),
+                  settings);
 }
 
 void add_teaching(std::string& text, const StepVerdict& step, const ReportSettings& settings) {
-  for (const auto& id : ids_without_variants(step.mistakes)) {
-    const auto* mistake = find_mistake(id);
-    if (mistake == nullptr) continue;
-    add_paragraph(text, fmt::format("{}: {}. {}", id, mistake->name, mistake->teacher), settings.width);
-  }
-  if (const auto* convention = find_mistake(id_without_variant(step.convention)))
-    add_paragraph(text, fmt::format("{}: {}. {}", convention->id, convention->name, convention->conversion),
-                  settings.width);
+  for (const auto& id : ids_without_variants(step.mistakes))
+    if (const auto* mistake = find_mistake(id))
+      text += beneath(fmt::format("{}: {}. {}", id, mistake->name, mistake->teacher), settings);
+  for (const auto& id : ids_without_variants(step.conventions))
+    if (const auto* convention = find_mistake(id))
+      text += beneath(fmt::format("{}: {}. {}", id, convention->name, convention->conversion), settings);
 }
 
 bool is_first_of(const Diagnosis& diagnosis, const StepVerdict& step) {
   const auto same = std::find_if(diagnosis.steps.begin(), diagnosis.steps.end(), [&](const auto& other) {
-    return other.mistakes == step.mistakes && other.convention == step.convention;
+    return other.mistakes == step.mistakes && other.conventions == step.conventions;
   });
   return same == diagnosis.steps.end() || same->id == step.id ||
-         (step.mistakes.empty() && step.convention.empty());
+         (step.mistakes.empty() && step.conventions.empty());
 }
 
 std::string summary(const Diagnosis& diagnosis) {
   std::size_t wrong = 0;
   for (const auto& step : diagnosis.steps)
     if (step.finding == Finding::wrong || step.finding == Finding::shape) ++wrong;
-  if (diagnosis.steps.empty()) return "There is no step of the lesson in it.";
   if (wrong == 0)
     return diagnosis.steps.size() == 1 ? "The step is right."
                                        : fmt::format("All {} steps are right.", diagnosis.steps.size());
@@ -141,54 +140,44 @@ std::string summary(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-std::string id_without_variant(const std::string& id) {
-  return id.substr(0, id.find(':'));
-}
+namespace {
 
-std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids) {
-  std::vector<std::string> short_ids;
-  for (const auto& id : ids)
-    if (const auto name = id_without_variant(id);
-        std::find(short_ids.begin(), short_ids.end(), name) == short_ids.end())
-      short_ids.push_back(name);
-  return short_ids;
-}
-
-std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings) {
+/// What the file is, and how it was read.
+std::string heading(const Dump& dump, const ReportSettings& settings) {
   auto text = fmt::format("check {}: {}{}\n", settings.lesson, settings.dump,
                           settings.probe.empty() ? "" : ", computed from the inputs of " + settings.probe);
   if (dump.arithmetic != Dtype::float64)
     text += fmt::format("  The numbers are {}.\n", name_of(dump.arithmetic));
-  for (const auto& assumption : dump.assumptions)
-    for (const auto& line : wrap(assumption, settings.width - 2)) text += "  " + line + '\n';
+  for (const auto& assumption : dump.assumptions) text += paragraph(assumption, settings.width, 2);
   if (!dump.unknown.empty())
-    for (const auto& line :
-         wrap(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
-              settings.width - 2))
-      text += "  " + line + '\n';
-  text += '\n';
+    text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
+                      settings.width, 2);
+  return text;
+}
+
+std::string told(const Diagnosis& diagnosis, const StepVerdict& step, const ReportSettings& settings) {
+  if (step.finding == Finding::right || step.finding == Finding::rounding) return "";
+  if (!is_first_of(diagnosis, step)) return beneath("The same as above.", settings);
+  std::string text;
+  add_evidence(text, step, settings);
+  add_teaching(text, step, settings);
+  return text;
+}
+
+}  // namespace
+
+std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings) {
+  auto text = heading(dump, settings) + '\n';
   std::size_t widest = 0;
   for (const auto& step : diagnosis.steps) widest = std::max(widest, display_width(step.id));
   for (const auto& step : diagnosis.steps) {
     text += fmt::format("  {}  {}\n", pad_right(step.id, widest), verdict_in_words(step, settings.hint));
-    const bool is_told = step.finding == Finding::convention ||
-                         ((step.finding == Finding::wrong || step.finding == Finding::shape));
-    if (!is_told || settings.hint != Hint::all) continue;
-    if (!is_first_of(diagnosis, step)) {
-      add_paragraph(text, "The same as above.", settings.width);
-      continue;
-    }
-    add_evidence(text, step, settings);
-    add_teaching(text, step, settings);
+    if (settings.hint == Hint::all) text += told(diagnosis, step, settings);
   }
-  if (!diagnosis.missing.empty() && settings.hint == Hint::all) {
-    text += '\n';
-    for (const auto& line :
-         wrap(fmt::format("Not in your file: {}.", fmt::join(diagnosis.missing, ", ")), settings.width - 2))
-      text += "  " + line + '\n';
-  }
-  text += '\n' + summary(diagnosis) + '\n';
-  return text;
+  if (!diagnosis.missing.empty() && settings.hint == Hint::all)
+    text += '\n' + paragraph(fmt::format("Not in your file: {}.", fmt::join(diagnosis.missing, ", ")),
+                             settings.width, 2);
+  return text + '\n' + summary(diagnosis) + '\n';
 }
 
 std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings) {
@@ -204,7 +193,8 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     one["mistakes"] =
         settings.hint >= Hint::name ? ids_without_variants(step.mistakes) : std::vector<std::string>();
     if (step.made_together) one["together"] = true;
-    one["convention"] = step.convention.empty() ? Json() : Json(id_without_variant(step.convention));
+    const auto conventions = ids_without_variants(step.conventions);
+    one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
     if (step.first_difference) one["first_difference"] = *step.first_difference;
     document["steps"].push_back(one);
   }

@@ -35,10 +35,4 @@ std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const R
 /// The diagnosis as a JSON document of the schema "attnlab.check/1".
 std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings);
 
-/// A mistake's id without the variant of it that was found: "scale-d-model" for "scale-d-model:all-heads".
-std::string id_without_variant(const std::string& id);
-
-/// Each id once, without variants, in order.
-std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids);
-
 }  // namespace attn

@@ -14,18 +14,12 @@
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
-#include "trace/diagnosis/report.hpp"
 
 namespace {
 
 using attn::AnyTensor;
 using attn::Dump;
 using attn::Finding;
-
-bool names_a_convention(const std::string& id) {
-  const auto* mistake = attn::find_mistake(attn::id_without_variant(id));
-  return mistake != nullptr && mistake->is_convention();
-}
 
 /// A lesson on the inputs of its probe.
 struct Probed {
@@ -35,7 +29,7 @@ struct Probed {
   void run(const attn::Watch& watch) const { lessons::run_watched(*lesson, plan, watch); }
 
   attn::Diagnosis diagnose(const Dump& dump) const {
-    return attn::diagnose(dump, [this](const attn::Watch& watch) { run(watch); }, {names_a_convention, {}});
+    return attn::diagnose(dump, [this](const attn::Watch& watch) { run(watch); });
   }
 
   std::shared_ptr<const lessons::Lesson> lesson;
@@ -43,30 +37,16 @@ struct Probed {
 };
 
 /// Every step of a faulty program; one that has another shape is there, and the others go on without it.
-Dump dump_with(const Probed& probed, const std::string& mistake_id) {
+Dump dump_with(const Probed& probed, const attn::Hypothesis& mistakes) {
   Dump dump;
-  probed.run([&](const attn::Tapped& tapped) {
-    attn::made_on_purpose({mistake_id})(tapped);
-    if (tapped.kind != attn::Kind::step) return;
-    auto tensor = AnyTensor({tapped.dtype, tapped.shape, tapped.elements});
-    for (const auto& mistake : tapped.mistakes)
-      if (mistake.id() == mistake_id)
-        if (auto result = mistake.result(nullptr); result && result->shape() != tapped.shape)
-          tensor = std::move(*result);
-    dump.tensors.insert_or_assign(tapped.id, std::move(tensor));
-  });
+  for (const auto& step : lessons::steps_with(mistakes, *probed.lesson, probed.plan))
+    dump.tensors.emplace(step.id, step.tensor());
   return dump;
 }
 
-/// The ids of the results: the last step, where the probe names no others.
 std::set<std::string> results_of(const Probed& probed) {
-  const auto& results = probed.lesson->probe->results;
-  if (!results.empty()) return {results.begin(), results.end()};
-  std::string last;
-  probed.run([&](const attn::Tapped& tapped) {
-    if (tapped.kind == attn::Kind::step) last = tapped.id;
-  });
-  return {last};
+  const auto ids = lessons::results_of(*probed.lesson, lessons::steps_with({}, *probed.lesson, probed.plan));
+  return {ids.begin(), ids.end()};
 }
 
 /// The results and all weights.
@@ -75,17 +55,6 @@ std::set<std::string> weights_and_results_of(const Probed& probed) {
   probed.run([&](const attn::Tapped& tapped) {
     const auto name = tapped.id.substr(tapped.id.rfind('/') + 1);  // npos + 1 is 0
     if (tapped.kind == attn::Kind::step && name == "weights") ids.insert(tapped.id);
-  });
-  return ids;
-}
-
-/// Ids, with variants, of the mistakes that can be made without somebody's tensor.
-std::vector<std::string> makeable(const Probed& probed) {
-  std::vector<std::string> ids;
-  probed.run([&](const attn::Tapped& tapped) {
-    for (const auto& mistake : tapped.mistakes)
-      if (mistake.result(nullptr) && std::find(ids.begin(), ids.end(), mistake.id()) == ids.end())
-        ids.push_back(mistake.id());
   });
   return ids;
 }
@@ -106,7 +75,7 @@ Outcome outcome_of(const attn::Diagnosis& diagnosis, const std::string& mistake)
   for (const auto& step : diagnosis.steps) {
     if (step.finding == Finding::right || step.finding == Finding::rounding) continue;
     auto said = attn::ids_without_variants(step.mistakes);
-    if (!step.convention.empty()) said.push_back(attn::id_without_variant(step.convention));
+    for (const auto& id : attn::ids_without_variants(step.conventions)) said.push_back(id);
     const bool has_it = std::find(said.begin(), said.end(), name) != said.end();
     is_named = is_named || (has_it && said.size() == 1);
     is_tied = is_tied || (has_it && said.size() > 1);
@@ -124,7 +93,7 @@ std::string said_of(const attn::Diagnosis& diagnosis) {
   for (const auto& step : diagnosis.steps)
     if (step.finding != Finding::right)
       text += fmt::format("{}: {} {}{}; ", step.id, attn::name_of(step.finding),
-                          fmt::join(step.mistakes, "|"), step.convention);
+                          fmt::join(step.mistakes, "|"), fmt::join(step.conventions, "+"));
   return text;
 }
 
@@ -138,8 +107,8 @@ struct Score {
 
 Score score_of(const Probed& probed, const std::set<std::string>* ids) {
   Score score;
-  for (const auto& mistake : makeable(probed)) {
-    auto dump = dump_with(probed, mistake);
+  for (const auto& mistake : lessons::mistakes_of(*probed.lesson, probed.plan)) {
+    auto dump = dump_with(probed, {mistake});
     if (ids != nullptr) dump = only(dump, *ids);
     if (dump.tensors.empty()) continue;
     const auto diagnosis = probed.diagnose(dump);
@@ -167,9 +136,10 @@ std::vector<const lessons::Lesson*> probed_lessons() {
 
 TEST_CASE("every mistake that a lesson lists is in the catalogue", "[mistakes]") {
   for (const auto* lesson : probed_lessons()) DYNAMIC_SECTION(lesson->name) {
-      for (const auto& id : makeable(Probed(*lesson))) {
+      const Probed probed(*lesson);
+      for (const auto& id : lessons::mistakes_of(*probed.lesson, probed.plan)) {
         CAPTURE(lesson->name, id);
-        CHECK(attn::find_mistake(attn::id_without_variant(id)) != nullptr);
+        CHECK(attn::find_mistake(id) != nullptr);
       }
     }
 }
@@ -177,7 +147,7 @@ TEST_CASE("every mistake that a lesson lists is in the catalogue", "[mistakes]")
 TEST_CASE("the right tensors of every probe are right", "[mistakes]") {
   for (const auto* lesson : probed_lessons()) DYNAMIC_SECTION(lesson->name) {
       const Probed probed(*lesson);
-      const auto diagnosis = probed.diagnose(dump_with(probed, ""));
+      const auto diagnosis = probed.diagnose(dump_with(probed, {}));
       CAPTURE(lesson->name, said_of(diagnosis));
       CHECK(!diagnosis.steps.empty());
       for (const auto& step : diagnosis.steps) CHECK(step.finding == Finding::right);

@@ -26,8 +26,7 @@ struct PositionalDump {
   void run(const attn::Watch& watch) const { lessons::run_watched(*lesson, plan, watch); }
 
   attn::Diagnosis diagnose() const {
-    return attn::diagnose(dump, [this](const attn::Watch& watch) { run(watch); },
-                          {[](const auto&) { return false; }, {}});
+    return attn::diagnose(dump, [this](const attn::Watch& watch) { run(watch); });
   }
 };
 
