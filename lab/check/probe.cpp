@@ -4,18 +4,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/audit.hpp"
 #include "lab/output.hpp"
 #include "trace/npz/npz.hpp"
+#include "trace/text/option.hpp"
 
 namespace lab {
 
 namespace {
 
 constexpr std::size_t sheet_width = 80;
+
+std::string on_sheet(const std::string& words) {
+  return attn::paragraph(words, sheet_width, 2);
+}
 
 /// Passes inputs on, and keeps what the task sheet says of all.
 class TaskSheet : public attn::Sink {
@@ -28,10 +35,19 @@ class TaskSheet : public attn::Sink {
     if (is_input) inputs_.receive(event);
     auto& lines = is_input ? given_ : asked_;
     lines.push_back(line_of(event));
-    if (!is_input) last_step_ = event.id;
+    if (is_input) return;
+    last_step_ = event.id;
+    shapes_[event.id] = event.tensor->shape;
   }
 
-  std::string text(const lessons::Plan& plan, const std::string& file) const;
+  /// The tables of what is given and what is asked.
+  std::string text() const {
+    return "\nThe inputs\n" + table(given_) + "\nWhat to compute\n" + table(asked_);
+  }
+
+  /// A step that was asked for, with its shape, batch and all.
+  const attn::Shape& shape_of(const std::string& id) const { return shapes_.at(id); }
+  const std::string& last_step() const { return last_step_; }
 
  private:
   struct Line {
@@ -62,59 +78,70 @@ class TaskSheet : public attn::Sink {
 
   attn::Sink& inputs_;
   std::vector<Line> given_, asked_;
+  std::map<std::string, attn::Shape> shapes_;
   std::string last_step_;
 };
 
+/// The options that decide what is computed: the inputs say all the others.
 std::string options_of(const lessons::Plan& plan) {
-  const auto& options = plan.options;
-  std::vector<std::string> said;
-  if (options.heads) said.push_back(fmt::format("{} heads", *options.heads));
-  if (options.kv_heads && options.kv_heads != options.heads)
-    said.push_back(fmt::format("{} key and value heads, each read by {} query heads in a row",
-                               *options.kv_heads, *options.heads / *options.kv_heads));
-  if (options.d_k) said.push_back(fmt::format("d_k = {}", *options.d_k));
-  if (options.causal) said.push_back("causal: the last query stands beside the last key");
-  if (options.window)
-    said.push_back(fmt::format("a window: keys at most {} positions away", *options.window));
-  return fmt::format("{}", fmt::join(said, "; "));
+  const std::set<std::string> of_inputs = {"sentence", "source", "target",       "seed",       "rng",
+                                           "draws",    "model",  "weight_scale", "embeddings", "dtype"};
+  const auto header = plan.header();
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : header.config)
+    if (of_inputs.count(name) == 0)
+      if (auto text = attn::option_text(name, value); !text.empty()) texts.push_back(std::move(text));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string paragraph(const std::string& words) {
+/// What the options mean for the shapes and the masks.
+std::string rules_of(const lessons::Options& options) {
   std::string text;
-  for (const auto& line : attn::wrap(words, sheet_width - 2)) text += "  " + line + '\n';
+  if (options.kv_heads && options.kv_heads != options.heads)
+    text += fmt::format(" Each key and value head is read by {} query heads in a row.",
+                        *options.heads / *options.kv_heads);
+  if (options.causal) text += " Causal: the last query stands beside the last key.";
+  if (options.window)
+    text += fmt::format(" A window: keys at most {} positions {}.", *options.window,
+                        options.causal ? "before the query" : "away from the query");
   return text;
 }
 
-std::string TaskSheet::text(const lessons::Plan& plan, const std::string& file) const {
+std::string task(const lessons::Plan& plan, const std::string& file, const std::string& result) {
   auto text = fmt::format("probe {}: {} (seed {})\n\nThe task\n", plan.lesson->name, file, plan.options.seed);
-  text += paragraph(fmt::format(
+  text += on_sheet(fmt::format(
       "Compute the lesson {0} from the inputs in {1} with your own program, and save what you computed under "
       "the names below. Then: attnlab check {0} mine.npz --probe {1}",
       plan.lesson->name, file));
-  text += paragraph("Each name that you save is checked by itself; {} alone will do.");
-  const auto hole = text.find("{}");
-  const auto& results = plan.lesson->probe->results;
-  const auto result = results.empty() ? last_step_ : std::string(results.front());
-  text.replace(hole, 2, result);
-  if (const auto said = options_of(plan); !said.empty()) text += paragraph("This run has " + said + ".");
+  text += on_sheet(fmt::format("Each name that you save is checked by itself; {} alone will do.", result));
+  text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan.options)));
   if (plan.is_batched())
-    text += paragraph(
+    text += on_sheet(
         "The batch has samples of unequal length, in `lengths`: the tokens behind them are padding, which no "
         "query may see. A mask is true where a key may be seen.");
-  text += "\nThe inputs\n" + table(given_) + "\nWhat to compute\n" + table(asked_);
-  text += fmt::format(R"(
-How to read and to save
-  NumPy    given = np.load("{0}");  np.savez("mine.npz", {1}={1})
-  PyTorch  np.savez("mine.npz", {1}={1}.detach().cpu().numpy())
-  JAX      jnp.savez("mine.npz", {1}={1})
-  Julia    using NPZ;  given = npzread("{0}");  npzwrite("mine.npz", Dict("{1}" => {1}))
-  Rust     ndarray_npy::NpzWriter::new(File::create("mine.npz")?).add_array("{1}", &{1})?
-  C++      cnpy::npz_save("mine.npz", "{1}", {1}.data(), {{{2}}}, "w");
-  JSON     {{"{1}": [[[0.1, -2.5, …], …], …]}} in mine.json, all digits
-  CSV      {1}.csv: a tensor of two axes, a row a line, all digits
-)",
-                      file, result, "B, T, d");
   return text;
+}
+
+/// The lines that read the file and save a tensor in other languages.
+std::string in_languages(const std::string& file, const std::string& id, const attn::Shape& shape) {
+  return fmt::format(R"(
+How to read and to save, for example x as {1}
+  NumPy    given = np.load("{0}")
+           np.savez("mine.npz", **{{"{1}": x}})
+  PyTorch  np.savez("mine.npz",
+                    **{{"{1}": x.detach().cpu().numpy()}})
+  JAX      np.savez("mine.npz", **{{"{1}": np.asarray(x)}})
+  Julia    using NPZ; given = npzread("{0}")
+           npzwrite("mine.npz", Dict("{1}" => x))
+  Rust     let file = std::fs::File::create("mine.npz")?;
+           let mut mine = ndarray_npy::NpzWriter::new(file);
+           mine.add_array("{1}", &x)?; mine.finish()?;
+  C++      cnpy::npz_save("mine.npz", "{1}", x.data(),
+                          {{{2}}}, "w");
+  JSON     mine.json: {{"{1}": [[[0.1, …], …], …]}}, all digits
+  CSV      for a tensor of two axes, in a file of its name: a row a line
+)",
+                     file, id, fmt::join(shape, ", "));
 }
 
 }  // namespace
@@ -126,7 +153,11 @@ void run_probe(const MakeProbe& probe) {
   TaskSheet sheet(writer);
   lessons::run(*probe.lesson, plan, sheet);
   write_to_file(*probe.output, writer.finish());
-  show(sheet.text(plan, *probe.output), probe.paging);
+  const auto& results = probe.lesson->probe->results;
+  const auto result = results.empty() ? sheet.last_step() : std::string(results.front());
+  show(task(plan, *probe.output, result) + sheet.text() +
+           in_languages(*probe.output, result, sheet.shape_of(result)),
+       probe.paging);
 }
 
 }  // namespace lab

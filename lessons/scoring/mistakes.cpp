@@ -1,6 +1,5 @@
 #include "lessons/scoring/mistakes.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "attn/ops/scoring.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/sdpa/mistakes.hpp"
+#include "lessons/self_attention/mistakes.hpp"
 
 namespace lessons {
 
@@ -65,11 +65,7 @@ attn::Mistakes mistakes_of_general(const Tensor<2>& queries, const Tensor<2>& W_
 
 attn::Mistakes mistakes_of_hidden_part(const Tensor<2>& x, const Tensor<2>& W, const Tensor<2>& other) {
   return {{"wrong-projection", [&] { return attn::linear(x, other); }},
-          {"weight-transposed", [&] {
-             auto as_stored = Tensor<2>::from_shape({W.shape(1), W.shape(0)});
-             std::copy(W.begin(), W.end(), as_stored.begin());
-             return attn::linear(x, attn::transpose(as_stored));
-           }}};
+          {"weight-transposed", [&] { return attn::linear(x, read_as_transposed(W)); }}};
 }
 
 attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<2>& scores, double divisor) {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <utility>
 
 #include "attn/text/width.hpp"
 #include "trace/text/ansi.hpp"
 #include "trace/text/lines.hpp"
+#include "trace/text/option.hpp"
 #include "trace/text/plain.hpp"
 #include "trace/text/plot.hpp"
 
@@ -40,36 +40,6 @@ std::vector<std::string> wrapped(const std::string& line, std::size_t width, std
   for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i] = std::string(i == 0 ? start : std::max(indent, start), ' ') + parts[i];
   return parts;
-}
-
-std::string quoted(const std::string& text) {
-  return '"' + printable(text) + '"';
-}
-
-/// "d_model=8"; a flag is its name alone. Nothing for what is unset, and nothing for tokens, which stand
-/// beside the tensors.
-std::string option_text(const std::string& name, const ConfigValue& value) {
-  return std::visit(
-      [&](const auto& set) -> std::string {
-        using T = std::decay_t<decltype(set)>;
-        if constexpr (std::is_same_v<T, bool>) {
-          return set ? name : "";
-        } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
-          return fmt::format("{}={}", name, set);
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          const bool is_word = !set.empty() && set.find(' ') == std::string::npos;
-          return fmt::format("{}={}", name, is_word ? printable(set) : quoted(set));
-        } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
-          return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(set, ","));
-        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          std::vector<std::string> texts;
-          for (const auto& text : set) texts.push_back(quoted(text));
-          return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(texts, " "));
-        } else {
-          return "";
-        }
-      },
-      value);
 }
 
 /// "[query 6 × key 6]", or "[scalar]".
