@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "attn/text/width.hpp"
 #include "tests/cli/stored_runs.hpp"
 
 namespace {
@@ -135,4 +136,29 @@ TEST_CASE("bad arguments of check, probe and break are refused with what would b
   CHECK(contains(refusal("probe lookup --output x.npz"), "valid: "));
   CHECK(contains(refusal("break sdpa"), "no mistake is given"));
   CHECK(contains(refusal("break sdpa no-scal"), "did you mean no-scale"));
+}
+
+TEST_CASE("a mistake that changes a shape is shown, written and found") {
+  const Folder folder;
+  const Exercise exercise(folder, "multihead", "no-output-projection");
+  CHECK(contains(output_of("break multihead no-output-projection"), "output        has the shape (3×7×20)"));
+  const auto report = json::parse(run(exercise.arguments + " --format json").out);
+  CHECK(verdict_on(report, "output")["mistakes"] == json::array({"no-output-projection"}));
+}
+
+TEST_CASE("a file without a step of the lesson is no right one") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz");
+  output_of("probe sdpa --output " + probe);
+  const auto said = refusal(fmt::format("check sdpa {0} --probe {0}", probe));
+  CHECK(contains(said, "holds no step of sdpa; valid: scores"));
+}
+
+TEST_CASE("the lines of a task sheet fit 80 columns, and state the options") {
+  const Folder folder;
+  for (const std::string lesson : {"positional", "seq2seq", "transformer-block"})
+    for (const auto& line :
+         lines_of(output_of(fmt::format("probe {} --output {}", lesson, folder.file("p.npz")))))
+      if (!contains(line, folder.file("p.npz"))) CHECK(attn::display_width(line) <= 80);
+  CHECK(contains(output_of("probe transformer-block --output " + folder.file("p.npz")), "activation=gelu"));
 }

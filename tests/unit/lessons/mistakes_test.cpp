@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -196,4 +198,129 @@ TEST_CASE("most mistakes are found from the output alone, none is misnamed", "[m
       CAPTURE(lesson->name, score.found, score.all);
       CHECK(score.share() >= (lesson->name == "sdpa" || lesson->name == "multihead" ? 0.9 : 0.75));
     }
+}
+
+namespace {
+
+/// Two mistakes of one lesson that stand in different steps.
+using Pair = std::pair<std::string, std::string>;
+
+bool are_near(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * (1.0 + std::abs(b));
+}
+
+bool are_near(const AnyTensor& a, const AnyTensor& b) {
+  if (a.shape() != b.shape()) return false;
+  for (std::size_t i = 0; i < attn::element_count(a.shape()); ++i)
+    if (!are_near(a.view().at(i), b.view().at(i))) return false;
+  return true;
+}
+
+/// Whether what is said of a dump, made on purpose, gives that dump.
+bool is_reproduced(const Probed& probed, const attn::Diagnosis& diagnosis, const Dump& dump) {
+  attn::Hypothesis said;
+  for (const auto& step : diagnosis.steps) {
+    said.insert(step.conventions.begin(), step.conventions.end());
+    const std::size_t made = step.made_together ? 2 : 1;
+    for (std::size_t i = 0; i < std::min(made, step.mistakes.size()); ++i) said.insert(step.mistakes[i]);
+  }
+  const auto made = dump_with(probed, said);
+  return std::all_of(dump.tensors.begin(), dump.tensors.end(),
+                     [&](const auto& one) { return are_near(made.tensors.at(one.first), one.second); });
+}
+
+/// Whether a program that makes both shows in these steps that it makes each.
+bool shows_both(const Probed& probed, const Pair& pair, const std::set<std::string>& ids) {
+  const auto differ = [&](const Dump& a, const Dump& b) {
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](const auto& id) { return !are_near(a.tensors.at(id), b.tensors.at(id)); });
+  };
+  const auto both = dump_with(probed, {pair.first, pair.second});
+  return differ(both, dump_with(probed, {pair.first})) && differ(both, dump_with(probed, {pair.second}));
+}
+
+std::set<std::string> ids_of(const std::vector<attn::Prediction>& steps) {
+  std::set<std::string> ids;
+  for (const auto& step : steps) ids.insert(step.id);
+  return ids;
+}
+
+bool share_a_step(const std::vector<attn::Prediction>& steps, const Pair& pair) {
+  return std::any_of(steps.begin(), steps.end(), [&](const attn::Prediction& step) {
+    const auto lists = [&](const std::string& id) {
+      return std::find(step.mistakes.begin(), step.mistakes.end(), id) != step.mistakes.end();
+    };
+    return lists(pair.first) && lists(pair.second);
+  });
+}
+
+/// Pairs drawn at random that both show in these steps.
+std::vector<Pair> random_pairs(const Probed& probed, std::size_t count,
+                               const std::set<std::string>& shown_in) {
+  const auto ids = lessons::mistakes_of(*probed.lesson, probed.plan);
+  const auto right = lessons::steps_with({}, *probed.lesson, probed.plan);
+  std::mt19937 random(7);
+  std::vector<Pair> pairs;
+  for (std::size_t draw = 0; draw < 20 * count && pairs.size() < count; ++draw) {
+    const Pair pair{ids[random() % ids.size()], ids[random() % ids.size()]};
+    if (pair.first != pair.second && !share_a_step(right, pair) && shows_both(probed, pair, shown_in))
+      pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+/// Whether each verdict has one of the two, and each of the two is in a verdict.
+bool names_both(const attn::Diagnosis& diagnosis, const Pair& pair) {
+  const auto first = attn::id_without_variant(pair.first), second = attn::id_without_variant(pair.second);
+  bool has_first = false, has_second = false;
+  for (const auto& step : diagnosis.steps) {
+    if (step.finding == Finding::right || step.finding == Finding::rounding) continue;
+    auto said = attn::ids_without_variants(step.mistakes);
+    for (const auto& id : attn::ids_without_variants(step.conventions)) said.push_back(id);
+    const auto says = [&](const std::string& id) {
+      return std::find(said.begin(), said.end(), id) != said.end();
+    };
+    if (!says(first) && !says(second)) return false;
+    has_first = has_first || says(first);
+    has_second = has_second || says(second);
+  }
+  return has_first && has_second;
+}
+
+}  // namespace
+
+TEST_CASE("two mistakes in different steps are both found from all tensors", "[mistakes]") {
+  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
+      const Probed probed(*lesson);
+      const auto pairs =
+          random_pairs(probed, 25, ids_of(lessons::steps_with({}, *probed.lesson, probed.plan)));
+      CHECK(pairs.size() > 5);
+      for (const auto& pair : pairs) {
+        const auto dump = dump_with(probed, {pair.first, pair.second});
+        const auto diagnosis = probed.diagnose(dump);
+        CAPTURE(lesson->name, pair.first, pair.second, said_of(diagnosis));
+        CHECK((names_both(diagnosis, pair) || is_reproduced(probed, diagnosis, dump)));
+      }
+    }
+}
+
+TEST_CASE("two mistakes at once are found from the output alone, or none is named", "[mistakes]") {
+  for (const auto* lesson : searched_lessons()) {
+    if (lesson->name != "sdpa" && lesson->name != "self-attention") continue;
+    const Probed probed(*lesson);
+    const auto ids = results_of(probed);
+    std::size_t found = 0;
+    const auto pairs = random_pairs(probed, 12, ids);
+    for (const auto& pair : pairs) {
+      const auto dump = only(dump_with(probed, {pair.first, pair.second}), ids);
+      const auto diagnosis = probed.diagnose(dump);
+      CAPTURE(lesson->name, pair.first, pair.second, said_of(diagnosis));
+      REQUIRE(diagnosis.steps.size() == 1);
+      if (names_both(diagnosis, pair)) ++found;
+      const bool is_unknown = diagnosis.steps[0].mistakes.empty() && diagnosis.steps[0].conventions.empty();
+      CHECK((is_unknown || is_reproduced(probed, diagnosis, dump)));
+    }
+    CAPTURE(lesson->name, found, pairs.size());
+    CHECK(4 * found >= 3 * pairs.size());
+  }
 }
