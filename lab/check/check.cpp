@@ -64,7 +64,9 @@ std::vector<std::string> ids_of(const std::vector<ExpectedTensor>& expected) {
 /// The inputs that a lesson declares under these options, the steps that it then has, and the mask, which is
 /// there where something is hidden.
 std::vector<std::string> known_ids(const Lesson& lesson, const lessons::Options& options) {
-  auto ids = ids_of(expected_tensors(lessons::make_plan(lesson, options, nullptr)));
+  auto small = options;  // no name depends on a dimension
+  if (options.heads) small.d_model = 2 * *options.heads;
+  auto ids = ids_of(expected_tensors(lessons::make_plan(lesson, small, nullptr)));
   const auto add = [&](const std::string& id) {
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
   };
@@ -110,13 +112,25 @@ std::optional<attn::AnyTensor> mask_of(Dump dump, const Plan& plan, attn::MaskTr
       attn::TensorView{fitted.dtype(), {mask->shape[1], mask->shape[2]}, fitted.view().data});
 }
 
+/// Whether the file is a trace of ours with trained weights.
+bool names_a_model(const attn::StoredTrace& file) {
+  const auto& config = file.header().config;
+  return std::any_of(config.begin(), config.end(), [](const auto& option) {
+    return option.first == "model" && std::holds_alternative<std::string>(option.second);
+  });
+}
+
 /// The lesson on the inputs that the file itself has.
 Plan plan_of_inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
   auto options = check.options;
-  options.model = options.model.value_or("none");
+  if (!options.model && !names_a_model(file)) {
+    options.model = "none";
+    options.typed.insert("model");
+  }
   const auto& lesson = *check.lesson;
   auto dump = attn::named(file, known_ids(lesson, check.options));
   auto inputs = inputs_of(lesson, options, dump);
+  inputs.erase("mask");
   if (inputs.empty())
     throw Error(
         fmt::format("{} holds no input of {}; valid: the probe that it was computed from beside it, "

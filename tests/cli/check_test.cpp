@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 
 #include "attn/text/width.hpp"
@@ -24,6 +25,11 @@ struct Exercise {
   }
   std::string probe, dump, arguments;
 };
+
+/// With one space in the place of all white space that follows on itself.
+std::string in_one_line(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s+"), " ");
+}
 
 json verdict_on(const json& report, const std::string& id) {
   for (const auto& step : report["steps"])
@@ -52,9 +58,9 @@ TEST_CASE("check names the mistake that break made, and only in its own step") {
 TEST_CASE("hints tell where, then the family, then the name, and no number that would be right") {
   const Folder folder;
   const Exercise exercise(folder, "sdpa", "no-scale");
-  const auto told = [&](const std::string& more) { return run(exercise.arguments + more).out; };
+  const auto told = [&](const std::string& more) { return in_one_line(run(exercise.arguments + more).out); };
   const auto where = told(" --hint 1"), family = told(" --hint 2"), name = told(" --hint 3");
-  CHECK(contains(where, "scaled  wrong\n"));
+  CHECK(contains(where, "scaled wrong masked"));
   CHECK_FALSE(contains(where, "no-scale"));
   CHECK(contains(family, "a mistake of the family scale"));
   CHECK_FALSE(contains(family, "no-scale"));
@@ -72,6 +78,19 @@ TEST_CASE("a trace of the lesson's own is right, from its own inputs as well as 
       output_of(fmt::format("{} --output {}", lesson, file));
       CHECK(contains(output_of(fmt::format("check {} {}", name, file)), "steps are right."));
     }
+  }
+}
+
+TEST_CASE("a trace with trained weights, or of drawn ones, is right without a probe") {
+  const Folder folder;
+  const auto file = folder.file("trace.npz");
+  for (const std::string lesson :
+       {"scoring", "sdpa", "self-attention", "cross-attention", "masking", "multihead", "positional",
+        "seq2seq", "transformer-block", "generate", "efficient", "cross-attention --model none",
+        "seq2seq --model none", "generate --model none"}) {
+    output_of(fmt::format("{} --output {}", lesson, file));
+    CHECK(contains(output_of(fmt::format("check {} {}", lesson.substr(0, lesson.find(' ')), file)),
+                   "steps are right."));
   }
 }
 
@@ -161,4 +180,23 @@ TEST_CASE("the lines of a task sheet fit 80 columns, and state the options") {
          lines_of(output_of(fmt::format("probe {} --output {}", lesson, folder.file("p.npz")))))
       if (!contains(line, folder.file("p.npz"))) CHECK(attn::display_width(line) <= 80);
   CHECK(contains(output_of("probe transformer-block --output " + folder.file("p.npz")), "activation=gelu"));
+}
+
+TEST_CASE("a mask of a usual shape is an input, without a probe") {
+  const Folder folder;
+  const auto mine = folder.file("mine.json");
+  const auto verdict = [&](const std::string& mask, const std::string& more = "") {
+    folder.write("mine.json", fmt::format(R"({{"Q": [[1], [2]], "K": [[0], [0]], "V": [[1], [3]], "mask": {},
+      "weights": [[1, 0], [1, 0]], "output": [[1], [1]]}})",
+                                          mask));
+    return run(fmt::format("check sdpa {} {}", mine, more));
+  };
+  for (const auto* mask :
+       {"[[[[true, false]]]]", "[[true, false], [true, false]]", "[[[[0, -1e9]]]]", "[[[1, 0], [1, 0]]]"}) {
+    const auto result = verdict(mask);
+    INFO(mask << '\n' << result.out << result.err);
+    CHECK(result.status == 0);
+  }
+  CHECK(verdict("[[[[false, true]]]]").status == 1);
+  CHECK(verdict("[[[[false, true]]]]", "--mask-true hidden").status == 0);
 }
