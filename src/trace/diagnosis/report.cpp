@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "attn/text/width.hpp"
@@ -93,6 +94,13 @@ std::string beneath(const std::string& words, const ReportSettings& settings) {
   return paragraph(words, settings.width, 4);
 }
 
+/// "1e-12", "1e-09", "1e-06", …: a bound that another machine's rounding does not change.
+std::string bound_in_words(double difference) {
+  double bound = 1e-12;
+  while (bound < difference && std::isfinite(difference)) bound *= 1000.0;
+  return fmt::format("{:.0e}", bound);
+}
+
 void add_evidence(std::string& text, const StepVerdict& step, const ReportSettings& settings) {
   if (!step.first_difference) return;
   const auto precision = settings.precision;
@@ -106,7 +114,7 @@ void add_evidence(std::string& text, const StepVerdict& step, const ReportSettin
                          ? ""
                          : fmt::format(" in {}, which your file does not have", step.step_of_mistake);
   text += beneath(fmt::format("Made on purpose{}, it gives your tensor to within {}.", where,
-                              number_in_words(step.unexplained, 2)),
+                              bound_in_words(step.unexplained)),
                   settings);
 }
 
