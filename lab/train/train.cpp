@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "attn/error.hpp"
+#include "attn/memory.hpp"
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/train/checkpoint.hpp"
@@ -152,9 +153,25 @@ void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& bes
 
 }  // namespace
 
+namespace {
+
+/// Throws attn::Error where the weights, a gradient a thread, and the optimizer's two means have no room.
+void require_room(const RunTraining& run, const Task& task) {
+  const auto copies = static_cast<double>(run.settings.threads) + 3.0;
+  const double bytes = copies * sizeof(float) * static_cast<double>(task.table().numbers());
+  if (bytes > attn::free_memory())
+    throw attn::Error(fmt::format("train {}: {} weights take {} in training, and {} are free; valid: smaller "
+                                  "dimensions of the model",
+                                  run.task->name, task.table().numbers(), attn::in_bytes(bytes),
+                                  attn::in_bytes(attn::free_memory())));
+}
+
+}  // namespace
+
 int run_training(const RunTraining& run) {
   require_writable(run.output);
   const auto task = run.task->make(run.options);
+  require_room(run, *task);
   Trainer trainer(task->table(), task->training(), run.settings);
   Best best;
   if (run.resume) resume(run, *task, trainer, best);

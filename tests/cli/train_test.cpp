@@ -113,6 +113,8 @@ TEST_CASE("train refuses what it cannot do, by name and with what would be valid
     const auto flag = bad.substr(0, bad.find(' '));
     CHECK_THAT(refusal("train reverse " + bad + output), Contains(flag) && Contains("valid: "));
   }
+  CHECK_THAT(refusal("train reverse --d-k 1000000 --d-model 1000000" + output),
+             Contains("weights take") && Contains("valid: smaller"));
   CHECK_THAT(refusal("train dates --attention here" + output),
              Contains("--attention") && Contains("valid: "));
   CHECK_THAT(refusal("train dates --attention transformer --positions learned" + output),
