@@ -1,12 +1,12 @@
 #include "attn/text/tokens.hpp"
 
 #include <fmt/format.h>
-#include <unicode/uchar.h>
 
 #include <algorithm>
 #include <set>
 
 #include "attn/error.hpp"
+#include "attn/text/unicode.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 
@@ -15,9 +15,8 @@ namespace attn {
 namespace {
 
 bool is_visible(std::string_view cluster) {
-  const auto first = static_cast<UChar32>(code_points(cluster).front());
-  const bool prints_nothing = u_hasBinaryProperty(first, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) != 0;
-  return !u_isUWhiteSpace(first) && !prints_nothing && display_width(cluster) > 0;
+  const auto first = code_points(cluster).front();
+  return !is_white_space(first) && !is_default_ignorable(first) && display_width(cluster) > 0;
 }
 
 bool is_token(std::string_view segment) {

@@ -1,41 +1,14 @@
 #include "attn/text/utf8.hpp"
 
 #include <fmt/format.h>
-#include <unicode/brkiter.h>
-#include <unicode/bytestream.h>
-#include <unicode/casemap.h>
-#include <unicode/normalizer2.h>
-#include <unicode/utext.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 
 #include "attn/error.hpp"
 
 namespace attn {
 
 namespace {
-
-/// ICU counts in 32 bits.
-std::int32_t length_of(std::string_view text) {
-  if (text.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-    throw std::length_error(fmt::format("[utf8] a text of {} bytes is too long", text.size()));
-  return static_cast<std::int32_t>(text.size());
-}
-
-void require_success(UErrorCode status, const char* action) {
-  if (U_FAILURE(status))
-    throw std::runtime_error(fmt::format("[icu] cannot {}: {}", action, u_errorName(status)));
-}
-
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
-}
 
 /// A character and how many bytes it takes.
 struct Character {
@@ -65,32 +38,6 @@ std::optional<Character> character_at(std::string_view text, std::size_t offset)
   return Character{code_point, length};
 }
 
-using MakeIterator = icu::BreakIterator*(const icu::Locale&, UErrorCode&);
-
-/// An iterator for the root locale: boundaries must not depend on the language of whoever runs the program.
-std::unique_ptr<icu::BreakIterator> make_iterator(MakeIterator* make) {
-  UErrorCode status = U_ZERO_ERROR;
-  std::unique_ptr<icu::BreakIterator> iterator(make(icu::Locale::getRoot(), status));
-  require_success(status, "open a break iterator");
-  return iterator;
-}
-
-std::vector<std::string_view> split(std::string_view text, icu::BreakIterator& iterator) {
-  UErrorCode status = U_ZERO_ERROR;
-  const std::unique_ptr<UText, decltype(&utext_close)> utext(
-      utext_openUTF8(nullptr, text.data(), length_of(text), &status), &utext_close);
-  iterator.setText(utext.get(), status);
-  require_success(status, "read a text");
-
-  std::vector<std::string_view> pieces;
-  auto start = static_cast<std::size_t>(iterator.first());
-  for (auto end = iterator.next(); end != icu::BreakIterator::DONE; end = iterator.next()) {
-    pieces.push_back(text.substr(start, static_cast<std::size_t>(end) - start));
-    start = static_cast<std::size_t>(end);
-  }
-  return pieces;
-}
-
 }  // namespace
 
 void require_valid_utf8(std::string_view text, std::string_view what) {
@@ -103,27 +50,6 @@ void require_valid_utf8(std::string_view text, std::string_view what) {
   }
 }
 
-std::string nfc(std::string_view text) {
-  if (is_ascii(text)) return std::string(text);
-  UErrorCode status = U_ZERO_ERROR;
-  const auto* normalizer = icu::Normalizer2::getNFCInstance(status);
-  require_success(status, "load the normalization data");
-  std::string normalized;
-  icu::StringByteSink<std::string> sink(&normalized);
-  normalizer->normalizeUTF8(0, icu::StringPiece(text.data(), length_of(text)), sink, nullptr, status);
-  require_success(status, "normalize a text");
-  return normalized;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lowered;
-  icu::StringByteSink<std::string> sink(&lowered);
-  UErrorCode status = U_ZERO_ERROR;
-  icu::CaseMap::utf8ToLower("", 0, icu::StringPiece(text.data(), length_of(text)), sink, nullptr, status);
-  require_success(status, "turn a text to lower case");
-  return lowered;
-}
-
 std::u32string code_points(std::string_view text) {
   std::u32string result;
   for (std::size_t offset = 0; offset < text.size();) {
@@ -132,16 +58,6 @@ std::u32string code_points(std::string_view text) {
     offset += character.length;
   }
   return result;
-}
-
-std::vector<std::string_view> grapheme_clusters(std::string_view text) {
-  static thread_local const auto iterator = make_iterator(&icu::BreakIterator::createCharacterInstance);
-  return split(text, *iterator);
-}
-
-std::vector<std::string_view> word_segments(std::string_view text) {
-  static thread_local const auto iterator = make_iterator(&icu::BreakIterator::createWordInstance);
-  return split(text, *iterator);
 }
 
 }  // namespace attn

@@ -1,10 +1,9 @@
 #include "attn/text/width.hpp"
 
-#include <unicode/uchar.h>
-
 #include <algorithm>
 #include <numeric>
 
+#include "attn/text/unicode.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace attn {
@@ -18,34 +17,25 @@ bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char byte) { return byte >= ' ' && byte <= '~'; });
 }
 
-bool has(UProperty property, char32_t code_point) {
-  return u_hasBinaryProperty(static_cast<UChar32>(code_point), property);
-}
-
-/// Characters that draw nothing or draw onto the one before: controls, combining marks, what a renderer
-/// without support for it should ignore, and the vowels and final consonants of a Korean syllable spelt out.
+/// Characters that draw nothing or draw onto the one before.
 bool takes_no_column(char32_t code_point) {
-  constexpr std::uint32_t marks = U_GC_CC_MASK | U_GC_MN_MASK | U_GC_ME_MASK | U_GC_ZL_MASK | U_GC_ZP_MASK;
-  if (U_MASK(u_charType(static_cast<UChar32>(code_point))) & marks) return true;
-  const auto syllable = u_getIntPropertyValue(static_cast<UChar32>(code_point), UCHAR_HANGUL_SYLLABLE_TYPE);
-  if (syllable == U_HST_VOWEL_JAMO || syllable == U_HST_TRAILING_JAMO) return true;
-  return has(UCHAR_DEFAULT_IGNORABLE_CODE_POINT, code_point) && code_point != soft_hyphen;
+  return is_mark_or_control(code_point) || is_later_jamo(code_point) ||
+         (is_default_ignorable(code_point) && code_point != soft_hyphen);
 }
 
 std::size_t code_point_width(char32_t code_point) {
   if (takes_no_column(code_point)) return 0;
-  const auto width = u_getIntPropertyValue(static_cast<UChar32>(code_point), UCHAR_EAST_ASIAN_WIDTH);
-  return width == U_EA_WIDE || width == U_EA_FULLWIDTH ? 2 : 1;
+  return is_wide(code_point) ? 2 : 1;
 }
 
 /// The pair of regional indicators that is a flag needs no rule: each of the two is one column wide.
 std::size_t cluster_width(std::string_view cluster) {
   const auto characters = code_points(cluster);
   const bool has_selector = characters.find(emoji_variation_selector) != std::u32string::npos;
-  if (has_selector && has(UCHAR_EMOJI, characters.front())) return 2;
+  if (has_selector && is_emoji(characters.front())) return 2;
   const auto width = std::accumulate(characters.begin(), characters.end(), std::size_t{0},
                                      [](std::size_t sum, char32_t c) { return sum + code_point_width(c); });
-  return has(UCHAR_EXTENDED_PICTOGRAPHIC, characters.front()) ? std::min<std::size_t>(width, 2) : width;
+  return is_pictographic(characters.front()) ? std::min<std::size_t>(width, 2) : width;
 }
 
 /// Lays the words of one paragraph out on lines.

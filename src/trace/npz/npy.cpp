@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -226,7 +227,7 @@ Npy read_npy_header(ByteStream& stream, std::uint64_t size, std::string_view pla
   std::string literal(length, '\0');
   stream.read(literal.data(), literal.size());
   const Npy npy{HeaderParser(literal, place).parse(), header_size};
-  const auto promised = stored_size(npy.layout, place), there = size - header_size;
+  const std::uint64_t promised = stored_size(npy.layout, place), there = size - header_size;
   if (promised != there)
     refuse(place,
            fmt::format("its header promises {} of {}, which take {} bytes, but {} are there",

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "attn/text/width.hpp"
+#include "trace/text/table.hpp"
 
 namespace attn {
 
