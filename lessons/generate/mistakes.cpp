@@ -1,5 +1,7 @@
 #include "lessons/generate/mistakes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -44,14 +46,27 @@ attn::Mistakes mistakes_of_reading(const Tensor<2>& embedding, const Tensor<2>& 
 
 attn::Mistakes mistakes_of_cache(const Tensor<4>& kept, std::size_t known) {
   if (known == 0) return {};
-  return {{"cache-stale", [&kept, known] {
-             auto stale = kept;
-             const auto keys = kept.shape(2), d = kept.shape(3);
-             for (std::size_t head = 0; head < kept.shape(0) * kept.shape(1); ++head)
+  const auto per_head = [&kept](auto change) {
+    auto changed = kept;
+    const auto size = kept.shape(2) * kept.shape(3);
+    for (std::size_t head = 0; head < kept.shape(0) * kept.shape(1); ++head)
+      change(changed.data() + head * size);
+    return changed;
+  };
+  const auto keys = kept.shape(2), d = kept.shape(3);
+  return {{"cache-stale",
+           [=] {
+             return per_head([=](double* rows) {
                for (std::size_t key = known; key < keys; ++key)
-                 std::copy_n(kept.data() + (head * keys + known - 1) * d, d,
-                             stale.data() + (head * keys + key) * d);
-             return stale;
+                 std::copy_n(rows + (known - 1) * d, d, rows + key * d);
+             });
+           }},
+          // A window of as many keys as there are now moves on, though its last place was still empty.
+          {fmt::format("cache-window-early:{}", keys), [=] {
+             return per_head([=](double* rows) {
+               std::copy(rows + d, rows + known * d, rows);
+               std::fill_n(rows + (known - 1) * d, d, 0.0);
+             });
            }}};
 }
 

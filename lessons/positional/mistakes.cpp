@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -156,6 +159,24 @@ attn::Mistakes mistakes_of_scale(Product product, std::size_t d) {
           {"scale-after-softmax", [=] { return over(1.0); }}};
 }
 
+/// `theirs` [head×query×key] with each head of `bias`, which has fewer, in the place of the head that is most
+/// like it.
+Tensor<3> with_heads_of(Tensor<3> theirs, const Tensor<3>& bias) {
+  const auto size = static_cast<std::ptrdiff_t>(bias.shape(1) * bias.shape(2));
+  const auto heads = static_cast<std::ptrdiff_t>(theirs.shape(0));
+  const auto given = theirs;
+  for (const auto* head = bias.data(); head != bias.data() + bias.size(); head += size) {
+    std::vector<double> distances;
+    for (std::ptrdiff_t other = 0; other < heads; ++other)
+      distances.push_back(std::inner_product(head, head + size, given.data() + other * size, 0.0,
+                                             std::plus<>(),
+                                             [](double a, double b) { return std::abs(a - b); }));
+    const auto nearest = std::min_element(distances.begin(), distances.end()) - distances.begin();
+    std::copy_n(head, size, theirs.data() + nearest * size);
+  }
+  return theirs;
+}
+
 }  // namespace
 
 attn::Mistakes mistakes_of_frequencies(std::size_t d) {
@@ -232,16 +253,34 @@ attn::Mistakes mistakes_of_scaled_product(const Tensor<3>& x, const Tensor<3>& y
 }
 
 attn::Mistakes mistakes_of_distances(std::size_t n, std::function<std::int64_t(std::int64_t)> of_distance) {
-  const auto as_if = [n, of_distance = std::move(of_distance)](auto distance) {
+  const auto between = [n, of_distance = std::move(of_distance)](auto distance) {
     Integers<2> result({n, n});
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j)
-        result(i, j) = of_distance(distance(static_cast<std::int64_t>(j) - static_cast<std::int64_t>(i)));
+        result(i, j) = of_distance(distance(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)));
     return result;
   };
-  return {{"relative-shift:transposed", [=] { return as_if([](auto distance) { return -distance; }); }},
-          {"relative-shift:up", [=] { return as_if([](auto distance) { return distance + 1; }); }},
-          {"relative-shift:down", [=] { return as_if([](auto distance) { return distance - 1; }); }}};
+  // A decode step has one query, the last one or each in its turn, and counts its place from 0.
+  const auto last = static_cast<std::int64_t>(n) - 1;
+  return {{"relative-shift:transposed", [=] { return between([](auto i, auto j) { return i - j; }); }},
+          {"relative-shift:up", [=] { return between([](auto i, auto j) { return j - i + 1; }); }},
+          {"relative-shift:down", [=] { return between([](auto i, auto j) { return j - i - 1; }); }},
+          {"relative-bias-zero-in-decode", [=] { return between([](auto, auto j) { return j; }); }},
+          {"relative-bias-zero-in-decode:last",
+           [=] { return between([=](auto i, auto j) { return i == last ? j : j - i; }); }},
+          {"relative-bias-zero-in-decode:keys",
+           [=] { return between([](auto, auto) { return std::int64_t{0}; }); }},
+          {"relative-bias-zero-in-decode:last-keys",
+           [=] { return between([=](auto i, auto j) { return i == last ? 0 : j - i; }); }}};
+}
+
+attn::Mistakes mistakes_of_t5_bias(const Tensor<3>& bias) {
+  return {{"relative-bias-not-pruned", [&bias](const Tensor<3>& theirs) -> std::optional<Tensor<3>> {
+             if (theirs.shape(0) <= bias.shape(0) || theirs.shape(1) != bias.shape(1) ||
+                 theirs.shape(2) != bias.shape(2))
+               return std::nullopt;
+             return with_heads_of(theirs, bias);
+           }}};
 }
 
 attn::Mistakes mistakes_of_relative_scores(const Tensor<3>& X, const Tensor<3>& from_distance) {

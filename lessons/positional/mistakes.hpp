@@ -31,6 +31,9 @@ attn::Mistakes mistakes_of_scaled_product(const Tensor<3>& x, const Tensor<3>& y
 /// Of what follows from the distance j − i of n tokens, [query×key]: `of_distance` says what.
 attn::Mistakes mistakes_of_distances(std::size_t n, std::function<std::int64_t(std::int64_t)> of_distance);
 
+/// Of T5's bias [head×query×key].
+attn::Mistakes mistakes_of_t5_bias(const Tensor<3>& bias);
+
 /// Of (X Xᵀ + from_distance) / √d: X [batch×token×d], from_distance [batch×query×key].
 attn::Mistakes mistakes_of_relative_scores(const Tensor<3>& X, const Tensor<3>& from_distance);
 

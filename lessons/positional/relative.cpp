@@ -194,13 +194,14 @@ Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>&
                                            static_cast<std::int64_t>(at[0]));
            }},
       attn::t5_buckets(without.shape(1)), mistakes_of_distances(without.shape(1), attn::t5_bucket));
+  const auto of_buckets = attn::t5_bias(table, buckets);
   const auto bias = trace.step({.id = "bias",
                                 .title = "What is added to the scores",
                                 .formula = "table[buckets, h]",
                                 .from = {"table", "buckets"},
                                 .axes = {"head", "query", "key"},
                                 .worked = attn::worked_t5_bias({"table", table}, buckets)},
-                               attn::t5_bias(table, buckets));
+                               of_buckets, mistakes_of_t5_bias(of_buckets));
   return trace.step({.id = "scores",
                      .title = "Scores with the bias of T5",
                      .formula = "without/scores + bias",

@@ -125,7 +125,7 @@ Rules rules_of(const Workbench& bench, const Mask<3>& mask) {
             keeps_window && rules.window && std::abs(behind) <= static_cast<std::ptrdiff_t>(*rules.window);
       }
   if (!keeps_window) rules.window.reset();
-  if (n_q == 1) rules.is_causal = false;  // the last query sees every key
+  if (n_q == 1) rules.is_causal = bench.options.causal;  // the last query sees every key, causal or not
   return rules;
 }
 

@@ -30,7 +30,7 @@ const std::vector<CataloguedMistake>& catalogue() {
                     "It hides where there is one head, for then d_k = d_model.",
        .training = "A model still trains: softmax is only flatter, and W_Q can grow to make up for it. "
                    "Weights that were trained with the right scale give another output.",
-       .seen_in = "ViT-CIFAR PR #11, set_transformer #18"},
+       .seen_in = "ViT-CIFAR PR #11, set_transformer #18, ng-video-lecture PR #6"},
       {.id = "scale-heads",
        .family = "scale",
        .name = "the scores are divided by √h, the root of the number of heads",
@@ -178,7 +178,7 @@ const std::vector<CataloguedMistake>& catalogue() {
        .training = "A causal model sees its own targets, and its loss falls to nearly nothing. "
                    "An encoder trains almost as well as a right one, "
                    "with padding as noise in every average.",
-       .seen_in = "tensorflow/addons PR #133"},
+       .seen_in = "tensorflow/addons PR #133, jax #23349"},
       {.id = "mask-inverted",
        .family = "mask",
        .name = "the mask keeps what it should hide",
@@ -670,6 +670,18 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "and a learned table adapts, but for its edge. "
                    "A table that was trained elsewhere is misread.",
        .seen_in = "labml #185"},
+      {.id = "relative-bias-not-pruned",
+       .family = "positions",
+       .name = "heads were pruned, but the relative bias still has a row for each of them",
+       .teacher = "Pruning took heads from W_Q, W_K, W_V and W_O. "
+                  "The table of the bias has a column for each head, too, and is shared by all layers. "
+                  "Take the kept heads' columns of the bias in the layer that lost heads.",
+       .unchanged = "The bias of each kept head is right. "
+                    "It hides as long as no head is pruned, and the sum fails only where the number of "
+                    "heads that are left cannot be broadcast.",
+       .training = "Nothing trains: the sum of scores and bias is refused, "
+                   "unless the bias is cut to its first heads, which gives heads each other's bias.",
+       .seen_in = "transformers #17886"},
       {.id = "bias-scale",
        .family = "positions",
        .name = "the bias is on the wrong side of the division by √d_k",
@@ -955,17 +967,17 @@ const std::vector<CataloguedMistake>& catalogue() {
       {.id = "cache-window-early",
        .family = "cache",
        .name = "the sliding window drops a key that is still needed",
-       .teacher = "The oldest key was dropped before the last query that needs it. "
-                  "With a window of N keys before the query, N cached keys and the new one must be there. "
-                  "Evict after attending.",
-       .unchanged = "All is right until the text is longer than the window, "
-                    "which a short prompt in a test never is. Rows sum to 1 throughout.",
+       .teacher = "The cache moved on when the text became as long as the window. "
+                  "Its last place was still empty: the oldest key is gone and a row of zeros stands in the "
+                  "middle. Move on only once the text is longer than the window.",
+       .unchanged = "All is right until the text fills the window, "
+                    "which a short prompt in a test never does. Rows sum to 1 throughout.",
        .training = "Training cuts the window by a mask, not by a cache, and is right. "
                    "A long generation misses one key a row, which costs a little likelihood and no error.",
        .seen_in = "transformers #37574"},
       {.id = "relative-bias-zero-in-decode",
        .family = "cache",
-       .name = "each decode step takes row 0 of the relative bias",
+       .name = "a decode step counts its query's position, or all positions, as 0 in the relative bias",
        .teacher = "A decode step has one query, and it stands at position i, not 0. "
                   "Compute the bias for the full length and take its last row, "
                   "or pass the query's true position.",
@@ -1109,7 +1121,7 @@ const std::vector<CataloguedMistake>& catalogue() {
                     "a decode step with one query sees key 0 alone.",
        .training = "Training has as many queries as keys and shows nothing. "
                    "Decoding with a cache fails: each new token sees only the start of the text.",
-       .seen_in = "flash-attention #517, mlx #2835",
+       .seen_in = "flash-attention #517, mlx #2835, pytorch #103082",
        .conversion = "Top left hides j > i, bottom right hides j > i + n_k − n_q: "
                      "add n_k − n_q to the query's index. "
                      "PyTorch's is_causal is top left, FlashAttention since 2.1 bottom right."},
