@@ -27,17 +27,41 @@ bool names_a_convention(const std::string& id) {
   return mistake != nullptr && mistake->is_convention();
 }
 
+/// A lesson with a probe, or one of its parts.
+struct Subject {
+  const lessons::Lesson* lesson;
+  std::string_view through;
+
+  std::string name() const {
+    return through.empty() ? std::string(lesson->name)
+                           : fmt::format("{} --through {}", lesson->name, through);
+  }
+};
+
+/// What somebody types who says no more than --through.
+lessons::Options options_of(const lessons::Lesson& lesson, std::string_view through) {
+  auto options = lesson.defaults;
+  if (through.empty()) return options;
+  options.sentence.clear();
+  options.through = through;
+  options.typed.insert("through");
+  return options;
+}
+
 /// A lesson on the inputs of its probe.
 struct Probed {
-  explicit Probed(const lessons::Lesson& of)
-      : lesson(lessons::lesson_of_probe(of)), plan(lessons::plan_of_probe(*lesson, lesson->defaults)) {}
+  explicit Probed(const Subject& of)
+      : name(of.name()),
+        lesson(lessons::lesson_of_probe(*of.lesson)),
+        plan(lessons::plan_of_probe(*lesson, options_of(*lesson, of.through))) {}
 
-  void run(const attn::Watch& watch) const { lessons::run_watched(*lesson, plan, watch); }
+  void run(const attn::Watch& watch) const { lessons::run_watched(*plan.lesson, plan, watch); }
 
   attn::Diagnosis diagnose(const Dump& dump) const {
     return attn::diagnose(dump, [this](const attn::Watch& watch) { run(watch); }, {names_a_convention, {}});
   }
 
+  std::string name;
   std::shared_ptr<const lessons::Lesson> lesson;
   lessons::Plan plan;
 };
@@ -60,7 +84,7 @@ Dump dump_with(const Probed& probed, const std::string& mistake_id) {
 
 /// The ids of the results: the last step, where the probe names no others.
 std::set<std::string> results_of(const Probed& probed) {
-  const auto& results = probed.lesson->probe->results;
+  const auto& results = probed.plan.lesson->probe->results;
   if (!results.empty()) return {results.begin(), results.end()};
   std::string last;
   probed.run([&](const attn::Tapped& tapped) {
@@ -147,38 +171,54 @@ Score score_of(const Probed& probed, const std::set<std::string>* ids) {
     if (ids != nullptr && outcome == Outcome::unseen) continue;  // nothing in these tensors differs
     ++score.all;
     if (outcome == Outcome::named || outcome == Outcome::tied) ++score.found;
-    CAPTURE(probed.lesson->name, mistake, said_of(diagnosis));
+    CAPTURE(probed.name, mistake, said_of(diagnosis));
     CHECK(outcome != Outcome::misnamed);
     if (ids == nullptr) CHECK((outcome == Outcome::named || outcome == Outcome::tied));
     if (outcome != Outcome::named && outcome != Outcome::tied)
-      WARN(fmt::format("{} {}: {}", probed.lesson->name, mistake, said_of(diagnosis)));
+      WARN(fmt::format("{} {}: {}", probed.name, mistake, said_of(diagnosis)));
   }
   return score;
 }
 
-std::vector<const lessons::Lesson*> probed_lessons() {
-  std::vector<const lessons::Lesson*> lessons_with_probe;
-  for (const auto* lesson : lessons::all_lessons())
-    if (lesson->probe) lessons_with_probe.push_back(lesson);
-  return lessons_with_probe;
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const auto* lesson : lessons::all_lessons()) {
+    if (!lesson->probe) continue;
+    if (lesson->parts.empty()) all.push_back({lesson, ""});
+    for (const auto* part : lesson->parts)
+      if (part->probe) all.push_back({lesson, part->through});
+  }
+  return all;
 }
 
 }  // namespace
 
 TEST_CASE("every mistake that a lesson lists is in the catalogue", "[mistakes]") {
-  for (const auto* lesson : probed_lessons()) DYNAMIC_SECTION(lesson->name) {
-      for (const auto& id : makeable(Probed(*lesson))) {
-        CAPTURE(lesson->name, id);
+  for (const auto& subject : subjects()) DYNAMIC_SECTION(subject.name()) {
+      for (const auto& id : makeable(Probed(subject))) {
+        CAPTURE(subject.name(), id);
         CHECK(attn::find_mistake(attn::id_without_variant(id)) != nullptr);
       }
     }
 }
 
+TEST_CASE("each mistake of a backward pass in the catalogue is one that backward can make", "[mistakes]") {
+  std::set<std::string> made;
+  for (const auto& subject : subjects())
+    if (!subject.through.empty())
+      for (const auto& id : makeable(Probed(subject))) made.insert(std::string(attn::id_without_variant(id)));
+  for (const auto& mistake : attn::catalogue())
+    if (mistake.family == "gradient") {
+      CAPTURE(mistake.id);
+      CHECK(made.count(std::string(mistake.id)) == 1);
+    }
+}
+
 TEST_CASE("the right tensors of every probe are right", "[mistakes]") {
-  for (const auto* lesson : probed_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
+  for (const auto& subject : subjects()) DYNAMIC_SECTION(subject.name()) {
+      const Probed probed(subject);
       const auto diagnosis = probed.diagnose(dump_with(probed, ""));
-      CAPTURE(lesson->name, said_of(diagnosis));
+      CAPTURE(subject.name(), said_of(diagnosis));
       CHECK(!diagnosis.steps.empty());
       for (const auto& step : diagnosis.steps) CHECK(step.finding == Finding::right);
     }
@@ -187,11 +227,11 @@ TEST_CASE("the right tensors of every probe are right", "[mistakes]") {
 namespace {
 
 /// All of them, or under the sanitizers, whose runs take many times as long, those of few steps.
-std::vector<const lessons::Lesson*> searched_lessons() {
-  auto searched = probed_lessons();
+std::vector<Subject> searched_subjects() {
+  auto searched = subjects();
 #ifdef __SANITIZE_ADDRESS__
-  const auto has_many_steps = [](const auto* lesson) {
-    return lesson->name != "sdpa" && lesson->name != "self-attention";
+  const auto has_many_steps = [](const Subject& subject) {
+    return subject.name() != "sdpa" && subject.name() != "self-attention";
   };
   searched.erase(std::remove_if(searched.begin(), searched.end(), has_many_steps), searched.end());
 #endif
@@ -201,29 +241,29 @@ std::vector<const lessons::Lesson*> searched_lessons() {
 }  // namespace
 
 TEST_CASE("every mistake is found from all tensors", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const auto score = score_of(Probed(*lesson), nullptr);
-      CAPTURE(lesson->name, score.found, score.all);
+  for (const auto& subject : searched_subjects()) DYNAMIC_SECTION(subject.name()) {
+      const auto score = score_of(Probed(subject), nullptr);
+      CAPTURE(subject.name(), score.found, score.all);
       CHECK(score.found == score.all);
     }
 }
 
 TEST_CASE("most mistakes are found from weights and output, none is misnamed", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
+  for (const auto& subject : searched_subjects()) DYNAMIC_SECTION(subject.name()) {
+      const Probed probed(subject);
       const auto ids = weights_and_results_of(probed);
       const auto score = score_of(probed, &ids);
-      CAPTURE(lesson->name, score.found, score.all);
+      CAPTURE(subject.name(), score.found, score.all);
       CHECK(score.share() >= 0.85);
     }
 }
 
 TEST_CASE("most mistakes are found from the output alone, none is misnamed", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
+  for (const auto& subject : searched_subjects()) DYNAMIC_SECTION(subject.name()) {
+      const Probed probed(subject);
       const auto ids = results_of(probed);
       const auto score = score_of(probed, &ids);
-      CAPTURE(lesson->name, score.found, score.all);
-      CHECK(score.share() >= (lesson->name == "sdpa" || lesson->name == "multihead" ? 0.9 : 0.75));
+      CAPTURE(subject.name(), score.found, score.all);
+      CHECK(score.share() >= (subject.name() == "sdpa" || subject.name() == "multihead" ? 0.9 : 0.75));
     }
 }
