@@ -2,6 +2,7 @@
 /// every tensor of the forward pass, derived step by step and checked by central differences. What is gone
 /// through has a file in lessons/backward/.
 
+#include "lessons/backward/probe.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -44,6 +45,7 @@ const Lesson backward = {
                  "backward --through transformer-block --norm pre",
                  "backward --through seq2seq --source \"i love cats\" --target \"ich liebe katzen\""},
     .inputs = inputs_of_part,
+    .probe = probe_of_backward(),
     .parts = {&backward_through_sdpa, &backward_through_multihead, &backward_through_transformer_block,
               &backward_through_seq2seq},
     .run = run_part,

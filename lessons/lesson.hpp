@@ -36,7 +36,7 @@ struct Lesson {
   std::vector<std::string_view> examples;                ///< arguments that work as pasted
   std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn
   std::optional<Trained> trained{};                      ///< the model that it uses, where it has one
-  std::optional<Probe> probe{};                          ///< where somebody's tensors can be checked
+  std::optional<Probe> probe{};        ///< where somebody's tensors can be checked; each part has its own
   std::vector<const Lesson*> parts{};  ///< where it has --through: one for each value, of the same name
   std::string_view through{};          ///< the value of --through that such a part is for
   void (*run)(Workbench& bench);
@@ -48,8 +48,8 @@ struct Lesson {
 const std::vector<const Lesson*>& all_lessons();
 
 /// The part of the lesson that --through picks, or the lesson itself where it has no parts. The options of a
-/// part are some of the lesson's, which the trace's config has all of; its defaults and its inputs are its own. Throws attn::Error for another
-/// value.
+/// part are some of the lesson's, which the trace's config has all of; its defaults and its inputs are its
+/// own. Throws attn::Error for another value.
 const Lesson& part_of(const Lesson& lesson, std::string_view through);
 
 /// Runs the lesson and sends its events to `sink`. Returns whether every claim held.

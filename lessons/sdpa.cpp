@@ -151,32 +151,21 @@ std::optional<attn::Index> where_it_looks(const Workbench& bench, const Tensor<N
 
 namespace {
 
-/// By what the scores are divided when it is not by √d_k.
+/// Of `scaled`: divided by something else than √d_k, or elsewhere.
 template <std::size_t N>
 attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
   const double T = bench.options.temperature, root = std::sqrt(static_cast<double>(d_k));
-  const auto over = [&scores, T](double divisor) { return attn::divide(scores, divisor * T); };
-  attn::Mistakes mistakes = {
-      {"no-scale", [=] { return over(1.0); }},
-      {"scale-d-k", [=] { return over(root * root); }},
-      {"scale-twice", [=] { return over(root * root); }},
-      {"scale-multiplied", [=] { return over(1.0 / root); }},
-      {"scale-after-softmax", [=] { return over(1.0); }},
-      {"scores-already-scaled", [&scores] { return scores; }},
-      {"scale-by-layer", [=](const Tensor<N>& theirs) { return divided_by_a_layer(theirs, over(root)); }},
-      {"dropout-before-softmax",
-       [=](const Tensor<N>& theirs) { return with_dropout_of(theirs, over(root)); }}};
-  if (bench.options.d_model && bench.plan.lesson->uses("d-model"))
-    mistakes.emplace_back("scale-d-model", [=, d_model = static_cast<double>(bench.d_model())] {
-      return over(std::sqrt(d_model));
-    });
+  auto mistakes = mistakes_of_divisor(bench, scores, d_k);
+  mistakes.emplace_back("scale-after-softmax", [=, &scores] { return attn::divide(scores, T); });
+  mistakes.emplace_back("scores-already-scaled", [&scores] { return scores; });
+  mistakes.emplace_back("scale-by-layer", [=, &scores](const Tensor<N>& theirs) {
+    return divided_by_a_layer(theirs, attn::divide(scores, root * T));
+  });
+  mistakes.emplace_back("dropout-before-softmax", [=, &scores](const Tensor<N>& theirs) {
+    return with_dropout_of(theirs, attn::divide(scores, root * T));
+  });
   if (bench.plan.lesson->uses("d-model") && bench.trace.speaks_of("Q"))  // where Q shows it, too
     mistakes.emplace_back("scale-in-weights", [&scores] { return scores; });
-  if (has_heads<N>) {
-    const auto h = static_cast<double>(bench.heads());
-    mistakes.emplace_back("scale-heads", [=] { return over(std::sqrt(h)); });
-    mistakes.emplace_back("scale-d-model:all-heads", [=] { return over(std::sqrt(h) * root); });
-  }
   return mistakes;
 }
 

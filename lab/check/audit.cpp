@@ -93,13 +93,13 @@ bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::P
 /// The mistakes that can be made on these options, and whether the results show each.
 std::map<std::string, bool> exposed_mistakes(const Lesson& lesson, const Options& options) {
   const auto plan = lessons::plan_of_probe(lesson, options);
-  const auto right = lessons::steps_with({}, lesson, plan);
-  const auto results = lessons::results_of(lesson, right);
+  const auto right = lessons::steps_with({}, plan);
+  const auto results = lessons::results_of(plan, right);
   std::map<std::string, bool> exposed;
-  for (const auto& id : lessons::mistakes_of(lesson, plan)) {
+  for (const auto& id : lessons::mistakes_of(plan)) {
     if (attn::is_convention(id)) continue;
     auto& is_exposed = exposed[attn::id_without_variant(id)];
-    is_exposed = is_exposed || shows(lessons::steps_with({id}, lesson, plan), right, results);
+    is_exposed = is_exposed || shows(lessons::steps_with({id}, plan), right, results);
   }
   return exposed;
 }

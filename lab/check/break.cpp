@@ -163,7 +163,7 @@ std::string what_changes(const Steps& wrong, const Steps& right) {
 
 std::string what_is_claimed(const std::string& id, const lessons::Lesson& lesson, const lessons::Plan& plan) {
   Claims claims;
-  lessons::run(lesson, plan, claims, attn::made_on_purpose({id}));
+  lessons::run(*plan.lesson, plan, claims, attn::made_on_purpose({id}));
   return "\nWhat the lesson claims, with the mistake in it\n" + claims.text();
 }
 
@@ -203,7 +203,7 @@ template <class Writer>
 std::string file_of(const Steps& steps, const lessons::Lesson& lesson, const lessons::Plan& plan) {
   Writer writer(plan.header());
   Substitute substitute(writer, steps, plan.is_batched());
-  lessons::run(lesson, plan, substitute);
+  lessons::run(*plan.lesson, plan, substitute);
   return writer.finish();
 }
 
@@ -226,8 +226,8 @@ void write(const std::string& path, const Steps& steps, const lessons::Lesson& l
 void run_break(const BreakLesson& broken) {
   const auto& lesson = *broken.lesson;
   const auto plan = lessons::plan_of_probe(lesson, broken.options);
-  const auto id = find_variant(broken.mistake, lessons::mistakes_of(lesson, plan), lesson);
-  const auto right = lessons::steps_with({}, lesson, plan), wrong = lessons::steps_with({id}, lesson, plan);
+  const auto id = find_variant(broken.mistake, lessons::mistakes_of(plan), lesson);
+  const auto right = lessons::steps_with({}, plan), wrong = lessons::steps_with({id}, plan);
   if (broken.output) write(*broken.output, wrong, lesson, plan);
   const auto* mistake = attn::find_mistake(id);
   auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
@@ -245,8 +245,8 @@ void list_mistakes(const ListMistakes& list) {
   for (const auto* lesson : lessons::all_lessons()) {
     if (!lesson->probe || (list.lesson && *list.lesson != lesson->name)) continue;
     const auto probed = lessons::lesson_of_probe(*lesson);
-    const auto ids = attn::ids_without_variants(
-        lessons::mistakes_of(*probed, lessons::plan_of_probe(*probed, probed->defaults)));
+    const auto ids =
+        attn::ids_without_variants(lessons::mistakes_of(lessons::plan_of_probe(*probed, probed->defaults)));
     std::size_t widest = 0;
     for (const auto& id : ids) widest = std::max(widest, id.size());
     text += fmt::format("{}{}\n", text.empty() ? "" : "\n", lesson->name);

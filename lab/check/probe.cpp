@@ -151,9 +151,9 @@ void run_probe(const MakeProbe& probe) {
   const auto plan = lessons::plan_of_probe(*probe.lesson, probe.options);
   attn::NpzWriter writer(plan.header());
   TaskSheet sheet(writer);
-  lessons::run(*probe.lesson, plan, sheet);
+  lessons::run(*plan.lesson, plan, sheet);
   write_to_file(*probe.output, writer.finish());
-  const auto& results = probe.lesson->probe->results;
+  const auto& results = plan.lesson->probe->results;
   const auto result = results.empty() ? sheet.last_step() : std::string(results.front());
   show(task(plan, *probe.output, result) + sheet.text() +
            in_languages(*probe.output, result, sheet.shape_of(result)),

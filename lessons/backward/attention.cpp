@@ -16,6 +16,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/backward/mistakes.hpp"
 
 namespace lessons {
 
@@ -138,7 +139,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .axes = axes({"key", "d_v"}, kv_heads),
        .note = fmt::format("V is the B of the rule, {} the A.", used),
        .worked = worked_shared<N>(attn::worked_transpose_matmul(known_used, known_output), readers)},
-      add_up_shared(attn::matmul(attn::transpose(used_weights), d_output), kept.V));
+      add_up_shared(attn::matmul(attn::transpose(used_weights), d_output), kept.V),
+      mistakes_of_d_V(kept, d_output));
 
   std::string note = fmt::format("{} is the A: the dot product of row i of {} and value j.", used, d_result);
   if (kept.mask)
@@ -152,7 +154,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .note = note,
        .worked = worked_readers<N>(attn::worked_matmul_transposed(known_output, attn::Known<N>{V_id, V}),
                                    V_id, readers)},
-      attn::matmul(d_output, attn::transpose(V)));
+      attn::matmul(d_output, attn::transpose(V)), mistakes_of_d_weights(d_output, V));
   if (kept.dropped != nullptr)
     d.d_weights = back_through_dropout(bench, gradients, d.d_weights, *kept.dropout_mask);
 
@@ -168,7 +170,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .note = "Where d_weights is above the weighted average of its row, d_scaled is positive; below it, "
                "negative. Where one key has nearly all the weight, nearly no gradient is left.",
        .worked = attn::worked_softmax_backward(known_weights, attn::Known<N>{"d_weights", d.d_weights})},
-      attn::softmax_backward(weights, d.d_weights));
+      attn::softmax_backward(weights, d.d_weights), mistakes_of_d_scaled(bench, kept, d.d_weights, divisor));
   d.d_scores = gradients.show(
       "scores",
       {.title = "Back through the scale",
@@ -178,7 +180,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .axes = axes({"query", "key"}),
        .note = "scaled is scores divided by a constant, so a score counts for only that fraction.",
        .worked = attn::worked_divide(attn::Known<N>{"d_scaled", d.d_scaled}, attn::Worked(divisor))},
-      attn::divide(d.d_scaled, divisor));
+      attn::divide(d.d_scaled, divisor),
+      mistakes_of_d_scores(bench, d.d_scaled, kept.Q.shape(N - 1), divisor));
 
   const attn::Known<N> known_scores{"d_scores", d.d_scores};
   d.d_Q = gradients.show(Q_id,
@@ -189,7 +192,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
                           .note = "A sum of the keys, each times its d_score (divided as the scores were).",
                           .worked = worked_readers<N>(
                               attn::worked_matmul(known_scores, attn::Known<N>{K_id, K}), K_id, readers)},
-                         attn::matmul(d.d_scores, K));
+                         attn::matmul(d.d_scores, K), mistakes_of_d_Q(kept, d.d_scores, K, divisor));
   d.d_K = gradients.show(
       K_id,
       {.title = "Back to the keys",
@@ -201,7 +204,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
            "a sum of the queries, each times its d_score.",
        .worked = worked_shared<N>(attn::worked_transpose_matmul(known_scores, attn::Known<N>{Q_id, kept.Q}),
                                   readers)},
-      add_up_shared(attn::matmul(attn::transpose(d.d_scores), kept.Q), kept.K));
+      add_up_shared(attn::matmul(attn::transpose(d.d_scores), kept.Q), kept.K),
+      mistakes_of_d_K(kept, d.d_scores, K, divisor));
   return d;
 }
 

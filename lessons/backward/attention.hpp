@@ -16,6 +16,7 @@ struct AttentionKept {
   const std::optional<Mask<3>>& mask;
   const Tensor<N>* dropped = nullptr;         ///< the weights after dropout, where there was one
   const Integers<N>* dropout_mask = nullptr;  ///< 1 for a weight that was kept
+  const Tensor<N>* scaled = nullptr;          ///< for those who take it for the weights: see mistakes.hpp
 
   /// What the values were mixed with.
   const Tensor<N>& used_weights() const { return dropped != nullptr ? *dropped : weights; }

@@ -25,9 +25,10 @@ class Gradients {
   /// The step d_`of` of the group in which the trace is; its id is filled in. Returns the gradient to go on
   /// with.
   template <std::size_t N>
-  Tensor<N> show(const std::string& of, attn::About about, const Tensor<N>& gradient) {
+  Tensor<N> show(const std::string& of, attn::About about, const Tensor<N>& gradient,
+                 const attn::Mistakes& mistakes = {}) {
     about.id = gradient_id(of);
-    auto shown = bench_.trace.step(about, gradient);
+    auto shown = bench_.trace.step(about, gradient, mistakes);
     keep(of, shown);
     return shown;
   }

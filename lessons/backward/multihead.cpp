@@ -7,6 +7,7 @@
 
 #include "attn/ops/heads.hpp"
 #include "attn/ops/linear_backward.hpp"
+#include "lessons/backward/mistakes.hpp"
 #include "lessons/backward/projections.hpp"
 
 namespace lessons {
@@ -20,7 +21,8 @@ MultiHeadKept MultiHeadKept::of(const Named& X_query, const Named& X_key, const 
           forward.V_heads,
           forward.attention.weights,
           forward.attention.output,
-          mask};
+          mask,
+          &forward.attention.scaled};
 }
 
 namespace {
@@ -36,7 +38,7 @@ Tensor<3> merge_gradient(Gradients& gradients, const std::string& name, const Te
                          .axes = axes,
                          .note = "No number changes on the way there, so none changes on the way back.",
                          .worked = attn::worked_merge_heads(attn::Known<4>{d_heads_id, d_heads})},
-                        attn::merge_heads(d_heads));
+                        attn::merge_heads(d_heads), mistakes_of_merged_gradient(d_heads));
 }
 
 }  // namespace
@@ -68,9 +70,15 @@ MultiHeadInputGradients multihead_backward(Workbench& bench, Gradients& gradient
                       .axes = {"head", "query", "d_v"},
                       .note = "No number changes. From here on each head goes back by itself.",
                       .worked = attn::worked_split_heads(attn::Known<3>{"d_concat", d_concat}, heads.query)},
-                     attn::split_heads(d_concat, heads.query));
-  const auto d = attention_backward<4>(
-      bench, gradients, {kept.Q_heads, kept.K_heads, kept.V_heads, kept.weights, kept.mask}, d_heads);
+                     attn::split_heads(d_concat, heads.query), mistakes_of_d_heads(d_concat, heads.query));
+  const auto d = attention_backward<4>(bench, gradients,
+                                       {.Q = kept.Q_heads,
+                                        .K = kept.K_heads,
+                                        .V = kept.V_heads,
+                                        .weights = kept.weights,
+                                        .mask = kept.mask,
+                                        .scaled = kept.scaled},
+                                       d_heads);
   const auto d_Q = merge_gradient(gradients, "Q", d.d_Q, {"query", "head·d_k"});
   const auto d_K = merge_gradient(gradients, "K", d.d_K, {"key", kv_head + "·d_k"});
   const auto d_V = merge_gradient(gradients, "V", d.d_V, {"key", kv_head + "·d_v"});

@@ -14,6 +14,7 @@ struct MultiHeadKept {
   const Tensor<4>&Q_heads, &K_heads, &V_heads;
   const Tensor<4>&weights, &heads;
   const std::optional<Mask<3>>& mask;
+  const Tensor<4>* scaled = nullptr;  ///< for those who take it for the weights
 
   /// Of a forward pass from these token vectors. It looks into `forward`.
   static MultiHeadKept of(const Named& X_query, const Named& X_key, const MultiHeadAttention& forward,

@@ -7,6 +7,7 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/linear_backward.hpp"
+#include "lessons/backward/mistakes.hpp"
 
 namespace lessons {
 
@@ -22,13 +23,6 @@ Tensor<2> show_d_projection(Workbench& bench, Gradients& gradients, const Named&
                            "share it.",
                            name, X.id)});
 }
-
-/// One of the products that token vectors went into.
-struct UseOfVectors {
-  std::string projection;
-  const Tensor<3>& d_projection;
-  const Tensor<2>& W;
-};
 
 Tensor<3> show_d_vectors(Workbench& bench, Gradients& gradients, const ProjectedFrom& from, const Named& X,
                          const std::string& axis, const std::vector<UseOfVectors>& uses) {
@@ -54,7 +48,9 @@ Tensor<3> show_d_vectors(Workbench& bench, Gradients& gradients, const Projected
           from.goes_elsewhere ? "The residual connection has another part."
                               : "The layer below gets it as d_output."),
       .worked = attn::worked_linear_backward_input(products)};
-  return from.goes_elsewhere ? bench.trace.step(about, sum) : gradients.show(X.id, about, sum);
+  const auto mistakes = mistakes_of_d_vectors(uses);
+  return from.goes_elsewhere ? bench.trace.step(about, sum, mistakes)
+                             : gradients.show(X.id, about, sum, mistakes);
 }
 
 }  // namespace
@@ -65,7 +61,8 @@ Tensor<2> show_weight_gradient(Workbench& bench, Gradients& gradients, const std
   about.formula = bench.plan.is_batched() ? fmt::format("Σ {} over the samples", product) : product;
   about.from = {x.id, d_y.id};
   about.worked = attn::worked_linear_backward_weight({x.id, x.tensor}, {d_y.id, d_y.tensor});
-  return gradients.show(W, about, attn::linear_backward_weight(x.tensor, d_y.tensor));
+  return gradients.show(W, about, attn::linear_backward_weight(x.tensor, d_y.tensor),
+                        mistakes_of_weight_gradient(x.tensor, d_y.tensor));
 }
 
 ProjectionGradients projection_backward(Workbench& bench, Gradients& gradients, const ProjectedFrom& from,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "lessons/backward/gradients.hpp"
 #include "lessons/self_attention.hpp"
 
@@ -15,6 +17,13 @@ struct ProjectedFrom {
   bool goes_elsewhere = false;  ///< so that what comes back here is a part of the gradient of X only
 
   bool is_one_text() const { return X_query.id == X_key.id; }
+};
+
+/// One of the products that token vectors went into: `projection` is "Q", "K" or "V".
+struct UseOfVectors {
+  std::string projection;
+  const Tensor<3>& d_projection;
+  const Tensor<2>& W;
 };
 
 /// The gradients of what Q, K and V came from. The gradients of a parameter add up over the samples.

@@ -17,6 +17,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -231,6 +232,16 @@ const Lesson backward_through_multihead = {
     .defaults = {.sentence = {"the cat slept"}, .d_model = 4, .heads = 2, .through = "multihead"},
     .examples = {},
     .inputs = multihead_backward_inputs,
+    .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .d_model = 6,
+                    .d_k = 5,
+                    .d_v = 4,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .causal = true,
+                    .through = "multihead"},
+                   sharpen_token,
+                   {"d_X", "d_W_O", "d_W_Q", "d_W_K", "d_W_V"}},
     .through = "multihead",
     .run = run_backward_through_multihead,
 };

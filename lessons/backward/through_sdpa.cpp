@@ -21,10 +21,12 @@
 #include "attn/text/width.hpp"
 #include "lessons/backward/loss.hpp"
 #include "lessons/backward/notices.hpp"
+#include "lessons/backward/probe.hpp"
 #include "lessons/backward/projection_check.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 #include "lessons/worked.hpp"
 #include "trace/entry.hpp"
 
@@ -308,8 +310,14 @@ void run_backward_through_sdpa(Workbench& bench) {
   show_loss(bench, attention.output, d_output);
 
   Gradients shown(bench);
-  const auto gradients =
-      attention_backward<3>(bench, shown, {in.Q, in.K, in.V, attention.weights, in.mask}, d_output);
+  const auto gradients = attention_backward<3>(bench, shown,
+                                               {.Q = in.Q,
+                                                .K = in.K,
+                                                .V = in.V,
+                                                .weights = attention.weights,
+                                                .mask = in.mask,
+                                                .scaled = &attention.scaled},
+                                               d_output);
   if (from) go_back_to_words(bench, shown, *from, in, attention, d_output, gradients);
   explain_cost(trace, bench.plan);
 
@@ -334,6 +342,17 @@ std::vector<Input> sdpa_backward_inputs(const Options& options) {
 
 }  // namespace
 
+Probe probe_of_backward() {
+  return {{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
+           .d_model = 6,
+           .d_k = 5,
+           .d_v = 4,
+           .window = 3,
+           .causal = true},
+          sharpen_token,
+          {"d_X", "d_Q", "d_K", "d_V", "d_W_Q", "d_W_K", "d_W_V"}};
+}
+
 extern const Lesson backward_through_sdpa;
 const Lesson backward_through_sdpa = {
     .name = "backward",
@@ -344,6 +363,7 @@ const Lesson backward_through_sdpa = {
     .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {},
     .inputs = sdpa_backward_inputs,
+    .probe = probe_of_backward(),
     .through = "sdpa",
     .run = run_backward_through_sdpa,
 };

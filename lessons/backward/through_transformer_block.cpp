@@ -15,6 +15,7 @@
 #include "lessons/backward/transformer_block.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -333,6 +334,15 @@ const Lesson backward_through_transformer_block = {
     .defaults = {.sentence = {"the cat slept"}, .d_model = 4, .heads = 2, .through = "transformer-block"},
     .examples = {},
     .inputs = block_backward_inputs,
+    .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
+                    .d_model = 12,
+                    .heads = 3,
+                    .through = "transformer-block",
+                    .d_ff = 10,
+                    .activation = "gelu",
+                    .norm_order = "pre"},
+                   sharpen_block,
+                   {"d_X", "d_W_1", "d_W_2", "d_b_1", "d_b_2"}},
     .through = "transformer-block",
     .run = run_backward_through_block,
 };

@@ -8,6 +8,7 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/linear_backward.hpp"
 #include "attn/ops/matmul.hpp"
+#include "lessons/backward/mistakes.hpp"
 #include "lessons/backward/projections.hpp"
 
 namespace lessons {
@@ -71,7 +72,7 @@ Tensor<3> layer_norm_back(Gradients& gradients, const Named& x, const std::strin
                   .axes = {"d_model"},
                   .note = "One gain serves a column of all words, so their gradients add up.",
                   .worked = attn::worked_layer_norm_backward_gain(known_x, known_d_y)},
-                 d_gain);
+                 d_gain, mistakes_of_gain_gradient(x.tensor, d_y.tensor));
   gradients.show(norm + "/bias",
                  {.title = "How the loss changes with the bias",
                   .formula = fmt::format("Σ {} over all words", d_y.id),
@@ -79,7 +80,7 @@ Tensor<3> layer_norm_back(Gradients& gradients, const Named& x, const std::strin
                   .axes = {"d_model"},
                   .note = "The bias is added to every row.",
                   .worked = attn::worked_linear_backward_bias(known_d_y)},
-                 d_bias);
+                 d_bias, mistakes_of_bias_gradient(d_y.tensor));
   const auto gain_id = norm + "/gain";
   return gradients.show(
       x.id,
@@ -94,7 +95,8 @@ Tensor<3> layer_norm_back(Gradients& gradients, const Named& x, const std::strin
            d_y.id, standardized),
        .worked = worked_besides(besides, attn::worked_layer_norm_backward_x(
                                              known_x, attn::Known<1>{gain_id, weights.gain}, known_d_y))},
-      with_besides(besides, std::move(d_x)));
+      with_besides(besides, std::move(d_x)),
+      mistakes_of_norm_gradient(x.tensor, weights.gain, d_y.tensor, besides));
 }
 
 Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Named& x,
@@ -108,7 +110,7 @@ Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Na
                     .axes = {axis},
                     .note = "The bias is added to every row.",
                     .worked = attn::worked_linear_backward_bias({d_y.id, d_y.tensor})},
-                   attn::linear_backward_bias(d_y.tensor));
+                   attn::linear_backward_bias(d_y.tensor), mistakes_of_bias_gradient(d_y.tensor));
   };
   const Named d_y = {"ffn/d_output", d_output};
   show_weight_gradient(bench, gradients, "W_2", {"ffn/hidden", hidden}, d_y,
@@ -129,6 +131,7 @@ Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Na
   const auto activation = activation_of(bench);
   const bool is_relu = activation == attn::Activation::relu;
   const attn::Known<3> known_hidden{"ffn/hidden", hidden};
+  const auto read = is_relu ? hidden : attn::linear(x.tensor, weights.W_1, weights.b_1);
   const auto before = attn::worked_linear(attn::Known<3>{x.id, x.tensor}, attn::Known<2>{"W_1", weights.W_1},
                                           attn::Known<1>{"b_1", weights.b_1});
   const Named d_linear = {
@@ -147,13 +150,14 @@ Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Na
                                          "far below 0 hardly anything passes."),
            .worked = attn::worked_activation_backward(
                activation, is_relu ? attn::WorkedOut(known_hidden) : before, {"ffn/d_hidden", d_hidden})},
-          attn::activate_backward(
-              activation, is_relu ? hidden : attn::linear(x.tensor, weights.W_1, weights.b_1), d_hidden))};
+          attn::activate_backward(activation, read, d_hidden),
+          mistakes_of_activation_gradient(activation, read, d_hidden))};
   show_weight_gradient(bench, gradients, "W_1", x, d_linear,
                        {.title = "How the loss changes with W_1",
                         .axes = {"d_model", "d_ff"},
                         .note = "A column whose hidden number is 0 for all words learns nothing."});
   show_bias("b_1", d_linear, "d_ff");
+  const auto through_network = attn::linear_backward_input(d_linear.tensor, weights.W_1);
   return gradients.show(
       x.id,
       {.title = "Back to what the network read",
@@ -167,7 +171,7 @@ Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Na
                    : "",
        .worked = worked_besides(besides, attn::worked_linear_backward_input(
                                              {{{d_linear.id, d_linear.tensor}, {"W_1", weights.W_1}}}))},
-      with_besides(besides, attn::linear_backward_input(d_linear.tensor, weights.W_1)));
+      with_besides(besides, through_network), mistakes_of_residual_gradient(besides, through_network));
 }
 
 namespace {
@@ -199,6 +203,7 @@ void post_norm_backward(Workbench& bench, Gradients& gradients, const BlockKept&
                                       weights.norm_1, d_norm_1)};
   const auto through_attention =
       attention_of_block_backward(bench, gradients, kept, weights.attention, d_residual_1);
+  const std::optional<Named> besides = d_residual_1;
   gradients.show("X",
                  {.title = "The words",
                   .formula = d_residual_1.id + " + " + through_attention.id,
@@ -208,7 +213,8 @@ void post_norm_backward(Workbench& bench, Gradients& gradients, const BlockKept&
                           "this as its d_output.",
                   .worked = attn::worked_add(attn::Known<3>{d_residual_1.id, d_residual_1.tensor},
                                              attn::Known<3>{through_attention.id, through_attention.tensor})},
-                 attn::add(d_residual_1.tensor, through_attention.tensor));
+                 attn::add(d_residual_1.tensor, through_attention.tensor),
+                 mistakes_of_residual_gradient(besides, through_attention.tensor));
 }
 
 /// x + f(LN(x)): d_output goes straight through both sums to X, and each sublayer adds to it.

@@ -29,20 +29,23 @@ Tensor<M> in_shape(const Tensor<N>& x, const std::array<std::size_t, M>& shape) 
 
 }  // namespace
 
+Tensor<4> split_by_reshape_alone(const Tensor<3>& x, std::size_t heads) {
+  return in_shape<3, 4>(x, {x.shape(0), heads, x.shape(1), x.shape(2) / heads});
+}
+
+Tensor<3> merged_by_reshape_alone(const Tensor<4>& heads) {
+  return in_shape<4, 3>(heads, {heads.shape(0), heads.shape(2), heads.shape(1) * heads.shape(3)});
+}
+
 attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads) {
-  return {{"heads-reshape-only", [&x, heads] {
-             return in_shape<3, 4>(x, {x.shape(0), heads, x.shape(1), x.shape(2) / heads});
-           }}};
+  return {{"heads-reshape-only", [&x, heads] { return split_by_reshape_alone(x, heads); }}};
 }
 
 attn::Mistakes mistakes_of_concat(const Tensor<4>& heads) {
   const auto mean = [&heads] {
     return attn::divide(sum_of_heads(heads), static_cast<double>(heads.shape(1)));
   };
-  return {{"merge-reshape-only",
-           [&heads] {
-             return in_shape<4, 3>(heads, {heads.shape(0), heads.shape(2), heads.shape(1) * heads.shape(3)});
-           }},
+  return {{"merge-reshape-only", [&heads] { return merged_by_reshape_alone(heads); }},
           {"heads-summed", [&heads] { return sum_of_heads(heads); }},
           {"heads-averaged", mean}};
 }

@@ -17,4 +17,8 @@ attn::Mistakes mistakes_of_concat(const Tensor<4>& heads);
 /// Of `output`: heads as above, concat, W_O [head·d_v×d_model].
 attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& concat, const Tensor<2>& W_O);
 
+/// A split by a reshape without the transpose, [batch×token×head·d] → [batch×head×token×d], and a merge.
+Tensor<4> split_by_reshape_alone(const Tensor<3>& x, std::size_t heads);
+Tensor<3> merged_by_reshape_alone(const Tensor<4>& heads);
+
 }  // namespace lessons

@@ -317,6 +317,26 @@ attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, co
 }
 
 template <std::size_t N>
+attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
+  const double T = bench.options.temperature, root = std::sqrt(static_cast<double>(d_k));
+  const auto over = [&scores, T](double divisor) { return attn::divide(scores, divisor * T); };
+  attn::Mistakes mistakes = {{"no-scale", [=] { return over(1.0); }},
+                             {"scale-d-k", [=] { return over(root * root); }},
+                             {"scale-twice", [=] { return over(root * root); }},
+                             {"scale-multiplied", [=] { return over(1.0 / root); }}};
+  if (bench.options.d_model && bench.plan.lesson->uses("d-model"))
+    mistakes.emplace_back("scale-d-model", [=, d_model = static_cast<double>(bench.d_model())] {
+      return over(std::sqrt(d_model));
+    });
+  if (N == 4) {
+    const auto h = static_cast<double>(bench.heads());
+    mistakes.emplace_back("scale-heads", [=] { return over(std::sqrt(h)); });
+    mistakes.emplace_back("scale-d-model:all-heads", [=] { return over(std::sqrt(h) * root); });
+  }
+  return mistakes;
+}
+
+template <std::size_t N>
 attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask) {
   const auto rules = rules_of(bench, mask);
   const auto with_rule = [&scaled, &mask, rules](auto may_see) {
@@ -473,6 +493,7 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
   template std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>&, const Tensor<N>&);         \
   template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&,  \
                                              const Tensor<N>&, double);                             \
+  template attn::Mistakes mistakes_of_divisor(const Workbench&, const Tensor<N>&, std::size_t);     \
   template attn::Mistakes mistakes_of_masked(const Workbench&, const Tensor<N>&, const Mask<3>&);   \
   template attn::Mistakes mistakes_of_weights(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
                                               const std::optional<Mask<3>>&, double);               \

@@ -15,6 +15,10 @@ template <std::size_t N>
 attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
                                   const Tensor<N>& scores, double divisor);
 
+/// Of `scaled`, and of the gradient that goes back through the scale: divided by something else than √d_k.
+template <std::size_t N>
+attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k);
+
 /// Of `masked`. scaled [batch…×query×key], mask [batch×query×key].
 template <std::size_t N>
 attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask);

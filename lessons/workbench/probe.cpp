@@ -12,6 +12,29 @@
 
 namespace lessons {
 
+namespace {
+
+/// What is as the probe of the whole lesson has it becomes what that of the part has.
+void take_probe_of_part(const Lesson& whole, const Lesson& part, Options& options) {
+  const auto same_as_whole = [&](std::string_view key) {
+    return options.typed.count(key) == 0 && config_of(options, {key}) == config_of(whole.defaults, {key});
+  };
+  for (const auto key : whole.options)
+    if (key != "through" && same_as_whole(key))
+      restore(options, {key}, {}, config_of(part.probe->options, {key}));
+  if (options.sentence.empty() && options.source.empty() && options.target.empty())
+    options.sentence = part.probe->options.sentence;
+}
+
+std::vector<std::string_view> parts_with_probe(const Lesson& lesson) {
+  std::vector<std::string_view> names;
+  for (const auto* part : lesson.parts)
+    if (part->probe) names.push_back(part->through);
+  return names;
+}
+
+}  // namespace
+
 std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson) {
   if (!lesson.probe) {
     std::vector<std::string_view> names;
@@ -27,27 +50,31 @@ std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson) {
 
 Plan plan_of_probe(const Lesson& lesson, Options options) {
   options.model = "none";
+  const auto& part = part_of(lesson, options.through);
+  if (!part.probe)
+    throw attn::Error(fmt::format("{} --through {} has no probe; valid: --through {}", lesson.name,
+                                  part.through, fmt::join(parts_with_probe(lesson), ", ")));
+  if (!lesson.parts.empty()) take_probe_of_part(lesson, part, options);
   auto plan = make_plan(lesson, options);
   attn::Tensors inputs;
   run_watched(lesson, plan, [&](const attn::Tapped& tapped) {
     if (tapped.kind == attn::Kind::input)
       inputs.emplace(tapped.id, attn::AnyTensor({tapped.dtype, tapped.shape, tapped.elements}));
   });
-  lesson.probe->sharpen(inputs, plan.options);
+  part.probe->sharpen(inputs, plan.options);
   for (const auto& [id, tensor] : inputs)
     if (attn::is_floating(tensor.dtype())) plan.given.insert_or_assign(id, attn::Given(tensor));
   return plan;
 }
 
-std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Lesson& lesson,
-                                         const Plan& plan) {
-  const auto rerun = [&](const attn::Watch& watch) { run_watched(lesson, plan, watch); };
+std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Plan& plan) {
+  const auto rerun = [&](const attn::Watch& watch) { run_watched(*plan.lesson, plan, watch); };
   return attn::Replay(rerun).predict(mistakes);
 }
 
-std::vector<std::string> mistakes_of(const Lesson& lesson, const Plan& plan) {
+std::vector<std::string> mistakes_of(const Plan& plan) {
   std::vector<std::string> ids;
-  run_watched(lesson, plan, [&](const attn::Tapped& tapped) {
+  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     for (const auto& mistake : tapped.mistakes)
       if (std::find(ids.begin(), ids.end(), mistake.id()) == ids.end() && mistake.result(nullptr))
         ids.push_back(mistake.id());
@@ -55,8 +82,8 @@ std::vector<std::string> mistakes_of(const Lesson& lesson, const Plan& plan) {
   return ids;
 }
 
-std::vector<std::string> results_of(const Lesson& lesson, const std::vector<attn::Prediction>& steps) {
-  const auto& results = lesson.probe->results;
+std::vector<std::string> results_of(const Plan& plan, const std::vector<attn::Prediction>& steps) {
+  const auto& results = plan.lesson->probe->results;
   if (results.empty()) return {steps.back().id};
   return {results.begin(), results.end()};
 }

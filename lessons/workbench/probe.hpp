@@ -11,19 +11,19 @@ namespace lessons {
 /// The lesson with the dimensions of its probe for defaults. Throws attn::Error for a lesson without one.
 std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson);
 
-/// The plan of a probe, whose inputs are given.
+/// The plan of a probe, whose inputs are given. Where the lesson has parts, what the options leave open is as
+/// the probe of the part that they pick has it. Throws attn::Error where that part has none.
 Plan plan_of_probe(const Lesson& lesson, Options options);
 
 /// The steps of a program that makes these mistakes, where each is that of the lesson but for them. A step
 /// that has another shape leaves the later ones as they are.
-std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Lesson& lesson,
-                                         const Plan& plan);
+std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Plan& plan);
 
 /// Ids, with variants, of the mistakes that a program could make on these inputs: not of those that take
 /// somebody's tensor.
-std::vector<std::string> mistakes_of(const Lesson& lesson, const Plan& plan);
+std::vector<std::string> mistakes_of(const Plan& plan);
 
 /// Ids of the results that a probe asks for: its own, or the last of the lesson's steps.
-std::vector<std::string> results_of(const Lesson& lesson, const std::vector<attn::Prediction>& steps);
+std::vector<std::string> results_of(const Plan& plan, const std::vector<attn::Prediction>& steps);
 
 }  // namespace lessons

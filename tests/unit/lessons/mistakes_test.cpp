@@ -23,17 +23,41 @@ using attn::AnyTensor;
 using attn::Dump;
 using attn::Finding;
 
+/// A lesson with a probe, or one of its parts.
+struct Subject {
+  const lessons::Lesson* lesson;
+  std::string_view through;
+
+  std::string name() const {
+    return through.empty() ? std::string(lesson->name)
+                           : fmt::format("{} --through {}", lesson->name, through);
+  }
+};
+
+/// What somebody types who says no more than --through.
+lessons::Options options_of(const lessons::Lesson& lesson, std::string_view through) {
+  auto options = lesson.defaults;
+  if (through.empty()) return options;
+  options.sentence.clear();
+  options.through = through;
+  options.typed.insert("through");
+  return options;
+}
+
 /// A lesson on the inputs of its probe.
 struct Probed {
-  explicit Probed(const lessons::Lesson& of)
-      : lesson(lessons::lesson_of_probe(of)), plan(lessons::plan_of_probe(*lesson, lesson->defaults)) {}
+  explicit Probed(const Subject& of)
+      : name(of.name()),
+        lesson(lessons::lesson_of_probe(*of.lesson)),
+        plan(lessons::plan_of_probe(*lesson, options_of(*lesson, of.through))) {}
 
-  void run(const attn::Watch& watch) const { lessons::run_watched(*lesson, plan, watch); }
+  void run(const attn::Watch& watch) const { lessons::run_watched(*plan.lesson, plan, watch); }
 
   attn::Diagnosis diagnose(const Dump& dump) const {
     return attn::diagnose(dump, [this](const attn::Watch& watch) { run(watch); });
   }
 
+  std::string name;
   std::shared_ptr<const lessons::Lesson> lesson;
   lessons::Plan plan;
 };
@@ -41,13 +65,13 @@ struct Probed {
 /// Every step of a faulty program; one that has another shape is there, and the others go on without it.
 Dump dump_with(const Probed& probed, const attn::Hypothesis& mistakes) {
   Dump dump;
-  for (const auto& step : lessons::steps_with(mistakes, *probed.lesson, probed.plan))
+  for (const auto& step : lessons::steps_with(mistakes, probed.plan))
     dump.tensors.emplace(step.id, step.tensor());
   return dump;
 }
 
 std::set<std::string> results_of(const Probed& probed) {
-  const auto ids = lessons::results_of(*probed.lesson, lessons::steps_with({}, *probed.lesson, probed.plan));
+  const auto ids = lessons::results_of(probed.plan, lessons::steps_with({}, probed.plan));
   return {ids.begin(), ids.end()};
 }
 
@@ -109,7 +133,7 @@ struct Score {
 
 Score score_of(const Probed& probed, const std::set<std::string>* ids) {
   Score score;
-  for (const auto& mistake : lessons::mistakes_of(*probed.lesson, probed.plan)) {
+  for (const auto& mistake : lessons::mistakes_of(probed.plan)) {
     auto dump = dump_with(probed, {mistake});
     if (ids != nullptr) dump = only(dump, *ids);
     if (dump.tensors.empty()) continue;
@@ -118,39 +142,55 @@ Score score_of(const Probed& probed, const std::set<std::string>* ids) {
     if (ids != nullptr && outcome == Outcome::unseen) continue;  // nothing in these tensors differs
     ++score.all;
     if (outcome == Outcome::named || outcome == Outcome::tied) ++score.found;
-    CAPTURE(probed.lesson->name, mistake, said_of(diagnosis));
+    CAPTURE(probed.name, mistake, said_of(diagnosis));
     CHECK(outcome != Outcome::misnamed);
     if (ids == nullptr) CHECK((outcome == Outcome::named || outcome == Outcome::tied));
     if (outcome != Outcome::named && outcome != Outcome::tied)
-      WARN(fmt::format("{} {}: {}", probed.lesson->name, mistake, said_of(diagnosis)));
+      WARN(fmt::format("{} {}: {}", probed.name, mistake, said_of(diagnosis)));
   }
   return score;
 }
 
-std::vector<const lessons::Lesson*> probed_lessons() {
-  std::vector<const lessons::Lesson*> lessons_with_probe;
-  for (const auto* lesson : lessons::all_lessons())
-    if (lesson->probe) lessons_with_probe.push_back(lesson);
-  return lessons_with_probe;
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const auto* lesson : lessons::all_lessons()) {
+    if (!lesson->probe) continue;
+    if (lesson->parts.empty()) all.push_back({lesson, ""});
+    for (const auto* part : lesson->parts)
+      if (part->probe) all.push_back({lesson, part->through});
+  }
+  return all;
 }
 
 }  // namespace
 
 TEST_CASE("every mistake that a lesson lists is in the catalogue", "[mistakes]") {
-  for (const auto* lesson : probed_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
-      for (const auto& id : lessons::mistakes_of(*probed.lesson, probed.plan)) {
-        CAPTURE(lesson->name, id);
+  for (const auto& subject : subjects()) DYNAMIC_SECTION(subject.name()) {
+      for (const auto& id : lessons::mistakes_of(Probed(subject).plan)) {
+        CAPTURE(subject.name(), id);
         CHECK(attn::find_mistake(id) != nullptr);
       }
     }
 }
 
+TEST_CASE("each mistake of a backward pass in the catalogue is one that backward can make", "[mistakes]") {
+  std::set<std::string> made;
+  for (const auto& subject : subjects())
+    if (!subject.through.empty())
+      for (const auto& id : lessons::mistakes_of(Probed(subject).plan))
+        made.insert(std::string(attn::id_without_variant(id)));
+  for (const auto& mistake : attn::catalogue())
+    if (mistake.family == "gradient") {
+      CAPTURE(mistake.id);
+      CHECK(made.count(std::string(mistake.id)) == 1);
+    }
+}
+
 TEST_CASE("the right tensors of every probe are right", "[mistakes]") {
-  for (const auto* lesson : probed_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
+  for (const auto& subject : subjects()) DYNAMIC_SECTION(subject.name()) {
+      const Probed probed(subject);
       const auto diagnosis = probed.diagnose(dump_with(probed, {}));
-      CAPTURE(lesson->name, said_of(diagnosis));
+      CAPTURE(subject.name(), said_of(diagnosis));
       CHECK(!diagnosis.steps.empty());
       for (const auto& step : diagnosis.steps) CHECK(step.finding == Finding::right);
     }
@@ -159,11 +199,11 @@ TEST_CASE("the right tensors of every probe are right", "[mistakes]") {
 namespace {
 
 /// All of them, or under the sanitizers, whose runs take many times as long, those of few steps.
-std::vector<const lessons::Lesson*> searched_lessons() {
-  auto searched = probed_lessons();
+std::vector<Subject> searched_subjects() {
+  auto searched = subjects();
 #ifdef __SANITIZE_ADDRESS__
-  const auto has_many_steps = [](const auto* lesson) {
-    return lesson->name != "sdpa" && lesson->name != "self-attention";
+  const auto has_many_steps = [](const Subject& subject) {
+    return subject.name() != "sdpa" && subject.name() != "self-attention";
   };
   searched.erase(std::remove_if(searched.begin(), searched.end(), has_many_steps), searched.end());
 #endif
@@ -173,30 +213,30 @@ std::vector<const lessons::Lesson*> searched_lessons() {
 }  // namespace
 
 TEST_CASE("every mistake is found from all tensors", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const auto score = score_of(Probed(*lesson), nullptr);
-      CAPTURE(lesson->name, score.found, score.all);
+  for (const auto& subject : searched_subjects()) DYNAMIC_SECTION(subject.name()) {
+      const auto score = score_of(Probed(subject), nullptr);
+      CAPTURE(subject.name(), score.found, score.all);
       CHECK(score.found == score.all);
     }
 }
 
 TEST_CASE("most mistakes are found from weights and output, none is misnamed", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
+  for (const auto& subject : searched_subjects()) DYNAMIC_SECTION(subject.name()) {
+      const Probed probed(subject);
       const auto ids = weights_and_results_of(probed);
       const auto score = score_of(probed, &ids);
-      CAPTURE(lesson->name, score.found, score.all);
+      CAPTURE(subject.name(), score.found, score.all);
       CHECK(score.share() >= 0.85);
     }
 }
 
 TEST_CASE("most mistakes are found from the output alone, none is misnamed", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
+  for (const auto& subject : searched_subjects()) DYNAMIC_SECTION(subject.name()) {
+      const Probed probed(subject);
       const auto ids = results_of(probed);
       const auto score = score_of(probed, &ids);
-      CAPTURE(lesson->name, score.found, score.all);
-      CHECK(score.share() >= (lesson->name == "sdpa" || lesson->name == "multihead" ? 0.9 : 0.75));
+      CAPTURE(subject.name(), score.found, score.all);
+      CHECK(score.share() >= (subject.name() == "sdpa" || subject.name() == "multihead" ? 0.9 : 0.75));
     }
 }
 
@@ -257,8 +297,8 @@ bool share_a_step(const std::vector<attn::Prediction>& steps, const Pair& pair) 
 /// Pairs drawn at random that both show in these steps.
 std::vector<Pair> random_pairs(const Probed& probed, std::size_t count,
                                const std::set<std::string>& shown_in) {
-  const auto ids = lessons::mistakes_of(*probed.lesson, probed.plan);
-  const auto right = lessons::steps_with({}, *probed.lesson, probed.plan);
+  const auto ids = lessons::mistakes_of(probed.plan);
+  const auto right = lessons::steps_with({}, probed.plan);
   std::mt19937 random(7);
   std::vector<Pair> pairs;
   for (std::size_t draw = 0; draw < 20 * count && pairs.size() < count; ++draw) {
@@ -290,37 +330,36 @@ bool names_both(const attn::Diagnosis& diagnosis, const Pair& pair) {
 }  // namespace
 
 TEST_CASE("two mistakes in different steps are both found from all tensors", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) DYNAMIC_SECTION(lesson->name) {
-      const Probed probed(*lesson);
-      const auto pairs =
-          random_pairs(probed, 25, ids_of(lessons::steps_with({}, *probed.lesson, probed.plan)));
+  for (const auto& subject : searched_subjects()) DYNAMIC_SECTION(subject.name()) {
+      const Probed probed(subject);
+      const auto pairs = random_pairs(probed, 25, ids_of(lessons::steps_with({}, probed.plan)));
       CHECK(pairs.size() > 5);
       for (const auto& pair : pairs) {
         const auto dump = dump_with(probed, {pair.first, pair.second});
         const auto diagnosis = probed.diagnose(dump);
-        CAPTURE(lesson->name, pair.first, pair.second, said_of(diagnosis));
+        CAPTURE(probed.name, pair.first, pair.second, said_of(diagnosis));
         CHECK((names_both(diagnosis, pair) || is_reproduced(probed, diagnosis, dump)));
       }
     }
 }
 
 TEST_CASE("two mistakes at once are found from the output alone, or none is named", "[mistakes]") {
-  for (const auto* lesson : searched_lessons()) {
-    if (lesson->name != "sdpa" && lesson->name != "self-attention") continue;
-    const Probed probed(*lesson);
+  for (const auto& subject : searched_subjects()) {
+    if (subject.name() != "sdpa" && subject.name() != "self-attention") continue;
+    const Probed probed(subject);
     const auto ids = results_of(probed);
     std::size_t found = 0;
     const auto pairs = random_pairs(probed, 12, ids);
     for (const auto& pair : pairs) {
       const auto dump = only(dump_with(probed, {pair.first, pair.second}), ids);
       const auto diagnosis = probed.diagnose(dump);
-      CAPTURE(lesson->name, pair.first, pair.second, said_of(diagnosis));
+      CAPTURE(probed.name, pair.first, pair.second, said_of(diagnosis));
       REQUIRE(diagnosis.steps.size() == 1);
       if (names_both(diagnosis, pair)) ++found;
       const bool is_unknown = diagnosis.steps[0].mistakes.empty() && diagnosis.steps[0].conventions.empty();
       CHECK((is_unknown || is_reproduced(probed, diagnosis, dump)));
     }
-    CAPTURE(lesson->name, found, pairs.size());
+    CAPTURE(probed.name, found, pairs.size());
     CHECK(4 * found >= 3 * pairs.size());
   }
 }
