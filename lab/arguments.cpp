@@ -10,6 +10,7 @@
 #include "lab/check/arguments.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/lesson_arguments.hpp"
+#include "lab/manual/arguments.hpp"
 #include "lab/train/arguments.hpp"
 #include "lessons/numbers/page.hpp"
 
@@ -22,18 +23,14 @@ using attn::Error;
 std::string general_help() {
   std::string text = fmt::format(
       "attnlab: the laboratory in which attention is seen, number by number\n\n"
-      "Usage: attnlab LESSON [options]\n"
-      "       attnlab list\n"
-      "       attnlab tour [options]\n"
-      "       attnlab diff A B [options]\n"
-      "       attnlab check LESSON DUMP   the first wrong step of your own program\n"
-      "       attnlab probe LESSON        inputs that expose mistakes, for check\n"
-      "       attnlab break LESSON ID     a lesson with a classic mistake in it\n"
-      "       attnlab bench [options]     time the attention kernels\n"
-      "       attnlab train TASK          train a small model that the lessons use\n"
+      "Usage: attnlab LESSON [options]\n");
+  for (const auto& line : command_lines())
+    text += fmt::format("       attnlab {:<22}{}\n", fmt::format("{} {}", line.name, line.arguments),
+                        line.summary);
+  text +=
       "       attnlab LESSON --help\n"
-      "       attnlab --help numbers      NumPy code for every number drawn\n\nLessons, in the order in "
-      "which to learn them:\n");
+      "       attnlab --help numbers        NumPy code for every number drawn\n\n"
+      "Lessons, in the order in which to learn them:\n";
   for (const auto* lesson : lessons::all_lessons())
     text += fmt::format("{:<18} {}\n", lesson->name, lesson->title);
   return text +
@@ -52,7 +49,8 @@ std::string help_on(const std::string& topic) {
 }
 
 std::vector<std::string> command_names() {
-  std::vector<std::string> names = {"list", "tour", "diff", "check", "probe", "break", "bench", "train"};
+  std::vector<std::string> names;
+  for (const auto& line : command_lines()) names.emplace_back(line.name);
   for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
   return names;
 }
@@ -73,6 +71,8 @@ Command parse(int argc, char** argv) {
   if (name == "break") return parse_break(argc - 1, argv + 1);
   if (name == "bench") return parse_bench(argc - 1, argv + 1);
   if (name == "train") return parse_train(argc - 1, argv + 1);
+  if (name == "manual") return parse_manual(argc - 1, argv + 1);
+  if (name == "completions") return parse_completions(argc - 1, argv + 1);
   if (name == "list") {
     if (argc == 3 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h"))
       return PrintText{"attnlab list: the lessons in the order in which to learn them, one a line\n"};
@@ -86,7 +86,8 @@ Command parse(int argc, char** argv) {
     throw Error(fmt::format(
         "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
         "attnlab tour, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, attnlab break "
-        "LESSON MISTAKE, attnlab bench, attnlab train TASK, attnlab --help, "
+        "LESSON MISTAKE, attnlab bench, attnlab train TASK, attnlab manual, attnlab completions SHELL, "
+        "attnlab --help, "
         "attnlab --version",
         name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,

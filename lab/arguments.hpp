@@ -11,6 +11,8 @@
 #include "lab/check/break.hpp"
 #include "lab/check/check.hpp"
 #include "lab/check/probe.hpp"
+#include "lab/command_help.hpp"
+#include "lab/manual/manual.hpp"
 #include "lab/pager.hpp"
 #include "lab/train/train.hpp"
 #include "lessons/lesson.hpp"
@@ -73,10 +75,11 @@ struct TakeTour {
 /// The help or the version that was asked for.
 struct PrintText {
   std::string text;
+  std::optional<CommandHelp> help{};  ///< of a command with options: the same in its parts
 };
 
 using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                             ListMistakes, ListLessons, TakeTour, PrintText>;
+                             ListMistakes, ListLessons, TakeTour, PrintManual, PrintCompletions, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

@@ -17,6 +17,7 @@ using attn::Error;
 
 constexpr std::size_t help_column = 32;
 constexpr std::size_t help_width = 80;
+constexpr std::size_t longest_value = 48;
 
 std::string wrapped(std::string_view text, std::size_t width) {
   return fmt::format("{}", fmt::join(attn::wrap(text, width), "\n"));
@@ -30,6 +31,10 @@ std::string help_paragraph(std::string_view text) {
 
 std::string help_of_option(std::string_view text) {
   return wrapped(text, help_width - help_column);
+}
+
+std::string_view value_name(std::string_view value) {
+  return value.size() <= longest_value ? value : "NAME";
 }
 
 std::string help_examples(const std::vector<std::string_view>& examples) {
@@ -63,6 +68,7 @@ CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_v
       help);
   option->type_name(std::string(value))->type_size(1)->expected(1)->allow_extra_args(false);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  if (value_name(value) != value) option->option_text(std::string(value_name(value)));
   return option;
 }
 
@@ -73,11 +79,37 @@ CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
                      "default: through $PAGER, or less -FRX"));
 }
 
+namespace {
+
+OptionHelp described(const CLI::Option& option) {
+  OptionHelp help{.names = {}, .value = {}, .text = option.get_description(), .group = option.get_group()};
+  for (const auto& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) help.names.push_back("--" + name);
+  if (help.names.empty()) {
+    help.names.push_back(option.get_name());
+    help.group.clear();
+  }
+  if (option.get_items_expected_max() > 0) help.value = option.get_type_name();
+  return help;
+}
+
+CommandHelp described(const CLI::App& app) {
+  CommandHelp help{.usage = app.get_name(),
+                   .description = app.get_description(),
+                   .options = {},
+                   .examples = app.get_footer()};
+  for (const auto* option : app.get_options())
+    if (!option->get_group().empty()) help.options.push_back(described(*option));
+  return help;
+}
+
+}  // namespace
+
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return PrintText{app.help()};
+    return PrintText{app.help(), described(app)};
   } catch (const CLI::ParseError& error) {
     throw Error(fmt::format("{}: {}; valid: see attnlab {} --help", command, error.what(), command));
   }

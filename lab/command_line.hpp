@@ -21,9 +21,15 @@ namespace lab {
 /// Whether an option may be given once, with a value, or any number of times, with texts that may be empty.
 enum class Values { one, list };
 
+/// The heading above the options that decide what a lesson computes.
+inline constexpr const char* what_is_computed = "What is computed";
+
 /// The text in lines as wide as the help, or as what is right of the options' names there.
 std::string help_paragraph(std::string_view text);
 std::string help_of_option(std::string_view text);
+
+/// How the value of an option is called beside its flag: its alternatives, unless they are too many for that.
+std::string_view value_name(std::string_view value);
 
 /// "Examples:" and a line for each, given without the program's name.
 std::string help_examples(const std::vector<std::string_view>& examples);
@@ -31,7 +37,8 @@ std::string help_examples(const std::vector<std::string_view>& examples);
 /// Lays the help out; arguments that belong to no option are left for `refuse_extra`.
 void prepare(CLI::App& app, const std::string& footer);
 
-/// Adds an option whose every value is given to `assign_text` as it was typed.
+/// Adds an option whose every value is given to `assign_text` as it was typed. A long `value`
+/// ("dot|scaled_dot|…") is called NAME beside the flag.
 CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
                              const std::string& help, std::function<void(const std::string&)> assign_text);
 

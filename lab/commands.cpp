@@ -70,6 +70,16 @@ int carry_out(const ListLessons&) {
   return 0;
 }
 
+int carry_out(const PrintManual& manual) {
+  write_to_stdout(manual_page(manual));
+  return 0;
+}
+
+int carry_out(const PrintCompletions& print) {
+  write_to_stdout(completions(print));
+  return 0;
+}
+
 int carry_out(const PrintText& print) {
   write_to_stdout(print.text);
   return 0;

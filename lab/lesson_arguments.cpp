@@ -26,15 +26,9 @@ using lessons::Lesson;
 using lessons::OptionInfo;
 using lessons::Options;
 
-constexpr std::size_t longest_value = 48;
-const char* const computed = "What is computed";
+const char* const computed = what_is_computed;
 const char* const shown = "How it is shown";
 const char* const compared = "Compared with a stored trace";
-
-/// How the value of an option is called beside its flag: its alternatives, unless they are too many for that.
-std::string value_name(const OptionInfo& info) {
-  return info.value.size() <= longest_value ? std::string(info.value) : "NAME";
-}
 
 /// What an option is where it is not given and has no value of its own.
 std::string_view otherwise_of(const OptionInfo& info, const Lesson& lesson) {
@@ -44,7 +38,8 @@ std::string_view otherwise_of(const OptionInfo& info, const Lesson& lesson) {
 std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repeatable,
                         const std::string& default_value) {
   std::string text(info.help);
-  if (value_name(info) != info.value) text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
+  if (value_name(info.value) != info.value)
+    text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
   if (repeatable) text += "; repeat it for a batch, shorter ones are padded";
   const auto otherwise = default_value.empty() ? std::string(otherwise_of(info, lesson)) : default_value;
   if (!otherwise.empty()) text += "; default " + otherwise;
@@ -76,7 +71,7 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
           ->group(computed);
     } else {
       auto is_first = std::make_shared<bool>(true);
-      add_text_option(app, info.flag, value_name(info), is_text_list ? Values::list : Values::one, help,
+      add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,
                       [info, &field, &options, is_first](const std::string& text) {
                         options.typed.insert(info.key);
                         if constexpr (is_list<Field>)

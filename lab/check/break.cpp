@@ -240,20 +240,24 @@ void run_break(const BreakLesson& broken) {
   show(text, broken.paging);
 }
 
+std::vector<std::string> mistakes_of_probe(const lessons::Lesson& lesson) {
+  const auto probed = lessons::lesson_of_probe(lesson);
+  auto ids =
+      attn::ids_without_variants(lessons::mistakes_of(lessons::plan_of_probe(*probed, probed->defaults)));
+  std::erase_if(ids, [](const std::string& id) { return attn::find_mistake(id) == nullptr; });
+  return ids;
+}
+
 void list_mistakes(const ListMistakes& list) {
   std::string text;
   for (const auto* lesson : lessons::all_lessons()) {
     if (!lesson->probe || (list.lesson && *list.lesson != lesson->name)) continue;
-    const auto probed = lessons::lesson_of_probe(*lesson);
-    const auto ids =
-        attn::ids_without_variants(lessons::mistakes_of(lessons::plan_of_probe(*probed, probed->defaults)));
+    const auto ids = mistakes_of_probe(*lesson);
     std::size_t widest = 0;
     for (const auto& id : ids) widest = std::max(widest, id.size());
     text += fmt::format("{}{}\n", text.empty() ? "" : "\n", lesson->name);
     for (const auto& id : ids) {
-      const auto* mistake = attn::find_mistake(id);
-      if (mistake == nullptr) continue;
-      const auto lines = attn::wrap(mistake->name, break_width - widest - 4);
+      const auto lines = attn::wrap(attn::find_mistake(id)->name, break_width - widest - 4);
       for (std::size_t i = 0; i < lines.size(); ++i)
         text += fmt::format("  {}  {}\n", attn::pad_right(i == 0 ? id : "", widest), lines[i]);
     }

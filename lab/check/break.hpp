@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lab/pager.hpp"
 #include "lessons/lesson.hpp"
@@ -27,6 +28,9 @@ struct ListMistakes {
 /// Shows what the mistake changes and what it does not, and writes the file. Throws attn::Error for a mistake
 /// that the lesson cannot make on these options, and for bad input.
 void run_break(const BreakLesson& broken);
+
+/// Ids of the mistakes that the lesson can make on the inputs of its probe.
+std::vector<std::string> mistakes_of_probe(const lessons::Lesson& lesson);
 
 void list_mistakes(const ListMistakes& list);
 

@@ -110,11 +110,11 @@ void add_sizes(CLI::App& app, RunTraining& run) {
   add(app, what_is_trained, "grammar", "FILE",
       "of translation, gloss and language: another grammar; data/corpora/README.md tells how to write one",
       [&](const std::string& text) { options.grammar = text; });
-  add(app, what_is_trained, "attention", "NAME",
+  add(app, what_is_trained, "attention", "bahdanau|bahdanau-input|luong-general|none|transformer",
       "of translation and dates: two LSTMs with bahdanau, bahdanau-input (the query sees the last word, "
       "too), luong-general or none; or a transformer in their place",
       [&](const std::string& text) { options.attention = text; });
-  add(app, what_is_trained, "positions", "NAME", "of transformers: sinusoidal, learned, rotary, none",
+  add(app, what_is_trained, "positions", "sinusoidal|learned|rotary|none", "of transformers",
       [&](const std::string& text) { options.positions = text; });
   add_size("d-model", "numbers in a word's vector", options.d_model);
   add_size("heads", "attention heads", options.heads);

@@ -1,0 +1,12 @@
+# What goes into which package: folder, project, component and place of each part.
+if(CPACK_GENERATOR STREQUAL "DEB")
+  set(components program manual library)
+else()
+  set(components program tarball)
+endif()
+list(GET CPACK_INSTALL_CMAKE_PROJECTS 0 folder)
+list(GET CPACK_INSTALL_CMAKE_PROJECTS 1 project)
+set(CPACK_INSTALL_CMAKE_PROJECTS)
+foreach(component IN LISTS components)
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS ${folder} ${project} ${component} /)
+endforeach()
