@@ -13,6 +13,7 @@
 #include "trace/text/lines.hpp"
 #include "trace/text/plain.hpp"
 #include "trace/text/plot.hpp"
+#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -21,16 +22,6 @@ namespace {
 constexpr std::size_t body_indent = 2;
 constexpr std::size_t formula_indent = 6;  // less where a formula would be too wide
 constexpr std::size_t narrowest = 20;      // columns that a text needs at least
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t start = 0; start <= text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    lines.push_back(printable(text.substr(start, end - start)));
-    start = end + 1;
-  }
-  return lines;
-}
 
 /// A line no wider than that; the parts below the first are indented.
 std::vector<std::string> wrapped(const std::string& line, std::size_t width, std::size_t indent) {
@@ -42,44 +33,6 @@ std::vector<std::string> wrapped(const std::string& line, std::size_t width, std
   return parts;
 }
 
-std::string quoted(const std::string& text) {
-  return '"' + printable(text) + '"';
-}
-
-/// "d_model=8"; a flag is its name alone. Nothing for what is unset, and nothing for tokens, which stand
-/// beside the tensors.
-std::string option_text(const std::string& name, const ConfigValue& value) {
-  return std::visit(
-      [&](const auto& set) -> std::string {
-        using T = std::decay_t<decltype(set)>;
-        if constexpr (std::is_same_v<T, bool>) {
-          return set ? name : "";
-        } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
-          return fmt::format("{}={}", name, set);
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          const bool is_word = !set.empty() && set.find(' ') == std::string::npos;
-          return fmt::format("{}={}", name, is_word ? printable(set) : quoted(set));
-        } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
-          return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(set, ","));
-        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          std::vector<std::string> texts;
-          for (const auto& text : set) texts.push_back(quoted(text));
-          return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(texts, " "));
-        } else {
-          return "";
-        }
-      },
-      value);
-}
-
-/// "[query 6 × key 6]", or "[scalar]".
-std::string named_shape(const Event& event) {
-  std::vector<std::string> axes;
-  for (std::size_t i = 0; i < event.axes.size(); ++i)
-    axes.push_back(fmt::format("{} {}", event.axes[i], event.tensor->shape[i]));
-  return axes.empty() ? "[scalar]" : fmt::format("[{}]", fmt::join(axes, " × "));
-}
-
 /// "scores = Q Kᵀ", "entropy = −Σ w ln w = 1.2500": the further lines of a formula stand below its first one.
 std::string definition_of(const Event& event, const TextStyle& style) {
   const std::string_view equals = event.id.find('=') == event.id.npos ? " = " : ": ";
@@ -89,22 +42,6 @@ std::string definition_of(const Event& event, const TextStyle& style) {
   if (event.tensor->shape.empty() && event.tensor->data != nullptr)
     lines.back() += " = " + format_scalar(*event.tensor, style);
   return fmt::format("{}", fmt::join(lines, "\n"));
-}
-
-/// Rounding leaves other digits of an exact 0 on every machine: such a deviation is told by its limit.
-bool is_tolerance(const Limit& limit) {
-  return limit.comparison == Limit::Comparison::at_most && limit.bound > 0.0 && limit.bound < 0.1;
-}
-
-/// "off by less than 1e-12", "exactly 0", "2.5, at least 1"; "0.3, which should be <= 1e-12".
-std::string measured(const Measurement& measurement, int precision) {
-  const auto& [claim, value, limit] = measurement;
-  const auto number = fmt::format("{:.{}g}", value == 0.0 ? 0.0 : value, std::max(precision, 1));
-  if (!measurement.holds()) return fmt::format("{}, which should be {}", number, to_string(limit));
-  if (is_tolerance(limit)) return fmt::format("off by less than {}", limit.bound);
-  if (limit.comparison == Limit::Comparison::equal) return fmt::format("exactly {:g}", limit.bound);
-  const bool is_upper = limit.comparison == Limit::Comparison::at_most;
-  return fmt::format("{}, at {} {}", number, is_upper ? "most" : "least", limit.bound);
 }
 
 /// Where the last part of an id begins: "scores" of "additive/scores", whose "/" would read as a division.
