@@ -13,6 +13,7 @@
 #include "lab/screen.hpp"
 #include "trace/explanation.hpp"
 #include "trace/filter.hpp"
+#include "trace/html/html.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/python/python.hpp"
@@ -36,12 +37,13 @@ Format format_of(const Presentation& presentation) {
                                                  {".npz", Format::npz},
                                                  {".safetensors", Format::safetensors},
                                                  {".svg", Format::svg},
+                                                 {".html", Format::html},
                                                  {".py", Format::python}};
   if (const auto found = formats.find(ending); found != formats.end()) return found->second;
   require_writable(*presentation.output);
   throw attn::Error(
       fmt::format("--output {} ends in {}, which names no format; valid: .txt, .json, .npz, .safetensors, "
-                  ".svg, .py, or --format text, json, npz, safetensors, svg or python",
+                  ".svg, .html, .py, or --format text, json, npz, safetensors, svg, html or python",
                   *presentation.output, ending));
 }
 
@@ -109,6 +111,12 @@ attn::TextStyle style_of(const Presentation& presentation) {
   return style;
 }
 
+attn::HtmlStyle html_style_of(const Presentation& presentation) {
+  return {.precision = presentation.precision,
+          .full = presentation.full,
+          .all = presentation.all || !presentation.steps.empty()};
+}
+
 /// Runs the lesson into the sink, through the filter that --steps and --shapes ask for. Returns whether every
 /// claim held.
 bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
@@ -161,6 +169,8 @@ Page run_lesson(const RunLesson& run) {
       return render(run, plan, attn::SafetensorsWriter(header));
     case Format::python:
       return render(run, plan, attn::PythonScript(header));
+    case Format::html:
+      return render(run, plan, attn::HtmlRenderer(header, html_style_of(run.presentation)));
     case Format::svg:
       return render(run, plan, attn::SvgRenderer(header));
     default:

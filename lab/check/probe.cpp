@@ -12,7 +12,7 @@
 #include "lab/check/audit.hpp"
 #include "lab/output.hpp"
 #include "trace/npz/npz.hpp"
-#include "trace/text/option.hpp"
+#include "trace/wording.hpp"
 
 namespace lab {
 

@@ -32,10 +32,6 @@ bool can_be_named(const std::string& token) {
          display_width(token) <= widest;
 }
 
-std::string token_name(const std::vector<std::string>& tokens, std::size_t i) {
-  return can_be_named(tokens[i]) ? numbered_token(tokens, i) : fmt::format("#{}", i);
-}
-
 bool is_hidden(const Event& event, const Index& at) {
   const double element = element_at(*event.tensor, at);
   return !std::isfinite(element) || (event.distribution && element == 0.0);
@@ -57,6 +53,10 @@ std::string numbered_token(const std::vector<std::string>& tokens, std::size_t i
   if (std::count(tokens.begin(), tokens.end(), tokens[i]) == 1) return tokens[i];
   const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(i) + 1;
   return fmt::format("{}#{}", tokens[i], std::count(tokens.begin(), end, tokens[i]));
+}
+
+std::string token_name(const std::vector<std::string>& tokens, std::size_t i) {
+  return can_be_named(tokens[i]) ? numbered_token(tokens, i) : fmt::format("#{}", i);
 }
 
 void EntryNames::see(const Event& event) {

@@ -17,6 +17,10 @@ double element_at(const TensorView& tensor, const Index& at);
 /// The token, or "the#2" where it is the second of several equal ones.
 std::string numbered_token(const std::vector<std::string>& tokens, std::size_t i);
 
+/// How an entry names its place along an axis with these tokens: numbered_token, or "#2" where that could be
+/// mistaken for something else or is wide.
+std::string token_name(const std::vector<std::string>& tokens, std::size_t i);
+
 /// Names the entries of the tensors of a trace, and finds the entries that a person names.
 class EntryNames {
  public:

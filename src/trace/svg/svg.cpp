@@ -18,14 +18,6 @@ namespace {
 constexpr std::array<std::array<double, 3>, 5> ramp = {
     {{247, 251, 255}, {198, 219, 239}, {107, 174, 214}, {33, 113, 181}, {8, 48, 107}}};
 
-/// U+FFFE and U+FFFF, which no XML document may have, as U+FFFD.
-std::string without_noncharacters(std::string words) {
-  for (const std::string_view absent : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
-    for (auto at = words.find(absent); at != words.npos; at = words.find(absent, at))
-      words.replace(at, absent.size(), "\xEF\xBF\xBD");
-  return words;
-}
-
 }  // namespace
 
 std::string at(double x, double y, const std::string& elements) {
@@ -44,6 +36,13 @@ std::string text(double x, double y, std::string_view words, Anchor anchor, std:
 
 double text_width(std::string_view words, double font_size) {
   return static_cast<double>(display_width(words)) * 0.6 * font_size;
+}
+
+std::string without_noncharacters(std::string words) {
+  for (const std::string_view absent : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
+    for (auto at = words.find(absent); at != words.npos; at = words.find(absent, at))
+      words.replace(at, absent.size(), "\xEF\xBF\xBD");
+  return words;
 }
 
 std::string escaped(std::string_view words) {

@@ -30,6 +30,10 @@ std::string text(double x, double y, std::string_view words, Anchor anchor, std:
 /// Pixels that a text of that font size takes, estimated from its columns in a terminal.
 double text_width(std::string_view words, double font_size);
 
+/// U+FFFE and U+FFFF, which no XML document may have, as U+FFFD.
+std::string without_noncharacters(std::string words);
+
+/// Words as text of an XML document, without characters that would move a cursor or reorder a line.
 std::string escaped(std::string_view words);
 
 /// "#rrggbb" of a value from 0 to 1: from nearly white to dark blue.

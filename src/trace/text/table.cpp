@@ -12,6 +12,7 @@
 #include "attn/text/width.hpp"
 #include "trace/entry.hpp"
 #include "trace/text/ansi.hpp"
+#include "trace/text/number_format.hpp"
 
 namespace attn {
 
@@ -46,71 +47,6 @@ Positions positions_along(std::size_t length, bool elided) {
   }
   return positions;
 }
-
-/// Numbers of that type which differ by this share of them may be the same but for rounding.
-double rounding_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float32:
-      return 1e-5;
-    case Dtype::float16:
-      return 2e-3;
-    case Dtype::bfloat16:
-      return 1.6e-2;
-    default:
-      return 1e-9;
-  }
-}
-
-/// Of the finite elements of a floating-point tensor.
-double largest_magnitude(const TensorView& tensor) {
-  const auto* elements = static_cast<const double*>(tensor.data);
-  double largest = 0.0;
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (std::isfinite(elements[i])) largest = std::max(largest, std::abs(elements[i]));
-  return largest;
-}
-
-bool are_all_whole(const TensorView& tensor) {
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (std::isfinite(tensor.at(i)) && !is_whole(tensor.at(i), rounding_of(tensor.dtype))) return false;
-  return true;
-}
-
-/// Writes all numbers of one tensor in the same notation, whole ones without digits after the point.
-class NumberFormat {
- public:
-  NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
-    if (!is_floating(tensor.dtype)) return;
-    const double largest = largest_magnitude(tensor);
-    const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
-    scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
-    if (!scientific_ && are_all_whole(tensor)) precision_ = 0;
-  }
-
-  std::string operator()(std::size_t offset) const {
-    switch (tensor_.dtype) {
-      case Dtype::int64:
-        return fmt::format("{}", static_cast<const std::int64_t*>(tensor_.data)[offset]);
-      case Dtype::boolean:
-        return tensor_.at(offset) != 0.0 ? "1" : "·";
-      default:
-        if (std::isnan(tensor_.at(offset))) return "nan";  // whatever its sign
-        return without_negative_zero(scientific_ ? fmt::format("{:.{}e}", tensor_.at(offset), precision_)
-                                                 : fmt::format("{:.{}f}", tensor_.at(offset), precision_));
-    }
-  }
-
- private:
-  static std::string without_negative_zero(std::string number) {
-    const auto mantissa = std::string_view(number).substr(0, number.find('e'));
-    const bool is_zero = mantissa.find_first_not_of("-0.") == std::string_view::npos;
-    return is_zero && mantissa.front() == '-' ? number.substr(1) : number;
-  }
-
-  const TensorView& tensor_;
-  int precision_;
-  bool scientific_ = false;
-};
 
 /// One table of a tensor: the last two axes (or the last one) at fixed indices of those before.
 struct Grid {
@@ -165,7 +101,6 @@ class TableLayout {
   std::string label(std::size_t axis, std::optional<std::size_t> position, std::size_t sample,
                     std::size_t width) const;
   std::size_t row_offset(const Grid& grid, std::size_t row) const;
-  std::vector<std::size_t> strongest_keys(std::size_t offset) const;
   std::string name_of_strongest(const std::vector<std::size_t>& keys, std::size_t sample) const;
   std::string strongest(const Grid& grid, std::size_t row) const;
   std::string number(std::size_t offset) const;
@@ -255,31 +190,15 @@ std::size_t TableLayout::row_offset(const Grid& grid, std::size_t row) const {
   return (grid.index * rows + row) * row_length();
 }
 
-/// The keys with the largest share. Shares that differ by rounding only count as the same, so that the text
-/// does not depend on the machine.
-std::vector<std::size_t> TableLayout::strongest_keys(std::size_t offset) const {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < row_length(); ++i) largest = std::max(largest, tensor_.at(offset + i));
-  std::vector<std::size_t> keys;
-  if (!(largest > 0.0)) return keys;
-  const double tie = largest * (1.0 - rounding_of(tensor_.dtype));
-  for (std::size_t i = 0; i < row_length(); ++i)
-    if (tensor_.at(offset + i) >= tie) keys.push_back(i);
-  return keys;
-}
-
 std::string TableLayout::name_of_strongest(const std::vector<std::size_t>& keys, std::size_t sample) const {
-  const auto first = label(rank() - 1, keys.front(), sample, longest_label);
-  if (keys.size() == 1) return first;
-  const bool are_equal_words = std::all_of(keys.begin(), keys.end(), [&](std::size_t key) {
-    return label(rank() - 1, key, sample, longest_label) == first;
-  });
-  return are_equal_words ? fmt::format("{} × {}", keys.size(), first) : fmt::format("{} tied", keys.size());
+  std::vector<std::string> names;
+  for (const auto key : keys) names.push_back(label(rank() - 1, key, sample, longest_label));
+  return name_of_tied(names);
 }
 
 std::string TableLayout::strongest(const Grid& grid, std::size_t row) const {
   const std::size_t offset = row_offset(grid, row);
-  const auto keys = strongest_keys(offset);
+  const auto keys = strongest_keys(tensor_, offset);
   if (keys.empty()) return "";
   return fmt::format("  → {}  {}", pad_right(name_of_strongest(keys, grid.sample), key_width_),
                      number_(offset + keys.front()));
@@ -310,7 +229,7 @@ void TableLayout::measure(const Grid& grid) {
     const std::size_t offset = row_offset(grid, *row);
     for (const auto& column : columns_)
       if (column) widen(number_width_, number_(offset + *column));
-    const auto keys = event_.distribution ? strongest_keys(offset) : std::vector<std::size_t>();
+    const auto keys = event_.distribution ? strongest_keys(tensor_, offset) : std::vector<std::size_t>();
     if (keys.empty()) continue;
     widen(key_width_, name_of_strongest(keys, grid.sample));
     widen(share_width_, number_(offset + keys.front()));
@@ -486,6 +405,26 @@ std::string format_scalar(const TensorView& tensor, const TextStyle& style) {
 std::string format_table(const Event& event, const TextStyle& style) {
   const TableLayout layout(event, style);
   return style.plain ? layout.sentences() : layout.draw();
+}
+
+std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t offset) {
+  double largest = 0.0;
+  const std::size_t length = tensor.shape.back();
+  for (std::size_t i = 0; i < length; ++i) largest = std::max(largest, tensor.at(offset + i));
+  std::vector<std::size_t> keys;
+  if (!(largest > 0.0)) return keys;
+  const double tie = largest * (1.0 - rounding_of(tensor.dtype));
+  for (std::size_t i = 0; i < length; ++i)
+    if (tensor.at(offset + i) >= tie) keys.push_back(i);
+  return keys;
+}
+
+std::string name_of_tied(const std::vector<std::string>& names) {
+  const auto& first = names.front();
+  if (names.size() == 1) return first;
+  const bool are_equal =
+      std::all_of(names.begin(), names.end(), [&](const auto& name) { return name == first; });
+  return are_equal ? fmt::format("{} × {}", names.size(), first) : fmt::format("{} tied", names.size());
 }
 
 bool has_hidden_keys(const Event& event) {

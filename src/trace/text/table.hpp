@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/event.hpp"
 
@@ -30,6 +31,13 @@ std::string format_scalar(const TensorView& tensor, const TextStyle& style);
 /// row. Rows of attention end with the key that has the largest share of it.
 /// A plain one has a sentence for each row instead: "weights: cat looks at the 0.53, on 0.19".
 std::string format_table(const Event& event, const TextStyle& style);
+
+/// The keys with the largest share in the row that begins at `offset`; none where no share is more than 0.
+/// Shares that differ by rounding only count as the same, so that the page does not depend on the machine.
+std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t offset);
+
+/// "the", "2 × the" of equal names, "3 tied" of others.
+std::string name_of_tied(const std::vector<std::string>& names);
 
 /// Whether a row of attention leaves a key out altogether: its share is exactly 0 and stands as "·".
 bool has_hidden_keys(const Event& event);

@@ -10,9 +10,9 @@
 #include "attn/text/width.hpp"
 #include "trace/text/ansi.hpp"
 #include "trace/text/lines.hpp"
-#include "trace/text/option.hpp"
 #include "trace/text/plain.hpp"
 #include "trace/text/plot.hpp"
+#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -21,16 +21,6 @@ namespace {
 constexpr std::size_t body_indent = 2;
 constexpr std::size_t formula_indent = 6;  // less where a formula would be too wide
 constexpr std::size_t narrowest = 20;      // columns that a text needs at least
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t start = 0; start <= text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    lines.push_back(printable(text.substr(start, end - start)));
-    start = end + 1;
-  }
-  return lines;
-}
 
 /// A line no wider than that; the parts below the first are indented.
 std::vector<std::string> wrapped(const std::string& line, std::size_t width, std::size_t indent) {
@@ -42,14 +32,6 @@ std::vector<std::string> wrapped(const std::string& line, std::size_t width, std
   return parts;
 }
 
-/// "[query 6 × key 6]", or "[scalar]".
-std::string named_shape(const Event& event) {
-  std::vector<std::string> axes;
-  for (std::size_t i = 0; i < event.axes.size(); ++i)
-    axes.push_back(fmt::format("{} {}", event.axes[i], event.tensor->shape[i]));
-  return axes.empty() ? "[scalar]" : fmt::format("[{}]", fmt::join(axes, " × "));
-}
-
 /// "scores = Q Kᵀ", "entropy = −Σ w ln w = 1.2500": the further lines of a formula stand below its first one.
 std::string definition_of(const Event& event, const TextStyle& style) {
   const std::string_view equals = event.id.find('=') == event.id.npos ? " = " : ": ";
@@ -59,22 +41,6 @@ std::string definition_of(const Event& event, const TextStyle& style) {
   if (event.tensor->shape.empty() && event.tensor->data != nullptr)
     lines.back() += " = " + format_scalar(*event.tensor, style);
   return fmt::format("{}", fmt::join(lines, "\n"));
-}
-
-/// Rounding leaves other digits of an exact 0 on every machine: such a deviation is told by its limit.
-bool is_tolerance(const Limit& limit) {
-  return limit.comparison == Limit::Comparison::at_most && limit.bound > 0.0 && limit.bound < 0.1;
-}
-
-/// "off by less than 1e-12", "exactly 0", "2.5, at least 1"; "0.3, which should be <= 1e-12".
-std::string measured(const Measurement& measurement, int precision) {
-  const auto& [claim, value, limit] = measurement;
-  const auto number = fmt::format("{:.{}g}", value == 0.0 ? 0.0 : value, std::max(precision, 1));
-  if (!measurement.holds()) return fmt::format("{}, which should be {}", number, to_string(limit));
-  if (is_tolerance(limit)) return fmt::format("off by less than {}", limit.bound);
-  if (limit.comparison == Limit::Comparison::equal) return fmt::format("exactly {:g}", limit.bound);
-  const bool is_upper = limit.comparison == Limit::Comparison::at_most;
-  return fmt::format("{}, at {} {}", number, is_upper ? "most" : "least", limit.bound);
 }
 
 /// Where the last part of an id begins: "scores" of "additive/scores", whose "/" would read as a division.

@@ -1,0 +1,23 @@
+#include "trace/html/escape.hpp"
+
+#include <fmt/format.h>
+
+#include "trace/svg/svg.hpp"
+#include "trace/text/table.hpp"
+
+namespace attn::html {
+
+std::string escaped(std::string_view words) {
+  return svg::escaped(words);
+}
+
+std::string json_string(std::string_view words) {
+  std::string text = "\"";
+  for (const char c : svg::without_noncharacters(printable(words))) {
+    const bool is_special = c == '"' || c == '\\' || c == '<' || c == '>' || c == '&';
+    text += is_special ? fmt::format("\\u{:04x}", static_cast<int>(c)) : std::string(1, c);
+  }
+  return text + '"';
+}
+
+}  // namespace attn::html

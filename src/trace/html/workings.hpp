@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/event.hpp"
+
+namespace attn::html {
+
+/// How the cells of a page's tables come about, in the few bytes that its script composes each cell's
+/// arithmetic from. The cells of a step mostly share one text, "$ · $ + $ · $", in which each $ is an entry
+/// of some tensor whose place is linear in the place of the cell: X[i, 0], W[0, j], X[i, 1], W[1, j].
+class Workings {
+ public:
+  /// Digits after the point as on the page.
+  explicit Workings(int precision) : precision_(precision) {}
+
+  /// Takes in a tensor of the page and how those of its cells come about. To be called during the event.
+  void add(const Event& event, const std::vector<std::size_t>& cells, bool is_core);
+
+  /// The number by which `json` knows a tensor.
+  std::size_t number_of(const std::string& id);
+
+  /// {"precision": 4, "texts": ["$ · $"], "names": [["the", "cat"]], "tensors": [{"id": "scores",
+  /// "shape": [2, 2], "axes": [[0], []], "origin": "worked", "values": [0.5, …], "steps": [[text, cells,
+  /// places, terms], …]}]}
+  ///
+  /// `values` are the elements that some cell is made of, with null for the others, or by offset where they
+  /// are few. In `steps`, `cells` are offsets or 0 for all, `places` rows of a tensor's number and its
+  /// strides along the axes of the cell, `terms` for each $ in turn a place and an offset. Steps that would
+  /// make the text longer than `most_bytes` are left out, the core ones last.
+  std::string json(std::size_t most_bytes) const;
+
+ private:
+  /// Where an entry stands: its index is `base`, and `strides` (a row for each axis of it) times the cell's.
+  struct Term {
+    std::size_t tensor;
+    std::vector<std::int64_t> base;
+    std::vector<std::vector<std::int64_t>> strides;
+  };
+
+  /// Cells that share a text and the places of its entries.
+  struct Group {
+    std::size_t text;
+    std::vector<std::size_t> cells;
+    std::vector<Term> terms;
+  };
+
+  struct Known {
+    std::string id;
+    std::optional<Shape> shape{};
+    std::vector<std::vector<std::size_t>> axes{};  ///< of each the lists of names: none, one, one a sample
+    bool is_whole = false;
+    bool is_core = false;
+    std::string origin = "unseen";  ///< input, worked, or none where no entry of a step is worked out
+    std::vector<Group> groups{};
+    std::map<Index, double> values{};
+  };
+
+  /// Cells with one text and the same tensors: `operands` holds for each cell all indices end to end.
+  struct Alike {
+    std::vector<std::size_t> tensors, ranks;
+    std::vector<Index> cells;
+    std::vector<std::vector<std::int64_t>> operands;
+  };
+
+  struct Piece {
+    std::string text;
+    std::map<std::size_t, std::vector<std::size_t>> needed;  ///< offsets of values, by tensor
+  };
+
+  std::size_t number_of_text(std::string text);
+  std::vector<std::size_t> names_along(const AxisLabels& labels);
+  std::pair<std::string, std::vector<std::pair<Operand, double>>> text_of(const Worked& worked) const;
+  void add_groups(Known& step, std::size_t text, const Alike& alike, std::size_t axis);
+  Shape shape_of(const Known& tensor) const;
+  Piece piece(const Known& step, const std::vector<Shape>& shapes) const;
+  std::string values_of(const Known& tensor, const std::vector<bool>& needed, const Shape& shape) const;
+
+  int precision_;
+  std::vector<Known> tensors_;
+  std::map<std::string, std::size_t> numbers_;
+  std::vector<std::string> texts_;
+  std::map<std::string, std::size_t> text_numbers_;
+  std::vector<std::string> names_;  ///< lists of the names of places along an axis, as JSON
+  std::map<std::vector<std::string>, std::size_t> name_numbers_;  ///< by the tokens
+};
+
+}  // namespace attn::html

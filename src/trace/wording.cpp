@@ -1,0 +1,77 @@
+#include "trace/wording.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "trace/text/table.hpp"
+
+namespace attn {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start <= text.size();) {
+    const auto end = std::min(text.find('\n', start), text.size());
+    lines.push_back(printable(text.substr(start, end - start)));
+    start = end + 1;
+  }
+  return lines;
+}
+
+std::string quoted(const std::string& text) {
+  return '"' + printable(text) + '"';
+}
+
+std::string option_text(const std::string& name, const ConfigValue& value) {
+  return std::visit(
+      [&](const auto& set) -> std::string {
+        using T = std::decay_t<decltype(set)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          return set ? name : "";
+        } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
+          return fmt::format("{}={}", name, set);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          const bool is_word = !set.empty() && set.find(' ') == std::string::npos;
+          return fmt::format("{}={}", name, is_word ? printable(set) : quoted(set));
+        } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+          return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(set, ","));
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          std::vector<std::string> texts;
+          for (const auto& text : set) texts.push_back(quoted(text));
+          return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(texts, " "));
+        } else {
+          return "";
+        }
+      },
+      value);
+}
+
+std::string named_shape(const Event& event) {
+  std::vector<std::string> axes;
+  for (std::size_t i = 0; i < event.axes.size(); ++i)
+    axes.push_back(fmt::format("{} {}", event.axes[i], event.tensor->shape[i]));
+  return axes.empty() ? "[scalar]" : fmt::format("[{}]", fmt::join(axes, " × "));
+}
+
+namespace {
+
+/// Rounding leaves other digits of an exact 0 on every machine: such a deviation is told by its limit.
+bool is_tolerance(const Limit& limit) {
+  return limit.comparison == Limit::Comparison::at_most && limit.bound > 0.0 && limit.bound < 0.1;
+}
+
+}  // namespace
+
+std::string measured(const Measurement& measurement, int precision) {
+  const auto& [claim, value, limit] = measurement;
+  const auto number = fmt::format("{:.{}g}", value == 0.0 ? 0.0 : value, std::max(precision, 1));
+  if (!measurement.holds()) return fmt::format("{}, which should be {}", number, to_string(limit));
+  if (is_tolerance(limit)) return fmt::format("off by less than {}", limit.bound);
+  if (limit.comparison == Limit::Comparison::equal) return fmt::format("exactly {:g}", limit.bound);
+  const bool is_upper = limit.comparison == Limit::Comparison::at_most;
+  return fmt::format("{}, at {} {}", number, is_upper ? "most" : "least", limit.bound);
+}
+
+}  // namespace attn
