@@ -182,7 +182,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
                                       largest_score(in.v_a)),
                   .worked = attn::worked_dot_last_axis(attn::Known{"additive/hidden", hidden},
                                                        attn::Known<1>{"v_a", in.v_a})},
-                 attn::dot_last_axis(hidden, in.v_a));
+                 attn::dot_last_axis(hidden, in.v_a), mistakes_of_pair_scores(hidden, in.v_a));
   return {std::move(projected_queries), std::move(projected_keys), std::move(scores)};
 }
 
@@ -257,7 +257,7 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
        .note = "The same scores as additive/scores, at a higher cost: every pair goes through all of W_c.",
        .worked =
            attn::worked_dot_last_axis(attn::Known{"concat/hidden", hidden}, attn::Known<1>{"v_a", in.v_a})},
-      attn::dot_last_axis(hidden, in.v_a));
+      attn::dot_last_axis(hidden, in.v_a), mistakes_of_pair_scores(hidden, in.v_a));
 }
 
 /// What follows from the scores, whatever function they come from: `FUNCTION/weights`, which it returns, and

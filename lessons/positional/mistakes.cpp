@@ -249,7 +249,13 @@ attn::Mistakes mistakes_of_encoded(const Workbench& bench, const Tensor<3>& X, c
 }
 
 attn::Mistakes mistakes_of_scaled_product(const Tensor<3>& x, const Tensor<3>& y) {
-  return mistakes_of_scale([&] { return attn::matmul(x, attn::transpose(y)); }, x.shape(2));
+  const auto product = [&] { return attn::matmul(x, attn::transpose(y)); };
+  const auto d = x.shape(2);
+  auto mistakes = mistakes_of_scale(product, d);
+  mistakes.emplace_back("scores-shifted", [=](const Tensor<3>& theirs) {
+    return shifted_as(theirs, attn::divide(product(), root_of(d)));
+  });
+  return mistakes;
 }
 
 attn::Mistakes mistakes_of_distances(std::size_t n, std::function<std::int64_t(std::int64_t)> of_distance) {
@@ -292,12 +298,16 @@ attn::Mistakes mistakes_of_relative_scores(const Tensor<3>& X, const Tensor<3>& 
   mistakes.emplace_back("bias-scale", [=, &from_distance] {
     return attn::add(attn::divide(product(), root_of(d)), from_distance);
   });
+  mistakes.emplace_back("scores-shifted", [=, &from_distance](const Tensor<3>& theirs) {
+    return shifted_as(theirs, attn::divide(attn::add(product(), from_distance), root_of(d)));
+  });
   return mistakes;
 }
 
 attn::Mistakes mistakes_of_bias(const Tensor<3>& scores, const Tensor<3>& bias, std::size_t d) {
   const auto with = [&scores](const Tensor<3>& other) { return attn::add_bias(scores, other); };
-  return {{"pe-missing", [=, &bias] { return with(xt::zeros_like(bias)); }},
+  return {{"scores-shifted", [=, &bias](const Tensor<4>& theirs) { return shifted_as(theirs, with(bias)); }},
+          {"pe-missing", [=, &bias] { return with(xt::zeros_like(bias)); }},
           {"bias-scale", [=, &bias] { return with(attn::divide(bias, root_of(d))); }}};
 }
 

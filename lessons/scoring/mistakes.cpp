@@ -36,7 +36,9 @@ std::optional<Tensor<2>> key_not_transposed(const Workbench& bench, const Tensor
 
 attn::Mistakes mistakes_of_dot(const Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
   return {{"qk-swapped", [&] { return attn::dot_scores(keys, queries); }},
-          {"key-not-transposed", [&] { return key_not_transposed(bench, queries, keys); }}};
+          {"key-not-transposed", [&] { return key_not_transposed(bench, queries, keys); }},
+          {"scores-shifted",
+           [&](const Tensor<2>& theirs) { return shifted_as(theirs, attn::dot_scores(queries, keys)); }}};
 }
 
 attn::Mistakes mistakes_of_scaled_dot(const Workbench& bench, const Tensor<2>& queries,
@@ -50,17 +52,27 @@ attn::Mistakes mistakes_of_scaled_dot(const Workbench& bench, const Tensor<2>& q
           {"scale-multiplied", [=] { return over(1.0 / root); }},
           {"scale-after-softmax", [=] { return over(1.0); }},
           {"qk-swapped", [&, root] { return attn::divide(attn::dot_scores(keys, queries), root); }},
-          {"key-not-transposed", [&, root]() -> std::optional<Tensor<2>> {
+          {"key-not-transposed",
+           [&, root]() -> std::optional<Tensor<2>> {
              auto product = key_not_transposed(bench, queries, keys);
              if (!product) return std::nullopt;
              return attn::divide(*product, root);
-           }}};
+           }},
+          {"scores-shifted", [=](const Tensor<2>& theirs) { return shifted_as(theirs, over(root)); }}};
 }
 
 attn::Mistakes mistakes_of_general(const Tensor<2>& queries, const Tensor<2>& W_a, const Tensor<2>& keys) {
   return {{"weight-transposed",
            [&] { return attn::dot_scores(attn::matmul(queries, attn::transpose(W_a)), keys); }},
-          {"qk-swapped", [&] { return attn::dot_scores(attn::matmul(keys, W_a), queries); }}};
+          {"qk-swapped", [&] { return attn::dot_scores(attn::matmul(keys, W_a), queries); }},
+          {"scores-shifted", [&](const Tensor<2>& theirs) {
+             return shifted_as(theirs, attn::dot_scores(attn::matmul(queries, W_a), keys));
+           }}};
+}
+
+attn::Mistakes mistakes_of_pair_scores(const Tensor<3>& hidden, const Tensor<1>& v_a) {
+  return {{"scores-shifted",
+           [&](const Tensor<2>& theirs) { return shifted_as(theirs, attn::dot_last_axis(hidden, v_a)); }}};
 }
 
 attn::Mistakes mistakes_of_hidden_part(const Tensor<2>& x, const Tensor<2>& W, const Tensor<2>& other) {

@@ -21,6 +21,9 @@ attn::Mistakes mistakes_of_general(const Tensor<2>& queries, const Tensor<2>& W_
 /// Of what the hidden layer reads of the queries, or of the keys: x W. `other` is the weight of the other.
 attn::Mistakes mistakes_of_hidden_part(const Tensor<2>& x, const Tensor<2>& W, const Tensor<2>& other);
 
+/// Of hidden · v_a: hidden [query×key×d_a], v_a [d_a].
+attn::Mistakes mistakes_of_pair_scores(const Tensor<3>& hidden, const Tensor<1>& v_a);
+
 /// Of the weights of a function whose scores were divided by `divisor`, or by 1.
 attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<2>& scores, double divisor);
 

@@ -97,7 +97,7 @@ Mask<3> masked_by(const Mask<3>& like, MaySee may_see) {
 struct Rules {
   bool is_causal;
   std::optional<std::size_t> window;
-  std::vector<std::vector<bool>> is_real;  ///< [batch][key]: whether some query sees it
+  std::vector<std::vector<bool>> is_real;  ///< [batch][key]: no padding
   std::ptrdiff_t offset;                   ///< query i sits at position i + offset
 
   bool sees(std::size_t i, std::size_t j, std::ptrdiff_t of_queries, std::ptrdiff_t later = 0,
@@ -107,6 +107,18 @@ struct Rules {
     return !window || std::abs(behind) <= static_cast<std::ptrdiff_t>(*window) + wider;
   }
 };
+
+/// A key that no query sees, and none could by the rule on positions, is padding if the sentence has ended.
+void add_keys_out_of_reach(Rules& rules, const attn::TokenBatch& keys, std::size_t queries) {
+  const auto lengths = keys.lengths();
+  if (lengths.size() != rules.is_real.size()) return;
+  for (std::size_t b = 0; b < lengths.size(); ++b)
+    for (std::size_t j = 0; j < rules.is_real[b].size(); ++j) {
+      bool is_in_reach = false;
+      for (std::size_t i = 0; i < queries; ++i) is_in_reach = is_in_reach || rules.sees(i, j, rules.offset);
+      if (!is_in_reach) rules.is_real[b][j] = j < lengths[b];
+    }
+}
 
 Rules rules_of(const Workbench& bench, const Mask<3>& mask) {
   const auto n_q = mask.shape(1), n_k = mask.shape(2);
@@ -126,6 +138,8 @@ Rules rules_of(const Workbench& bench, const Mask<3>& mask) {
       }
   if (!keeps_window) rules.window.reset();
   if (n_q == 1) rules.is_causal = bench.options.causal;  // the last query sees every key, causal or not
+  const auto& plan = bench.plan;
+  add_keys_out_of_reach(rules, plan.lesson->uses("source") ? plan.source : plan.sentence, n_q);
   return rules;
 }
 
@@ -192,18 +206,6 @@ std::optional<Tensor<N>> with_empty_rows(const Tensor<N>& seen, double value) {
   }
   if (!has_empty_row) return std::nullopt;
   return weights;
-}
-
-/// `right` plus or times one number a row, or one for all: the number that somebody's tensor has.
-template <std::size_t N>
-std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
-  if (theirs.shape() != right.shape()) return std::nullopt;
-  const auto length = right.shape(N - 1);
-  for (std::size_t begin = 0; begin < right.size(); begin += length) {
-    const double by = theirs.data()[begin] - right.data()[begin];
-    for (std::size_t j = 0; j < length; ++j) right.data()[begin + j] += by;
-  }
-  return right;
 }
 
 /// The fill that somebody's masked scores have: one number in every hidden place.
@@ -277,6 +279,17 @@ std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N
   for (std::size_t i = 0; i < right.size(); ++i)
     dropped.data()[i] = theirs.data()[i] == 0.0 ? 0.0 : right.data()[i] * factor;
   return dropped;
+}
+
+template <std::size_t N>
+std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
+  if (theirs.shape() != right.shape()) return std::nullopt;
+  const auto length = right.shape(N - 1);
+  for (std::size_t begin = 0; begin < right.size(); begin += length) {
+    const double by = theirs.data()[begin] - right.data()[begin];
+    for (std::size_t j = 0; j < length; ++j) right.data()[begin + j] += by;
+  }
+  return right;
 }
 
 template <std::size_t N>
@@ -391,11 +404,17 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
         return r.is_real[b][j] && r.sees(i, j, r.offset, 1);
       });
     });
-    if (rules.offset != 0)
-      mistakes.emplace_back("mask-causal-corner", [=] {
-        return with_rule(
-            [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][j] && r.sees(i, j, 0); });
+    if (rules.offset != 0) {
+      const auto corner = [=, &mask] {
+        return masked_by(mask,
+                         [&](auto b, auto i, auto j) { return rules.is_real[b][j] && rules.sees(i, j, 0); });
+      };
+      mistakes.emplace_back("mask-causal-corner",
+                            [=, &scaled] { return attn::apply_mask(scaled, corner()); });
+      mistakes.emplace_back("mask-causal-corner:filled", [=, &scaled](const Tensor<N>& theirs) {
+        return filled_as(theirs, scaled, corner());
       });
+    }
   } else if (mask.shape(1) == mask.shape(2)) {
     mistakes.emplace_back("causal-in-encoder", [=, &mask] {
       return with_rule([&](const Rules&, auto b, auto i, auto j) { return mask(b, i, j) && j <= i; });
@@ -489,6 +508,7 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
 }
 
 #define INSTANTIATE(N)                                                                              \
+  template std::optional<Tensor<N>> shifted_as(const Tensor<N>&, Tensor<N>);                        \
   template std::optional<Tensor<N>> with_dropout_of(const Tensor<N>&, const Tensor<N>&);            \
   template std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>&, const Tensor<N>&);         \
   template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&,  \
@@ -502,5 +522,6 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
 INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
+template std::optional<Tensor<2>> shifted_as(const Tensor<2>&, Tensor<2>);
 
 }  // namespace lessons

@@ -38,6 +38,10 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
 template <std::size_t N>
 std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N>& right);
 
+/// `right` plus one number for each row: the number that somebody's tensor has. Rank 2, too.
+template <std::size_t N>
+std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right);
+
 /// `right` divided by the number of a layer, 2 or more, as some models do besides. None where somebody's
 /// tensor is not that.
 template <std::size_t N>

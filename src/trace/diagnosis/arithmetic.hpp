@@ -8,9 +8,9 @@ namespace attn {
 
 /// The floating-point type that computed tensors were rounded to: the narrowest of theirs. Somebody's float64
 /// or float32 may hold narrower numbers, because npz has no bfloat16 and lists of numbers have no type:
-/// tensors of one stored type are of the narrowest that has all of their entries, as long as at least 64 of
-/// these are no small integers. A decimal that a float32 was printed as counts as a float32. Tensors of other
-/// types say nothing; without any it is float64.
+/// tensors of one stored type are of the narrowest that has all of their entries, as long as at least 4 of
+/// these are neither small integers nor of few binary digits. A decimal that a float32 was printed as counts
+/// as a float32. Tensors of other types say nothing; without any it is float64.
 Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed);
 
 }  // namespace attn

@@ -15,6 +15,10 @@ namespace {
 /// tolerance without it rules out what is far off.
 constexpr double far_off = 100.0;
 
+/// Of float64: no mistake is as small as a few hundred units, but the rounding of another right way may be
+/// that large.
+constexpr double smallest_unit = 0x1p-45;
+
 using Tolerances = std::map<std::string, std::vector<double>>;
 
 bool is_near(double a, double b, double tolerance) {
@@ -50,7 +54,7 @@ class Search {
   Search(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions)
       : dump_(dump),
         conventions_(conventions),
-        unit_(unit_of(dump.arithmetic)),
+        unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
         replay_(rerun, dump.tensors) {
     adopt(conventions);
   }
@@ -124,6 +128,7 @@ class Search {
     if (step.expected_shape == steps_[index].expected_shape &&
         !matches(theirs, step.expected_shape, step.expected, loose_tolerance(steps_[index], step)))
       return std::nullopt;
+    if (changes_nothing(steps_[index], step)) return std::nullopt;
     const auto tolerance = replay_.tolerance(mistakes, unit_);
     if (!matches(theirs, step.expected_shape, step.expected, tolerance.at(step.id))) return std::nullopt;
     Supposition supposition{more, 0};
@@ -132,6 +137,15 @@ class Search {
         if (!matches(*tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;
     return supposition;
+  }
+
+  /// Whether mistakes give what is expected without them: two that undo each other explain nothing.
+  bool changes_nothing(const Prediction& without, const Prediction& with) const {
+    if (with.expected_shape != without.expected_shape) return false;
+    const auto& tolerance = tolerance_.at(without.id);
+    for (std::size_t i = 0; i < with.expected.size(); ++i)
+      if (!is_near(with.expected[i], without.expected[i], tolerance[i])) return false;
+    return true;
   }
 
   std::vector<double> loose_tolerance(const Prediction& before, const Prediction& now) const {

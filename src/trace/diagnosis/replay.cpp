@@ -12,7 +12,7 @@ namespace {
 const Tensors nobodys{};
 
 constexpr int replays = 4;  // with numbers moved at random
-constexpr double moves_of_rounding = 4.0, units_of_rounding = 8.0;
+constexpr double moves_of_rounding = 8.0, units_of_rounding = 8.0;
 
 /// Ends a run whose later steps nobody asks for.
 struct SeenAll {};

@@ -54,7 +54,7 @@ class Replay {
   /// The steps in order, under a hypothesis. Ends after the last step that somebody has.
   std::vector<Prediction> predict(const Hypothesis& hypothesis = {}) const;
 
-  /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: four times
+  /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: eight times
   /// the largest change within its row (along the last axis) over several replays in which every number of
   /// every tensor moves at random by up to one unit, and eight units of the row's largest number. By id.
   std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit) const;

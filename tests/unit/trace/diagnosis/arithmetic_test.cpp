@@ -54,17 +54,23 @@ TEST_CASE("one number of the wider type is enough to tell") {
   CHECK(arithmetic_of({tensor}) == Dtype::float32);
 }
 
-TEST_CASE("few numbers, small integers and what is not finite tell nothing") {
-  CHECK(arithmetic_of({rounded_to(Dtype::bfloat16, Dtype::float32, 63)}) == Dtype::float32);
+TEST_CASE("few numbers, small integers, few digits and what is not finite tell nothing") {
+  CHECK(arithmetic_of({rounded_to(Dtype::bfloat16, Dtype::float32, 4)}) == Dtype::bfloat16);
+  CHECK(arithmetic_of({rounded_to(Dtype::bfloat16, Dtype::float32, 3)}) == Dtype::float32);
   CHECK(arithmetic_of({somebody::counting({200})}) == Dtype::float64);
-  auto tensor = rounded_to(Dtype::bfloat16, Dtype::float32, 64);
+  AnyTensor halves(Dtype::float64, {31});
+  for (std::size_t i = 0; i < 31; ++i) halves.elements<double>()[i] = 0.5 * static_cast<double>(i);
+  CHECK(arithmetic_of({halves}) == Dtype::float64);
+  auto tensor = rounded_to(Dtype::bfloat16, Dtype::float32, 4);
   tensor.elements<double>()[0] = -std::numeric_limits<double>::infinity();
   CHECK(arithmetic_of({tensor}) == Dtype::float32);
 }
 
-TEST_CASE("decimals that float32 numbers are printed as are float32") {
-  auto tensor = rounded_to(Dtype::float32, Dtype::float64);
-  for (std::size_t i = 0; i < 64; ++i)
-    tensor.elements<double>()[i] = attn::with_fewest_digits(tensor.elements<double>()[i], Dtype::float32);
-  CHECK(arithmetic_of({tensor}) == Dtype::float32);
+TEST_CASE("decimals that float32 numbers are printed as are of the type of these numbers") {
+  for (const auto numbers : {Dtype::bfloat16, Dtype::float16, Dtype::float32}) {
+    auto tensor = rounded_to(numbers, Dtype::float64);
+    for (std::size_t i = 0; i < 64; ++i)
+      tensor.elements<double>()[i] = attn::with_fewest_digits(tensor.elements<double>()[i], Dtype::float32);
+    CHECK(arithmetic_of({tensor}) == numbers);
+  }
 }
