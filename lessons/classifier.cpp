@@ -344,14 +344,9 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
                       bench.trace.is_given("b_class") ? " + b_class" : "")};
 }
 
-std::vector<std::string> attention_code_in_one_call(bool is_masked) {
-  return {
-      "attention_output = multihead(encoded, encoded, attention_W_Q,",
-      fmt::format("    attention_W_K, attention_W_V, attention_W_O{})", is_masked ? ", attention_mask" : "")};
-}
-
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
-  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
+  const bool takes_biases = !given_biases(bench, "attention").empty();
+  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
   const bool has_weights = bench.options.model.has_value();
   std::vector<std::string> lines = {
       has_weights ? "# softmax(), split(): attention as in the lesson multihead; see --all"
@@ -359,7 +354,7 @@ void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) 
   for (auto& line : layer_norm_code()) lines.push_back(std::move(line));
   for (const auto* line : {"", "encoded = X + positions"}) lines.emplace_back(line);
   for (auto& line : has_weights ? attention_code_with_weights(bench, "encoded", mask.has_value())
-                                : attention_code_in_one_call(mask.has_value()))
+                                : multihead_call(bench, "attention", "encoded", "encoded", mask.has_value()))
     lines.push_back(std::move(line));
   const std::vector<std::string> more = {
       "attention_residual = encoded + attention_output",
@@ -463,6 +458,7 @@ std::vector<Input> classifier_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding},
                   {"positions", {"position=token", "d_model"}, Draw::page}},
                  in_group("attention", multihead_input_list()),
+                 in_group("attention", multihead_bias_list()),
                  {{"attention/norm/gain", {"d_model"}, Draw::ones},
                   {"attention/norm/bias", {"d_model"}, Draw::zeros},
                   {"W_class", {"d_model", "class"}, Draw::weight},

@@ -97,9 +97,9 @@ std::vector<std::string> cross_attention_code_of_heads(const Workbench& bench,
   const auto repeated = [&](const std::string& name) {
     return kv == h ? name : fmt::format("{}.repeat({}, axis=0)", name, h / kv);
   };
-  add({"def split(x, heads):", "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)", "",
-       projection_code("X_target", "X_source"),
-       fmt::format("Q_heads, K_heads, V_heads = split(Q, {0}), split(K, {1}), split(V, {1})", h, kv)});
+  add({"def split(x, heads):", "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)", ""});
+  add(projection_code(bench, "X_target", "X_source"));
+  add({fmt::format("Q_heads, K_heads, V_heads = split(Q, {0}), split(K, {1}), split(V, {1})", h, kv)});
   add({fmt::format("scores = Q_heads @ {}.swapaxes(1, 2)", repeated("K_heads")),
        bench.options.temperature == 1.0
            ? "scaled = scores / np.sqrt(Q_heads.shape[2])"
@@ -113,7 +113,7 @@ std::vector<std::string> cross_attention_code_of_heads(const Workbench& bench,
   const auto used = drops ? "dropped" : "weights";
   add({fmt::format("mean_weights = {}.mean(axis=0)", used),
        fmt::format("heads = {} @ {}", used, repeated("V_heads")),
-       "concat = heads.swapaxes(0, 1).reshape(len(Q), -1)", "output = concat @ W_O"});
+       "concat = heads.swapaxes(0, 1).reshape(len(Q), -1)", "output = concat @ W_O" + bias_code(bench, "O")});
   return lines;
 }
 
@@ -122,7 +122,7 @@ void attend_with_one_head(Workbench& bench, const Named& X_target, const Named& 
                           const std::optional<AligningHeads>& heads) {
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(bench.plan.target, bench.plan.source);
-  bench.code(attention_code(bench, mask, {projection_code("X_target", "X_source")}));
+  bench.code(attention_code(bench, mask, projection_code(bench, "X_target", "X_source")));
   bench.flow(cross_attention_flow(bench, mask.has_value()));
   const auto projected = project(bench, X_target, X_source, weights,
                                  {.Q = "What each target word asks",
@@ -297,6 +297,7 @@ std::vector<Input> cross_attention_inputs(const Options& options) {
       {{{"X_target", {"target", "d_model"}, Draw::embedding},
         {"X_source", {"source", "d_model"}, Draw::embedding}},
        options.heads ? multihead_input_list() : projection_input_list(),
+       options.heads ? multihead_bias_list() : projection_bias_list(),
        shows_trained_heads(options) ? other_head_input_list() : std::vector<Input>(),
        {{"mask", {"query", "key"}, Draw::page}, {"dropout_mask", {"[head]", "query", "key"}, Draw::page}}});
 }

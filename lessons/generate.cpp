@@ -328,7 +328,7 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
       const auto d_k = cache.keys.shape(3);
       const auto [attention, output] = trace.in_words(
           attention_words(step, group, decoder.heads, d_k, mask.has_value()),
-          [&] { return attend_in_heads(bench, heads.Q_heads, cache.keys, cache.values, weights.W_O, mask); });
+          [&] { return attend_in_heads(bench, heads.Q_heads, cache.keys, cache.values, weights.O(), mask); });
       decoding.weights.push_back(attention.weights);
 
       const auto sum =

@@ -626,8 +626,9 @@ void show_masking_code(Workbench& bench) {
   const auto length =
       sentence.is_padded() ? std::string("lengths") : fmt::format("{}", visible_lengths(sentence)[0]);
   auto lines = softmax_code();
-  lines.insert(lines.end(), {"", projection_code("X", "X"), "scores = Q @ K.T",
-                             "scaled = scores / np.sqrt(Q.shape[1])", "n = len(X)"});
+  lines.emplace_back("");
+  for (const auto& line : projection_code(bench, "X", "X")) lines.push_back(line);
+  lines.insert(lines.end(), {"scores = Q @ K.T", "scaled = scores / np.sqrt(Q.shape[1])", "n = len(X)"});
   const std::string causal = "np.tril(np.ones((n, n), bool))",
                     padding = fmt::format("np.tile(np.arange(n) < {}, (n, 1))", length);
   const std::map<std::string, std::string> masks = {
@@ -744,7 +745,8 @@ void run_masking(Workbench& bench) {
 }
 
 std::vector<Input> masking_inputs(const Options&) {
-  return joined({{{"X", {"token", "d_model"}, Draw::embedding}}, projection_input_list()});
+  return joined(
+      {{{"X", {"token", "d_model"}, Draw::embedding}}, projection_input_list(), projection_bias_list()});
 }
 
 }  // namespace

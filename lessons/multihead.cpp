@@ -61,7 +61,12 @@ MultiHeadWeights draw_multihead_weights(Workbench& bench) {
   auto W_O = bench.input<2>({.id = "W_O",
                              .title = "Mixes what the heads found",
                              .note = "Without it the heads would only stand side by side."});
-  return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
+  auto b_Q = bench.input_if_given<1>({.id = "b_Q", .title = "Added to the queries of all heads"});
+  auto b_K = bench.input_if_given<1>({.id = "b_K", .title = "Added to the keys of all heads"});
+  auto b_V = bench.input_if_given<1>({.id = "b_V", .title = "Added to the values of all heads"});
+  auto b_O = bench.input_if_given<1>({.id = "b_O", .title = "Added to every row of the output"});
+  return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O),
+          std::move(b_Q), std::move(b_K), std::move(b_V), std::move(b_O)};
 }
 
 void explain_parameters(Workbench& bench) {
@@ -69,14 +74,23 @@ void explain_parameters(Workbench& bench) {
   const auto h = bench.heads(), h_kv = bench.kv_heads();
   const auto in_Q = d_model * h * d_k, in_K = d_model * h_kv * d_k, in_V = d_model * h_kv * d_v;
   const auto in_O = h * d_v * d_model;
+  std::size_t in_biases = 0;
+  std::string biases;
+  for (const auto& [id, length] : {std::pair("b_Q", h * d_k), std::pair("b_K", h_kv * d_k),
+                                   std::pair("b_V", h_kv * d_v), std::pair("b_O", d_model)}) {
+    if (!bench.has_given(id)) continue;
+    in_biases += length;
+    biases += fmt::format("\n{} {}", id, length);
+  }
   bench.trace.note(
       "parameters", "How many numbers there are to learn",
       fmt::format(
           "{} parameters. The number of heads does not change it as long as heads · d_k stays the same: {} "
           "heads of {} have as many parameters as one head of {}.",
-          in_Q + in_K + in_V + in_O, h, d_k, h * d_k),
+          in_Q + in_K + in_V + in_O + in_biases, h, d_k, h * d_k),
       fmt::format("W_Q {0}×{1} = {2}\nW_K {0}×{3} = {4}\nW_V {0}×{5} = {6}\nW_O {7}×{0} = {8}", d_model,
-                  h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O));
+                  h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O) +
+          biases);
 }
 
 HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
@@ -85,47 +99,27 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
   const auto d_k = weights.W_Q.shape(1) / h, d_v = weights.W_O.shape(0) / h;
   const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
   const auto kv_head = kv_head_axis(heads);
-  const std::vector all_weights = {&weights.W_Q, &weights.W_K, &weights.W_V};
+  const std::vector maps = {weights.Q(), weights.K(), weights.V()};
   auto& trace = bench.trace;
 
-  const auto Q =
-      trace.step({.id = "Q",
-                  .title = "The queries of all heads, side by side",
-                  .formula = X_query.id + " W_Q",
-                  .from = {X_query.id, "W_Q"},
-                  .axes = {"query", "head·d_k"},
-                  .worked = attn::worked_linear(attn::Known{X_query.id, X_query.tensor},
-                                                attn::Known<2>{"W_Q", weights.W_Q})},
-                 attn::linear(X_query.tensor, weights.W_Q),
-                 mistakes_of_queries(X_query.tensor, all_weights,
-                                     std::sqrt(static_cast<double>(d_k)) * bench.options.temperature));
-  const auto K = trace.step(
-      {.id = "K",
-       .title = "The keys of all heads, side by side",
-       .formula = X_key.id + " W_K",
-       .from = {X_key.id, "W_K"},
-       .axes = {"key", kv_head + "·d_k"},
-       .worked =
-           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_K", weights.W_K})},
-      attn::linear(X_key.tensor, weights.W_K), mistakes_of_keys_or_values(X_query, X_key, all_weights, 1));
-  const auto V = trace.step(
-      {.id = "V",
-       .title = "The values of all heads, side by side",
-       .formula = X_key.id + " W_V",
-       .from = {X_key.id, "W_V"},
-       .axes = {"key", kv_head + "·d_v"},
-       .worked =
-           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_V", weights.W_V})},
-      attn::linear(X_key.tensor, weights.W_V), mistakes_of_keys_or_values(X_query, X_key, all_weights, 2));
+  const auto Q = show_linear(
+      bench, {.id = "Q", .title = "The queries of all heads, side by side", .axes = {"query", "head·d_k"}},
+      X_query, "Q", maps[0],
+      mistakes_of_queries(X_query.tensor, maps,
+                          std::sqrt(static_cast<double>(d_k)) * bench.options.temperature));
+  const auto K = show_linear(
+      bench, {.id = "K", .title = "The keys of all heads, side by side", .axes = {"key", kv_head + "·d_k"}},
+      X_key, "K", maps[1], mistakes_of_keys_or_values(X_query, X_key, maps, 1));
+  const auto V = show_linear(
+      bench, {.id = "V", .title = "The values of all heads, side by side", .axes = {"key", kv_head + "·d_v"}},
+      X_key, "V", maps[2], mistakes_of_keys_or_values(X_query, X_key, maps, 2));
 
   /// Out of the projection `id`, or where that is not shown out of what it is computed from.
   const auto worked_heads = [&](const std::string& id, const Tensor<3>& projected, const Named& X,
-                                const Tensor<2>& W, std::size_t width) {
+                                const LinearMap& map, std::size_t width) {
     const attn::WorkedOut shown = attn::Known{id, projected};
     return attn::worked_split_heads(
-        trace.speaks_of(id) ? shown
-                            : attn::worked_linear(attn::Known{X.id, X.tensor}, attn::Known{"W_" + id, W}),
-        width);
+        trace.speaks_of(id) ? shown : worked_linear_map(attn::Known{X.id, X.tensor}, id, map), width);
   };
   auto Q_heads = trace.step({.id = "Q_heads",
                              .title = "Each row is cut into heads: reshape, transpose",
@@ -136,28 +130,29 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                      "the transpose brings all tokens of one head together. A "
                                      "reshape alone has the same shape but hands each head a "
                                      "block of tokens: a mistake that no shape check finds.",
-                             .worked = worked_heads("Q", Q, X_query, weights.W_Q, d_k)},
+                             .worked = worked_heads("Q", Q, X_query, maps[0], d_k)},
                             attn::split_heads(Q, h), mistakes_of_split(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, cut into heads in the same way",
                              .formula = split_note("K", n_k, h_kv, d_k),
                              .from = {"K"},
                              .axes = {kv_head, "key", "d_k"},
-                             .worked = worked_heads("K", K, X_key, weights.W_K, d_k)},
+                             .worked = worked_heads("K", K, X_key, maps[1], d_k)},
                             attn::split_heads(K, h_kv), mistakes_of_split(K, h_kv));
   auto V_heads = trace.step({.id = "V_heads",
                              .title = "The values, cut into heads in the same way",
                              .formula = split_note("V", n_k, h_kv, d_v),
                              .from = {"V"},
                              .axes = {kv_head, "key", "d_v"},
-                             .worked = worked_heads("V", V, X_key, weights.W_V, d_v)},
+                             .worked = worked_heads("V", V, X_key, maps[2], d_v)},
                             attn::split_heads(V, h_kv), mistakes_of_split(V, h_kv));
   return {Q, std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
 }
 
 std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
                                                    const Tensor<4>& K_heads, const Tensor<4>& V_heads,
-                                                   const Tensor<2>& W_O, const std::optional<Mask<3>>& mask) {
+                                                   const LinearMap& to_output,
+                                                   const std::optional<Mask<3>>& mask) {
   const auto h = Q_heads.shape(1), n_q = Q_heads.shape(2), d_v = V_heads.shape(3);
   auto& trace = bench.trace;
   auto attention = scaled_dot_product_attention(bench, Q_heads, attn::repeat_heads(K_heads, h),
@@ -184,17 +179,16 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
        .note = "Each row holds what head 0 found for the token, then head 1, and so on.",
        .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output})},
       attn::merge_heads(attention.output), mistakes_of_concat(attention.output));
-  auto output = trace.step(
-      {.id = "output",
-       .title = "W_O mixes the heads",
-       .formula = "concat W_O",
-       .from = {"concat", "W_O"},
-       .axes = {"query", "d_model"},
-       .worked = attn::worked_linear(
-           trace.speaks_of("concat") ? attn::WorkedOut(attn::Known{"concat", concat})
-                                     : attn::worked_merge_heads(attn::Known<4>{"heads", attention.output}),
-           attn::Known<2>{"W_O", W_O})},
-      attn::linear(concat, W_O), mistakes_of_head_output(attention.output, concat, W_O));
+  const auto shown_concat = trace.speaks_of("concat")
+                                ? attn::WorkedOut(attn::Known{"concat", concat})
+                                : attn::worked_merge_heads(attn::Known<4>{"heads", attention.output});
+  auto output = show_linear(bench,
+                            {.id = "output",
+                             .title = "W_O mixes the heads",
+                             .axes = {"query", "d_model"},
+                             .worked = worked_linear_map(shown_concat, "O", to_output)},
+                            {"concat", concat}, "O", to_output,
+                            mistakes_of_head_output(attention.output, concat, to_output));
   return {std::move(attention), std::move(output)};
 }
 
@@ -210,7 +204,7 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
             "{0} query heads read {1} key and value head{2}: query head i reads number ⌊i·{1}/{0}⌋. Keys "
             "and values are {3} times smaller, and so is the cache that keeps them during generation.",
             h, h_kv, h_kv == 1 ? "" : "s", h / h_kv));
-  auto [attention, output] = attend_in_heads(bench, Q_heads, K_heads, V_heads, weights.W_O, mask);
+  auto [attention, output] = attend_in_heads(bench, Q_heads, K_heads, V_heads, weights.O(), mask);
   return {std::move(Q),       std::move(Q_heads),   std::move(K_heads),
           std::move(V_heads), std::move(attention), std::move(output)};
 }
@@ -222,12 +216,33 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
 
 namespace {
 
+/// The numbers of a bias that belong to part i, of `width` numbers.
+std::optional<Tensor<1>> part_of_bias(const std::optional<Tensor<1>>& b, std::size_t i, std::size_t width) {
+  if (!b) return std::nullopt;
+  auto part = Tensor<1>::from_shape({width});
+  std::copy_n(b->data() + i * width, width, part.begin());
+  return part;
+}
+
+/// A bias with each part of `width` numbers `times` times in a row.
+std::optional<Tensor<1>> repeat_parts(const std::optional<Tensor<1>>& b, std::size_t width,
+                                      std::size_t times) {
+  if (!b) return std::nullopt;
+  auto repeated = Tensor<1>::from_shape({b->size() * times});
+  for (std::size_t i = 0; i < repeated.size(); ++i)
+    repeated(i) = (*b)(i / (width * times) * width + i % width);
+  return repeated;
+}
+
 /// The columns of the weights that belong to head i.
 ProjectionWeights weights_of_head(const Workbench& bench, const MultiHeadWeights& weights, std::size_t i) {
   const auto d_k = bench.d_k(), d_v = bench.d_v(), kv = i * bench.kv_heads() / bench.heads();
   return {attn::columns(weights.W_Q, i * d_k, (i + 1) * d_k),
           attn::columns(weights.W_K, kv * d_k, (kv + 1) * d_k),
-          attn::columns(weights.W_V, kv * d_v, (kv + 1) * d_v)};
+          attn::columns(weights.W_V, kv * d_v, (kv + 1) * d_v),
+          part_of_bias(weights.b_Q, i, d_k),
+          part_of_bias(weights.b_K, kv, d_k),
+          part_of_bias(weights.b_V, kv, d_v)};
 }
 
 /// The heads one by one, each as a single attention with its own columns of the weights.
@@ -247,8 +262,8 @@ double deviation_of_one_head(Workbench& mute, const Named& X_query, const Named&
                              const MultiHeadWeights& weights, const std::optional<Mask<3>>& mask) {
   const auto own = weights_of_head(mute, weights, 0);
   const auto W_O = attn::rows(weights.W_O, 0, mute.d_v());
-  const auto multihead =
-      multihead_attention(mute, X_query, X_key, {own.W_Q, own.W_K, own.W_V, W_O}, {1, 1}, mask);
+  const MultiHeadWeights of_one = {own.W_Q, own.W_K, own.W_V, W_O, own.b_Q, own.b_K, own.b_V};
+  const auto multihead = multihead_attention(mute, X_query, X_key, of_one, {1, 1}, mask);
   const auto single = single_head_attention(mute, X_query, X_key, own, mask);
   return attn::max_abs_difference(multihead.output, attn::linear(single.output, W_O));
 }
@@ -257,8 +272,13 @@ double deviation_of_one_head(Workbench& mute, const Named& X_query, const Named&
 Tensor<4> heads_with_repeated_weights(Workbench& mute, const Named& X_query, const Named& X_key,
                                       const MultiHeadWeights& weights, const std::optional<Mask<3>>& mask) {
   const auto h = mute.heads(), group = h / mute.kv_heads();
-  const MultiHeadWeights full = {weights.W_Q, attn::repeat_column_blocks(weights.W_K, mute.d_k(), group),
-                                 attn::repeat_column_blocks(weights.W_V, mute.d_v(), group), weights.W_O};
+  const MultiHeadWeights full = {weights.W_Q,
+                                 attn::repeat_column_blocks(weights.W_K, mute.d_k(), group),
+                                 attn::repeat_column_blocks(weights.W_V, mute.d_v(), group),
+                                 weights.W_O,
+                                 weights.b_Q,
+                                 repeat_parts(weights.b_K, mute.d_k(), group),
+                                 repeat_parts(weights.b_V, mute.d_v(), group)};
   return multihead_attention(mute, X_query, X_key, full, {h, h}, mask).attention.output;
 }
 
@@ -313,6 +333,13 @@ std::vector<Input> multihead_input_list() {
           {"W_K", {"d_model", "kv_head·d_k"}, Draw::weight},
           {"W_V", {"d_model", "kv_head·d_v"}, Draw::weight},
           {"W_O", {"head·d_v", "d_model"}, Draw::weight}};
+}
+
+std::vector<Input> multihead_bias_list() {
+  return {{"b_Q", {"head·d_k"}, Draw::given},
+          {"b_K", {"kv_head·d_k"}, Draw::given},
+          {"b_V", {"kv_head·d_v"}, Draw::given},
+          {"b_O", {"d_model"}, Draw::given}};
 }
 
 namespace {
@@ -371,13 +398,12 @@ std::vector<std::string> multihead_code(const Workbench& bench, const std::optio
   const auto temperature = options.temperature == 1.0 ? "" : fmt::format(" / {}", options.temperature);
   const bool sees_nothing = mask && attn::has_empty_row(*mask);
 
-  std::vector<std::string> lines = {
-      projection_code("X", "X"),
-      split("Q", h, bench.d_k(), "  # tokens, heads, d_k"),
-      split("K", h_kv, bench.d_k()),
-      split("V", h_kv, bench.d_v()),
-      fmt::format("scores  = Q_heads @ K_heads{}.swapaxes(1, 2)", shared),
-      fmt::format("scaled  = scores / np.sqrt({}){}  # d_k", bench.d_k(), temperature)};
+  auto lines = projection_code(bench, "X", "X");
+  lines.insert(
+      lines.end(),
+      {split("Q", h, bench.d_k(), "  # tokens, heads, d_k"), split("K", h_kv, bench.d_k()),
+       split("V", h_kv, bench.d_v()), fmt::format("scores  = Q_heads @ K_heads{}.swapaxes(1, 2)", shared),
+       fmt::format("scaled  = scores / np.sqrt({}){}  # d_k", bench.d_k(), temperature)});
   if (mask) lines.push_back("masked  = np.where(mask, scaled, -np.inf)");
   const std::string seen = mask ? "masked" : "scaled";
   lines.push_back(fmt::format("shares  = np.exp({0} - {0}.max(axis=2, keepdims=True))", seen));
@@ -387,7 +413,7 @@ std::vector<std::string> multihead_code(const Workbench& bench, const std::optio
   if (drops) lines.push_back(fmt::format("dropped = weights * dropout_mask / {}", 1.0 - options.dropout));
   lines.push_back(fmt::format("heads   = {} @ V_heads{}", drops ? "dropped" : "weights", shared));
   lines.push_back(fmt::format("concat  = heads.swapaxes(0, 1).reshape({}, {})", n, h * bench.d_v()));
-  lines.push_back("output  = concat @ W_O");
+  lines.push_back("output  = concat @ W_O" + bias_code(bench, "O"));
   if (options.residual) lines.push_back("residual = X + output");
   if (options.norm) {
     const std::string x = options.residual ? "residual" : "output";
@@ -575,6 +601,7 @@ void give_gloss_heads(ModelInputs& inputs) {
 std::vector<Input> multihead_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
                  multihead_input_list(),
+                 multihead_bias_list(),
                  {{"mask", {"query", "key"}, Draw::page},
                   {"dropout_mask", {"head", "query", "key"}, Draw::page},
                   {"norm/gain", {"d_model"}, Draw::ones},

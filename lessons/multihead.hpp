@@ -3,23 +3,31 @@
 #include <optional>
 #include <utility>
 
-#include "lessons/sdpa.hpp"
+#include "lessons/self_attention.hpp"
 
 namespace lessons {
 
 /// The weights of multi-head attention.
 struct MultiHeadWeights {
-  Tensor<2> W_Q;  ///< [d_model×head·d_k]
-  Tensor<2> W_K;  ///< [d_model×kv_head·d_k]
-  Tensor<2> W_V;  ///< [d_model×kv_head·d_v]
-  Tensor<2> W_O;  ///< [head·d_v×d_model]
+  Tensor<2> W_Q;                                        ///< [d_model×head·d_k]
+  Tensor<2> W_K;                                        ///< [d_model×kv_head·d_k]
+  Tensor<2> W_V;                                        ///< [d_model×kv_head·d_v]
+  Tensor<2> W_O;                                        ///< [head·d_v×d_model]
+  std::optional<Tensor<1>> b_Q{}, b_K{}, b_V{}, b_O{};  ///< where they are given
+
+  LinearMap Q() const { return {W_Q, b_Q}; }
+  LinearMap K() const { return {W_K, b_K}; }
+  LinearMap V() const { return {W_V, b_V}; }
+  LinearMap O() const { return {W_O, b_O}; }
 };
 
-/// The inputs `W_Q`, `W_K`, `W_V`, `W_O`, drawn in that order.
+/// The inputs `W_Q`, `W_K`, `W_V`, `W_O`, drawn in that order, and `b_Q`, `b_K`, `b_V`, `b_O` where a lesson
+/// declares them and they are given.
 MultiHeadWeights draw_multihead_weights(Workbench& bench);
 
-/// Their declarations.
+/// The declarations of the weights, and those of the biases.
 std::vector<Input> multihead_input_list();
+std::vector<Input> multihead_bias_list();
 
 /// How many heads there are.
 struct Heads {
@@ -42,11 +50,12 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                  const MultiHeadWeights& weights, const Heads& heads);
 
 /// The second part: scaled dot-product attention in each head, `mean_weights`, `concat` and `output`
-/// [batch×query×d_model], which is returned beside the attention. Each key and value head is read by as many
-/// query heads.
+/// [batch×query×d_model], `concat` times W_O, which is returned beside the attention. Each key and value head
+/// is read by as many query heads.
 std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
                                                    const Tensor<4>& K_heads, const Tensor<4>& V_heads,
-                                                   const Tensor<2>& W_O, const std::optional<Mask<3>>& mask);
+                                                   const LinearMap& to_output,
+                                                   const std::optional<Mask<3>>& mask);
 
 /// What multi-head attention goes through. The keys and values of `attention` have as many heads as the
 /// queries.

@@ -23,11 +23,36 @@
 
 namespace lessons {
 
+Tensor<3> LinearMap::operator()(const Tensor<3>& X) const {
+  return b ? attn::linear(X, W, *b) : attn::linear(X, W);
+}
+
+attn::WorkedOut worked_linear_map(const attn::WorkedOut& x, const std::string& name, const LinearMap& map) {
+  const attn::Known<2> W{"W_" + name, map.W};
+  if (!map.b) return attn::worked_linear(x, W);
+  return attn::worked_linear(x, W, attn::Known<1>{"b_" + name, *map.b});
+}
+
+Tensor<3> show_linear(Workbench& bench, attn::About about, const Named& x, const std::string& name,
+                      const LinearMap& map, const attn::Mistakes& mistakes) {
+  about.formula = fmt::format("{} W_{}", x.id, name);
+  about.from = {x.id, "W_" + name};
+  if (map.b) {
+    about.formula += " + b_" + name;
+    about.from.push_back("b_" + name);
+  }
+  if (!about.worked) about.worked = worked_linear_map(attn::Known{x.id, x.tensor}, name, map);
+  return bench.trace.step(about, map(x.tensor), mistakes);
+}
+
 ProjectionWeights draw_projection_weights(Workbench& bench) {
   auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"});
   auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"});
   auto W_V = bench.input<2>({.id = "W_V", .title = "Makes values"});
-  return {std::move(W_Q), std::move(W_K), std::move(W_V)};
+  auto b_Q = bench.input_if_given<1>({.id = "b_Q", .title = "Added to every query"});
+  auto b_K = bench.input_if_given<1>({.id = "b_K", .title = "Added to every key"});
+  auto b_V = bench.input_if_given<1>({.id = "b_V", .title = "Added to every value"});
+  return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(b_Q), std::move(b_K), std::move(b_V)};
 }
 
 std::vector<Input> projection_input_list() {
@@ -36,42 +61,36 @@ std::vector<Input> projection_input_list() {
           {"W_V", {"d_model", "d_v"}, Draw::weight}};
 }
 
-std::string projection_code(const std::string& X_query, const std::string& X_key) {
-  return fmt::format("Q, K, V = {0} @ W_Q, {1} @ W_K, {1} @ W_V", X_query, X_key);
+std::vector<Input> projection_bias_list() {
+  return {{"b_Q", {"d_k"}, Draw::given}, {"b_K", {"d_k"}, Draw::given}, {"b_V", {"d_v"}, Draw::given}};
+}
+
+std::string bias_code(const Workbench& bench, const std::string& name) {
+  return bench.has_given("b_" + name) ? " + b_" + name : "";
+}
+
+std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
+                                         const std::string& X_key) {
+  const auto product = [&](const std::string& X, const char* name) {
+    return fmt::format("{} @ W_{}{}", X, name, bias_code(bench, name));
+  };
+  const auto Q = product(X_query, "Q"), K = product(X_key, "K"), V = product(X_key, "V");
+  const auto line = fmt::format("Q, K, V = {}, {}, {}", Q, K, V);
+  constexpr std::size_t most_columns = 72;
+  if (line.size() <= most_columns) return {line};
+  return {"Q = " + Q, fmt::format("K, V = {}, {}", K, V)};
 }
 
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles) {
-  const std::vector all_weights = {&weights.W_Q, &weights.W_K, &weights.W_V};
+  const std::vector maps = {weights.Q(), weights.K(), weights.V()};
   const double divisor = std::sqrt(static_cast<double>(weights.W_Q.shape(1))) * bench.options.temperature;
-  auto& trace = bench.trace;
-  auto Q = trace.step(
-      {.id = "Q",
-       .title = titles.Q,
-       .formula = X_query.id + " W_Q",
-       .from = {X_query.id, "W_Q"},
-       .axes = {"query", "d_k"},
-       .worked =
-           attn::worked_linear(attn::Known{X_query.id, X_query.tensor}, attn::Known<2>{"W_Q", weights.W_Q})},
-      attn::linear(X_query.tensor, weights.W_Q), mistakes_of_queries(X_query.tensor, all_weights, divisor));
-  auto K = trace.step(
-      {.id = "K",
-       .title = titles.K,
-       .formula = X_key.id + " W_K",
-       .from = {X_key.id, "W_K"},
-       .axes = {"key", "d_k"},
-       .worked =
-           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_K", weights.W_K})},
-      attn::linear(X_key.tensor, weights.W_K), mistakes_of_keys_or_values(X_query, X_key, all_weights, 1));
-  auto V = trace.step(
-      {.id = "V",
-       .title = titles.V,
-       .formula = X_key.id + " W_V",
-       .from = {X_key.id, "W_V"},
-       .axes = {"key", "d_v"},
-       .worked =
-           attn::worked_linear(attn::Known{X_key.id, X_key.tensor}, attn::Known<2>{"W_V", weights.W_V})},
-      attn::linear(X_key.tensor, weights.W_V), mistakes_of_keys_or_values(X_query, X_key, all_weights, 2));
+  auto Q = show_linear(bench, {.id = "Q", .title = titles.Q, .axes = {"query", "d_k"}}, X_query, "Q", maps[0],
+                       mistakes_of_queries(X_query.tensor, maps, divisor));
+  auto K = show_linear(bench, {.id = "K", .title = titles.K, .axes = {"key", "d_k"}}, X_key, "K", maps[1],
+                       mistakes_of_keys_or_values(X_query, X_key, maps, 1));
+  auto V = show_linear(bench, {.id = "V", .title = titles.V, .axes = {"key", "d_v"}}, X_key, "V", maps[2],
+                       mistakes_of_keys_or_values(X_query, X_key, maps, 2));
   return {std::move(Q), std::move(K), std::move(V)};
 }
 
@@ -215,7 +234,7 @@ void run_self_attention(Workbench& bench) {
   const auto mask = bench.mask(sentence, sentence);
 
   bench.flow(self_attention_flow(bench, mask.has_value()));
-  bench.code(attention_code(bench, mask, {projection_code("X", "X")}));
+  bench.code(attention_code(bench, mask, projection_code(bench, "X", "X")));
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
   const auto answer = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, answer, Q, K, V, mask);
@@ -231,6 +250,7 @@ void run_self_attention(Workbench& bench) {
 std::vector<Input> self_attention_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
                  projection_input_list(),
+                 projection_bias_list(),
                  {{"mask", {"query", "key"}, Draw::page}, {"dropout_mask", {"query", "key"}, Draw::page}}});
 }
 

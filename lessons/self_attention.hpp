@@ -9,18 +9,42 @@
 
 namespace lessons {
 
-/// The weights of an attention with one head.
+/// A weight matrix [d_in×d_out], and the bias [d_out] that is added to each row where there is one.
+struct LinearMap {
+  const Tensor<2>& W;
+  const std::optional<Tensor<1>>& b;
+
+  /// X W, and + b: [batch×n×d_in] → [batch×n×d_out].
+  Tensor<3> operator()(const Tensor<3>& X) const;
+};
+
+/// The step `about.id`: x W_Q, and + b_Q where there is a bias, for `name` "Q". Formula, operands and the
+/// worked entry follow.
+Tensor<3> show_linear(Workbench& bench, attn::About about, const Named& x, const std::string& name,
+                      const LinearMap& map, const attn::Mistakes& mistakes);
+
+/// Its entries out of what `x` works out.
+attn::WorkedOut worked_linear_map(const attn::WorkedOut& x, const std::string& name, const LinearMap& map);
+
+/// The weights of an attention with one head. The biases are there where they are given.
 struct ProjectionWeights {
   Tensor<2> W_Q;  ///< [d_model×d_k]
   Tensor<2> W_K;  ///< [d_model×d_k]
   Tensor<2> W_V;  ///< [d_model×d_v]
+  std::optional<Tensor<1>> b_Q{}, b_K{}, b_V{};
+
+  LinearMap Q() const { return {W_Q, b_Q}; }
+  LinearMap K() const { return {W_K, b_K}; }
+  LinearMap V() const { return {W_V, b_V}; }
 };
 
-/// The inputs `W_Q`, `W_K`, `W_V`, drawn in that order.
+/// The inputs `W_Q`, `W_K`, `W_V`, drawn in that order, and `b_Q`, `b_K`, `b_V` where a lesson declares them
+/// and they are given.
 ProjectionWeights draw_projection_weights(Workbench& bench);
 
-/// Their declarations.
+/// The declarations of the weights, and those of the biases.
 std::vector<Input> projection_input_list();
+std::vector<Input> projection_bias_list();
 
 /// What tokens become before they attend.
 struct Projections {
@@ -35,12 +59,16 @@ struct ProjectionTitles {
   std::string V = "What each token has to give";
 };
 
-/// The steps `Q` = X_query W_Q, `K` = X_key W_K and `V` = X_key W_V.
+/// The steps `Q` = X_query W_Q, `K` = X_key W_K and `V` = X_key W_V, each with its bias.
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles = {});
 
-/// The projections in NumPy: one line.
-std::string projection_code(const std::string& X_query, const std::string& X_key);
+/// The projections in NumPy, with the biases that are given in this group: a line, or one for each text.
+std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
+                                         const std::string& X_key);
+
+/// " + b_Q" in NumPy where that bias is given in this group, for `name` "Q".
+std::string bias_code(const Workbench& bench, const std::string& name);
 
 /// `project` and `scaled_dot_product_attention`: X_query [batch×query×d_model] attends to X_key
 /// [batch×key×d_model] with one head.

@@ -97,7 +97,28 @@ Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeig
                     x, "norm", weights);
 }
 
-std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask) {
+std::vector<std::string> given_biases(const Workbench& bench, const std::string& group) {
+  std::vector<std::string> ids;
+  for (const std::string id : {"b_Q", "b_K", "b_V", "b_O"})
+    if (bench.has_given(group + "/" + id)) ids.push_back(id);
+  return ids;
+}
+
+std::vector<std::string> multihead_call(const Workbench& bench, const std::string& group,
+                                        const std::string& query, const std::string& key, bool is_masked) {
+  std::vector<std::string> lines = {
+      fmt::format("{0}_output = multihead({1}, {2}, {0}_W_Q, {0}_W_K,", group, query, key),
+      fmt::format("    {0}_W_V, {0}_W_O{1}", group, is_masked ? fmt::format(", {}_mask", group) : "")};
+  for (const auto& b : given_biases(bench, group)) {
+    lines.back() += ",";
+    lines.push_back(fmt::format("    {}={}_{}", b, group, b));
+  }
+  lines.back() += ")";
+  return lines;
+}
+
+std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask,
+                                              bool takes_biases) {
   const bool sees_nothing = mask && attn::has_empty_row(*mask);
   auto lines = softmax_code();
   const std::vector<std::string> more = {
@@ -105,11 +126,16 @@ std::vector<std::string> multihead_definition(const Workbench& bench, const std:
       "def split(x):",
       fmt::format("    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)", bench.heads()),
       "",
-      "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True):",
-      "    Q, K, V = split(X_query @ W_Q), split(X_key @ W_K), split(X_key @ W_V)",
+      takes_biases ? "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True,\n"
+                     "              b_Q=0, b_K=0, b_V=0, b_O=0):"
+                   : "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True):",
+      takes_biases ? "    Q, K = split(X_query @ W_Q + b_Q), split(X_key @ W_K + b_K)\n"
+                     "    V = split(X_key @ W_V + b_V)"
+                   : "    Q, K, V = split(X_query @ W_Q), split(X_key @ W_K), split(X_key @ W_V)",
       "    scaled  = Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[2])",
       "    weights = softmax(np.where(mask, scaled, -np.inf))",
-      fmt::format("    return np.hstack({} @ V) @ W_O", sees_nothing ? "np.nan_to_num(weights)" : "weights"),
+      fmt::format("    return np.hstack({} @ V) @ W_O{}", sees_nothing ? "np.nan_to_num(weights)" : "weights",
+                  takes_biases ? " + b_O" : ""),
       ""};
   lines.insert(lines.end(), more.begin(), more.end());
   return lines;
@@ -742,19 +768,14 @@ void add_sublayer_code(std::vector<std::string>& lines, NormOrder order, const S
   if (order == NormOrder::post) lines.push_back(norm);
 }
 
-std::vector<std::string> multihead_call(const std::string& group, const std::string& query,
-                                        const std::string& key, bool is_masked) {
-  return {
-      fmt::format("{}_output = multihead({}, {}, {}_W_Q, {}_W_K,", group, query, key, group, group),
-      fmt::format("    {}_W_V, {}_W_O{})", group, group, is_masked ? fmt::format(", {}_mask", group) : "")};
-}
-
 }  // namespace
 
 void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto order = norm_order_of(bench);
   const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == Activation::gelu;
-  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask)); });
+  const bool takes_biases =
+      !given_biases(bench, "attention").empty() || !given_biases(bench, "cross").empty();
+  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
   auto lines = layer_norm_code();
   if (is_gelu)
     lines.insert(lines.begin(), {"from math import erf, sqrt",
@@ -772,13 +793,14 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto first = around_attention();
   const auto tokens = reads(first, "X");
   add_sublayer_code(lines, order, first, "X",
-                    bench.options.model ? attention_code_with_weights(bench, tokens, mask.has_value())
-                                        : multihead_call("attention", tokens, tokens, mask.has_value()),
+                    bench.options.model
+                        ? attention_code_with_weights(bench, tokens, mask.has_value())
+                        : multihead_call(bench, "attention", tokens, tokens, mask.has_value()),
                     "attention_output");
   auto x = writes(first);
   if (bench.options.memory) {
     const auto text = around_cross_attention();
-    add_sublayer_code(lines, order, text, x, multihead_call("cross", reads(text, x), "memory", false),
+    add_sublayer_code(lines, order, text, x, multihead_call(bench, "cross", reads(text, x), "memory", false),
                       "cross_output");
     x = writes(text);
   }
@@ -790,6 +812,11 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
       "ffn_output");
   if (!is_post) lines.emplace_back("output = residual_2");
   bench.code(lines);
+}
+
+std::vector<Input> block_bias_list(bool has_memory) {
+  auto list = in_group("attention", multihead_bias_list());
+  return has_memory ? joined({list, in_group("cross", multihead_bias_list())}) : list;
 }
 
 std::vector<Input> block_input_list(bool has_memory) {
@@ -862,6 +889,7 @@ std::vector<Input> transformer_block_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding},
                   {"memory", {"source=memory", "d_model"}, Draw::embedding}},
                  block_input_list(true),
+                 block_bias_list(true),
                  {{"attention/mask", {"query", "key"}, Draw::page}}});
 }
 

@@ -32,7 +32,15 @@ Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeig
 
 /// The functions `softmax`, `split` and `multihead` in NumPy: multi-head attention of one sample, with as
 /// many heads as the run has.
-std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask);
+std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask,
+                                              bool takes_biases = false);
+
+/// The ids of the biases of multi-head attention that are given in this group: "b_Q", …
+std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
+
+/// The call of that function on these tokens and on the weights of the group: GROUP_output = multihead(…).
+std::vector<std::string> multihead_call(const Workbench& bench, const std::string& group,
+                                        const std::string& query, const std::string& key, bool is_masked);
 
 /// The steps of the group `attention` of `x` in NumPy, as far as a page with trained weights shows them; they
 /// call `softmax` and `split`.
@@ -80,8 +88,9 @@ struct AroundSublayer {
 /// layer norms, drawn in that order.
 TransformerBlockWeights draw_block_weights(Workbench& bench);
 
-/// Their declarations, of a block with a memory or without.
+/// Their declarations, of a block with a memory or without, and those of the biases of its attention.
 std::vector<Input> block_input_list(bool has_memory);
+std::vector<Input> block_bias_list(bool has_memory);
 
 /// The options --activation and --norm pre.
 attn::Activation activation_of(const Workbench& bench);

@@ -188,7 +188,10 @@ void add_mistaken_softmax(attn::Mistakes& mistakes, const Workbench& bench, cons
     });
   if (!kept.mask || kept.scaled == nullptr) return;
   mistakes.emplace_back("mask-after-softmax", [&] {
-    return attn::softmax_backward(attn::softmax(*kept.scaled), where_seen(d, *kept.mask));
+    auto shares = attn::softmax(*kept.scaled);  // those of hidden keys are not 0, and take part
+    for (std::size_t i = 0; i < w.size(); ++i)
+      if (w.data()[i] != 0.0) shares.data()[i] = w.data()[i];
+    return weighted_deviation(shares, where_seen(d, *kept.mask), w);
   });
   for (const auto& mistake : mistakes_of_masked(bench, *kept.scaled, *kept.mask))
     if (is_replacing_fill(mistake.id()))

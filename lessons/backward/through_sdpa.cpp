@@ -219,7 +219,7 @@ void show_backward_code(Workbench& bench, const BackwardStart& start) {
   const auto& in = start.in;
   const auto& from = start.from;
   std::vector<std::string> projections;
-  if (from) projections = {projection_code(from->X_query.id, from->X_key.id)};
+  if (from) projections = projection_code(bench, from->X_query.id, from->X_key.id);
   bench.trace.within("forward", [&] { bench.code(attention_code(bench, in.mask, projections)); });
 
   const double T = bench.options.temperature;

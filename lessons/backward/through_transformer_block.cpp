@@ -199,11 +199,11 @@ void show_block_backward_code(Workbench& bench, const std::optional<Mask<3>>& ma
 
 /// The inputs of a block, moved.
 TransformerBlockWeights moved_weights(const Move& move, TransformerBlockWeights weights) {
-  auto& [W_Q, W_K, W_V, W_O] = weights.attention;
-  W_Q = move("attention/W_Q", std::move(W_Q));
-  W_K = move("attention/W_K", std::move(W_K));
-  W_V = move("attention/W_V", std::move(W_V));
-  W_O = move("attention/W_O", std::move(W_O));
+  auto& attention = weights.attention;
+  attention.W_Q = move("attention/W_Q", std::move(attention.W_Q));
+  attention.W_K = move("attention/W_K", std::move(attention.W_K));
+  attention.W_V = move("attention/W_V", std::move(attention.W_V));
+  attention.W_O = move("attention/W_O", std::move(attention.W_O));
   auto& network = weights.feed_forward;
   network.W_1 = move("W_1", std::move(network.W_1));
   network.b_1 = move("b_1", std::move(network.b_1));

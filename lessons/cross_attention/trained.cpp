@@ -230,7 +230,8 @@ std::vector<std::string> in_names_of_other(std::vector<std::string> lines) {
 Tensor<3> show_other_head(Workbench& bench, const Named& X_target, const Named& X_source,
                           const std::optional<Mask<3>>& mask) {
   return bench.trace.within("other", [&] {
-    bench.code(in_names_of_other(attention_code(bench, mask, {projection_code("X_target", "X_source")})));
+    bench.code(
+        in_names_of_other(attention_code(bench, mask, projection_code(bench, "X_target", "X_source"))));
     const auto weights = draw_projection_weights(bench);
     return single_head_attention(bench, X_target, X_source, weights, mask).weights;
   });

@@ -7,6 +7,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/sdpa/mistakes.hpp"
+#include "lessons/self_attention/mistakes.hpp"
 
 namespace lessons {
 
@@ -51,22 +52,24 @@ attn::Mistakes mistakes_of_concat(const Tensor<4>& heads) {
 }
 
 attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& concat,
-                                       const Tensor<2>& W_O) {
+                                       const LinearMap& map) {
   const auto h = static_cast<double>(heads.shape(1));
-  const auto through_first_rows = [&heads, &W_O](double divisor) {
-    return attn::linear(attn::divide(sum_of_heads(heads), divisor), attn::rows(W_O, 0, heads.shape(3)));
+  const auto through_first_rows = [&heads, map](double divisor) {
+    const auto W = attn::rows(map.W, 0, heads.shape(3));
+    return LinearMap{W, map.b}(attn::divide(sum_of_heads(heads), divisor));
   };
-  return {
+  auto mistakes = mistakes_of_bias(concat, "O", map);
+  const attn::Mistakes others = {
       {"no-output-projection", [&concat] { return concat; }},
       {"heads-summed", [&heads] { return sum_of_heads(heads); }},
       {"heads-summed:projected", [=] { return through_first_rows(1.0); }},
       {"heads-averaged", [&heads, h] { return attn::divide(sum_of_heads(heads), h); }},
       {"heads-averaged:projected", [=] { return through_first_rows(h); }},
       {"dropout-on-output",
-       [&concat, &W_O](const Tensor<3>& theirs) {
-         return with_dropout_of(theirs, attn::linear(concat, W_O));
-       }},
+       [&concat, map](const Tensor<3>& theirs) { return with_dropout_of(theirs, map(concat)); }},
   };
+  mistakes.insert(mistakes.end(), others.begin(), others.end());
+  return mistakes;
 }
 
 }  // namespace lessons

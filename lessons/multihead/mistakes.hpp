@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lessons/self_attention.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/mistake.hpp"
 
@@ -14,8 +15,8 @@ attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads);
 /// Of `concat`: heads [batch×head×query×d_v] → [batch×query×head·d_v].
 attn::Mistakes mistakes_of_concat(const Tensor<4>& heads);
 
-/// Of `output`: heads as above, concat, W_O [head·d_v×d_model].
-attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& concat, const Tensor<2>& W_O);
+/// Of `output`: heads as above, concat, W_O [head·d_v×d_model] and its bias.
+attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& concat, const LinearMap& map);
 
 /// A split by a reshape without the transpose, [batch×token×head·d] → [batch×head×token×d], and a merge.
 Tensor<4> split_by_reshape_alone(const Tensor<3>& x, std::size_t heads);

@@ -11,29 +11,41 @@ namespace lessons {
 
 namespace {
 
-/// The weights side by side: [d_model×(sum of the widths)].
-Tensor<2> fused_weights(const std::vector<const Tensor<2>*>& all) {
+/// The weights side by side, [d_model×(sum of the widths)], and below them the biases, or zeros.
+Tensor<2> fused(const std::vector<LinearMap>& all) {
   std::size_t width = 0;
-  for (const auto* W : all) width += W->shape(1);
-  auto fused = Tensor<2>::from_shape({all.front()->shape(0), width});
-  for (std::size_t row = 0; row < fused.shape(0); ++row) {
-    auto* to = &fused(row, 0);
-    for (const auto* W : all) to = std::copy_n(&(*W)(row, 0), W->shape(1), to);
+  for (const auto& map : all) width += map.W.shape(1);
+  const auto rows = all.front().W.shape(0);
+  auto result = Tensor<2>::from_shape({rows + 1, width});
+  for (std::size_t row = 0; row <= rows; ++row) {
+    auto* to = &result(row, 0);
+    for (const auto& map : all) {
+      const auto count = map.W.shape(1);
+      if (row < rows)
+        to = std::copy_n(&map.W(row, 0), count, to);
+      else
+        to = map.b ? std::copy_n(map.b->data(), count, to) : std::fill_n(to, count, 0.0);
+    }
   }
-  return fused;
+  return result;
 }
 
-/// The columns of the fused weights that part `own` gets where the parts are taken for being in another
-/// order.
-Tensor<2> cut_in_order(const std::vector<const Tensor<2>*>& all, std::size_t own,
+/// The columns of `fused` that part `own` gets where the parts are taken for being in another order.
+Tensor<2> cut_in_order(const std::vector<LinearMap>& all, std::size_t own,
                        const std::array<std::size_t, 3>& order) {
   std::size_t begin = 0;
   for (const auto part : order) {
-    const auto width = all[part]->shape(1);
-    if (part == own) return attn::columns(fused_weights(all), begin, begin + width);
+    const auto width = all[part].W.shape(1);
+    if (part == own) return attn::columns(fused(all), begin, begin + width);
     begin += width;
   }
-  return *all[own];
+  return {};
+}
+
+/// X times all rows but the last, which is added.
+Tensor<3> linear_with_last_row(const Tensor<3>& X, const Tensor<2>& fused) {
+  const auto rows = fused.shape(0) - 1;
+  return attn::linear(X, attn::rows(fused, 0, rows), attn::row(fused, rows));
 }
 
 constexpr std::array<std::array<std::size_t, 3>, 5> wrong_orders = {
@@ -47,38 +59,44 @@ Tensor<2> read_as_transposed(const Tensor<2>& W) {
   return attn::transpose(other);
 }
 
-attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<const Tensor<2>*>& all,
+attn::Mistakes mistakes_of_bias(const Tensor<3>& X, const std::string& name, const LinearMap& map) {
+  if (!map.b) return {};
+  const auto dropped = [&X, map] { return attn::linear(X, map.W); };
+  return {{"bias-missing", dropped}, {"bias-missing:" + name, dropped}};
+}
+
+attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<LinearMap>& all,
                                       std::size_t own) {
   const auto* const names = "QKV";
-  attn::Mistakes mistakes = {
-      {"weight-transposed", [&X, W = all[own]] { return attn::linear(X, read_as_transposed(*W)); }}};
+  auto mistakes = mistakes_of_bias(X, std::string(1, names[own]), all[own]);
+  mistakes.emplace_back("weight-transposed", [&X, map = all[own]] {
+    return LinearMap{read_as_transposed(map.W), map.b}(X);
+  });
   for (std::size_t other = 0; other < all.size(); ++other)
     if (other != own)
       mistakes.emplace_back(std::string("wrong-projection:") + names[own] + names[other],
-                            [&X, W = all[other]] { return attn::linear(X, *W); });
+                            [&X, map = all[other]] { return map(X); });
   for (const auto& order : wrong_orders) {
     std::string name = "qkv-layout:";
     for (const auto part : order) name += names[part];
-    mistakes.emplace_back(name,
-                          [&X, all, own, order] { return attn::linear(X, cut_in_order(all, own, order)); });
+    mistakes.emplace_back(
+        name, [&X, all, own, order] { return linear_with_last_row(X, cut_in_order(all, own, order)); });
   }
   return mistakes;
 }
 
 attn::Mistakes mistakes_of_keys_or_values(const Named& X_query, const Named& X_key,
-                                          const std::vector<const Tensor<2>*>& all, std::size_t own) {
+                                          const std::vector<LinearMap>& all, std::size_t own) {
   auto mistakes = mistakes_of_projection(X_key.tensor, all, own);
   if (X_query.id != X_key.id)
-    mistakes.emplace_back("cross-attends-itself",
-                          [&X = X_query.tensor, W = all[own]] { return attn::linear(X, *W); });
+    mistakes.emplace_back("cross-attends-itself", [&X = X_query.tensor, map = all[own]] { return map(X); });
   return mistakes;
 }
 
-attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<const Tensor<2>*>& all,
-                                   double divisor) {
+attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<LinearMap>& all, double divisor) {
   auto mistakes = mistakes_of_projection(X, all, 0);
   mistakes.emplace_back("scale-in-weights",
-                        [&X, W = all[0], divisor] { return attn::divide(attn::linear(X, *W), divisor); });
+                        [&X, map = all[0], divisor] { return attn::divide(map(X), divisor); });
   return mistakes;
 }
 

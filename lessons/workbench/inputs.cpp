@@ -136,13 +136,16 @@ std::optional<std::size_t> length_of(const Extent& extent, const Plan& plan) {
 }
 
 std::string describe_inputs(const Lesson& lesson, const Options& options) {
-  std::vector<std::string> descriptions;
+  std::vector<std::string> descriptions, of_optional_ones;
   for (const auto& input : lesson.inputs(options)) {
     std::vector<std::string> axes;
     for (const auto& extent : extents_of(lesson, input, options)) axes.push_back(extent.name);
-    descriptions.push_back(axes.empty() ? input.id : fmt::format("{} [{}]", input.id, fmt::join(axes, "×")));
+    auto& among = input.draw == Draw::given ? of_optional_ones : descriptions;
+    among.push_back(axes.empty() ? input.id : fmt::format("{} [{}]", input.id, fmt::join(axes, "×")));
   }
-  return fmt::format("{}", fmt::join(descriptions, ", "));
+  const auto drawn = fmt::format("{}", fmt::join(descriptions, ", "));
+  if (of_optional_ones.empty()) return drawn;
+  return fmt::format("{}; there only where given: {}", drawn, fmt::join(of_optional_ones, ", "));
 }
 
 void require_inputs_fit(const Lesson& lesson, const Plan& plan, double bytes) {

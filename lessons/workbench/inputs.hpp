@@ -23,6 +23,7 @@ enum class Draw {
   zeros,        ///< no draw: a bias before training
   ones,         ///< no draw: a gain before training
   option,       ///< the value of an option
+  given,        ///< it is there only where it is given: a bias of a projection
   page          ///< the page says how
 };
 

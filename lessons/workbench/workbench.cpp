@@ -181,6 +181,7 @@ Tensor<N> Workbench::draw(const Input& input, const std::array<std::size_t, N>& 
     case Draw::ones:
       return Tensor<N>(shape, 1.0);
     case Draw::zeros:
+    case Draw::given:
       return Tensor<N>(shape, 0.0);
     default:
       throw std::logic_error(fmt::format("[workbench] the page draws {}", input.id));
@@ -207,6 +208,10 @@ Tensor<N> Workbench::input(attn::About about) {
   std::transform(extents.begin(), extents.end(), shape.end() - static_cast<std::ptrdiff_t>(extents.size()),
                  [&](const Extent& extent) { return length_of(extent, plan).value(); });
   return input<N>(std::move(about), shape);
+}
+
+bool Workbench::has_given(const std::string& id) const {
+  return trace.is_given(id) && find_input(*plan.lesson, options, trace.full_id(id));
 }
 
 std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys) {

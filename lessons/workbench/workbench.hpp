@@ -119,6 +119,16 @@ class Workbench {
   template <std::size_t N>
   Tensor<N> input(attn::About about, const std::array<std::size_t, N>& shape);
 
+  /// Whether the lesson declares an input `id` in this group and --input or --set gives it.
+  bool has_given(const std::string& id) const;
+
+  /// The input `about.id` where it is given.
+  template <std::size_t N>
+  std::optional<Tensor<N>> input_if_given(attn::About about) {
+    if (!has_given(about.id)) return std::nullopt;
+    return input<N>(std::move(about));
+  }
+
   /// The input `mask` [batch×query×key] for `--causal`, `--window` and the padding of the keys, or the one of
   /// `--input`; nothing where every query may see every key.
   std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);

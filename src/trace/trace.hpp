@@ -155,6 +155,9 @@ class Trace {
   /// The id that an event called `id` has here, in the groups around it.
   std::string full_id(const std::string& id) const { return prefix_ + id; }
 
+  /// Whether anybody hears of claims: on a trace that is mute or only watched none need be measured.
+  bool is_heard() const { return sink_ != nullptr; }
+
   /// The id of the last event.
   const std::string& last_id() const { return last_id_; }
 

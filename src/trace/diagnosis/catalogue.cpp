@@ -848,7 +848,8 @@ const std::vector<CataloguedMistake>& catalogue() {
        .teacher = "A layer adds its bias: x W + b, and an LSTM in PyTorch has two, b_ih and b_hh. "
                   "Look whether all of them were loaded.",
        .unchanged = "Before training biases are 0, so nothing differs. "
-                    "Only trained weights, or a probe whose biases are others, show it.",
+                    "Only trained weights, or a probe whose biases are others, show it. "
+                    "That of the keys adds one number to a whole row of scores and changes no weight.",
        .training = "It trains nearly as well without. A checkpoint that has them goes wrong."},
       {.id = "residual-normed",
        .family = "norm",

@@ -77,25 +77,31 @@ def multihead_weights(case, d_model, heads, kv_heads=None, d_k=None, d_v=None, g
     return [case.normal(group + id, *shape, scale=scale * shape[0]**-0.5) for id, shape in shapes.items()]
 
 
-def multihead(X_query, X_key, weights, heads, kv_heads=None, mask=None, temperature=1.0, drop=None):
+def biases_of(case, weights, group=""):
+    """b_Q and so on, one for each of the weights, given to the case."""
+    return [case.normal(f"{group}b_{name}", W.shape[1]) for name, W in zip("QKVO", weights)]
+
+
+def multihead(X_query, X_key, weights, heads, kv_heads=None, mask=None, temperature=1.0, drop=None, biases=None):
     """All steps of multi-head attention, by id. Where nn.functional.multi_head_attention_forward can do the same, it
     must come to the same output."""
     W_Q, W_K, W_V, W_O = weights
+    b_Q, b_K, b_V, b_O = biases or (0, 0, 0, 0)
     kv_heads = kv_heads or heads
-    t = {"Q": X_query @ W_Q, "K": X_key @ W_K, "V": X_key @ W_V}
+    t = {"Q": X_query @ W_Q + b_Q, "K": X_key @ W_K + b_K, "V": X_key @ W_V + b_V}
     t["Q_heads"], t["K_heads"], t["V_heads"] = split(t["Q"], heads), split(t["K"], kv_heads), split(t["V"], kv_heads)
     K, V = (t[name].repeat_interleave(heads // kv_heads, -3) for name in ("K_heads", "V_heads"))
     mask_of_heads = None if mask is None else mask.unsqueeze(-3)
     t.update(attention(t["Q_heads"], K, V, mask_of_heads, temperature, drop, output="heads"))
     t["mean_weights"] = t.get("dropped", t["weights"]).mean(-3)
     t["concat"] = merge(t["heads"])
-    t["output"] = t["concat"] @ W_O
+    t["output"] = t["concat"] @ W_O + b_O
     if kv_heads == heads and temperature == 1 and drop is None and W_Q.shape == W_V.shape == (W_O.shape[1],) * 2:
-        check_multihead(X_query, X_key, weights, heads, mask, t)
+        check_multihead(X_query, X_key, weights, heads, mask, t, biases)
     return t
 
 
-def check_multihead(X_query, X_key, weights, heads, mask, t):
+def check_multihead(X_query, X_key, weights, heads, mask, t, biases):
     """PyTorch's own, whose weights multiply from the left and whose masks are True where a key is hidden."""
     if X_query.dim() == 2:
         X_query, X_key, mask = X_query[None], X_key[None], None if mask is None else mask[None]
@@ -103,9 +109,10 @@ def check_multihead(X_query, X_key, weights, heads, mask, t):
     W_Q, W_K, W_V, W_O = weights
     hidden = None if mask is None else ~mask.repeat_interleave(heads, 0)
     queries, keys = X_query.transpose(0, 1), X_key.transpose(0, 1)
+    in_bias, out_bias = (torch.cat(biases[:3]), biases[3]) if biases else (None, None)
     output, shares = F.multi_head_attention_forward(
-        queries, keys, keys, W_O.shape[1], heads, torch.cat([W_Q.T, W_K.T, W_V.T]), None, None, None, False, 0.0,
-        W_O.T, None, attn_mask=hidden, average_attn_weights=False)
+        queries, keys, keys, W_O.shape[1], heads, torch.cat([W_Q.T, W_K.T, W_V.T]), in_bias, None, None, False, 0.0,
+        W_O.T, out_bias, attn_mask=hidden, average_attn_weights=False)
     sees = ~output.transpose(0, 1).isnan()  # nothing to see is NaN there
     assert torch.allclose(output.transpose(0, 1)[sees], t["output"][sees], rtol=1e-11, atol=1e-11)
     assert torch.allclose(shares.nan_to_num(0.0), t["weights"], rtol=1e-11, atol=1e-11)

@@ -1,5 +1,7 @@
 #include "lessons/multihead.hpp"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
@@ -10,6 +12,7 @@
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
+#include "trace/stored_trace.hpp"
 
 using attn::Mask;
 using attn::Tensor;
@@ -60,6 +63,37 @@ TEST_CASE("multi-head attention agrees with nn.MultiheadAttention", "[multihead]
     CHECK(relative_error(result.attention.weights, one["weights"]) <= fixture::tolerance<double>);
     CHECK(relative_error(result.output, one["output"]) <= fixture::tolerance<double>);
   }
+}
+
+namespace {
+
+/// A tensor of expected.npz, what PyTorch's nn.MultiheadAttention had and returned
+/// (tests/fixtures/make_dumps.py).
+template <class T, std::size_t N>
+attn::Array<T, N> torch_tensor(const std::string& id) {
+  const auto file = attn::open_trace(ATTN_FIXTURES "/dumps/expected.npz");
+  const auto* const stored = file->find("torch_multihead/" + id);
+  REQUIRE(stored != nullptr);
+  const auto tensor = file->read(static_cast<std::size_t>(stored - file->tensors().data()));
+  std::array<std::size_t, N> shape{};
+  std::copy(tensor.shape().begin(), tensor.shape().end(), shape.begin());
+  auto array = attn::Array<T, N>::from_shape(shape);
+  for (std::size_t i = 0; i < array.size(); ++i) array.data()[i] = static_cast<T>(tensor.view().at(i));
+  return array;
+}
+
+}  // namespace
+
+TEST_CASE("with biases it agrees with nn.MultiheadAttention in float32", "[multihead]") {
+  const auto weight = [](const char* id) { return torch_tensor<double, 2>(id); };
+  const auto bias = [](const char* id) { return torch_tensor<double, 1>(id); };
+  const lessons::MultiHeadWeights weights = {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O"),
+                                             bias("b_Q"),   bias("b_K"),   bias("b_V"),   bias("b_O")};
+  REQUIRE(attn::max_abs(*weights.b_Q) > 0.1);
+  const auto X = torch_tensor<double, 3>("X");
+  const auto result = multihead_attention(X, X, weights, {4, 4}, torch_tensor<bool, 3>("mask"));
+  CHECK(attn::max_abs_difference(result.attention.weights, torch_tensor<double, 4>("weights")) <= 1e-6);
+  CHECK(attn::max_abs_difference(result.output, torch_tensor<double, 3>("output")) <= 1e-6);
 }
 
 TEST_CASE("grouped heads agree with PyTorch head by head", "[multihead]") {
