@@ -21,9 +21,9 @@ namespace {
 using attn::Error;
 
 std::string general_help() {
-  std::string text = fmt::format(
+  std::string text =
       "attnlab: the laboratory in which attention is seen, number by number\n\n"
-      "Usage: attnlab LESSON [options]\n");
+      "Usage: attnlab LESSON [options]\n";
   for (const auto& line : command_lines())
     text += fmt::format("       attnlab {:<22}{}\n", fmt::format("{} {}", line.name, line.arguments),
                         line.summary);
@@ -87,8 +87,7 @@ Command parse(int argc, char** argv) {
         "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
         "attnlab tour, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, attnlab break "
         "LESSON MISTAKE, attnlab bench, attnlab train TASK, attnlab manual, attnlab completions SHELL, "
-        "attnlab --help, "
-        "attnlab --version",
+        "attnlab --help, attnlab --version",
         name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,
                           attn::likely_meant(name, command_names()), fmt::join(command_names(), ", ")));

@@ -15,7 +15,6 @@ struct OptionHelp {
 
 /// What the help of a command says, in its parts. The manual and the completions of shells are made of it.
 struct CommandHelp {
-  std::string usage;        ///< "attnlab check sdpa"
   std::string description;  ///< "check: the first wrong step of …", then paragraphs
   std::vector<OptionHelp> options;
   std::string examples;  ///< "Examples:" and a line for each

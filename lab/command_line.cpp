@@ -94,10 +94,7 @@ OptionHelp described(const CLI::Option& option) {
 }
 
 CommandHelp described(const CLI::App& app) {
-  CommandHelp help{.usage = app.get_name(),
-                   .description = app.get_description(),
-                   .options = {},
-                   .examples = app.get_footer()};
+  CommandHelp help{.description = app.get_description(), .options = {}, .examples = app.get_footer()};
   for (const auto* option : app.get_options())
     if (!option->get_group().empty()) help.options.push_back(described(*option));
   return help;

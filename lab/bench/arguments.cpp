@@ -42,8 +42,8 @@ std::vector<std::pair<std::string, Isa>> isas() {
 }
 
 std::string isa_names() {
-  std::vector<std::string_view> names;
-  for (const Isa isa : attn::simd::available_isas()) names.push_back(attn::simd::name_of(isa));
+  std::vector<std::string> names;
+  for (const auto& [name, isa] : isas()) names.push_back(name);
   return fmt::format("{}", fmt::join(names, "|"));
 }
 

@@ -23,7 +23,6 @@ CommandHelp help_of(const std::vector<std::string>& words) {
 CommandHelp help_of_command_on_lessons(std::string_view command) {
   auto help = help_of({std::string(command), std::string(lessons_with_probe().front()->name)});
   std::erase_if(help.options, [](const OptionHelp& option) { return option.group == what_is_computed; });
-  help.usage = "attnlab " + std::string(command);
   return help;
 }
 

@@ -39,7 +39,7 @@ icudt@version@_dat: .incbin "@folder@/part/@name@.dat"
 endfunction()
 
 # link_fewer_blas_cores(TARGET) leaves out OpenBLAS's kernels for processors that are rare by now or that another
-# core's kernels are as good for: 17 MB of 27. Such a processor takes the kernels of the core named after it, whose
+# core's kernels are as good for: 17 MB of 25. Such a processor takes the kernels of the core named after it, whose
 # instructions it all has. Does nothing where the archive has no choice of cores.
 function(link_fewer_blas_cores target)
   if(NOT OpenBLAS_LIBRARY MATCHES "\\.a$")

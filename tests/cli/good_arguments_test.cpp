@@ -87,7 +87,8 @@ TEST_CASE("list shows the lessons in the order in which to learn them") {
 }
 
 TEST_CASE("every command has a help page") {
-  for (const std::string command : {"list", "tour", "diff", "bench"})
+  for (const std::string command :
+       {"list", "tour", "diff", "check", "probe", "break", "bench", "train", "manual", "completions"})
     CHECK(contains(output_of(command + " --help"), "attnlab " + command));
 }
 
@@ -129,6 +130,25 @@ TEST_CASE("the general help says how the program is used and what its exit statu
        {"attnlab LESSON", "attnlab list", "--help", "Exit status: 0 ", "1 where ", "2 for "})
     CHECK(contains(help, part));
   CHECK(output_of("-h") == help);
+}
+
+TEST_CASE("the manual has a page for each lesson with every option of its help") {
+  for (const auto& topic : lines_of(output_of("manual --list"))) {
+    INFO(topic);
+    const auto page = std::regex_replace(output_of("manual " + topic), std::regex("\\\\-"), "-");
+    CHECK(contains(page, "attnlab-" + topic + " "));
+    if (topic == "check" || topic == "probe" || topic == "break") continue;  // --help lists a lesson's, too
+    const auto help = output_of(topic == "train" ? "train --help" : topic + " --help");
+    for (const auto& [option, text] : options_in(help)) CHECK(contains(page, "\\fB" + option + "\\fR"));
+  }
+  for (const auto& lesson : lessons()) CHECK(is_one_of(lesson, lines_of(output_of("manual --list"))));
+}
+
+TEST_CASE("a manual or completions of what there is not are refused") {
+  CHECK(contains(refusal("manual sdap"), "did you mean sdpa?"));
+  CHECK(contains(refusal("manual sdpa masking"), "one too many"));
+  CHECK(contains(refusal("completions tcsh"), "valid: bash, zsh, fish"));
+  CHECK(contains(refusal("completions"), "valid: attnlab completions bash|zsh|fish"));
 }
 
 TEST_CASE("the version is a number on one line") {
