@@ -176,8 +176,7 @@ std::string known(const attn::CataloguedMistake& mistake) {
 /// Passes a run on, with the tensors of other steps in the place of its own.
 class Substitute : public attn::Sink {
  public:
-  Substitute(attn::Sink& next, const Steps& steps, bool is_batched)
-      : next_(next), steps_(steps), is_batched_(is_batched) {}
+  Substitute(attn::Sink& next, const Steps& steps) : next_(next), steps_(steps) {}
 
   void receive(const attn::Event& event) override {
     const auto step =
@@ -186,7 +185,7 @@ class Substitute : public attn::Sink {
     const auto tensor = step->tensor();
     auto changed = event;
     auto shape = tensor.shape();
-    if (!is_batched_ && !shape.empty()) shape.erase(shape.begin());
+    if (step->shape.size() > event.tensor->shape.size()) shape.erase(shape.begin());  // of a batch of one
     if (shape != event.tensor->shape) changed.labels.assign(shape.size(), attn::AxisLabels{});
     changed.axes.resize(shape.size());
     changed.tensor = attn::TensorView{tensor.dtype(), shape, tensor.view().data};
@@ -196,13 +195,12 @@ class Substitute : public attn::Sink {
  private:
   attn::Sink& next_;
   const Steps& steps_;
-  bool is_batched_;
 };
 
 template <class Writer>
 std::string file_of(const Steps& steps, const lessons::Lesson& lesson, const lessons::Plan& plan) {
   Writer writer(plan.header());
-  Substitute substitute(writer, steps, plan.is_batched());
+  Substitute substitute(writer, steps);
   lessons::run(*plan.lesson, plan, substitute);
   return writer.finish();
 }

@@ -122,13 +122,13 @@ class FlowDrawing {
       for (std::size_t column = 0; column < lines_[line].size(); ++column) draw_line(line, column);
       for (const auto& words : words_[line]) draw_words(line, words);
     }
-    const double width = x_of(columns_) + 2 * box_padding;
+    const double width = x_of(columns_) + 2 * box_padding + 2;
     const double height = line_height * static_cast<double>(lines_.size());
     return fmt::format(
         "<svg class=\"flow\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"{2:g} 0 {0:.0f} {1:.0f}\" "
         "role=\"group\" aria-label=\"Diagram of the computation\">\n<path class=\"lines\" d=\"{3}\"/>\n"
         "<path class=\"arrows\" d=\"{4}\"/>\n{5}</svg>\n",
-        width, height, -box_padding, path_, arrows_, elements_);
+        width, height, -box_padding - 1, path_, arrows_, elements_);
   }
 
  private:

@@ -71,9 +71,7 @@ std::string name_as_math(std::u32string_view name) {
   if (underscore != name.npos && underscore > 0 && underscore <= longest_base && underscore + 1 < name.size())
     return element("msub", element("mi", escaped(utf8(name.substr(0, underscore)))) +
                                name_as_math(name.substr(underscore + 1)));
-  const bool is_number =
-      std::all_of(name.begin(), name.end(), [](char32_t c) { return is_digit(c) || c == U'.'; });
-  return element(is_number ? "mn" : "mi", escaped(utf8(name)));
+  return element(is_digit(name[0]) ? "mn" : "mi", escaped(utf8(name)));
 }
 
 std::string translated(std::u32string_view text, std::u32string_view from, std::u32string_view to) {
@@ -298,7 +296,7 @@ class FormulaParser {
 }  // namespace
 
 std::string mathml(std::string_view formula) {
-  return element("math", FormulaParser(code_points(formula)).whole());
+  return "<math displaystyle=\"true\">" + FormulaParser(code_points(formula)).whole() + "</math>";
 }
 
 }  // namespace attn::html

@@ -24,9 +24,9 @@ using html::escaped;
 constexpr std::size_t most_cells_of_core = 10'000;  // shown without --full, in a table that scrolls
 constexpr std::size_t most_cells_of_detail = 1'000;
 constexpr std::size_t most_cells_of_late_detail = 60;
-constexpr std::size_t many_bytes_of_details = 60'000;  // from which on a detail is a late one
-constexpr std::size_t most_bytes_of_details = 90'000;  // from which on what is on no page has no table
-constexpr std::size_t most_bytes_of_workings = 70'000;
+constexpr std::size_t many_bytes_of_details = 40'000;  // from which on a detail is a late one
+constexpr std::size_t most_bytes_of_details = 60'000;  // from which on a detail has no table
+constexpr std::size_t most_bytes_of_workings = 60'000;
 
 std::string paragraphs(const std::string& prose, const char* style = "") {
   if (prose.empty()) return "";
@@ -266,7 +266,7 @@ std::string HtmlRenderer::tables(const Event& event, bool is_core) {
     workings_.add(event, {}, is_core);
     return "";
   }
-  if (!style_.full && !is_core && !event.place && detail_bytes_ > most_bytes_of_details) {
+  if (!style_.full && !is_core && detail_bytes_ > most_bytes_of_details) {
     workings_.add(event, {}, is_core);
     return fmt::format("<p class=\"legend\">Its numbers: <code>attnlab {} --steps {}</code></p>\n",
                        escaped(lesson_), escaped(event.id));
@@ -385,7 +385,7 @@ std::string HtmlRenderer::claim_item(const Event& claim) const {
   const bool holds = measurement.holds();
   std::string formula;
   for (const auto& line : lines_of(claim.formula))
-    if (!line.empty()) formula += fmt::format("<p>{}</p>\n", formula_markup(line));
+    if (!line.empty()) formula += fmt::format("<p class=\"measure\">{}</p>\n", escaped(line));
   return fmt::format(
       "<li class=\"{}\"><details{}><summary><span class=\"mark\">{}</span> <span>{}</span> <span "
       "class=\"measured\">{}</span></summary>\n{}{}</details></li>\n",

@@ -176,6 +176,7 @@
       for (const source of cellsOf[entry.number].get(entry.offset) || []) mark(source, "source");
     panelText.replaceChildren(...explanation(tensor, offset, cell));
     panelFrom.replaceChildren(...(working === undefined ? [] : origins(working)));
+    panelText.classList.toggle("long", working !== undefined && working.entries.length > 40);
     panel.hidden = false;
   }
 
@@ -209,7 +210,7 @@
 
   /// What scrolls sideways can be reached with the keyboard; what does not is no stop on the way.
   function reachWhatScrolls() {
-    for (const box of document.querySelectorAll("pre, .drawing, .plot"))
+    for (const box of document.querySelectorAll("pre, .drawing, .plot, .formula, .definition"))
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
   }

@@ -32,14 +32,14 @@ std::int64_t offset_in(const Shape& shape, const Places& at) {
   return offset;
 }
 
-/// A number with the fewest digits, at least seven, that the page rounds as it does the number itself.
+/// A number with the fewest digits, at least nine, that the page rounds as it does the number itself.
 std::string number_for_script(double value, int precision) {
   if (std::isnan(value)) return "\"NaN\"";
   if (std::isinf(value)) return value > 0.0 ? "\"Infinity\"" : "\"-Infinity\"";
   constexpr int enough = 17;
   const Operand operand{.tensor = "", .index = {}};
   const auto on_page = worked_number(Worked(operand, value), precision);
-  for (int digits = 7; digits < enough; ++digits) {
+  for (int digits = 9; digits < enough; ++digits) {
     const auto text = fmt::format("{:.{}g}", value, digits);
     const double read = *number_in(text);
     if (worked_number(Worked(operand, read), precision) == on_page) return shortest(read);
@@ -260,7 +260,7 @@ std::string Workings::values_of(const Known& tensor, const std::vector<bool>& ne
 }
 
 std::string Workings::json(std::size_t most_bytes) const {
-  constexpr std::size_t bytes_of_value = 12;
+  constexpr std::size_t bytes_of_value = 13;
   std::vector<Shape> shapes;
   std::vector<std::vector<bool>> needed;
   for (const auto& tensor : tensors_) {

@@ -1,0 +1,232 @@
+#include "trace/html/html.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "attn/ops/matmul.hpp"
+#include "tests/unit/xml.hpp"
+#include "trace/html/base64.hpp"
+#include "trace/html/escape.hpp"
+#include "trace/html/flow.hpp"
+#include "trace/html/formula.hpp"
+#include "trace/trace.hpp"
+
+using attn::Tensor;
+using Catch::Contains;
+
+namespace {
+
+/// The page of a lesson that shows these events.
+template <class Lesson>
+std::string page_of(Lesson lesson, attn::HtmlStyle style = {}) {
+  attn::HtmlRenderer renderer({.lesson = "sdpa", .title = "a title", .config = {}}, style);
+  attn::Trace trace(renderer, {});
+  lesson(trace);
+  return renderer.finish();
+}
+
+std::vector<std::string> texts_of(const std::string& document, std::string_view name) {
+  std::vector<std::string> texts;
+  for (const auto& element : elements_of(document, name)) texts.push_back(element.text);
+  return texts;
+}
+
+std::string drawn(const std::string& diagram) {
+  return attn::html::flow_drawing(diagram, [](const std::string& name, const std::string& shape) {
+    return name == "weights" && shape == "2×2" ? std::string("#t-weights") : std::string();
+  });
+}
+
+/// The entries that a cell of a tensor is made of, as the script of a page finds them.
+std::vector<double> entries_of(const nlohmann::json& workings, std::size_t tensor, std::size_t cell) {
+  const auto& step = workings["tensors"][tensor];
+  const std::size_t columns = step["shape"][1];
+  const std::vector<std::size_t> at = {cell / columns, cell % columns};
+  std::vector<double> entries;
+  for (const auto& group : step["steps"]) {
+    if (group[1] != 0 && std::find(group[1].begin(), group[1].end(), cell) == group[1].end()) continue;
+    for (std::size_t i = 0; i < group[3].size(); i += 2) {
+      const auto& place = group[2][group[3][i].get<std::size_t>()];
+      auto offset = group[3][i + 1].get<std::size_t>();
+      for (std::size_t axis = 0; axis < at.size(); ++axis)
+        offset += place[axis + 1].get<std::size_t>() * at[axis];
+      entries.push_back(workings["tensors"][place[0].get<std::size_t>()]["values"][offset]);
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+TEST_CASE("a formula becomes MathML") {
+  const std::map<std::string, std::string> formulas = {
+      {"X W_Q", "<mi>X</mi><mspace width=\"0.25em\"/><msub><mi>W</mi><mi>Q</mi></msub>"},
+      {"Kᵀ", "<msup><mi>K</mi><mi>T</mi></msup>"},
+      {"hₜ₋₁", "<msub><mi>h</mi><mtext>t−1</mtext></msub>"},
+      {"√d_k", "<msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt>"},
+      {"a / (b + c)", "<mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mi>c</mi></mrow></mfrac>"},
+      {"encoder/h", "<mi>encoder/h</mi>"},
+      {"2^(−i)", "<msup><mn>2</mn><mrow><mo>−</mo><mi>i</mi></mrow></msup>"},
+      {"φ(qᵢ)ᵀ",
+       "<mi>φ</mi><msup><mrow><mo>(</mo><msub><mi>q</mi><mi>i</mi></msub><mo>)</mo></mrow><mi>T</mi></msup>"},
+      {"wᵢⱼ", "<msub><mi>w</mi><mtext>ij</mtext></msub>"},
+      {"causal_mask", "<mi>causal_mask</mi>"},
+      {"1e-12", "<mn>1e-12</mn>"},
+      {"a < b & c", "<mi>a</mi><mo>&lt;</mo><mi>b</mi><mo>&amp;</mo><mi>c</mi>"},
+  };
+  for (const auto& [formula, expected] : formulas) {
+    INFO(formula);
+    const auto markup = attn::html::mathml(formula);
+    CHECK_THAT(markup, Contains(expected));
+    CHECK_NOTHROW(elements_of(markup));
+  }
+}
+
+TEST_CASE("a line of a fraction takes all factors above it and those below") {
+  const auto markup = attn::html::mathml("softmax(Q Kᵀ / √d_k) V = 1");
+  const auto fractions = elements_of(markup, "mfrac");
+  REQUIRE(fractions.size() == 1);
+  CHECK(fractions[0].text == "QKTdk");
+}
+
+TEST_CASE("whatever its text, a formula is well-formed") {
+  for (const std::string formula :
+       {"",   " ", "(",  ")",  "((a]",   "/ b",     "a /",   "a / / b", "√", "^",  "x^", "ᵢ",
+        "a_", "_", "|x", "⌊x", "\u0304", "</math>", "a ^ b", "− −",     "…", "1.", "x=", "a//b"}) {
+    INFO(formula);
+    CHECK_NOTHROW(elements_of(attn::html::mathml(formula)));
+  }
+}
+
+TEST_CASE("a diagram becomes boxes, words, lines and links") {
+  const auto drawing = drawn("Q [2×4] ┐\n        ├ Q Kᵀ → softmax → weights [2×2]\nK [2×4] ┘");
+  const auto links = elements_of(drawing, "a");
+  REQUIRE(links.size() == 1);
+  CHECK(links[0].attributes.at("href") == "#t-weights");
+  CHECK(links[0].text == "weights [2×2]");
+  CHECK(elements_of(drawing, "rect").size() == 3);
+  CHECK(texts_of(drawing, "text") ==
+        std::vector<std::string>{"Q [2×4]", "Q Kᵀ", "softmax", "weights [2×2]", "K [2×4]"});
+  const auto paths = elements_of(drawing, "path");
+  REQUIRE(paths.size() == 2);
+  const auto& arrows = paths[1].attributes.at("d");
+  CHECK(std::count(arrows.begin(), arrows.end(), 'Z') == 2);
+}
+
+TEST_CASE("lines of a diagram meet where its characters do") {
+  // the corner's line goes from the box to the middle of its column and down to the next line
+  const auto path = elements_of(drawn("a [1] ┐\n      │"), "path")[0].attributes.at("d");
+  CHECK_THAT(path, Contains("M48.0 16.0L54.6 16.0") && Contains("M54.6 16.0L54.6 32.0") &&
+                       Contains("M54.6 32.0L54.6 48.0") && Contains("M54.6 48.0L54.6 64.0"));
+}
+
+TEST_CASE("words cannot end the element, the attribute or the script that they stand in") {
+  const std::string words = "</script>\"'&<b>\u202E\uFFFE\x01";
+  const auto text = attn::html::escaped(words);
+  CHECK_THAT(text, !Contains("<") && !Contains("\"") && !Contains("\u202E") && !Contains("\uFFFE"));
+  CHECK_NOTHROW(elements_of("<p title=\"" + text + "\">" + text + "</p>"));
+  const auto json = attn::html::json_string(words);
+  CHECK_THAT(json, !Contains("<") && !Contains("&") && !Contains(">"));
+  CHECK_THAT(nlohmann::json::parse(json).get<std::string>(), Catch::StartsWith("</script>\"'&<b>"));
+}
+
+TEST_CASE("hashes are written in base 64") {
+  CHECK(attn::html::base64_of_hex("") == "");
+  CHECK(attn::html::base64_of_hex("66") == "Zg==");
+  CHECK(attn::html::base64_of_hex("666f") == "Zm8=");
+  CHECK(attn::html::base64_of_hex("666f6f") == "Zm9v");
+  CHECK(attn::html::base64_of_hex("fbff") == "+/8=");
+}
+
+TEST_CASE("a tensor is a table with a caption, its axes and labels, shaded by its values") {
+  const auto document = page_of([](attn::Trace& trace) {
+    trace.label("query", {{{"the", "cat"}}});
+    trace.label("key", {{{"le", "chat"}}});
+    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
+               Tensor<2>{{0.25, 0.75}, {1.0, 0.0}});
+    trace.step({.id = "scores", .axes = {"query", "key"}}, Tensor<2>{{-2.0, 1.0}, {0.0, 0.5}});
+  });
+  CHECK(texts_of(document, "caption") ==
+        std::vector<std::string>{"weights a row for each query, a column for each key",
+                                 "scores a row for each query, a column for each key"});
+  std::vector<std::string> columns, rows;
+  for (const auto& head : elements_of(document, "th"))
+    (head.attributes.at("scope") == "col" ? columns : rows).push_back(head.text);
+  CHECK(columns == std::vector<std::string>{"query", "le", "chat", "strongest", "query", "le", "chat"});
+  CHECK(rows == std::vector<std::string>{"the", "cat", "the", "cat"});
+  CHECK_THAT(document, Contains("<td class=\"s3\">0.2500</td><td class=\"s8\">0.7500</td>"
+                                "<td class=\"strongest\">chat 0.7500</td>"));
+  CHECK_THAT(document, Contains("<td class=\"s10\">1.0000</td><td>·</td>"));
+  CHECK_THAT(document, Contains("<td class=\"n8\">-2.0000</td><td class=\"p4\">1.0000</td>"));
+}
+
+TEST_CASE("each head has a table, and a reader may choose one") {
+  const auto document = page_of([](attn::Trace& trace) {
+    trace.step({.id = "weights", .axes = {"head", "query", "key"}, .distribution = true},
+               Tensor<4>(xt::ones<double>({1, 3, 2, 2})));
+  });
+  CHECK(elements_of(document, "table").size() == 3);
+  std::vector<std::string> choices;
+  for (const auto& label : elements_of(document, "label")) choices.push_back(label.text);
+  CHECK(choices == std::vector<std::string>{" side by side", " head 0", " head 1", " head 2"});
+}
+
+TEST_CASE("a page tells from which entries each cell came") {
+  const Tensor<2> a{{1.5, 2.25}, {3.125, -4.5}}, b{{0.5, -6.25}, {7.75, 8.5}};
+  const auto document = page_of([&](attn::Trace& trace) {
+    trace.input({.id = "A", .axes = {"query", "d_k"}}, a);
+    trace.input({.id = "B", .axes = {"d_k", "key"}}, b);
+    const attn::Known known_a{"A", a}, known_b{"B", b};
+    trace.step(
+        {.id = "C",
+         .axes = {"query", "key"},
+         .worked =
+             [=](const attn::Index& at) {
+               return attn::Worked::sum({attn::Worked::product({known_a({at[0], 0}), known_b({0, at[1]})}),
+                                         attn::Worked::product({known_a({at[0], 1}), known_b({1, at[1]})})});
+             }},
+        attn::matmul(a, b));
+  });
+  nlohmann::json workings;
+  for (const auto& script : elements_of(document, "script"))
+    if (script.attributes.count("id") > 0) workings = nlohmann::json::parse(script.text);
+  CHECK(workings["tensors"][2]["id"] == "C");
+  CHECK(workings["tensors"][2]["steps"].size() == 1);
+  CHECK(workings["texts"][0] == "$ · $ + $ · $");
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 2; ++j)
+      CHECK(entries_of(workings, 2, 2 * i + j) == std::vector<double>{a(i, 0), b(0, j), a(i, 1), b(1, j)});
+}
+
+TEST_CASE("notes, claims and commands have their places on a page") {
+  const auto document = page_of([](attn::Trace& trace) {
+    trace.note("idea", "The idea", "Look & see.", "Q Kᵀ / √d_k\nx = 1");
+    trace.note("flow", "The flow", "", "Q [2×4] → weights [2×2]");
+    trace.note("code", "In NumPy", "", "a = b < c");
+    trace.claim({.id = "sums", .claim = "rows sum to 1", .value = 0.0, .limit = attn::at_most(1e-12)});
+    trace.claim({.id = "off", .claim = "nothing is off", .value = 2.0, .limit = attn::at_most(1e-12)});
+    trace.note("next", "Try next", "", "attnlab sdpa --causal   hide\nattnlab lookup\n    and see");
+  });
+  CHECK(elements_of(document, "math").size() == 2);
+  CHECK(elements_of(document, "svg").size() == 1);
+  CHECK(texts_of(document, "pre") == std::vector<std::string>{"a = b < c"});
+  CHECK(texts_of(document, "h2") ==
+        std::vector<std::string>{"The idea", "The flow", "In NumPy", "What holds on this run", "Try next"});
+  CHECK_THAT(document, Contains("off by less than 1e-12") && Contains("2, which should be &lt;= 1e-12") &&
+                           Contains("1 of 2 claims holds.") &&
+                           Contains("<li class=\"fails\"><details open=\"open\">"));
+  CHECK(texts_of(document, "li").back() == "attnlab lookup and see");
+}
+
+TEST_CASE("hostile labels leave a page well-formed") {
+  const auto document = page_of([](attn::Trace& trace) {
+    trace.label("query", {{{"</table>", "\"><script>", "\u202E\uFFFE]]>"}}});
+    trace.step({.id = "weights", .title = "<b>", .formula = "a < b", .axes = {"query", "key"}},
+               Tensor<2>{{0.25, NAN}, {INFINITY, 0.0}, {1.0, 2.0}});
+  });
+  CHECK(elements_of(document, "script").size() == 2);
+  CHECK(texts_of(document, "tr").size() == 4);
+}
