@@ -5,7 +5,11 @@ namespace lab {
 
 namespace {
 
-const char* const bash_function = R"sh(_attnlab() {
+const char* const bash_function = R"sh(_attnlab_paths() {
+  compopt -o filenames 2>/dev/null
+  mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen "$1" -- "$2")
+}
+_attnlab() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   if [[ $word == "=" ]]; then
     word=
@@ -26,8 +30,8 @@ const char* const bash_function = R"sh(_attnlab() {
   COMPREPLY=()
   for choice in $choices; do
     case $choice in
-      FILE) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word") ;;
-      DIR) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$word") ;;
+      FILE) _attnlab_paths -f "$word" ;;
+      DIR) _attnlab_paths -d "$word" ;;
       "$word"*) COMPREPLY+=("$choice") ;;
     esac
   done
