@@ -161,7 +161,7 @@ std::string what_changes(const Steps& wrong, const Steps& right) {
   return text + beside_each_other(wrong[first], right[first]);
 }
 
-std::string what_is_claimed(const std::string& id, const lessons::Lesson& lesson, const lessons::Plan& plan) {
+std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
   Claims claims;
   lessons::run(*plan.lesson, plan, claims, attn::made_on_purpose({id}));
   return "\nWhat the lesson claims, with the mistake in it\n" + claims.text();
@@ -198,22 +198,21 @@ class Substitute : public attn::Sink {
 };
 
 template <class Writer>
-std::string file_of(const Steps& steps, const lessons::Lesson& lesson, const lessons::Plan& plan) {
+std::string file_of(const Steps& steps, const lessons::Plan& plan) {
   Writer writer(plan.header());
   Substitute substitute(writer, steps);
   lessons::run(*plan.lesson, plan, substitute);
   return writer.finish();
 }
 
-void write(const std::string& path, const Steps& steps, const lessons::Lesson& lesson,
-           const lessons::Plan& plan) {
+void write(const std::string& path, const Steps& steps, const lessons::Plan& plan) {
   const auto ending = std::filesystem::path(path).extension().string();
   if (ending == ".npz")
-    write_to_file(path, file_of<attn::NpzWriter>(steps, lesson, plan));
+    write_to_file(path, file_of<attn::NpzWriter>(steps, plan));
   else if (ending == ".json")
-    write_to_file(path, file_of<attn::JsonWriter>(steps, lesson, plan));
+    write_to_file(path, file_of<attn::JsonWriter>(steps, plan));
   else if (ending == ".safetensors")
-    write_to_file(path, file_of<attn::SafetensorsWriter>(steps, lesson, plan));
+    write_to_file(path, file_of<attn::SafetensorsWriter>(steps, plan));
   else
     throw Error(
         fmt::format("--output {} ends in no format of tensors; valid: .npz, .json, .safetensors", path));
@@ -226,14 +225,14 @@ void run_break(const BreakLesson& broken) {
   const auto plan = lessons::plan_of_probe(lesson, broken.options);
   const auto id = find_variant(broken.mistake, lessons::mistakes_of(plan), lesson);
   const auto right = lessons::steps_with({}, plan), wrong = lessons::steps_with({id}, plan);
-  if (broken.output) write(*broken.output, wrong, lesson, plan);
+  if (broken.output) write(*broken.output, wrong, plan);
   const auto* mistake = attn::find_mistake(id);
   auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
   if (mistake != nullptr) text += in_words(fmt::format("What is done: {}.", mistake->name));
   text += what_changes(wrong, right);
   const auto first = first_change(wrong, right);
   if (first == right.size() || !has_other_shape(wrong[first], right[first]))
-    text += what_is_claimed(id, lesson, plan);
+    text += what_is_claimed(id, plan);
   if (mistake != nullptr) text += known(*mistake);
   show(text, broken.paging);
 }

@@ -176,7 +176,6 @@ async function checkLesson(browser, lesson) {
     console.log(`${lesson.padEnd(18)} ${String(worked).padStart(4)} of ${shown.length} cells worked out`);
   });
   await open(browser, url, { colorScheme: "dark" }, async (page) => {
-    await unfold(page);
     await checkAccess(page, `${lesson}, dark`);
     await page.setViewportSize({ width: 320, height: 900 });
     await checkAccess(page, `${lesson}, dark and narrow`);

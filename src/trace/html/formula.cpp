@@ -154,7 +154,7 @@ class FormulaParser {
         if (spaces > 1 && !(items.empty() && run.empty())) {
           end_run();
           items.push_back("<mspace width=\"1.5em\"/>");
-        } else if (spaces > 0 && !run.empty()) {
+        } else if (spaces > 0 && !run.empty() && !run.back().starts_with("<mo")) {
           run.push_back("<mspace width=\"0.25em\"/>");
         }
         for (auto& item : factor()) run.push_back(std::move(item));

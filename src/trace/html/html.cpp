@@ -97,7 +97,9 @@ std::string definition_of_tensor(const Event& event, int precision) {
     markup += event.id.find('=') == event.id.npos ? " <span class=\"is\">=</span> " : ": ";
   const auto lines = lines_of(event.formula);
   for (std::size_t i = 0; i < lines.size(); ++i)
-    if (!lines[i].empty()) markup += (i > 0 ? "<br/>" : "") + formula_markup(lines[i]);
+    if (!lines[i].empty())
+      markup += i == 0 ? formula_markup(lines[i])
+                       : fmt::format("<span class=\"further\">{}</span>", formula_markup(lines[i]));
   if (event.tensor->shape.empty() && event.tensor->data != nullptr)
     markup += fmt::format(" <span class=\"is\">=</span> <span class=\"scalar\">{}</span>",
                           format_scalar(*event.tensor, {.precision = precision}));
