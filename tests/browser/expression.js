@@ -20,15 +20,15 @@ const functions = {
  * is 1 where it holds and 0 elsewhere. Throws an Error for any other text.
  */
 export function evaluate(text) {
-  const tokens = text.match(/−?(?:\d+\.?\d*|\.\d+)(?:e[−+-]?\d+)?|−?inf|[a-z]+|[√()+−·/^<≤,]/gu) ?? [];
+  const tokens = text.match(/−?(?:\d+\.?\d*|\.\d+)(?:e[−+-]?\d+)?|−?inf|nan|[a-z]+|[√()+−·/^<≤,]/gu) ?? [];
   if (tokens.join("") !== text.replaceAll(" ", "")) throw new Error(`no expression: ${text}`);
   let at = 0;
   const take = (token) => tokens[at] === token && ++at > 0;
-  const isNumber = (token) => token !== undefined && /\d|inf/.test(token);
+  const isNumber = (token) => token !== undefined && /\d|inf|nan/.test(token);
 
   function number() {
     if (!isNumber(tokens[at])) throw new Error(`no number: ${tokens.slice(at).join(" ")} in ${text}`);
-    return Number(tokens[at++].replaceAll("−", "-").replace("inf", "Infinity"));
+    return Number(tokens[at++].replaceAll("−", "-").replace("inf", "Infinity").replace("nan", "NaN"));
   }
 
   function factor() {

@@ -24,9 +24,10 @@ using html::escaped;
 constexpr std::size_t most_cells_of_core = 10'000;  // shown without --full, in a table that scrolls
 constexpr std::size_t most_cells_of_detail = 1'000;
 constexpr std::size_t most_cells_of_late_detail = 60;
-constexpr std::size_t many_bytes_of_details = 40'000;  // from which on a detail is a late one
-constexpr std::size_t most_bytes_of_details = 60'000;  // from which on a detail has no table
-constexpr std::size_t most_bytes_of_workings = 60'000;
+constexpr std::size_t many_bytes_of_details = 50'000;     // from which on a detail is a late one
+constexpr std::size_t most_bytes_of_details = 80'000;     // from which on a detail has no table
+constexpr std::size_t fewest_bytes_of_workings = 60'000;  // if they are needed
+constexpr std::size_t usual_bytes = 220'000;              // of a page with its workings
 
 std::string paragraphs(const std::string& prose, const char* style = "") {
   if (prose.empty()) return "";
@@ -218,6 +219,7 @@ HtmlRenderer::Block HtmlRenderer::tensor_block(const Event& event, Block::Form f
           : fmt::format("<details class=\"numbers\"><summary>Its numbers</summary>\n{}</details>\n", numbers);
   block.body += paragraphs(event.notice, " class=\"notice\"");
   if (!event.has_notice || style_.all) block.body += paragraphs(event.note);
+  if (!is_core) detail_bytes_ += block.definition.size() + block.body.size();
   return block;
 }
 
@@ -275,8 +277,7 @@ std::string HtmlRenderer::tables(const Event& event, bool is_core) {
   }
   auto tables = html::tables_of(event, number,
                                 {.precision = style_.precision, .most_cells = most_cells(event, is_core)});
-  workings_.add(event, tables.cells, is_core);
-  if (!is_core) detail_bytes_ += tables.markup.size();
+  workings_.add(event, tables.cells, is_core || event.place);
   std::string legend;
   if (event.tensor->dtype == Dtype::boolean) legend = "1 = may be seen, · = hidden";
   if (has_hidden_keys(event)) legend = "· = exactly 0";
@@ -420,6 +421,7 @@ std::string HtmlRenderer::finish() {
   for (const auto& block : blocks_)
     if (block.id == "next") text_ += section(block.id, block.title, block.body);
   write_more();
+  const auto left = usual_bytes - std::min(usual_bytes, text_.size());
   const auto document = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
@@ -433,7 +435,7 @@ std::string HtmlRenderer::finish() {
       "<script type=\"application/json\" "
       "id=\"workings\">{}</script>\n<script>{}</script>\n</body>\n</html>\n",
       html::content_policy(), escaped(title_), html::style_sheet(), escaped(lesson_), head_, text_,
-      escaped(lesson_), workings_.json(most_bytes_of_workings), html::page_script());
+      escaped(lesson_), workings_.json(std::max(left, fewest_bytes_of_workings)), html::page_script());
   text_.clear();
   blocks_.clear();
   return document;

@@ -69,7 +69,7 @@ class HtmlRenderer : public Sink {
   std::vector<std::string> outline_;
   std::vector<Event> claims_, more_claims_;
   std::size_t step_count_ = 0;
-  std::size_t detail_bytes_ = 0;  ///< of their tables so far
+  std::size_t detail_bytes_ = 0;  ///< of their markup so far
 };
 
 }  // namespace attn

@@ -32,7 +32,7 @@ class Workings {
   /// `values` are the elements that some cell is made of, with null for the others, or by offset where they
   /// are few. In `steps`, `cells` are offsets or 0 for all, `places` rows of a tensor's number and its
   /// strides along the axes of the cell, `terms` for each $ in turn a place and an offset. Steps that would
-  /// make the text longer than `most_bytes` are left out, the core ones last.
+  /// make the text longer than `most_bytes` are left out, the core ones (of which the page tells) last.
   std::string json(std::size_t most_bytes) const;
 
  private:
