@@ -217,7 +217,7 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
   const auto reversed =
       classify_again(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
   bench.trace.note(
-      "word-order", "The order of the words matters because of the positions",
+      "word-order", "Word order can matter because of the positions",
       fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for {}. "
                   "Without positions it would get the same both ways.",
                   sentence.size() == 1 ? "the sentence" : "the first sentence", reversed.probabilities(0, 0),

@@ -214,8 +214,8 @@ void introduce_complexity(Workbench& bench) {
       "their place, {} for each number. Steps: how many operations of one layer have to come one after "
       "another, because each needs what the one before made. Path: how many such operations lie between the "
       "first token and the last, through as many stacked layers as that takes. The table counts them while "
-      "the code of each layer runs on random numbers. The code below has the formulas of four layers, which "
-      "the counts must equal.",
+      "the code of each layer runs on random numbers. The code below has four formulas; the counts "
+      "must equal them.",
       attn::item_size(bench.trace.dtype())));
   bench.trace.note(
       "counting", "How it is counted",

@@ -179,8 +179,8 @@ void introduce_efficient(const Workbench& bench) {
       "for every head of every layer. There are four ways to do with less. Leave pairs out (local, sliding, "
       "sparse). Sum up or mix the keys and values first (linear, performer, linformer). Compute the very "
       "same output in an order that holds few scores at a time (chunked, flash). Let heads share their keys "
-      "and values (gqa). All run here on the same Q, K and V, a row for each token, as the lesson "
-      "self-attention makes them.",
+      "and values (gqa). All but gqa run here on the same Q, K and V, a row for each token, as "
+      "the lesson self-attention makes them.",
       "softmax(Q Kᵀ / √d_k) V");
 }
 
@@ -337,7 +337,9 @@ std::string words_on_counts(const Workbench& bench, const std::vector<VariantRes
     words += fmt::format(" Flash takes {} more, to multiply l and o by c (below).",
                          flash->cost.multiply_adds - full->cost.multiply_adds);
   if (result_of(results, "linear") != nullptr || result_of(results, "performer") != nullptr)
-    words += " φ makes all numbers of a vector positive; φ(q) · φ(k) takes the place of exp(q · k / √d_k).";
+    words +=
+        " φ makes numbers positive (linear: x + 1, eˣ below 0); φ(q) · φ(k) takes the place of exp(q · k / "
+        "√d_k).";
   if (result_of(results, "performer") != nullptr)
     words += fmt::format(" Performer's has {} numbers (features).", *bench.options.features);
   if (result_of(results, "linformer") != nullptr)

@@ -129,7 +129,7 @@ void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const Tensor
       "the lookup becomes hard: like a dictionary it returns a single value. " +
           taken +
           " A soft answer changes a little when the query does. A hard one stays until another key wins: its "
-          "derivative is 0 or undefined. Training needs a derivative.",
+          "derivative is 0 or undefined: training learns nothing.",
       temperature_table(bench, scores, values, lookups, hard));
 }
 
@@ -197,7 +197,7 @@ std::string best_shares(const attn::Event& weights) {
       "The \"/\" in the name does not divide: these are the weights at T = 1. There, a key that scores x "
       "more than another gets exp(x) times its share");
   if (!(ratio > 1.05) || !std::isfinite(ratio)) return rule + ".";
-  return fmt::format("{}: \"{}\" scores {:.2f} more than \"{}\", and exp({:.2f}) ≈ {:.3g}.", rule,
+  return fmt::format("{}: \"{}\" scores {:.3f} more than \"{}\", and exp({:.3f}) ≈ {:.3g}.", rule,
                      name_along(weights, 0, best), std::log(ratio), name_along(weights, 0, next),
                      std::log(ratio), ratio);
 }

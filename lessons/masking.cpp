@@ -399,7 +399,7 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
   trace.note(
       "nothing-to-see", "A row with nothing to see",
-      "Pad at the front, attend causally, and the first query may see nothing at all. Softmax then has "
+      "Where the first word is padding a causal mask leaves its query nothing to see. Softmax then has "
       "no answer. What comes out depends on the code. The NumPy above is not guarded: it would give nan. "
       "Each "
       "weight of such a row:",

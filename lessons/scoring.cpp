@@ -367,7 +367,7 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
                       "products       how many multiplications for all pairs of this run\n"
                       "{:<15}weights of \"{}\"; {}",
                       "last columns", as_row_name(queries[query]),
-                      bench.options.model ? "all was chosen to find its meaning"
+                      bench.options.model ? "W, v_a were chosen to find its meaning"
                                           : "all is random, so none is right"));
 }
 

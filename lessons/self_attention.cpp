@@ -135,8 +135,8 @@ void claim_equivariance(Workbench& bench, const Answer& answer, const Tensor<3>&
                                   attn::permute_rows(V, backwards), reversed_mask);
   bench.trace.claim(
       {.id = "permutation-equivariance",
-       .claim = mask ? "reversed words and mask give the same output rows, reversed"
-                     : "reversed words give the same output rows, reversed",
+       .claim = mask ? "reversed rows of X and mask give these outputs, reversed"
+                     : "reversed rows of X give these outputs, reversed",
        .formula = "max |reverse(attention(reverse(X))) − attention(X)|",
        .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), output),
        .limit = rounding(bench.trace, largest_score * attn::max_abs(V))});

@@ -107,6 +107,11 @@ std::string table_of_changes(const Steps& wrong, const Steps& right) {
   return text;
 }
 
+/// Four digits; NaN whatever its sign.
+std::string entry(double number) {
+  return std::isnan(number) ? "nan" : fmt::format("{:.4f}", number);
+}
+
 /// One matrix of a tensor, the one in which the element at `offset` stands, with its first rows and columns.
 std::string printed_matrix(const attn::Prediction& step, std::size_t offset) {
   const auto& shape = step.expected_shape;
@@ -117,7 +122,7 @@ std::string printed_matrix(const attn::Prediction& step, std::size_t offset) {
   for (std::size_t row = 0; row < std::min(rows, most_shown); ++row) {
     text += "    ";
     for (std::size_t column = 0; column < std::min(columns, most_shown); ++column)
-      text += fmt::format(" {:8.4f}", step.expected[begin + row * columns + column]);
+      text += fmt::format(" {:>8}", entry(step.expected[begin + row * columns + column]));
     text += columns > most_shown ? "  …\n" : "\n";
   }
   return rows > most_shown ? text + "     …\n" : text;
@@ -164,7 +169,7 @@ std::string what_changes(const Steps& wrong, const Steps& right) {
 std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
   Claims claims;
   lessons::run(*plan.lesson, plan, claims, attn::made_on_purpose({id}));
-  return "\nWhat the lesson claims, with the mistake in it\n" + claims.text();
+  return "\nWhat the lesson claims of these numbers, beside its right computation\n" + claims.text();
 }
 
 /// What is known of the mistake.

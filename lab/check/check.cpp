@@ -148,6 +148,10 @@ Plan plan_of_inputs_in(const attn::StoredTrace& file, const CheckDump& check, co
 /// The lesson on the inputs of the probe, or on those of the file itself.
 Plan plan_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
   if (!check.probe) return plan_of_inputs_in(file, check, path);
+  const auto lesson = attn::open_trace(*check.probe)->header().lesson;
+  if (!lesson.empty() && lesson != check.lesson->name)
+    throw Error(fmt::format("--probe {} is of the lesson {}; valid: a probe of {}", *check.probe, lesson,
+                            check.lesson->name));
   auto options = check.options;
   options.input = check.probe;
   return lessons::make_plan(*check.lesson, options);
@@ -187,6 +191,7 @@ Checked check_file(const CheckDump& check, const std::string& path) {
   auto dump = attn::named(*file, ids_of(expected));
   attn::fit(dump, expected, check.mask_true);
   compare_inputs(plan, dump);
+  if (plan.sentence.is_padded()) dump.lengths = plan.sentence.lengths();
   const auto rerun = [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())

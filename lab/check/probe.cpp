@@ -139,6 +139,7 @@ How to read and to save, for example x as {1}
   C++      cnpy::npz_save("mine.npz", "{1}", x.data(),
                           {{{2}}}, "w");
   JSON     mine.json: {{"{1}": [[[0.1, …], …], …]}}, all digits
+           −∞ and NaN as "-Infinity" and "NaN"
   CSV      for a tensor of two axes, in a file of its name: a row a line
 )",
                      file, id, fmt::join(shape, ", "));

@@ -176,6 +176,26 @@ Tensor<N> softmax_along(const Tensor<N>& scores, std::size_t axis) {
   return result;
 }
 
+/// The same by code that makes NaN of a line in which everything is hidden. None where there is no such line.
+template <std::size_t N>
+std::optional<Tensor<N>> naive_softmax_along(const Tensor<N>& scores, std::size_t axis) {
+  std::size_t run = 1;
+  for (std::size_t after = axis + 1; after < N; ++after) run *= scores.shape(after);
+  const auto length = scores.shape(axis);
+  auto result = softmax_along(scores, axis);
+  bool has_hidden_line = false;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (i / run % length != 0) continue;
+    bool is_hidden = true;
+    for (std::size_t k = 0; k < length; ++k) is_hidden = is_hidden && scores.data()[i + k * run] == -infinity;
+    if (!is_hidden) continue;
+    has_hidden_line = true;
+    for (std::size_t k = 0; k < length; ++k) result.data()[i + k * run] = not_a_number;
+  }
+  if (!has_hidden_line) return std::nullopt;
+  return result;
+}
+
 /// exp(x) / Σ exp(x) without subtracting the maximum, with numbers of at most `largest`. None where nothing
 /// overflows, so that it makes no difference.
 template <std::size_t N>
@@ -462,6 +482,7 @@ attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen
                                    const std::optional<Mask<3>>& mask, double divisor) {
   attn::Mistakes mistakes = {
       {"softmax-axis", [&] { return softmax_along(seen, N - 2); }},
+      {"softmax-axis:naive", [&] { return naive_softmax_along(seen, N - 2); }},
       {"softmax-no-shift", [&] { return softmax_without_shift(seen, 3.4028234663852886e38); }},
       {"softmax-no-shift:float16", [&] { return softmax_without_shift(seen, 65504.0); }},
       {"dropout-at-inference",
@@ -470,24 +491,32 @@ attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen
       {"empty-row-uniform",
        [&] { return with_empty_rows(seen, 1.0 / static_cast<double>(seen.shape(N - 1))); }},
   };
-  if (seen.shape(0) > 1) mistakes.emplace_back("softmax-axis:batch", [&] { return softmax_along(seen, 0); });
+  if (seen.shape(0) > 1) {
+    mistakes.emplace_back("softmax-axis:batch", [&] { return softmax_along(seen, 0); });
+    mistakes.emplace_back("softmax-axis:batch-naive", [&] { return naive_softmax_along(seen, 0); });
+  }
   if (divisor != 1.0)
     mistakes.emplace_back("scale-after-softmax",
                           [&seen, divisor] { return attn::divide(attn::softmax(seen), divisor); });
-  if constexpr (N == 4) mistakes.emplace_back("softmax-axis:heads", [&] { return softmax_along(seen, 1); });
+  if constexpr (N == 4) {
+    mistakes.emplace_back("softmax-axis:heads", [&] { return softmax_along(seen, 1); });
+    mistakes.emplace_back("softmax-axis:heads-naive", [&] { return naive_softmax_along(seen, 1); });
+  }
   if constexpr (N == 4)
     if (bench.plan.lesson->uses("new-tokens") && !mask) {
       const auto of_new_row = mistakes_of_new_row(seen);
       mistakes.insert(mistakes.end(), of_new_row.begin(), of_new_row.end());
     }
-  if (mask)
+  if (mask) {
     mistakes.emplace_back("mask-after-softmax", [&] {
       return where_seen(attn::softmax(scaled), *mask, [](double) { return 0.0; });
     });
-  else if (seen.shape(N - 1) == seen.shape(N - 2))
+    mistakes.emplace_back("mask-missing:unused", [&] { return attn::softmax(scaled); });
+  } else if (seen.shape(N - 1) == seen.shape(N - 2)) {
     mistakes.emplace_back("causal-in-encoder", [&] {
       return attn::softmax(attn::apply_mask(seen, attn::causal_mask(seen.shape(N - 2), seen.shape(N - 1))));
     });
+  }
   return mistakes;
 }
 

@@ -374,8 +374,8 @@ std::string loss_beside_guessing(const attn::Event& losses) {
 
 std::string size_of_first_step(const attn::Event&) {
   return "In step 1 m_now is the gradient g and v_now is g²: whatever its gradient, each number moves "
-         "by the rate. So a model whose first step is long is thrown far off by one batch. Warm-up keeps it "
-         "short.";
+         "by the rate. So a long first step throws the model far off. Warm-up avoids that; a model as small "
+         "as this one recovers.";
 }
 
 namespace {
@@ -556,7 +556,7 @@ void claim_learning(Workbench& bench, const LearningInputs& in, const Parameters
                       "With the settings of the lesson the model learns its task from any numbers that are "
                       "drawn, and that is claimed. With yours it may or may not: the curves tell.");
   trace.claim({.id = "learns",
-               .claim = "the last loss is small beside that of guessing",
+               .claim = "the last loss over that of guessing is small",
                .formula = fmt::format("mean of the last {} of loss / log {}", last_batches, symbol_count),
                .value = last_loss(shown.loss) / loss_of_guessing(),
                .limit = attn::at_most(0.1)});

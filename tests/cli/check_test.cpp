@@ -200,3 +200,10 @@ TEST_CASE("a mask of a usual shape is an input, without a probe") {
   CHECK(verdict("[[[[false, true]]]]").status == 1);
   CHECK(verdict("[[[[false, true]]]]", "--mask-true hidden").status == 0);
 }
+
+TEST_CASE("the probe of another lesson is refused by name") {
+  const Folder folder;
+  const Exercise exercise(folder, "sdpa", "no-scale");
+  CHECK(contains(refusal(fmt::format("check multihead {} --probe {}", exercise.dump, exercise.probe)),
+                 "is of the lesson sdpa; valid: a probe of multihead"));
+}

@@ -234,7 +234,7 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "With +1e9 it does train, and all attention goes to what should be hidden."},
       {.id = "mask-fill-too-small",
        .family = "mask",
-       .name = "hidden scores are filled with −100 or −1e4, which true scores can reach",
+       .name = "hidden scores are filled with a number that true scores can reach, such as −100",
        .teacher = "A finite fill hides a key only while the visible scores stay far above it. "
                   "Use −∞, or the lowest number of the dtype, "
                   "and then take care of rows in which all is hidden.",
@@ -1401,6 +1401,14 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "so no loss and no later layer may read it.",
        .conversion = "Multiply the weights by whether the row sees any key, before they meet V: "
                      "weights * mask.any(-1, keepdims=True)."},
+      {.id = "padded-rows-zero",
+       .family = "mask",
+       .name = "the rows of padded queries are 0",
+       .teacher = "Nobody reads what a padded query finds. "
+                  "Here it is computed like any other row, with you it is 0.",
+       .unchanged = "Every row of a real token is the same.",
+       .training = "It trains the same, where the loss leaves padding out.",
+       .conversion = "Compare the rows of real tokens alone."},
       {.id = "mask-true-hidden",
        .family = "mask",
        .name = "true in the mask means hidden instead of seen",

@@ -33,13 +33,10 @@ double difference(double a, double b) {
   return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
 }
 
-/// Whether somebody's tensor is the one that is expected.
-bool matches(const AnyTensor& theirs, const Shape& shape, const std::vector<double>& expected,
-             const std::vector<double>& tolerance) {
-  if (theirs.shape() != shape || tolerance.size() != expected.size()) return false;
-  const auto view = theirs.view();
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!is_near(view.at(i), expected[i], tolerance[i])) return false;
+/// NaN in every place is what many mistakes give, and evidence of none.
+bool has_no_finite(const AnyTensor& tensor) {
+  for (std::size_t i = 0; i < element_count(tensor.shape()); ++i)
+    if (std::isfinite(tensor.view().at(i))) return false;
   return true;
 }
 
@@ -89,12 +86,42 @@ class Search {
     tolerance_ = replay_.tolerance(adopted_, unit_);
   }
 
+  /// Whether somebody's tensor is the one that is expected, but for the rows of padded queries that they
+  /// leave 0.
+  bool matches(const Prediction& step, const AnyTensor& theirs, const Shape& shape,
+               const std::vector<double>& expected, const std::vector<double>& tolerance) const {
+    if (theirs.shape() != shape || tolerance.size() != expected.size()) return false;
+    const auto view = theirs.view();
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      if (!is_near(view.at(i), expected[i], tolerance[i]) && !(view.at(i) == 0.0 && is_padding(step, i)))
+        return false;
+    return true;
+  }
+
   bool is_right(const Prediction& step, const AnyTensor& theirs) const {
-    return matches(theirs, step.shape, step.reference, tolerance_.at(step.id));
+    return matches(step, theirs, step.shape, step.reference, tolerance_.at(step.id));
   }
 
   bool is_expected(const Prediction& step, const AnyTensor& theirs) const {
-    return matches(theirs, step.expected_shape, step.expected, tolerance_.at(step.id));
+    return matches(step, theirs, step.expected_shape, step.expected, tolerance_.at(step.id));
+  }
+
+  /// Whether the number at that offset is in the row of a padded query.
+  bool is_padding(const Prediction& step, std::size_t offset) const {
+    if (dump_.lengths.empty() || step.shape.size() != step.axes.size() + 1) return false;
+    const auto is_query = [](const std::string& axis) { return axis == "query" || axis == "token"; };
+    const auto axis = std::find_if(step.axes.begin(), step.axes.end(), is_query);
+    if (axis == step.axes.end()) return false;
+    const auto index = index_at(step.shape, offset);
+    return index[0] < dump_.lengths.size() &&
+           index[static_cast<std::size_t>(axis - step.axes.begin()) + 1] >= dump_.lengths[index[0]];
+  }
+
+  bool leaves_padding_zero(const Prediction& step, const AnyTensor& theirs) const {
+    const auto& tolerance = tolerance_.at(step.id);
+    for (std::size_t i = 0; i < step.reference.size(); ++i)
+      if (!is_near(theirs.view().at(i), step.reference[i], tolerance[i])) return true;
+    return false;
   }
 
   std::optional<std::size_t> next_wrong(const std::set<std::string>& judged) const {
@@ -126,15 +153,16 @@ class Search {
     const auto& theirs = *find(step.id);
     if (theirs.shape() != step.expected_shape) return std::nullopt;
     if (step.expected_shape == steps_[index].expected_shape &&
-        !matches(theirs, step.expected_shape, step.expected, loose_tolerance(steps_[index], step)))
+        !matches(step, theirs, step.expected_shape, step.expected, loose_tolerance(steps_[index], step)))
       return std::nullopt;
     if (changes_nothing(steps_[index], step)) return std::nullopt;
     const auto tolerance = replay_.tolerance(mistakes, unit_);
-    if (!matches(theirs, step.expected_shape, step.expected, tolerance.at(step.id))) return std::nullopt;
+    if (!matches(step, theirs, step.expected_shape, step.expected, tolerance.at(step.id)))
+      return std::nullopt;
     Supposition supposition{more, 0};
     for (const auto& other : steps)
       if (const auto* tensor = find(other.id))
-        if (!matches(*tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
+        if (!matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;
     return supposition;
   }
@@ -171,6 +199,7 @@ class Search {
   }
 
   void explain(std::size_t index) {
+    if (has_no_finite(*find(steps_[index].id))) return;
     const auto ids = candidates(index);
     std::vector<Hypothesis> one;
     for (const auto& id : ids) one.push_back({id});
@@ -287,7 +316,13 @@ class Search {
     verdict.shape = theirs.shape();
     verdict.right_shape = step.shape;
     if (theirs.shape() != step.shape) return verdict;
-    if (explained_.count(step.id) == 0) measure(step, theirs, verdict);
+    const bool is_unexplained = explained_.count(step.id) == 0;
+    if (is_unexplained && is_right(step, theirs) && leaves_padding_zero(step, theirs)) {
+      verdict.finding = Finding::convention;
+      verdict.conventions = {"padded-rows-zero"};
+      return verdict;
+    }
+    if (is_unexplained) measure(step, theirs, verdict);
     verdict.unexplained = unexplained(step, theirs);
     return verdict;
   }

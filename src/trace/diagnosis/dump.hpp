@@ -24,6 +24,7 @@ struct Dump {
   std::vector<std::string> assumptions{};      ///< as sentences: "attn is taken for weights."
   std::vector<std::string> unknown{};          ///< names of the file that stand for nothing in the lesson
   Dtype arithmetic = Dtype::float64;           ///< the floating-point type that the numbers were rounded to
+  std::vector<std::size_t> lengths{};          ///< of the queries of each sample; none where all are real
 
   std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
   std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none

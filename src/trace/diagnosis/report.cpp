@@ -86,7 +86,7 @@ std::string place_in_words(const StepVerdict& step, const ReportSettings& settin
 }
 
 std::string number_in_words(double number, int precision) {
-  return fmt::format("{:.{}g}", number, precision);
+  return std::isnan(number) ? "nan" : fmt::format("{:.{}g}", number, precision);
 }
 
 /// A paragraph beneath the step that it is about.

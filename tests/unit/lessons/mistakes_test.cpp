@@ -363,3 +363,35 @@ TEST_CASE("two mistakes at once are found from the output alone, or none is name
     CHECK(4 * found >= 3 * pairs.size());
   }
 }
+
+TEST_CASE("rows of padded queries that are left 0 are a convention, other rows are not", "[mistakes]") {
+  const auto all = subjects();
+  const Probed probed(
+      *std::find_if(all.begin(), all.end(), [](const auto& one) { return one.name() == "self-attention"; }));
+  auto dump = dump_with(probed, {});
+  dump.lengths = probed.plan.sentence.lengths();
+  REQUIRE(dump.lengths[1] < dump.lengths[0]);
+  auto& output = dump.tensors.at("output");
+  const auto rows = output.shape()[1], d_v = output.shape()[2];
+  const auto row = [&](std::size_t sample, std::size_t query) {
+    return output.elements<double>() + (sample * rows + query) * d_v;
+  };
+  for (auto query = dump.lengths[1]; query < rows; ++query) std::fill_n(row(1, query), d_v, 0.0);
+  CHECK(probed.diagnose(dump).steps.back().conventions == std::vector<std::string>{"padded-rows-zero"});
+  CHECK(probed.diagnose(only(dump, {"output"})).is_right());
+
+  std::fill_n(row(1, dump.lengths[1] - 1), d_v, 0.0);
+  CHECK(probed.diagnose(dump).steps.back().finding == Finding::wrong);
+}
+
+TEST_CASE("NaN in every place is evidence of no mistake", "[mistakes]") {
+  const auto all = subjects();
+  const Probed probed(
+      *std::find_if(all.begin(), all.end(), [](const auto& one) { return one.name() == "sdpa"; }));
+  auto dump = only(dump_with(probed, {}), {"output"});
+  auto& output = dump.tensors.at("output");
+  std::fill_n(output.elements<double>(), attn::element_count(output.shape()), std::nan(""));
+  const auto diagnosis = probed.diagnose(dump);
+  CHECK(diagnosis.steps.back().finding == Finding::wrong);
+  CHECK(diagnosis.steps.back().mistakes.empty());
+}
