@@ -44,7 +44,7 @@ Tensor<3> show_d_vectors(Workbench& bench, Gradients& gradients, const Projected
       .axes = {axis, "d_model"},
       .note = fmt::format(
           "{}{}",
-          uses.size() > 1 ? fmt::format("{} enters {} products: their gradients add up. ", X.id, uses.size())
+          uses.size() > 1 ? fmt::format("{} enters {} products: gradients add up. ", X.id, uses.size())
                           : "",
           from.goes_elsewhere ? "The residual connection has another part."
                               : "The layer below gets it as d_output."),

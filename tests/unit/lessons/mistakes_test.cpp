@@ -87,6 +87,7 @@ std::set<std::string> weights_and_results_of(const Probed& probed) {
 
 Dump only(const Dump& dump, const std::set<std::string>& ids) {
   Dump part;
+  part.lengths = dump.lengths;
   for (const auto& [id, tensor] : dump.tensors)
     if (ids.count(id) > 0) part.tensors.emplace(id, tensor);
   return part;
