@@ -34,9 +34,9 @@ double difference(double a, double b) {
 }
 
 /// NaN in every place is what many mistakes give, and evidence of none.
-bool has_no_finite(const AnyTensor& tensor) {
+bool is_all_nan(const AnyTensor& tensor) {
   for (std::size_t i = 0; i < element_count(tensor.shape()); ++i)
-    if (std::isfinite(tensor.view().at(i))) return false;
+    if (!std::isnan(tensor.view().at(i))) return false;
   return true;
 }
 
@@ -199,7 +199,7 @@ class Search {
   }
 
   void explain(std::size_t index) {
-    if (has_no_finite(*find(steps_[index].id))) return;
+    if (is_all_nan(*find(steps_[index].id))) return;
     const auto ids = candidates(index);
     std::vector<Hypothesis> one;
     for (const auto& id : ids) one.push_back({id});
