@@ -199,14 +199,14 @@ class Search {
   }
 
   void explain(std::size_t index) {
-    if (is_all_nan(*find(steps_[index].id))) return;
+    const bool lacks_steps = std::any_of(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(index),
+                                         [&](const auto& step) { return find(step.id) == nullptr; });
+    if (lacks_steps && is_all_nan(*find(steps_[index].id))) return;
     const auto ids = candidates(index);
     std::vector<Hypothesis> one;
     for (const auto& id : ids) one.push_back({id});
     auto found = best_of(index, one);
     drop_fitted(index, found);
-    const bool lacks_steps = std::any_of(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(index),
-                                         [&](const auto& step) { return find(step.id) == nullptr; });
     if (found.empty() && lacks_steps) found = best_of(index, pairs_of(with_effect(index, ids)));
     if (found.empty()) return;
     prefer_fewest_mistakes(found);
