@@ -190,6 +190,9 @@ Command parse_probe(int argc, char** argv) {
   app.set_help_flag("--help,-h", "this page")->group(of_command);
   if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
   refuse_extras(app, command);
+  if (probe.output && !probe.output->ends_with(".npz"))
+    throw Error(fmt::format("{}: --output {} does not end in .npz; valid: --output FILE.npz", command,
+                            *probe.output));
   if (!probe.output && !probe.is_audit)
     throw Error(fmt::format("{}: no --output is given; valid: --output FILE.npz, or --audit", command));
   return probe;

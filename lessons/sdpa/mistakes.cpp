@@ -159,9 +159,9 @@ Tensor<N> where_seen(Tensor<N> x, const Mask<3>& mask, Hidden hidden) {
   return x;
 }
 
-/// Softmax along another axis than the last.
+/// Softmax along another axis than the last. A line in which everything is hidden becomes `of_hidden`.
 template <std::size_t N>
-Tensor<N> softmax_along(const Tensor<N>& scores, std::size_t axis) {
+Tensor<N> softmax_along(const Tensor<N>& scores, std::size_t axis, double of_hidden = 0.0) {
   std::size_t run = 1;
   for (std::size_t after = axis + 1; after < N; ++after) run *= scores.shape(after);
   const auto length = scores.shape(axis);
@@ -170,30 +170,17 @@ Tensor<N> softmax_along(const Tensor<N>& scores, std::size_t axis) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (i / run % length != 0) continue;
     for (std::size_t k = 0; k < length; ++k) line(k) = scores.data()[i + k * run];
+    const bool is_hidden = std::all_of(line.begin(), line.end(), [](double x) { return x == -infinity; });
     const auto shares = attn::softmax(line);
-    for (std::size_t k = 0; k < length; ++k) result.data()[i + k * run] = shares(k);
+    for (std::size_t k = 0; k < length; ++k) result.data()[i + k * run] = is_hidden ? of_hidden : shares(k);
   }
   return result;
 }
 
-/// The same by code that makes NaN of a line in which everything is hidden. None where there is no such line.
+/// The same by code that makes NaN of such a line.
 template <std::size_t N>
-std::optional<Tensor<N>> naive_softmax_along(const Tensor<N>& scores, std::size_t axis) {
-  std::size_t run = 1;
-  for (std::size_t after = axis + 1; after < N; ++after) run *= scores.shape(after);
-  const auto length = scores.shape(axis);
-  auto result = softmax_along(scores, axis);
-  bool has_hidden_line = false;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (i / run % length != 0) continue;
-    bool is_hidden = true;
-    for (std::size_t k = 0; k < length; ++k) is_hidden = is_hidden && scores.data()[i + k * run] == -infinity;
-    if (!is_hidden) continue;
-    has_hidden_line = true;
-    for (std::size_t k = 0; k < length; ++k) result.data()[i + k * run] = not_a_number;
-  }
-  if (!has_hidden_line) return std::nullopt;
-  return result;
+Tensor<N> naive_softmax_along(const Tensor<N>& scores, std::size_t axis) {
+  return softmax_along(scores, axis, not_a_number);
 }
 
 /// exp(x) / Σ exp(x) without subtracting the maximum, with numbers of at most `largest`. None where nothing

@@ -153,6 +153,7 @@ TEST_CASE("bad arguments of check, probe and break are refused with what would b
   CHECK(contains(refusal("check sdpa " + (folder.file("none.npz"))), "none.npz"));
   CHECK(contains(refusal("probe sdpa"), "--output"));
   CHECK(contains(refusal("probe lookup --output x.npz"), "valid: "));
+  CHECK(contains(refusal("probe sdpa --output x.txt"), "does not end in .npz"));
   CHECK(contains(refusal("break sdpa"), "no mistake is given"));
   CHECK(contains(refusal("break sdpa no-scal"), "did you mean no-scale"));
 }

@@ -117,6 +117,7 @@ class Search {
            index[static_cast<std::size_t>(axis - step.axes.begin()) + 1] >= dump_.lengths[index[0]];
   }
 
+  /// Of a right step: whether it is right only because the rows of padded queries do not count.
   bool leaves_padding_zero(const Prediction& step, const AnyTensor& theirs) const {
     const auto& tolerance = tolerance_.at(step.id);
     for (std::size_t i = 0; i < step.reference.size(); ++i)

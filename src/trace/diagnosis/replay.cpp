@@ -163,7 +163,6 @@ class Notes {
       if (hypothesis_.count(mistake.id()) == 0) continue;
       const auto result = mistake.result(theirs);
       if (!result) continue;
-      step.has_mistake = true;
       if (result->shape() != tapped.shape) {
         step.expected_shape = result->shape();
         step.expected = numbers_of(result->view());

@@ -34,7 +34,6 @@ struct Prediction {
   Shape expected_shape;               ///< which a mistake may change
   std::vector<std::string> mistakes;  ///< ids that the step lists
   std::set<std::string> fitted;       ///< those of them that follow somebody's tensor
-  bool has_mistake = false;           ///< whether the hypothesis changes this very step
 
   /// What is expected, as a tensor of the step's type.
   AnyTensor tensor() const;
