@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -19,7 +18,6 @@
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/measure.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
@@ -27,13 +25,14 @@
 #include "attn/ops/steps.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/generate/cache.hpp"
+#include "lessons/generate/claims.hpp"
 #include "lessons/generate/mistakes.hpp"
+#include "lessons/generate/numpy.hpp"
+#include "lessons/generate/trained.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
-#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/weight_scale.hpp"
@@ -102,12 +101,15 @@ std::string layer_group(const Options& options, std::size_t layer) {
   return options.layers.value_or(1) == 1 ? "" : fmt::format("layer={}/", layer + 1);
 }
 
-namespace {
-
-/// "[0, 1, 2, 0]": the tokens of a text by their numbers.
-std::string prompt_code(const Decoding& decoding) {
-  return fmt::format("[{}]", fmt::join(decoding.tokens, ", "));
+std::size_t layer_on_page(const Options& options) {
+  const auto layers = options.layers.value_or(1), layer = options.layer.value_or(1);
+  if (layer > layers)
+    throw attn::Error(fmt::format("--layer {} is no layer of --layers {}; valid: {}", layer, layers,
+                                  layers == 1 ? std::string("1") : fmt::format("1 to {}", layers)));
+  return layer - 1;
 }
+
+namespace {
 
 /// Which step of decoding it is: what is said depends on it, and nothing that is computed.
 struct Step {
@@ -579,142 +581,6 @@ void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& d
                    tokens);
 }
 
-}  // namespace
-
-double deviation_from_full_pass(Workbench& mute, const CausalDecoder& decoder,
-                                const std::vector<Tensor<2>>& logits_by_step, const Tensor<3>& hidden) {
-  const auto rows = hidden.shape(1), steps = logits_by_step.size();
-  if (steps > rows)
-    throw std::invalid_argument(fmt::format(
-        "[deviation_from_full_pass] there are {} steps but the full pass has {} rows", steps, rows));
-  double largest = 0.0;
-  for (std::size_t step = 0; step < steps; ++step)
-    largest = attn::maximum(
-        {largest, attn::max_abs_difference(logits_by_step[step], score_words(mute, decoder, 0, {"", hidden},
-                                                                             rows - steps + step))});
-  return largest;
-}
-
-namespace {
-
-/// A decoder whose token vectors differ from these by the part `part` of each number, up and down in turn.
-CausalDecoder nudged(CausalDecoder decoder, double part) {
-  for (auto* table : {&decoder.embedding, &decoder.positions})
-    for (std::size_t i = 0; i < table->size(); ++i) table->data()[i] *= i % 2 == 0 ? 1.0 + part : 1.0 - part;
-  return decoder;
-}
-
-/// All that the steps have read, sent through the layers at once: what the last layer leaves.
-Tensor<3> full_pass(Workbench& mute, const CausalDecoder& decoder, const Decoding& decoding) {
-  Decoding whole;
-  whole.tokens.assign(decoding.tokens.begin(), decoding.tokens.end() - 1);
-  whole.caches.assign(decoder.layers.size(), empty_cache(mute.kv_heads(), mute.d_k(), mute.d_v()));
-  return read_tokens(mute, decoder, 0, whole).tensor;
-}
-
-/// How far rounding may move the logits. Each layer magnifies what rounding leaves of the one before. By how
-/// much is measured: token vectors that differ by as much as is allowed for rounding go through the same
-/// pass.
-attn::Limit rounding_of_logits(Workbench& mute, const CausalDecoder& decoder, const Decoding& decoding,
-                               const Tensor<3>& hidden) {
-  const double part = rounding(mute.trace).bound;
-  const auto logits = attn::linear(hidden, decoder.W_vocabulary);
-  const auto moved = attn::linear(full_pass(mute, nudged(decoder, part), decoding), decoder.W_vocabulary);
-  const double last_product = part * static_cast<double>(decoder.W_vocabulary.shape(0)) *
-                              attn::max_abs(hidden) * attn::max_abs(decoder.W_vocabulary);
-  return roughly_at_most(attn::maximum({attn::max_abs_difference(moved, logits), last_product}));
-}
-
-/// How many of the tokens written score less in the full pass than the best one, by more than `rounding`.
-double count_other_tokens(Workbench& mute, const CausalDecoder& decoder, const Decoding& decoding,
-                          const Tensor<3>& hidden, double rounding) {
-  double others = 0.0;
-  for (std::size_t i = mute.plan.sentence.length(); i < decoding.tokens.size(); ++i) {
-    const auto logits = score_words(mute, decoder, 0, {"", hidden}, i - 1);
-    if (!(logits(0, greedy_token(logits)) - logits(0, decoding.tokens[i]) <= rounding)) others += 1.0;
-  }
-  return others;
-}
-
-/// `full/logits`: those of each step from one pass over the whole text, `hidden` [1×token×d_model].
-void show_full_pass(Workbench& bench, const CausalDecoder& decoder, std::size_t steps,
-                    const Tensor<3>& hidden) {
-  auto mute = bench.mute();
-  auto logits = Tensor<2>::from_shape({steps, decoder.words.size()});
-  for (std::size_t step = 0; step < steps; ++step) {
-    const auto row = score_words(mute, decoder, 0, {"", hidden}, hidden.shape(1) - steps + step);
-    std::copy(row.begin(), row.end(), &logits(step, 0));
-  }
-  std::vector<std::string> from = {"W_vocabulary"};
-  for (std::size_t step = 0; step + 1 < steps; ++step) from.push_back(fmt::format("step={}/token", step));
-  bench.trace.step(
-      {.id = "full/logits",
-       .title = "Without a cache",
-       .formula = "rows of one pass",
-       .from = from,
-       .axes = {"step", "vocabulary"},
-       .note =
-           "Nothing was kept here: every token went through the model once more, in one pass whose steps are "
-           "not shown. The cache saves work and changes no number."},
-      logits);
-}
-
-void claim_full_pass(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
-  auto mute = bench.mute();
-  const auto hidden = full_pass(mute, decoder, decoding);
-  show_full_pass(bench, decoder, decoding.logits.size(), hidden);
-  const auto limit = rounding_of_logits(mute, decoder, decoding, hidden);
-  double largest = 0.0;
-  for (const auto& logits : decoding.logits) largest = attn::maximum({largest, attn::max_abs(logits)});
-  if (limit.bound > 0.01 * largest) {
-    bench.trace.note(
-        "cached-equals-full", "Rounding decides too much here",
-        fmt::format("One pass over the whole text, without a cache, gives the same logits but for "
-                    "rounding. With the numbers of this run rounding alone may move them by {:g}, "
-                    "and the largest is {:g}: nothing is claimed of them, nor of the tokens.",
-                    limit.bound, largest));
-    return;
-  }
-  bench.trace.claim({.id = "cached-equals-full",
-                     .claim = "one pass over the whole text, without a cache, gives the same logits",
-                     .formula = "max |step=T/logits − full pass, row of the token read last|",
-                     .value = deviation_from_full_pass(mute, decoder, decoding.logits, hidden),
-                     .limit = limit});
-  bench.trace.claim({.id = "same-text",
-                     .claim = "without the cache the same tokens are written",
-                     .formula = "tokens other than the argmax of the full pass",
-                     .value = count_other_tokens(mute, decoder, decoding, hidden, limit.bound),
-                     .limit = attn::exactly(0.0)});
-}
-
-/// The largest weight that falls on a token behind the query's own, in the prefill of every layer.
-double largest_weight_on_the_future(const Decoding& decoding) {
-  double largest = 0.0;
-  for (std::size_t layer = 0; layer < decoding.caches.size(); ++layer) {
-    const auto& weights = decoding.weights[layer];
-    const auto mask = attn::repeat_mask(attn::causal_mask(weights.shape(2), weights.shape(3)), 1);
-    for (std::size_t head = 0; head < weights.shape(1); ++head)
-      largest = attn::maximum({largest, attn::largest_hidden_weight(attn::head(weights, head), mask)});
-  }
-  return largest;
-}
-
-void claim_weights(Workbench& bench, const Decoding& decoding) {
-  bench.trace.claim({.id = "future-weights-are-0",
-                     .claim = "in the prefill no token looks at a later one",
-                     .formula = "max weights[i, j] where j > i",
-                     .value = largest_weight_on_the_future(decoding),
-                     .limit = attn::exactly(0.0)});
-  double deviation = 0.0;
-  for (const auto& weights : decoding.weights)
-    deviation = attn::maximum({deviation, attn::row_sum_deviation(weights)});
-  bench.trace.claim({.id = "rows-sum-to-1",
-                     .claim = "in every step each row of weights sums to 1",
-                     .formula = "max |Σⱼ weights − 1|",
-                     .value = deviation,
-                     .limit = rounding(bench.trace)});
-}
-
 /// `logits` [step×vocabulary]: the logits of all steps below each other.
 void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   const auto steps = decoding.logits.size();
@@ -734,15 +600,6 @@ void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding&
                     .axes = {"step", "vocabulary"},
                     .worked = from_step},
                    logits);
-}
-
-/// The layer that the page shows, from 0. Throws attn::Error where there is no such layer.
-std::size_t layer_on_page(const Options& options) {
-  const auto layers = options.layers.value_or(1), layer = options.layer.value_or(1);
-  if (layer > layers)
-    throw attn::Error(fmt::format("--layer {} is no layer of --layers {}; valid: {}", layer, layers,
-                                  layers == 1 ? std::string("1") : fmt::format("1 to {}", layers)));
-  return layer - 1;
 }
 
 /// The step that the page goes into: the first that reads the cache, where there is one.
@@ -848,190 +705,6 @@ std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps
   return lines;
 }
 
-/// What earlier lessons taught, and what the page's code starts from.
-std::vector<std::string> earlier_code(const Workbench& bench) {
-  const auto layers = bench.options.layers.value_or(1);
-  auto lines = softmax_code();
-  const auto more = std::vector<std::string>{
-      "",
-      "def split(x, heads):",
-      "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
-      "",
-      layers == 1 ? "layers = [(W_Q, W_K, W_V, W_O)]"
-                  : fmt::format("layers = [[globals()[f\"layer_{{i}}_W_{{name}}\"] for name in \"QKVO\"]\n"
-                                "          for i in range(1, {})]",
-                                layers + 1),
-      fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)",
-                  bench.kv_heads(), bench.d_k(), bench.d_v())};
-  lines.insert(lines.end(), more.begin(), more.end());
-  lines.insert(lines.end(), {"", "def read(tokens, caches):", "    known, passed = caches[0][0].shape[1], []",
-                             "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
-                             "    for cache, weights in zip(caches, layers):",
-                             "        passed.append(layer(x, *cache, *weights))",
-                             "        x = passed[-1][\"residual\"]", "    return x @ W_vocabulary, passed"});
-  return lines;
-}
-
-/// A layer that reads the tokens x behind those of its cache.
-std::vector<std::string> layer_code(const Workbench& bench) {
-  const auto heads = bench.heads(), kv_heads = bench.kv_heads();
-  const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {"# --all shows softmax(), split(), and read(), which sends new tokens through",
-          "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
-          fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
-                      kv_heads),
-          "    cache_K, cache_V = np.hstack([K_before, K]), np.hstack([V_before, V])",
-          fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
-          "    scaled = scores / np.sqrt(Q.shape[2])",
-          "    n, known = len(x), K_before.shape[1]",
-          "    masked = np.where(np.tri(n, known + n, known), scaled, -np.inf)",
-          "    weights = softmax(masked)",
-          fmt::format("    heads = weights @ cache_V{}", shared),
-          "    output = np.hstack(heads) @ W_O",
-          "    residual = x + output",
-          "    return locals()",
-          ""};
-}
-
-/// All layers, and the steps of decoding.
-/// "tokens, caches, passes = [0, 1, 2], empty, []": a long prompt takes several lines.
-std::vector<std::string> start_code(const Decoding& decoding) {
-  constexpr std::size_t most_columns = 74;
-  const auto prompt = prompt_code(decoding);
-  const auto whole = fmt::format("tokens, caches, passes = {}, empty, []", prompt);
-  if (attn::display_width(whole) <= most_columns) return {whole};
-  std::vector<std::string> lines = {"tokens, caches, passes = (", "    "};
-  for (const auto& line : attn::wrap(prompt, most_columns - 4)) {
-    lines.back() += line;
-    lines.push_back("    ");
-  }
-  lines.back() += ", empty, [])";
-  return lines;
-}
-
-std::vector<std::string> decoding_code(const Decoding& decoding, std::size_t steps) {
-  auto lines = start_code(decoding);
-  lines.insert(lines.end(),
-               {fmt::format("for step in range({}):", steps), "    scored, passed = read(tokens, caches)",
-                "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
-                "    passes.append((scored[-1], passed))", "    tokens.append(scored[-1].argmax())",
-                fmt::format("full_logits = read(tokens[:-1], empty)[0][-{}:]", steps)});
-  return lines;
-}
-
-/// What the page's code has computed under the names of this page.
-std::vector<std::string> names_code(const Workbench& bench) {
-  const auto n = bench.plan.sentence.length();
-  const char* layer = bench.options.layers.value_or(1) == 1 ? "" : "layer_{i}_";
-  return {
-      "logits = [row for row, passed in passes]",
-      fmt::format("written = tokens[{}:]", n),
-      "for step, (row, passed) in enumerate(passes):",
-      fmt::format("    named = {{\"x\": passed[0][\"x\"], \"logits\": row, \"token\": tokens[{} + step],", n),
-      "             \"probabilities\": softmax(row)}",
-      "    for i, p in enumerate(passed, 1):",
-      fmt::format("        named.update({{f\"{}{{name}}\": p[name] for name in p if name != \"x\"}})", layer),
-      "    globals().update({f\"step_{step}_{name}\": named[name] for name in named})"};
-}
-
-void show_generate_code(Workbench& bench, const Decoding& decoding, std::size_t steps) {
-  bench.trace.within("earlier", [&] { bench.code(earlier_code(bench)); });
-  auto lines = layer_code(bench);
-  const auto more = decoding_code(decoding, steps);
-  lines.insert(lines.end(), more.begin(), more.end());
-  bench.code(lines);
-  bench.trace.within("names", [&] { bench.code(names_code(bench)); });
-}
-
-/// Where the weights come from.
-std::string about_training(const Workbench& bench) {
-  if (!bench.options.model) return "";
-  return fmt::format(
-      " It was trained on small sentences, to guess each next word (attnlab train language): {} "
-      "layers, of which this page shows layer {}.",
-      *bench.options.layers, layer_on_page(bench.options) + 1);
-}
-
-/// The words with the largest of the logits [1×vocabulary] and their probabilities: "does 0.09, loves 0.05".
-std::string likeliest_words(const CausalDecoder& decoder, const Tensor<2>& logits) {
-  constexpr std::ptrdiff_t shown = 5;
-  const auto shares = attn::softmax(logits);
-  std::vector<std::size_t> order(decoder.words.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto end = order.begin() + std::min(shown, static_cast<std::ptrdiff_t>(order.size()));
-  std::partial_sort(order.begin(), end, order.end(),
-                    [&](std::size_t a, std::size_t b) { return logits(0, a) > logits(0, b); });
-  std::vector<std::string> words;
-  for (auto word = order.begin(); word != end; ++word)
-    words.push_back(fmt::format("{} {:.2f}", decoder.words[*word], double{shares(0, *word)}));
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
-/// The place of the form for the other number, "do" for "does", or nothing where there is none.
-std::optional<std::size_t> other_form(const CausalDecoder& decoder, std::size_t word) {
-  const auto& text = decoder.words[word];
-  std::vector<std::string> forms = {text + "s", text + "es"};
-  for (const auto* ending : {"s", "es"}) {
-    const std::string_view end = ending;
-    if (text.size() > end.size() && text.substr(text.size() - end.size()) == end)
-      forms.push_back(text.substr(0, text.size() - end.size()));
-  }
-  for (const auto& [one, many] : {std::pair("is", "are"), std::pair("was", "were")}) {
-    if (text == one) forms = {many};
-    if (text == many) forms = {one};
-  }
-  for (const auto& form : forms) {
-    const auto found = std::find(decoder.words.begin(), decoder.words.end(), form);
-    if (found != decoder.words.end()) return static_cast<std::size_t>(found - decoder.words.begin());
-  }
-  return std::nullopt;
-}
-
-/// A row a step: the words that are likeliest to come.
-void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
-  const auto n = bench.plan.sentence.length();
-  const auto place = [&](std::size_t step) { return decoder.words[decoding.tokens[n + step - 1]]; };
-  std::vector<std::vector<std::string>> rows = {{"step", "behind", "likeliest words, with probabilities"}};
-  for (const auto& step : places_shown(decoding.logits.size(), 4))
-    rows.push_back(step ? std::vector<std::string>{fmt::format("{}", *step), place(*step),
-                                                   likeliest_words(decoder, decoding.logits[*step])}
-                        : std::vector<std::string>{"…"});
-  const auto written = decoding.tokens[n];
-  auto text = fmt::format("Behind \"{}\" the model writes \"{}\".", place(0), decoder.words[written]);
-  if (const auto other = other_form(decoder, written)) {
-    const auto shares = attn::softmax(decoding.logits[0]);
-    text += fmt::format(" It gets {:.4f}; \"{}\", the form for the other number, gets {:.4f}.",
-                        double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
-  }
-  std::string table;
-  for (const auto& row : rows)
-    table += fmt::format("{}{}", table.empty() ? "" : "\n",
-                         row.size() == 1 ? row[0] : fmt::format("{:<6}{:<10}{}", row[0], row[1], row[2]));
-  bench.trace.note("guesses", "What the model expects", text, table);
-}
-
-/// Which head of the layer on the page looks where, in the row of the prompt's last token: it has to guess
-/// the first word.
-void show_looks(Workbench& bench, const Decoding& decoding) {
-  constexpr std::size_t most_columns = 9;
-  const auto& tokens = bench.plan.sentence.tokens.front();
-  const auto layer = layer_on_page(bench.options);
-  const auto& weights = decoding.weights[layer];
-  const auto last = tokens.size() - 1;
-  std::vector<std::vector<std::string>> rows = {{""}};
-  const auto columns = places_shown(tokens.size(), most_columns);
-  for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
-  for (std::size_t head = 0; head < weights.shape(1); ++head) {
-    rows.push_back({fmt::format("head {}", head)});
-    for (const auto& key : columns)
-      rows.back().push_back(key ? fmt::format("{:.2f}", double{weights(0, head, last, *key)}) : "");
-  }
-  bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1),
-                   "The newest token has to guess the next word. Its row of step=0/" +
-                       layer_group(bench.options, layer) + "weights, head by head.",
-                   in_columns(rows));
-}
-
 void run_generate(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   require_range(bench);
@@ -1079,21 +752,6 @@ void run_generate(Workbench& bench) {
       {{"generate --layers 2 --layer 2", "a second layer, a second cache"},
        {"generate --heads 4 --kv-heads 1 --d-model 8", "4 heads share one K and V: cache/bytes is a quarter"},
        {"efficient", "what to do about n² scores"}});
-}
-
-void give_language(ModelInputs& inputs) {
-  auto& options = inputs.options();
-  const auto layers = inputs.number("layers");
-  options.heads = inputs.number("heads");
-  options.layers = layers;
-  if (options.typed.count("layer") == 0) options.layer = layers;
-  options.vocabulary = inputs.vocabulary("classes");
-  inputs.give("embedding", inputs.matrix("embedding"));
-  for (std::size_t layer = 0; layer < layers; ++layer)
-    for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
-      inputs.give(layer_group(options, layer) + id,
-                  inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id)));
-  inputs.give("W_vocabulary", inputs.matrix("output/W"));
 }
 
 std::vector<Input> generate_inputs(const Options& options) {

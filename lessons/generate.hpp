@@ -68,14 +68,11 @@ Tensor<2> score_words(Workbench& bench, const CausalDecoder& decoder, std::size_
 /// What greedy decoding writes: the token with the largest of the logits [1×vocabulary], the first on a tie.
 std::size_t greedy_token(const Tensor<2>& logits);
 
-/// The largest difference between the logits of decoding token by token and those of a full pass, `hidden`
-/// [1×token×d_model], whose last rows score the same tokens. Throws std::invalid_argument where there are
-/// more steps than rows.
-double deviation_from_full_pass(Workbench& mute, const CausalDecoder& decoder,
-                                const std::vector<Tensor<2>>& logits_by_step, const Tensor<3>& hidden);
-
 /// What the ids of a layer's tensors begin with: "layer=1/", "layer=2/", …; nothing where there is one layer.
 std::string layer_group(const Options& options, std::size_t layer);
+
+/// The layer that the page shows, from 0. Throws attn::Error where there is no such layer.
+std::size_t layer_on_page(const Options& options);
 
 /// Calls `show` in the group of a layer.
 template <class Show>

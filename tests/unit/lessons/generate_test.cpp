@@ -1,4 +1,5 @@
 #include "lessons/generate.hpp"
+#include "lessons/generate/claims.hpp"
 
 #include <catch2/catch.hpp>
 #include <stdexcept>

@@ -1,0 +1,123 @@
+#include "lessons/generate/trained.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attn/ops/softmax.hpp"
+#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
+
+namespace lessons {
+
+void give_language(ModelInputs& inputs) {
+  auto& options = inputs.options();
+  const auto layers = inputs.number("layers");
+  options.heads = inputs.number("heads");
+  options.layers = layers;
+  if (options.typed.count("layer") == 0) options.layer = layers;
+  options.vocabulary = inputs.vocabulary("classes");
+  inputs.give("embedding", inputs.matrix("embedding"));
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
+      inputs.give(layer_group(options, layer) + id,
+                  inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id)));
+  inputs.give("W_vocabulary", inputs.matrix("output/W"));
+}
+
+std::string about_training(const Workbench& bench) {
+  if (!bench.options.model) return "";
+  return fmt::format(
+      " It was trained on small sentences, to guess each next word (attnlab train language): {} "
+      "layers, of which this page shows layer {}.",
+      *bench.options.layers, layer_on_page(bench.options) + 1);
+}
+
+namespace {
+
+/// The words with the largest of the logits [1×vocabulary] and their probabilities: "does 0.09, loves 0.05".
+std::string likeliest_words(const CausalDecoder& decoder, const Tensor<2>& logits) {
+  constexpr std::ptrdiff_t shown = 5;
+  const auto shares = attn::softmax(logits);
+  std::vector<std::size_t> order(decoder.words.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto end = order.begin() + std::min(shown, static_cast<std::ptrdiff_t>(order.size()));
+  std::partial_sort(order.begin(), end, order.end(),
+                    [&](std::size_t a, std::size_t b) { return logits(0, a) > logits(0, b); });
+  std::vector<std::string> words;
+  for (auto word = order.begin(); word != end; ++word)
+    words.push_back(fmt::format("{} {:.2f}", decoder.words[*word], double{shares(0, *word)}));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// The place of the form for the other number, "do" for "does", or nothing where there is none.
+std::optional<std::size_t> other_form(const CausalDecoder& decoder, std::size_t word) {
+  const auto& text = decoder.words[word];
+  std::vector<std::string> forms = {text + "s", text + "es"};
+  for (const auto* ending : {"s", "es"}) {
+    const std::string_view end = ending;
+    if (text.size() > end.size() && text.substr(text.size() - end.size()) == end)
+      forms.push_back(text.substr(0, text.size() - end.size()));
+  }
+  for (const auto& [one, many] : {std::pair("is", "are"), std::pair("was", "were")}) {
+    if (text == one) forms = {many};
+    if (text == many) forms = {one};
+  }
+  for (const auto& form : forms) {
+    const auto found = std::find(decoder.words.begin(), decoder.words.end(), form);
+    if (found != decoder.words.end()) return static_cast<std::size_t>(found - decoder.words.begin());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
+  const auto n = bench.plan.sentence.length();
+  const auto place = [&](std::size_t step) { return decoder.words[decoding.tokens[n + step - 1]]; };
+  std::vector<std::vector<std::string>> rows = {{"step", "behind", "likeliest words, with probabilities"}};
+  for (const auto& step : places_shown(decoding.logits.size(), 4))
+    rows.push_back(step ? std::vector<std::string>{fmt::format("{}", *step), place(*step),
+                                                   likeliest_words(decoder, decoding.logits[*step])}
+                        : std::vector<std::string>{"…"});
+  const auto written = decoding.tokens[n];
+  auto text = fmt::format("Behind \"{}\" the model writes \"{}\".", place(0), decoder.words[written]);
+  if (const auto other = other_form(decoder, written)) {
+    const auto shares = attn::softmax(decoding.logits[0]);
+    text += fmt::format(" It gets {:.4f}; \"{}\", the form for the other number, gets {:.4f}.",
+                        double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
+  }
+  std::string table;
+  for (const auto& row : rows)
+    table += fmt::format("{}{}", table.empty() ? "" : "\n",
+                         row.size() == 1 ? row[0] : fmt::format("{:<6}{:<10}{}", row[0], row[1], row[2]));
+  bench.trace.note("guesses", "What the model expects", text, table);
+}
+
+void show_looks(Workbench& bench, const Decoding& decoding) {
+  constexpr std::size_t most_columns = 9;
+  const auto& tokens = bench.plan.sentence.tokens.front();
+  const auto layer = layer_on_page(bench.options);
+  const auto& weights = decoding.weights[layer];
+  const auto last = tokens.size() - 1;
+  std::vector<std::vector<std::string>> rows = {{""}};
+  const auto columns = places_shown(tokens.size(), most_columns);
+  for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
+  for (std::size_t head = 0; head < weights.shape(1); ++head) {
+    rows.push_back({fmt::format("head {}", head)});
+    for (const auto& key : columns)
+      rows.back().push_back(key ? fmt::format("{:.2f}", double{weights(0, head, last, *key)}) : "");
+  }
+  bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1),
+                   "The newest token has to guess the next word. Its row of step=0/" +
+                       layer_group(bench.options, layer) + "weights, head by head.",
+                   in_columns(rows));
+}
+
+}  // namespace lessons
