@@ -191,7 +191,8 @@ Checked check_file(const CheckDump& check, const std::string& path) {
   auto dump = attn::named(*file, ids_of(expected));
   attn::fit(dump, expected, check.mask_true);
   compare_inputs(plan, dump);
-  if (plan.sentence.is_padded()) dump.lengths = plan.sentence.lengths();
+  const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
+  if (queries.is_padded()) dump.lengths = queries.lengths();
   const auto rerun = [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())

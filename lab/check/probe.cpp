@@ -118,7 +118,7 @@ std::string task(const lessons::Plan& plan, const std::string& file, const std::
   if (plan.is_batched())
     text += on_sheet(
         "The batch has samples of unequal length, in `lengths`: the tokens behind them are padding, which no "
-        "query may see. A mask is true where a key may be seen.");
+        "query may see. A mask is true where a key may be seen. Rows of padded queries may be left 0.");
   return text;
 }
 

@@ -1403,9 +1403,9 @@ const std::vector<CataloguedMistake>& catalogue() {
                      "weights * mask.any(-1, keepdims=True)."},
       {.id = "padded-rows-zero",
        .family = "mask",
-       .name = "the rows of padded queries are 0",
+       .name = "the rows of padded queries are 0, or follow from such rows",
        .teacher = "Nobody reads what a padded query finds. "
-                  "Here it is computed like any other row, with you it is 0.",
+                  "Here it is computed like any other row, with you it is 0 somewhere.",
        .unchanged = "Every row of a real token is the same.",
        .training = "It trains the same, where the loss leaves padding out.",
        .conversion = "Compare the rows of real tokens alone."},

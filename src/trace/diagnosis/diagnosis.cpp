@@ -54,6 +54,10 @@ class Search {
         unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
         replay_(rerun, dump.tensors) {
     adopt(conventions);
+    leaves_padding_zero_ = std::any_of(steps_.begin(), steps_.end(), [&](const Prediction& step) {
+      const auto* theirs = find(step.id);
+      return theirs != nullptr && theirs->shape() == step.shape && has_zero_padding(step, *theirs);
+    });
   }
 
   Diagnosis run() {
@@ -86,14 +90,14 @@ class Search {
     tolerance_ = replay_.tolerance(adopted_, unit_);
   }
 
-  /// Whether somebody's tensor is the one that is expected, but for the rows of padded queries that they
-  /// leave 0.
+  /// Whether somebody's tensor is the one that is expected. Where they leave the rows of padded queries 0,
+  /// those rows do not count, in that step and in those that follow from it.
   bool matches(const Prediction& step, const AnyTensor& theirs, const Shape& shape,
                const std::vector<double>& expected, const std::vector<double>& tolerance) const {
     if (theirs.shape() != shape || tolerance.size() != expected.size()) return false;
     const auto view = theirs.view();
     for (std::size_t i = 0; i < expected.size(); ++i)
-      if (!is_near(view.at(i), expected[i], tolerance[i]) && !(view.at(i) == 0.0 && is_padding(step, i)))
+      if (!is_near(view.at(i), expected[i], tolerance[i]) && !(leaves_padding_zero_ && is_padding(step, i)))
         return false;
     return true;
   }
@@ -109,7 +113,9 @@ class Search {
   /// Whether the number at that offset is in the row of a padded query.
   bool is_padding(const Prediction& step, std::size_t offset) const {
     if (dump_.lengths.empty() || step.shape.size() != step.axes.size() + 1) return false;
-    const auto is_query = [](const std::string& axis) { return axis == "query" || axis == "token"; };
+    const auto is_query = [](const std::string& axis) {
+      return axis == "query" || axis == "token" || axis == "target";
+    };
     const auto axis = std::find_if(step.axes.begin(), step.axes.end(), is_query);
     if (axis == step.axes.end()) return false;
     const auto index = index_at(step.shape, offset);
@@ -117,8 +123,17 @@ class Search {
            index[static_cast<std::size_t>(axis - step.axes.begin()) + 1] >= dump_.lengths[index[0]];
   }
 
+  /// Whether the rows of padded queries are 0 that are not.
+  bool has_zero_padding(const Prediction& step, const AnyTensor& theirs) const {
+    const auto& tolerance = tolerance_.at(step.id);
+    for (std::size_t i = 0; i < step.reference.size(); ++i)
+      if (theirs.view().at(i) == 0.0 && !is_near(0.0, step.reference[i], tolerance[i]) && is_padding(step, i))
+        return true;
+    return false;
+  }
+
   /// Of a right step: whether it is right only because the rows of padded queries do not count.
-  bool leaves_padding_zero(const Prediction& step, const AnyTensor& theirs) const {
+  bool differs_in_padding(const Prediction& step, const AnyTensor& theirs) const {
     const auto& tolerance = tolerance_.at(step.id);
     for (std::size_t i = 0; i < step.reference.size(); ++i)
       if (!is_near(theirs.view().at(i), step.reference[i], tolerance[i])) return true;
@@ -318,7 +333,7 @@ class Search {
     verdict.right_shape = step.shape;
     if (theirs.shape() != step.shape) return verdict;
     const bool is_unexplained = explained_.count(step.id) == 0;
-    if (is_unexplained && is_right(step, theirs) && leaves_padding_zero(step, theirs)) {
+    if (is_unexplained && is_right(step, theirs) && differs_in_padding(step, theirs)) {
       verdict.finding = Finding::convention;
       verdict.conventions = {"padded-rows-zero"};
       return verdict;
@@ -385,6 +400,7 @@ class Search {
   Hypothesis adopted_;
   std::vector<Prediction> steps_;
   Tolerances tolerance_;
+  bool leaves_padding_zero_ = false;
   std::map<std::string, StepVerdict> explained_;           ///< by step
   std::map<std::string, StepVerdict> verdict_by_mistake_;  ///< by id of the mistake
 };

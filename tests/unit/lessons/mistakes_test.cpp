@@ -385,6 +385,26 @@ TEST_CASE("rows of padded queries that are left 0 are a convention, other rows a
   CHECK(probed.diagnose(dump).steps.back().finding == Finding::wrong);
 }
 
+TEST_CASE("rows of padded queries that are left 0 count in no later step", "[mistakes]") {
+  const auto all = subjects();
+  const Probed probed(
+      *std::find_if(all.begin(), all.end(), [](const auto& one) { return one.name() == "multihead"; }));
+  auto dump = dump_with(probed, {});
+  dump.lengths = probed.plan.sentence.lengths();
+  REQUIRE(dump.lengths[1] < dump.lengths[0]);
+  auto& weights = dump.tensors.at("weights");
+  const auto heads = weights.shape()[1], queries = weights.shape()[2], keys = weights.shape()[3];
+  const auto row = [&](std::size_t head, std::size_t query) {
+    return weights.elements<double>() + ((heads + head) * queries + query) * keys;
+  };
+  for (std::size_t head = 0; head < heads; ++head)
+    for (auto query = dump.lengths[1]; query < queries; ++query) std::fill_n(row(head, query), keys, 0.0);
+  CHECK(probed.diagnose(dump).is_right());
+
+  row(0, 0)[0] += 0.01;
+  CHECK_FALSE(probed.diagnose(dump).is_right());
+}
+
 TEST_CASE("NaN in every place is evidence of no mistake", "[mistakes]") {
   const auto all = subjects();
   const Probed probed(
