@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "attn/error.hpp"
+#include "attn/text/number.hpp"
 
 namespace lab {
 
@@ -25,6 +26,12 @@ template <class Number>
 std::errc read_number(const std::string& text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return end == text.data() + text.size() ? error : std::errc::invalid_argument;
+}
+
+std::errc read_number(const std::string& text, double& value) {
+  const auto number = attn::parse_number(text);
+  value = number.value_or(0.0);
+  return number ? std::errc() : std::errc::invalid_argument;
 }
 
 template <class Number>

@@ -79,7 +79,7 @@ Bytes widen(const Bytes& stored) {
 
 Bytes narrow_unsigned(const Bytes& stored, std::string_view place) {
   return convert_each<std::uint64_t>(stored, [&](std::uint64_t value) {
-    constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+    constexpr auto largest = std::numeric_limits<std::ptrdiff_t>::max();
     if (value > static_cast<std::uint64_t>(largest))
       refuse(place, fmt::format("it has the element {}", value),
              fmt::format("whole numbers up to {}", largest));
@@ -168,7 +168,7 @@ ElementType element_type_of(Dtype dtype) {
 }
 
 std::size_t stored_size(const Layout& layout, std::string_view place) {
-  constexpr std::size_t most_axes = 32, largest = std::numeric_limits<std::int64_t>::max();
+  constexpr std::size_t most_axes = 32, largest = std::numeric_limits<std::ptrdiff_t>::max();
   const auto& shape = layout.shape;
   if (shape.size() > most_axes)
     refuse(place, fmt::format("it has {} axes", shape.size()), fmt::format("up to {}", most_axes));

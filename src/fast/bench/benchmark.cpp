@@ -139,7 +139,8 @@ LengthResult run_rounds(const Setting& setting, const std::vector<const TimedKer
   std::vector<KernelSeries<T>> all;
   for (const auto* kernel : kernels) all.emplace_back(*kernel, setting, operands, effort.shortest);
 
-  auto& [product, loop] = baselines;
+  auto& product = baselines.product;
+  auto& loop = baselines.register_loop;
   std::vector<std::function<void()>> measurements = {
       [&] { result.product_rates.push_back(product.operations() / seconds_of([&] { product.run(); })); },
       [&] { result.peak_rates.push_back(loop.operations() / seconds_of([&] { loop.run(); })); }};

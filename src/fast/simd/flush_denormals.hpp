@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#if defined(__SSE2__)
+#if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
@@ -19,7 +19,7 @@ class FlushDenormals {
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
  private:
-#if defined(__SSE2__)
+#if defined(__x86_64__)
   using Control = unsigned int;
   static constexpr Control flush = 0x8040;  // results and operands, in MXCSR
   static Control control() {

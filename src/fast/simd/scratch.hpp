@@ -11,7 +11,7 @@ class Scratch {
  public:
   explicit Scratch(std::size_t numbers)
       : lines_(
-            std::make_unique_for_overwrite<Line[]>((numbers * sizeof(T) + sizeof(Line) - 1) / sizeof(Line))) {
+            new Line[(numbers * sizeof(T) + sizeof(Line) - 1) / sizeof(Line)]) {
   }
 
   T* data() { return reinterpret_cast<T*>(lines_.get()); }

@@ -12,11 +12,15 @@ ATTN_INLINE V zip(V a, V b, std::index_sequence<lane...>) {
   return __builtin_shufflevector(a.data, b.data, (half * V::size / 2 + lane / 2 + lane % 2 * V::size)...);
 }
 
-/// Transposes a square of as many registers as each has lanes. Interleaving the rows of the lower half with
+/// The rows of a square: as many registers as each has lanes.
+template <class T, class Arch>
+using Registers = Vector<T, Arch>[lanes<T, Arch>];
+
+/// Transposes a square. Interleaving the rows of the lower half with
 /// those of the upper half rotates the bits of (row, lane) by one: after log₂(lanes) steps the row and the
 /// lane are exchanged.
 template <class T, class Arch>
-ATTN_INLINE void transpose(Vector<T, Arch> (&rows)[lanes<T, Arch>]) {
+ATTN_INLINE void transpose(Registers<T, Arch>& rows) {
   constexpr std::size_t size = lanes<T, Arch>;
   constexpr auto sequence = std::make_index_sequence<size>();
 #pragma GCC unroll 8

@@ -14,7 +14,7 @@ T* Tape<T>::scratch(std::size_t numbers) {
   }
   if (block_ == blocks_.size()) {
     const std::size_t size = std::max(lines, least_lines);
-    blocks_.push_back({std::make_unique_for_overwrite<Line[]>(size), size});
+    blocks_.push_back({std::unique_ptr<Line[]>(new Line[size]), size});
   }
   T* numbers_at = reinterpret_cast<T*>(blocks_[block_].lines.get() + used_);
   used_ += lines;

@@ -1,0 +1,113 @@
+#include "attn/text/unicode.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <unordered_map>
+
+#include "attn/text/utf8.hpp"
+
+extern "C" {
+int browser_properties(int code_point);
+char* browser_changed(const char* text, int length, int to_lower);
+std::int32_t* browser_ends(const char* text, int length, int of_words);
+}
+
+/// What needs Unicode's tables, from the browser: its Intl.Segmenter, String.normalize and regular
+/// expressions. See unicode.js.
+namespace attn {
+
+namespace {
+
+enum Property { white_space = 1, default_ignorable = 2, mark_or_control = 4, emoji = 8, pictographic = 16 };
+
+struct Range {
+  char32_t first, last;
+};
+
+constexpr Range wide[] = {
+#include "wide.inc"
+};
+
+bool has(Property property, char32_t code_point) {
+  static std::unordered_map<char32_t, int> known;
+  const auto [place, is_new] = known.try_emplace(code_point, 0);
+  if (is_new) place->second = browser_properties(static_cast<int>(code_point));
+  return (place->second & property) != 0;
+}
+
+std::string changed(std::string_view text, bool to_lower) {
+  char* const copy = browser_changed(text.data(), static_cast<int>(text.size()), to_lower);
+  std::string result(copy);
+  std::free(copy);
+  return result;
+}
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char byte) { return byte > 0; });
+}
+
+std::vector<std::string_view> segments(std::string_view text, bool of_words) {
+  auto* const ends = browser_ends(text.data(), static_cast<int>(text.size()), of_words);
+  std::vector<std::string_view> pieces;
+  std::size_t begin = 0;
+  for (std::int32_t i = 0; i < ends[0]; ++i) {
+    const auto end = static_cast<std::size_t>(ends[i + 1]);
+    pieces.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  std::free(ends);
+  return pieces;
+}
+
+}  // namespace
+
+std::string nfc(std::string_view text) {
+  return is_ascii(text) ? std::string(text) : changed(text, false);
+}
+
+std::string lower_case(std::string_view text) {
+  return changed(text, true);
+}
+
+std::vector<std::string_view> grapheme_clusters(std::string_view text) {
+  return segments(text, false);
+}
+
+std::vector<std::string_view> word_segments(std::string_view text) {
+  return segments(text, true);
+}
+
+bool is_white_space(char32_t code_point) {
+  return has(white_space, code_point);
+}
+
+bool is_default_ignorable(char32_t code_point) {
+  return has(default_ignorable, code_point);
+}
+
+bool is_mark_or_control(char32_t code_point) {
+  return has(mark_or_control, code_point);
+}
+
+bool is_later_jamo(char32_t code_point) {
+  return (code_point >= 0x1160 && code_point <= 0x11FF) || (code_point >= 0xD7B0 && code_point <= 0xD7C6) ||
+         (code_point >= 0xD7CB && code_point <= 0xD7FB);
+}
+
+bool is_wide(char32_t code_point) {
+  const auto* const after = std::upper_bound(std::begin(wide), std::end(wide), code_point,
+                                             [](char32_t c, const Range& range) { return c < range.first; });
+  return after != std::begin(wide) && code_point <= std::prev(after)->last;
+}
+
+bool is_emoji(char32_t code_point) {
+  return has(emoji, code_point);
+}
+
+bool is_pictographic(char32_t code_point) {
+  return has(pictographic, code_point);
+}
+
+}  // namespace attn
