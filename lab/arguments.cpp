@@ -7,6 +7,7 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
 #include "lab/bench/arguments.hpp"
+#include "lab/book/arguments.hpp"
 #include "lab/check/arguments.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/lesson_arguments.hpp"
@@ -71,6 +72,7 @@ Command parse(int argc, char** argv) {
   if (name == "break") return parse_break(argc - 1, argv + 1);
   if (name == "bench") return parse_bench(argc - 1, argv + 1);
   if (name == "train") return parse_train(argc - 1, argv + 1);
+  if (name == "book") return parse_book(argc - 1, argv + 1);
   if (name == "manual") return parse_manual(argc - 1, argv + 1);
   if (name == "completions") return parse_completions(argc - 1, argv + 1);
   if (name == "list") {
@@ -85,7 +87,8 @@ Command parse(int argc, char** argv) {
   if (name.starts_with('-'))
     throw Error(fmt::format(
         "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
-        "attnlab tour, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, attnlab break "
+        "attnlab tour, attnlab book, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, "
+        "attnlab break "
         "LESSON MISTAKE, attnlab bench, attnlab train TASK, attnlab manual, attnlab completions SHELL, "
         "attnlab --help, attnlab --version",
         name));

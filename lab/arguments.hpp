@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lab/bench/bench.hpp"
+#include "lab/book/book.hpp"
 #include "lab/check/break.hpp"
 #include "lab/check/check.hpp"
 #include "lab/check/probe.hpp"
@@ -78,8 +79,9 @@ struct PrintText {
   std::optional<CommandHelp> help{};  ///< of a command with options: the same in its parts
 };
 
-using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                             ListMistakes, ListLessons, TakeTour, PrintManual, PrintCompletions, PrintText>;
+using Command =
+    std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
+                 ListMistakes, ListLessons, TakeTour, MakeBook, PrintManual, PrintCompletions, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

@@ -70,6 +70,11 @@ int carry_out(const ListLessons&) {
   return 0;
 }
 
+int carry_out(const MakeBook& make) {
+  run_book(make);
+  return 0;
+}
+
 int carry_out(const PrintManual& manual) {
   write_to_stdout(manual_page(manual));
   return 0;

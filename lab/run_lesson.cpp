@@ -153,6 +153,13 @@ bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const
   return run_into(sink_for(header_of(run, plan)), run, plan);
 }
 
+std::string run_lesson_body(const RunLesson& run) {
+  const auto plan = lessons::make_plan(*run.lesson, run.options);
+  attn::HtmlRenderer renderer(header_of(run, plan), html_style_of(run.presentation));
+  run_into(renderer, run, plan);
+  return renderer.finish_body();
+}
+
 Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
   check_archive(run.presentation, format);

@@ -44,8 +44,8 @@ std::string changed(std::string_view text, bool to_lower) {
   return result;
 }
 
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char byte) { return byte > 0; });
+bool is_printable_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char byte) { return byte >= ' ' && byte < 0x7F; });
 }
 
 std::vector<std::string_view> segments(std::string_view text, bool of_words) {
@@ -64,7 +64,7 @@ std::vector<std::string_view> segments(std::string_view text, bool of_words) {
 }  // namespace
 
 std::string nfc(std::string_view text) {
-  return is_ascii(text) ? std::string(text) : changed(text, false);
+  return is_printable_ascii(text) ? std::string(text) : changed(text, false);
 }
 
 std::string lower_case(std::string_view text) {
@@ -72,7 +72,10 @@ std::string lower_case(std::string_view text) {
 }
 
 std::vector<std::string_view> grapheme_clusters(std::string_view text) {
-  return segments(text, false);
+  if (!is_printable_ascii(text)) return segments(text, false);
+  std::vector<std::string_view> characters;
+  for (std::size_t i = 0; i < text.size(); ++i) characters.push_back(text.substr(i, 1));
+  return characters;
 }
 
 std::vector<std::string_view> word_segments(std::string_view text) {

@@ -24,7 +24,10 @@ mergeInto(LibraryManager.library, {
   // Where each segment ends, in bytes; the number of segments stands first. The caller has to free it.
   browser_ends__deps: ['malloc'],
   browser_ends: function(text, length, of_words) {
-    const segmenter = new Intl.Segmenter('und', {granularity: of_words ? 'word' : 'grapheme'});
+    const granularity = of_words ? 'word' : 'grapheme';
+    Module.segmenters = Module.segmenters || {};
+    const segmenter = Module.segmenters[granularity] =
+      Module.segmenters[granularity] || new Intl.Segmenter('und', {granularity});
     const ends = [];
     let end = 0;
     for (const {segment} of segmenter.segment(UTF8ToString(text, length))) ends.push(end += lengthBytesUTF8(segment));

@@ -176,6 +176,7 @@ const std::vector<CommandLine>& command_lines() {
   static const std::vector<CommandLine> lines = {
       {"list", "", "the lessons, one a line"},
       {"tour", "[options]", "all lessons in order, on one sentence"},
+      {"book", "--output FILE", "all lessons as one page of HTML, live"},
       {"diff", "A B [options]", "what differs between two traces"},
       {"check", "LESSON DUMP", "the first wrong step of your own program"},
       {"probe", "LESSON", "inputs that expose mistakes, for check"},

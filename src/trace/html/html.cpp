@@ -415,6 +415,19 @@ void HtmlRenderer::write_claims() {
 }
 
 std::string HtmlRenderer::finish() {
+  const auto body = finish_body();
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"generator\" content=\"attnlab\"/>\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body data-lesson=\"{}\">\n{}"
+      "<script>{}</script>\n</body>\n</html>\n",
+      html::content_policy(), escaped(title_), html::style_sheet(), escaped(lesson_), body,
+      html::page_script());
+}
+
+std::string HtmlRenderer::finish_body() {
   write_outline();
   write_blocks();
   write_claims();
@@ -422,23 +435,18 @@ std::string HtmlRenderer::finish() {
     if (block.id == "next") text_ += section(block.id, block.title, block.body);
   write_more();
   const auto left = usual_bytes - std::min(usual_bytes, text_.size());
-  const auto document = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"generator\" content=\"attnlab\"/>\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body data-lesson=\"{}\">\n{}<main>\n{}</main>\n"
+  const auto body = fmt::format(
+      "{}<main>\n{}</main>\n"
       "<aside id=\"worked\" aria-label=\"The cell that you point at\" hidden=\"hidden\"><p "
       "id=\"worked-text\" "
       "role=\"status\"></p><p id=\"worked-from\"></p></aside>\n"
       "<footer><p>Made by <code>attnlab {} --format html</code></p></footer>\n"
       "<script type=\"application/json\" "
-      "id=\"workings\">{}</script>\n<script>{}</script>\n</body>\n</html>\n",
-      html::content_policy(), escaped(title_), html::style_sheet(), escaped(lesson_), head_, text_,
-      escaped(lesson_), workings_.json(std::max(left, fewest_bytes_of_workings)), html::page_script());
+      "id=\"workings\">{}</script>\n",
+      head_, text_, escaped(lesson_), workings_.json(std::max(left, fewest_bytes_of_workings)));
   text_.clear();
   blocks_.clear();
-  return document;
+  return body;
 }
 
 }  // namespace attn

@@ -31,6 +31,9 @@ class HtmlRenderer : public Sink {
   /// The document. Leaves the renderer empty.
   std::string finish();
 
+  /// What stands in the document's body, but for the script. Leaves the renderer empty.
+  std::string finish_body();
+
  private:
   /// An event as markup. A step has a number, and a line stands folded among others of its kind.
   struct Block {

@@ -1,12 +1,11 @@
 "use strict";
-(() => {
-  const page = JSON.parse(document.getElementById("workings").textContent);
-  const lesson = document.body.dataset.lesson;
-  const panel = document.getElementById("worked");
-  const panelText = document.getElementById("worked-text");
-  const panelFrom = document.getElementById("worked-from");
-  const places = new Map();  // of cells: their tensor and offset, and where they stand in their table
-  const cellsOf = page.tensors.map(() => new Map());  // by tensor and offset
+const lessonPage = (() => {
+  let page;        // the tensors of the page and how their entries came about
+  let lesson;
+  let panel, panelText, panelFrom;
+  let places;      // of cells: their tensor and offset, and where they stand in their table
+  let cellsOf;     // by tensor and offset
+  let marked = [];
 
   const positions = (list, count) =>
     list === undefined ? [...Array(count).keys()] : list.split(",").map((text) => (text === "" ? -1 : Number(text)));
@@ -152,8 +151,6 @@
     return nodes;
   }
 
-  let marked = [];
-
   function mark(node, name) {
     node.classList.add(name);
     marked.push([node, name]);
@@ -224,10 +221,29 @@
     target.scrollIntoView();
   }
 
-  for (const table of document.querySelectorAll("table[data-tensor]")) readTable(table);
-  reachWhatScrolls();
-  document.querySelector(".hint").hidden = false;
-  if (location.hash !== "") unfoldTarget();
+  /// Reads the page that the document holds now.
+  function open() {
+    page = JSON.parse(document.getElementById("workings").textContent);
+    lesson = document.body.dataset.lesson;
+    panel = document.getElementById("worked");
+    panelText = document.getElementById("worked-text");
+    panelFrom = document.getElementById("worked-from");
+    places = new Map();
+    cellsOf = page.tensors.map(() => new Map());
+    marked = [];
+    for (const table of document.querySelectorAll("table[data-tensor]")) readTable(table);
+    reachWhatScrolls();
+    document.querySelector(".hint").hidden = false;
+  }
+
+  /// Of a cell that holds a number: its tensor's id, shape and origin, and which entry it is.
+  function entryOf(node) {
+    const cell = cellAt(node);
+    if (cell === null) return null;
+    const { number, offset } = places.get(cell);
+    const { id, shape, origin } = page.tensors[number];
+    return { cell, id, shape, origin, offset, name: nameOf(page.tensors[number], offset) };
+  }
 
   document.addEventListener("keydown", move);
   document.addEventListener("focusin", (event) => (cellAt(event.target) ? show(cellAt(event.target)) : undefined));
@@ -239,4 +255,7 @@
   });
   window.addEventListener("hashchange", unfoldTarget);
   window.addEventListener("resize", reachWhatScrolls);
+  open();
+  if (location.hash !== "") unfoldTarget();
+  return { open, entryOf };
 })();

@@ -1,0 +1,328 @@
+(() => {
+  const holder = document.getElementById("lesson");
+  const form = document.getElementById("controls");
+  const turn = document.getElementById("turn");
+  const allControls = JSON.parse(document.getElementById("all-controls").textContent);
+  const lessons = Object.keys(allControls);
+  const first = document.body.dataset.lesson;
+  const outputFile = "/page";
+  const inputFile = "/inputs.json";
+  let lab = null;        // the program, once it runs
+  let said = [];         // by the program, to stderr
+  let current = first;   // the lesson or "glossary"
+  let words = [];        // the options that differ from the defaults: ["--causal", "--seed", "7"]
+  let edited = null;     // the trace of which a reader has changed inputs
+  let waiting = 0;
+  let lastRun = 0;       // milliseconds
+
+  function element(name, attributes, ...children) {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    node.append(...children);
+    return node;
+  }
+
+  // The program
+
+  /// Calls it as a shell would. Returns its exit status.
+  function call(args) {
+    said = [];
+    const stack = lab.stackSave();
+    try {
+      return lab.callMain([...args, "--output", outputFile]);
+    } finally {
+      lab.stackRestore(stack);
+    }
+  }
+
+  const written = () => lab.FS.readFile(outputFile, { encoding: "utf8" });
+
+  async function unpacked(base64) {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
+  async function start() {
+    const code = document.getElementById("program");
+    if (code === null) return;
+    const options = {
+      wasmBinary: await unpacked(code.textContent), print: () => undefined, printErr: (line) => said.push(line),
+    };
+    const started = await globalThis.attnlab(options);
+    started.FS.writeFile(outputFile, "");
+    lab = started;
+    document.body.classList.add("live");
+    fillForm();
+    if (words.length > 0) update();
+  }
+
+  // The controls
+
+  const inQuotes = (word) => (/^[\w./=+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+  const commandLine = () => ["attnlab", current, ...words.map(inQuotes)].join(" ");
+
+  /// The words of a command as a shell reads them.
+  function wordsOf(command) {
+    const pieces = command.match(/(?:[^\s"']+|"[^"]*"|'[^']*')+/g) || [];
+    return pieces.map((piece) => piece.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
+  }
+
+  /// The values that follow a flag in the options.
+  const typed = (flag) => words.flatMap((word, i) => (word === `--${flag}` && i + 1 < words.length ? [words[i + 1]] : []));
+
+  function sliderFor(control, value) {
+    const isCount = control.kind === "count";
+    const start = Number(control.value) || 0;
+    const least = isCount ? control.smallest : 0;
+    const most = isCount ? Math.max(8, 2 * start) : control.flag === "dropout" ? 0.9 : Math.max(4, 2 * start);
+    const slider = element("input", {
+      type: "range", min: least, max: Math.max(most, Number(value)), step: isCount ? 1 : 0.05, value: value === "" ? least : value,
+    });
+    const shown = element("output", {}, value === "" ? "as it follows" : value);
+    slider.addEventListener("input", () => { shown.textContent = slider.value; });
+    slider.untouched = value === "";
+    slider.addEventListener("input", () => { slider.untouched = false; });
+    return [slider, shown];
+  }
+
+  function fieldFor(control) {
+    const [given] = typed(control.flag);
+    if (control.kind === "switch") {
+      const box = element("input", { type: "checkbox" });
+      box.checked = control.value || words.includes(`--${control.flag}`);
+      return [box];
+    }
+    if (control.kind === "choice") {
+      const list = element("select", {});
+      const choices = control.choices.includes(control.value) || control.value === "" ? control.choices : [control.value, ...control.choices];
+      if (control.value === "") list.append(element("option", { value: "" }, "as it follows"));
+      for (const choice of choices) list.append(element("option", { value: choice }, choice));
+      list.value = given === undefined ? control.value : given;
+      return [list];
+    }
+    if (control.kind === "sentences") {
+      const texts = typed(control.flag).length > 0 ? typed(control.flag) : control.value;
+      const area = element("textarea", { rows: Math.max(1, texts.length), spellcheck: "false" });
+      area.value = texts.join("\n");
+      return [area];
+    }
+    const value = given === undefined ? control.value : given;
+    if (control.kind === "count" || control.kind === "number") return sliderFor(control, value);
+    return [element("input", { type: control.kind === "seed" ? "number" : "text", min: "0", value })];
+  }
+
+  /// What a field adds to the command: nothing where it has the default.
+  function wordsOfField(control, field) {
+    if (control.kind === "switch") return field.checked && !control.value ? [`--${control.flag}`] : [];
+    if (control.kind === "sentences") {
+      const texts = field.value.split("\n").filter((text) => text.trim() !== "");
+      return texts.join("\n") === control.value.join("\n") ? [] : texts.flatMap((text) => [`--${control.flag}`, text]);
+    }
+    if (field.untouched || field.value === "" || field.value === String(control.value)) return [];
+    return [`--${control.flag}`, field.value];
+  }
+
+  const rare = new Set(["rng", "draws", "weight-scale", "dtype", "samples", "d-a", "d-v"]);
+  let fields = [];
+
+  function fillForm() {
+    const controls = allControls[current];
+    form.hidden = controls === undefined || lab === null;
+    if (form.hidden) return;
+    const seen = element("div", { class: "fields" });
+    const more = element("div", { class: "fields" });
+    fields = controls.map((control) => {
+      const [field, ...rest] = fieldFor(control);
+      field.title = control.help;
+      const label = element("label", { class: control.kind }, element("span", {}, control.flag), field, ...rest);
+      (rare.has(control.flag) ? more : seen).append(label);
+      field.addEventListener("input", readForm);
+      return [control, field];
+    });
+    const reset = element("button", { type: "button", class: "reset" }, "As it was");
+    reset.addEventListener("click", () => go(current, []));
+    const details = element("details", {}, element("summary", {}, "More"), more);
+    form.replaceChildren(seen, ...(more.children.length > 0 ? [details] : []),
+      element("p", { class: "command" }, element("code", {}, commandLine()), reset),
+      element("p", { class: "trouble", role: "status" }));
+  }
+
+  function readForm() {
+    words = fields.flatMap(([control, field]) => wordsOfField(control, field));
+    // A page that takes long follows when the reader pauses.
+    clearTimeout(waiting);
+    waiting = setTimeout(update, lastRun > 60 ? Math.min(2 * lastRun, 600) : 0);
+  }
+
+  function say(text) {
+    form.querySelector(".trouble").textContent = text;
+  }
+
+  // The page
+
+  /// Puts what a page of HTML has in its body in the place of what stands here; what was unfolded stays so.
+  function replacePage(text) {
+    const shown = new DOMParser().parseFromString(text, "text/html");
+    const unfolded = [...holder.querySelectorAll("details[open][id]")].map((details) => details.id);
+    for (const selector of ["header", "main", "#worked", "footer", "#workings"])
+      holder.querySelector(selector).replaceWith(document.adoptNode(shown.querySelector(selector)));
+    for (const id of unfolded) {
+      const details = document.getElementById(id);
+      if (details !== null) details.open = true;
+    }
+    lessonPage.open();
+  }
+
+  /// Runs the lesson as the controls say, and shows its page.
+  function update() {
+    if (lab === null || allControls[current] === undefined) return;
+    const began = performance.now();
+    const given = edited === null ? [] : ["--input", inputFile];
+    let status = call([current, "--format", "html", ...words, ...given]);
+    let remark = "";
+    if (status === 2 && edited !== null) {
+      edited = null;
+      remark = "The numbers that you changed are as they were: the new options ask for other inputs.";
+      status = call([current, "--format", "html", ...words]);
+    }
+    form.querySelector(".command code").textContent = commandLine();
+    if (status === 2) return say(said.join(" ").replace(/^attnlab: /, ""));
+    const focus = lessonPage.entryOf(document.activeElement);
+    replacePage(written());
+    if (focus !== null) focusOn(focus.id, focus.offset);
+    say(remark);
+    lastRun = performance.now() - began;
+    document.body.dataset.milliseconds = lastRun.toFixed(1);
+  }
+
+  function focusOn(id, offset) {
+    const cells = [...holder.querySelectorAll("table[data-tensor] td")];
+    const cell = cells.find((one) => {
+      const entry = lessonPage.entryOf(one);
+      return entry !== null && entry.id === id && entry.offset === offset;
+    });
+    if (cell !== undefined) cell.focus({ preventScroll: true });
+  }
+
+  /// Shows a lesson with these options, or the glossary.
+  function go(name, options) {
+    const isNew = name !== current;
+    current = name;
+    words = options;
+    edited = null;
+    const page = document.getElementById(`page-${name}`);
+    holder.replaceChildren(page.content.cloneNode(true));
+    document.body.dataset.lesson = name;
+    document.title = `${name} · Attention Lab`;
+    if (allControls[name] !== undefined) lessonPage.open();
+    fillForm();
+    fillTurn();
+    for (const link of document.querySelectorAll("#contents a"))
+      if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    if (options.length > 0) update();
+    if (isNew || options.length > 0) window.scrollTo(0, 0);
+  }
+
+  function fillTurn() {
+    const place = lessons.indexOf(current);
+    const link = (name, text) => (name === undefined ? "" : element("a", { href: `#/${name}` }, text));
+    turn.replaceChildren(link(lessons[place - 1], `← ${lessons[place - 1]}`),
+      place === -1 ? "" : link(lessons[place + 1], `${lessons[place + 1]} →`));
+  }
+
+  // One cell of an input
+
+  /// The trace that the page shows, with all digits.
+  function traceOfPage() {
+    if (edited !== null) return edited;
+    return call([current, "--format", "json", ...words]) === 2 ? null : JSON.parse(written());
+  }
+
+  function changeEntry(entry, number) {
+    const trace = traceOfPage();
+    if (trace === null) return;
+    const { tensor = {}, ...event } = trace.events.find(({ id, kind }) => id === entry.id && kind === "input");
+    let list = event.data === undefined ? tensor.data : event.data;
+    const index = [];
+    let rest = entry.offset;
+    for (let axis = entry.shape.length - 1; axis >= 0; --axis) {
+      index.unshift(rest % entry.shape[axis]);
+      rest = Math.floor(rest / entry.shape[axis]);
+    }
+    for (const place of index.slice(0, -1)) list = list[place];
+    list[index[index.length - 1]] = number;
+    edited = trace;
+    lab.FS.writeFile(inputFile, JSON.stringify(trace));
+    update();
+    focusOn(entry.id, entry.offset);
+  }
+
+  function edit(entry) {
+    const before = [...entry.cell.childNodes];
+    const field = element("input", { type: "text", inputmode: "decimal", "aria-label": `${entry.name}, a new number` });
+    field.value = entry.cell.textContent.replaceAll("−", "-");
+    const close = () => {
+      field.remove();
+      entry.cell.replaceChildren(...before);
+      entry.cell.focus({ preventScroll: true });
+    };
+    field.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") close();
+      if (event.key !== "Enter") return;
+      const number = Number(field.value.trim() === "" ? NaN : field.value.replaceAll("−", "-"));
+      if (!Number.isFinite(number)) return say(`${entry.name} = ${field.value} is no number; valid: digits, such as -0.5`);
+      close();
+      changeEntry(entry, number);
+    });
+    field.addEventListener("blur", () => (field.isConnected ? close() : undefined), { once: true });
+    entry.cell.replaceChildren(field);
+    field.select();
+  }
+
+  /// A cell that a reader may change: one of an input of numbers.
+  function editable(node) {
+    const entry = lab === null ? null : lessonPage.entryOf(node);
+    return entry !== null && entry.origin === "input" && entry.cell.querySelector("input") === null ? entry : null;
+  }
+
+  document.addEventListener("dblclick", (event) => {
+    const entry = editable(event.target);
+    if (entry !== null) edit(entry);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== "F2") return;
+    const entry = editable(event.target);
+    if (entry === null) return;
+    event.preventDefault();
+    edit(entry);
+  });
+
+  // Commands on the page run here
+
+  holder.addEventListener("click", (event) => {
+    const code = event.target instanceof Element ? event.target.closest(".commands code") : null;
+    if (code === null || lab === null) return;
+    const [program, name, ...options] = wordsOf(code.textContent);
+    if (program !== "attnlab" || allControls[name] === undefined) return;
+    history.pushState(null, "", `#/${name}`);
+    go(name, options);
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+
+  function followHash() {
+    const name = decodeURIComponent(location.hash.replace(/^#\//, ""));
+    if (location.hash.startsWith("#/") && name !== current && document.getElementById(`page-${name}`) !== null) go(name, []);
+  }
+
+  window.addEventListener("hashchange", followHash);
+  fillTurn();
+  document.addEventListener("DOMContentLoaded", () => {
+    followHash();
+    // The page is painted first.
+    requestAnimationFrame(() => setTimeout(start, 0));
+  });
+})();
