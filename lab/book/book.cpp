@@ -125,9 +125,13 @@ std::string in_template(std::string_view name, const std::string& markup) {
 }
 
 /// JSON as it may stand in a script element.
-std::string in_script(std::string json) {
-  for (std::size_t at = 0; (at = json.find('<', at)) != json.npos;) json.replace(at, 1, "\\u003c");
-  return json;
+std::string in_script(const std::string& json) {
+  std::string text;
+  for (const char character : json)
+    text += character == '<' || character == '>' || character == '&'
+                ? fmt::format("\\u{:04x}", static_cast<unsigned>(character))
+                : std::string(1, character);
+  return text;
 }
 
 std::string all_controls() {

@@ -52,6 +52,11 @@
     const started = await globalThis.attnlab(options);
     started.FS.writeFile(outputFile, "");
     lab = started;
+    // For the console: bookProgram(["sdpa", "--format", "json"]).
+    globalThis.bookProgram = (args) => {
+      const status = call(args);
+      return { status, text: status === 2 ? said.join("\n") : written() };
+    };
     document.body.classList.add("live");
     fillForm();
     if (words.length > 0) update();
@@ -127,6 +132,10 @@
   const rare = new Set(["rng", "draws", "weight-scale", "dtype", "samples", "d-a", "d-v"]);
   let fields = [];
 
+  /// Also the second sentence of a lesson that reads one unless it is told otherwise.
+  const isRare = (control) =>
+    rare.has(control.flag) || (control.kind === "sentences" && control.value.length === 0 && typed(control.flag).length === 0);
+
   function fillForm() {
     const controls = allControls[current];
     form.hidden = controls === undefined || lab === null;
@@ -136,8 +145,8 @@
     fields = controls.map((control) => {
       const [field, ...rest] = fieldFor(control);
       field.title = control.help;
-      const label = element("label", { class: control.kind }, element("span", {}, control.flag), field, ...rest);
-      (rare.has(control.flag) ? more : seen).append(label);
+      const label = element("label", { class: `of-${control.kind}` }, element("span", {}, control.flag), field, ...rest);
+      (isRare(control) ? more : seen).append(label);
       field.addEventListener("input", readForm);
       return [control, field];
     });
@@ -145,7 +154,8 @@
     reset.addEventListener("click", () => go(current, []));
     const details = element("details", {}, element("summary", {}, "More"), more);
     form.replaceChildren(seen, ...(more.children.length > 0 ? [details] : []),
-      element("p", { class: "command" }, element("code", {}, commandLine()), reset),
+      element("p", { class: "command" }, element("code", {}, commandLine()), reset,
+        element("span", {}, "A double click on a number of an input changes it, as Enter does.")),
       element("p", { class: "trouble", role: "status" }));
   }
 
@@ -164,7 +174,7 @@
 
   /// Puts what a page of HTML has in its body in the place of what stands here; what was unfolded stays so.
   function replacePage(text) {
-    const shown = new DOMParser().parseFromString(text, "text/html");
+    const shown = new DOMParser().parseFromString(text.slice(text.indexOf("<body")), "text/html");
     const unfolded = [...holder.querySelectorAll("details[open][id]")].map((details) => details.id);
     for (const selector of ["header", "main", "#worked", "footer", "#workings"])
       holder.querySelector(selector).replaceWith(document.adoptNode(shown.querySelector(selector)));
@@ -223,6 +233,7 @@
       if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     if (options.length > 0) update();
+    if (isNew) document.querySelector("#contents details").open = false;
     if (isNew || options.length > 0) window.scrollTo(0, 0);
   }
 

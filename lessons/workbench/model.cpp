@@ -103,6 +103,12 @@ std::optional<std::string> first_unknown(const Trained& trained, const Model& mo
   return unknown_word(model, trained.target_words, run.target);
 }
 
+/// Whether a lesson of two sequences has a source for each target: `make_plan` refuses the others.
+bool has_pairs(const Lesson& lesson, const Options& run) {
+  if (run.source.empty()) return run.target.empty();
+  return run.source.size() == run.target.size() || (run.target.empty() && lesson.takes_source_alone);
+}
+
 }  // namespace
 
 ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& options, const Options& texts)
@@ -209,6 +215,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
     return {};
   }
   const auto run = with_own_texts(lesson, options);
+  if (!has_pairs(lesson, run)) return {};
   if (run.sentence.empty() && trained.target_words.empty()) {
     if (is_typed)
       throw Error(

@@ -1,15 +1,15 @@
 # The program as WebAssembly with the trained weights in it, and the JavaScript that loads it: a function that gives a
 # Promise of the module.
-target_sources(attnlab PRIVATE cblas.cpp unicode.cpp)
+target_sources(attnlab PRIVATE ${CMAKE_CURRENT_LIST_DIR}/cblas.cpp ${CMAKE_CURRENT_LIST_DIR}/unicode.cpp)
 target_include_directories(attnlab PRIVATE ${ATTNLAB_HEADERS}/generated)
 target_link_options(attnlab PRIVATE
   -O1  # what the compiler has optimised is optimised again from -O2 on, for minutes, and becomes a tenth smaller
   -sMODULARIZE=1 -sEXPORT_NAME=attnlab -sALLOW_MEMORY_GROWTH=1 -sINVOKE_RUN=0
   -sENVIRONMENT=web,worker,node -sEXPORTED_RUNTIME_METHODS=callMain,FS,stackSave,stackRestore
-  "SHELL:--js-library ${CMAKE_CURRENT_SOURCE_DIR}/unicode.js"
+  "SHELL:--js-library ${CMAKE_CURRENT_LIST_DIR}/unicode.js"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/models@/data/models"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/corpora@/data/corpora")
-set_property(TARGET attnlab APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unicode.js)
+set_property(TARGET attnlab APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/unicode.js)
 
 # What the book holds: the code compressed, and the hash of the script that its policy lets run.
 add_custom_command(TARGET attnlab POST_BUILD

@@ -1,0 +1,204 @@
+// Looks at the book in Chromium: node tests/browser/book.js ATTNLAB BOOK
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, statSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import { chromium } from "playwright-core";
+
+const [, , attnlab, book] = process.argv;
+const url = pathToFileURL(resolve(book)).href;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "attnlab-book-"));
+const largestBook = 12e6;  // bytes
+const changesTimed = 60;
+let failures = 0;
+
+function check(holds, what) {
+  if (holds) return;
+  failures += 1;
+  console.error(`FAILED: ${what}`);
+}
+
+/** Sentences of many scripts and lengths; a lesson takes them with its own options. */
+const sentences = [
+  "the cat sat", "the small black cat slept", "the dog that saw the cats was hungry", "J'aime les chats", "l'apple, s'il vous plaît!",
+  "我喜欢猫", "猫は静かに眠った", "고양이가 잔다", "الكلب نام", "кошка спит", "naïve café — déjà vu", "e\u0301le\u0300ve", "👩‍👩‍👧 and 🐈‍⬛ met",
+  "3.14 is π, 2 × 3 = 6", "the the the", "A", "can't won't don't", "ΑΒΓ αβγ ς", "हिन्दी में बिल्ली", "ไทย แมว",
+];
+
+/** 200 sentences: the pieces of those above in other orders. */
+function manySentences() {
+  const words = sentences.flatMap((sentence) => sentence.split(" "));
+  return Array.from({ length: 200 }, (_, i) =>
+    Array.from({ length: 2 + (i % 5) }, (_, j) => words[(i * 7 + j * (3 + (i % 11))) % words.length]).join(i % 3 === 0 ? "  " : " "));
+}
+
+/** The options that give a lesson a sentence. */
+function optionsFor(lesson, sentence) {
+  const help = execFileSync(attnlab, [lesson, "--help"], { encoding: "utf8" });
+  if (help.includes("--source TEXT")) return ["--source", sentence, "--target", "the cat slept"];
+  return help.includes("--sentence TEXT") ? ["--sentence", sentence] : ["--seed", String(7 + sentence.length)];
+}
+
+/** The program that the book holds, called as a shell would call it. */
+async function runInPage(page, args) {
+  return page.evaluate((words) => globalThis.bookProgram(words), args);
+}
+
+async function open(browser, look, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.on("console", (message) => check(false, `the book says ${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => check(false, `the book throws ${error.message}`));
+  page.on("request", (request) => check(request.url().split("#")[0] === url, `the book fetches ${request.url()}`));
+  await page.goto(url);
+  await page.waitForSelector("body.live");
+  await look(page);
+  await context.close();
+}
+
+async function checkNumbers(page, lessons) {
+  let compared = 0;
+  for (const lesson of lessons) {
+    const runs = sentences.map((sentence) => optionsFor(lesson, sentence));
+    for (const options of [[], ...new Set(runs.map((run) => JSON.stringify(run)))]) {
+      const words = typeof options === "string" ? JSON.parse(options) : options;
+      const native = spawnSync(attnlab, [lesson, "--format", "html", ...words], { encoding: "utf8", maxBuffer: 1e9 });
+      const live = await runInPage(page, [lesson, "--format", "html", ...words]);
+      check(native.status === live.status, `${lesson} ${words.join(" ")}: status ${live.status}, the program's is ${native.status}`);
+      check(native.status === 2 || native.stdout === live.text, `${lesson} ${words.join(" ")}: the page in the browser is another`);
+      compared += 1;
+    }
+  }
+  console.log(`${compared} pages are those of the program, byte for byte`);
+}
+
+async function checkTokens(page) {
+  const tokensOf = (text) => JSON.parse(text).config.tokens;
+  for (const sentence of manySentences()) {
+    const words = ["self-attention", "--format", "json", "--sentence", sentence];
+    const native = execFileSync(attnlab, words, { encoding: "utf8" });
+    const live = await runInPage(page, words);
+    check(live.status === 0 && JSON.stringify(tokensOf(native)) === JSON.stringify(tokensOf(live.text)),
+      `"${sentence}" has other tokens in the browser`);
+  }
+  console.log(`${manySentences().length} sentences have the same tokens`);
+}
+
+const percentile95 = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(0.95 * numbers.length)];
+
+/** Milliseconds from a change of a field to the changed page, of many changes. */
+async function timeChanges(page, lesson, texts) {
+  await page.evaluate((name) => { location.hash = `#/${name}`; }, lesson);
+  await page.waitForFunction((name) => document.body.dataset.lesson === name, lesson);
+  return page.evaluate(async ({ count, words }) => {
+    const times = [];
+    const area = document.querySelector("#controls .of-sentences textarea") || document.querySelector("#controls input[type=number]");
+    for (let i = 0; i < count; ++i) {
+      area.value = area.type === "number" ? String(100 + i) : words[i % words.length];
+      delete document.body.dataset.milliseconds;
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+      while (document.body.dataset.milliseconds === undefined) await new Promise((ready) => { setTimeout(ready, 1); });
+      times.push(Number(document.body.dataset.milliseconds));
+    }
+    return times;
+  }, { count: changesTimed, words: texts });
+}
+
+async function timeLessons(page, lessons) {
+  const six = ["the small cat saw the dog", "a dog saw the black cat", "the hungry cat saw a dog", "the cats saw the small dog"];
+  const long = [0, 1].map((shift) => Array.from({ length: 60 }, (_, i) => `word${(i * 7 + shift) % 60}`).join(" "));
+  for (const lesson of lessons) {
+    const times = await timeChanges(page, lesson, six);
+    console.log(`${lesson.padEnd(18)} a change of the sentence: ${percentile95(times).toFixed(1)} ms at the 95th percentile`);
+  }
+  console.log(`sdpa               60 tokens: ${percentile95(await timeChanges(page, "sdpa", long)).toFixed(1)} ms`);
+}
+
+/** A changed entry gives what the program computes from that input. */
+async function checkEdit(page) {
+  await page.evaluate(() => { location.hash = "#/sdpa"; });
+  await page.waitForFunction(() => document.body.dataset.lesson === "sdpa");
+  await page.locator("#controls .reset").click();
+  const cell = page.locator("#t-Q td").first();
+  if (!await cell.isVisible()) await page.locator("#t-Q summary").first().click();
+  await cell.dblclick();
+  await page.keyboard.type("2.5");
+  await page.keyboard.press("Enter");
+  const file = join(folder, "trace.json");
+  const trace = JSON.parse(execFileSync(attnlab, ["sdpa", "--format", "json"], { encoding: "utf8" }));
+  trace.events.find(({ id }) => id === "Q").data[0][0] = 2.5;
+  writeFileSync(file, JSON.stringify(trace));
+  execFileSync(attnlab, ["sdpa", "--input", file, "--output", join(folder, "changed.html")]);
+  const expected = await page.evaluate((text) => {
+    const table = new DOMParser().parseFromString(text, "text/html").querySelector("#t-output table");
+    return [...table.querySelectorAll("td")].map((node) => node.textContent).join(" ");
+  }, readFileSync(join(folder, "changed.html"), "utf8"));
+  const shown = await page.locator("#t-output table").first().evaluate((table) =>
+    [...table.querySelectorAll("td")].map((node) => node.textContent).join(" "));
+  check(shown === expected, `a changed entry of Q gives ${shown}, the program ${expected}`);
+  check(await cell.textContent() === "2.5000", `the changed cell shows ${await cell.textContent()}`);
+}
+
+async function checkExercises(page) {
+  const commands = await page.evaluate(() => [...document.querySelectorAll("template")].flatMap((one) =>
+    [...one.content.querySelectorAll(".exercises .commands code")].map((code) => code.textContent)));
+  check(commands.length >= 19, `the book has ${commands.length} commands of exercises`);
+  await page.evaluate(() => { location.hash = "#/masking"; });
+  await page.waitForFunction(() => document.body.dataset.lesson === "masking");
+  const code = page.locator("#next .commands code").first();
+  const command = await code.textContent();
+  await code.click();
+  check((await page.locator("#controls .command code").textContent()).split(" ")[1] === command.split(" ")[1],
+    `a click on "${command}" runs another lesson`);
+  console.log(`${commands.length} commands of exercises`);
+}
+
+async function checkTrouble(page) {
+  await page.evaluate(() => { location.hash = "#/multihead"; });
+  await page.waitForFunction(() => document.body.dataset.lesson === "multihead");
+  await page.locator("#controls textarea").first().fill("\u200B");
+  await page.waitForFunction(() => document.querySelector(".trouble").textContent !== "");
+  check(await page.locator("#t-weights td").count() > 0, "a sentence without a word takes the page away");
+}
+
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const lessons = execFileSync(attnlab, ["list"], { encoding: "utf8" }).trim().split("\n").map((line) => line.split(" ")[0]);
+try {
+  check(statSync(book).size < largestBook, `the book has ${statSync(book).size} bytes`);
+  for (const colorScheme of ["light", "dark"])
+    await open(browser, async (page) => {
+      for (const lesson of [...lessons, "glossary"]) {
+        await page.evaluate((name) => { location.hash = `#/${name}`; }, lesson);
+        await page.waitForFunction((name) => document.body.dataset.lesson === name, lesson);
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        for (const { id, impact, nodes } of violations)
+          if (impact === "serious" || impact === "critical")
+            check(false, `${lesson}, ${colorScheme}: axe-core finds ${id}, first at ${nodes[0].html.slice(0, 200)}`);
+        for (const width of [1280, 768, 320]) {
+          await page.setViewportSize({ width, height: 900 });
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+          check(wide <= width, `${lesson}: ${wide} pixels wide in a window of ${width}`);
+        }
+      }
+    }, { colorScheme });
+  await open(browser, async (page) => {
+    const painted = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
+    console.log(`${statSync(book).size} bytes; first painted after ${painted.toFixed(0)} ms`);
+    await timeLessons(page, lessons);
+    await checkEdit(page);
+    await checkExercises(page);
+    await checkTrouble(page);
+    await checkTokens(page);
+    await checkNumbers(page, lessons);
+  });
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+}
+console.log(failures === 0 ? `the book holds: ${lessons.length} lessons` : `${failures} checks failed`);
+process.exit(failures === 0 ? 0 : 1);
