@@ -567,29 +567,30 @@ std::string in_words_of_row(const Tensor<2>& weights, std::size_t row) {
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
 
-/// One row of weights with the mask beside the same row without it: how much a key gains that the others
-/// leave.
+/// The row of weights in which a key gains most by the mask, beside the same row without it.
 std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& scaled) {
   const auto n = weights.tensor->shape.back();
   const auto all = attn::softmax(attn::sample(scaled, 0));
-  for (std::size_t i = 1; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) {
-      const double with_mask = weights.tensor->at(i * n + j), without = all(i, j);
-      if (!(with_mask > without + 1e-3) || with_mask > 1.0 - 1e-3) continue;
-      double seen = 0.0;
-      for (std::size_t k = 0; k < n; ++k)
-        if (weights.tensor->at(i * n + k) > 0.0) seen += all(i, k);
-      return fmt::format(
-          "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" "
-          "gives "
-          "\"{1}\" {2:.4f} instead of {3:.4f} (its row without a mask: {4}). Setting hidden weights to 0 "
-          "only "
-          "after softmax would not do: then this row would sum to {5:.4f}, not 1.",
-          name_along(weights, weights.axes.size() - 2, i), name_along(weights, weights.axes.size() - 1, j),
-          with_mask, without, in_words_of_row(all, i), seen);
+  const auto gain = [&](std::size_t pair) { return weights.tensor->at(pair) - all(pair / n, pair % n); };
+  std::size_t most = 0;
+  double largest = 1e-3;
+  for (std::size_t pair = n; pair < n * n; ++pair)
+    if (weights.tensor->at(pair) <= 1.0 - 1e-3 && gain(pair) > largest) {
+      most = pair;
+      largest = gain(pair);
     }
-  }
-  return "Hidden keys get exactly 0, and the others share what they leave.";
+  if (most == 0) return "Hidden keys get exactly 0, and the others share what they leave.";
+  const auto row = most / n;
+  double seen = 0.0;
+  for (std::size_t k = 0; k < n; ++k)
+    if (weights.tensor->at(row * n + k) > 0.0) seen += all(row, k);
+  return fmt::format(
+      "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" gives "
+      "\"{1}\" {2:.4f} instead of {3:.4f} (its row without a mask: {4}). Setting hidden weights to 0 only "
+      "after softmax would not do: then this row would sum to {5:.4f}, not 1.",
+      name_along(weights, weights.axes.size() - 2, row),
+      name_along(weights, weights.axes.size() - 1, most % n), weights.tensor->at(most), all(row, most % n),
+      in_words_of_row(all, row), seen);
 }
 
 /// What the mask takes away from a trained word: the largest share that it gave to a key that is hidden now.
@@ -705,7 +706,7 @@ void run_masking(Workbench& bench) {
       "0, the key gets no weight, and the others share as if it were not there. In this lab a mask is true "
       "(1) where a key may be seen, as in PyTorch's scaled_dot_product_attention; in its MultiheadAttention "
       "true means hidden." +
-          std::string(bench.options.model ? " The scores are those of the lesson self-attention: trained."
+          std::string(bench.options.model ? " The scores are those of the lesson self-attention."
                                           : " The scores are random here."),
       "weights = softmax(scaled where mask, −∞ elsewhere)");
   bench.flow(masking_flow(bench));
@@ -761,7 +762,7 @@ const Lesson masking = {
         "token and shows that under the causal mask no earlier output changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "mask", "seed", "rng", "draws", "weight-scale",
                 "embeddings", "model", "dtype"},
-    .defaults = {.sentence = {"the small cat slept"}, .d_model = 4},
+    .defaults = {.sentence = {"girls saw the cat"}, .d_model = 4},
     .examples =
         {"masking --sentence \"the cat sat on the mat\" --mask combined",
          "masking --sentence \"i love cats\" --sentence \"cats sleep\" --steps combined_mask,combined/"},

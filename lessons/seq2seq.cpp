@@ -39,9 +39,9 @@ void explain_bahdanau(attn::Trace& trace) {
       "al. 2014), the decoder's first state (the encoder's last in place of tanh(W_s h₁) of the backward "
       "one) and the output (one matrix in place of a maxout layer). The paper's encoder reads both ways: "
       "--bidirectional.",
-      "contextₜ = Σⱼ softmax(a(sₜ₋₁, hⱼ)) hⱼ\n"
-      "sₜ = LSTM([yₜ; contextₜ], sₜ₋₁)\n"
-      "logitsₜ = [sₜ; contextₜ] W + b");
+      "contextₜ = Σⱼ softmax(a(hₜ₋₁, eⱼ)) eⱼ\n"
+      "hₜ = LSTM([yₜ; contextₜ], hₜ₋₁)\n"
+      "logitsₜ = [hₜ; contextₜ] W + b");
 }
 
 void explain_bahdanau_input(attn::Trace& trace) {
@@ -49,9 +49,9 @@ void explain_bahdanau_input(attn::Trace& trace) {
              "The state before asks together with the word that is read. Bahdanau's own query is the state "
              "alone: it does not know yet which word was written last. The rest is as with bahdanau: the "
              "context goes into the cell.",
-             "contextₜ = Σⱼ softmax(a([sₜ₋₁; yₜ], hⱼ)) hⱼ\n"
-             "sₜ = LSTM([yₜ; contextₜ], sₜ₋₁)\n"
-             "logitsₜ = [sₜ; contextₜ] W + b");
+             "contextₜ = Σⱼ softmax(a([hₜ₋₁; yₜ], eⱼ)) eⱼ\n"
+             "hₜ = LSTM([yₜ; contextₜ], hₜ₋₁)\n"
+             "logitsₜ = [hₜ; contextₜ] W + b");
 }
 
 void explain_luong(attn::Trace& trace) {
@@ -61,7 +61,7 @@ void explain_luong(attn::Trace& trace) {
       "only that is read out. Input feeding (section 3.3), which hands that vector to the next step of "
       "the cell, is left out here, so the context does not enter the cell.",
       "hₜ = LSTM(yₜ, hₜ₋₁)\n"
-      "contextₜ = Σⱼ softmax(score(hₜ, h̄ⱼ)) h̄ⱼ\n"
+      "contextₜ = Σⱼ softmax(score(hₜ, eⱼ)) eⱼ\n"
       "attentionalₜ = tanh([contextₜ; hₜ] W_c)\n"
       "logitsₜ = attentionalₜ W");
 }
@@ -72,7 +72,7 @@ void explain_multihead(attn::Trace& trace) {
       "The order of Luong et al. with the attention of a transformer. Context and state are joined before "
       "they are read out: the context alone would hold the decoder's state in its weights only.",
       "hₜ = LSTM(yₜ, hₜ₋₁)\n"
-      "contextₜ = MultiHead(hₜ W_Q, h̄ W_K, h̄ W_V) W_O\n"
+      "contextₜ = MultiHead(hₜ W_Q, e W_K, e W_V) W_O\n"
       "attentionalₜ = tanh([contextₜ; hₜ] W_c)\n"
       "logitsₜ = attentionalₜ W");
 }
@@ -87,17 +87,17 @@ void compare_variants(Workbench& bench) {
   const auto add = [&](const std::string& name, const char* asks, const char* score, const char* goes) {
     lines.push_back(line((bench.options.attention == name ? "→ " : "  ") + name, asks, score, goes));
   };
-  add("bahdanau", "sₜ₋₁", "v_a · tanh(sₜ₋₁ W_q + h̄ⱼ W_k)", "  LSTM and result");
-  add("bahdanau-input", "sₜ₋₁, yₜ", "the same with [sₜ₋₁; yₜ] W_q", "  LSTM and result");
-  add("luong-dot", "hₜ", "hₜ · h̄ⱼ", "  result");
-  add("luong-general", "hₜ", "hₜ W_a · h̄ⱼ", "  result");
-  add("luong-concat", "hₜ", "v_a · tanh([hₜ; h̄ⱼ] W_a)", "  result");
-  add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (h̄ⱼ W_K)ᵢ / √d_k", "  result");
+  add("bahdanau", "hₜ₋₁", "v_a · tanh(hₜ₋₁ W_q + eⱼ W_k)", "  LSTM and word");
+  add("bahdanau-input", "hₜ₋₁, yₜ", "the same with [hₜ₋₁; yₜ] W_q", "  LSTM and word");
+  add("luong-dot", "hₜ", "hₜ · eⱼ", "  word");
+  add("luong-general", "hₜ", "hₜ W_a · eⱼ", "  word");
+  add("luong-concat", "hₜ", "v_a · tanh([hₜ; eⱼ] W_a)", "  word");
+  add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (eⱼ W_K)ᵢ / √d_k", "  word");
   bench.trace.note(
-      "variants", "Which state asks, and where does the context go?",
-      "sₜ₋₁ and hₜ are the decoder's states before and after step t, yₜ is the word that it "
-      "reads. h̄ⱼ is the encoder's state at source word j. [a; b] is a with b behind it. All W and "
-      "v_a are learned.",
+      "variants", "Other decoders: which state asks, and where does the context go?",
+      "The decoder asks with its state before the step, hₜ₋₁, or after it, hₜ; and the context goes into its "
+      "LSTM "
+      "or only into the choice of the word. yₜ is the word that it reads, eⱼ the state of source word j.",
       fmt::format("{}", fmt::join(lines, "\n")));
 }
 
@@ -113,11 +113,11 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
   const auto margin = [](std::size_t columns) { return std::string(columns, ' '); };
   const auto source = fmt::format("X_source [{}×{}] → LSTM → states [{}×{}] ", n, d, n, width);
   if (attends_before_the_cell(bench.options)) {
-    const auto asks = asks_with_word(bench)
-                          ? fmt::format("[state; word] → scores → weights [{}] ", n)
-                          : fmt::format("state before [{}] → scores → weights [{}] ", width, n);
+    const auto asks = asks_with_word(bench) ? fmt::format("[h before; y] → scores → weights [{}] ", n)
+                                            : fmt::format("h before [{}] → scores → weights [{}] ", width, n);
     const auto joint = std::max(attn::display_width(source), attn::display_width(asks));
-    const auto context = fmt::format("┴→ context [{}] ", width), word = fmt::format("word before [{}] ", d);
+    const auto context = fmt::format("┴→ context [{}] ", width),
+               word = fmt::format("y, the word before [{}] ", d);
     const auto end = joint + attn::display_width(context);
     const std::string cell = "→ LSTM → h ";
     return {source + dashes(joint - attn::display_width(source)) + "┐",
@@ -125,7 +125,7 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
                 dashes(attn::display_width(cell)) + "┐",
             word + dashes(end - attn::display_width(word)) + "┴" + cell + "┴→ word"};
   }
-  const auto step = fmt::format("word [{}] → LSTM → h [{}] ", d, width);
+  const auto step = fmt::format("y [{}] → LSTM → h [{}] ", d, width);
   const auto asks = fmt::format("┬→ scores → weights [{}] ", n),
              context = fmt::format("┬→ context [{}] ", width);
   const auto fork = attn::display_width(step);
@@ -136,18 +136,33 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
           margin(fork) + "└" + dashes(end - fork - 1) + "┘"};
 }
 
+/// What --hidden counts, and how long a state is where two encoders make it.
+std::string about_sizes(const Workbench& bench) {
+  const auto hidden = *bench.options.hidden;
+  if (!bench.options.bidirectional) return fmt::format(" hidden={0}: h and c have {0} numbers.", hidden);
+  return fmt::format(
+      " Two encoders read this source, one from each end; side by side, their states of {} numbers (hidden) "
+      "make {}.",
+      hidden, state_width(bench));
+}
+
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
-      "One LSTM, the encoder, reads the source word by word. Another, the decoder, writes the target. Both "
-      "carry two vectors from word to word: a memory c and a state h. At each word they make new content g "
-      "and three gates, numbers between 0 and 1. The forget gate f says how much of the memory is kept, the "
+      "One LSTM (long short-term memory), the encoder, reads the source word by word. Another, the decoder, "
+      "writes "
+      "the target. Each carries two vectors from word to word: a memory c and a state h. At each word it "
+      "makes "
+      "new content g and three gates, numbers between 0 and 1: the forget gate f says how much of c is kept, "
+      "the "
       "input gate i how much of g is written to it, the output gate o how much of it is shown as h. At first "
-      "the decoder got only the encoder's last h and c: a bottleneck. With attention (Bahdanau et al. 2014) "
-      "it looks at the states of all source words. What matches goes into a mixture, the context. " +
+      "the "
+      "decoder got only the encoder's last h and c: a bottleneck. With attention (Bahdanau et al. 2014) it "
+      "looks "
+      "at the states of all source words and takes a mixture of them, the context. " +
           std::string(bench.options.model
-                          ? "This model has learned to translate (attnlab train translation)."
+                          ? "This model learned to translate."
                           : "Trained, it looks at “cat” to write “chat”; here the weights are random.") +
-          (bench.options.bidirectional ? " The source is read from both ends, by two LSTMs." : ""),
+          about_sizes(bench),
       "");
   bench.flow(seq2seq_flow(bench));
   compare_variants(bench);
@@ -229,7 +244,6 @@ std::string first_kept(const attn::Event& kept, std::size_t hidden) {
 void choose_trained_page(Workbench& bench) {
   std::vector<attn::OnPage> page = {{"idea"},
                                     {"flow"},
-                                    {"variants"},
                                     {"code"},
                                     attn::in_one_line("lengths"),
                                     {"teacher-forcing"},
@@ -248,6 +262,7 @@ void choose_trained_page(Workbench& bench) {
     return first_kept(kept, hidden);
   }));
   page.push_back({"by-length"});
+  page.push_back({"variants"});
   bench.trace.page(page,
                    {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
 }
@@ -256,8 +271,7 @@ void choose_seq2seq_page(Workbench& bench) {
   const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
   if (bench.options.model) return choose_trained_page(bench);
   std::vector<attn::OnPage> page = {
-      {"idea"},           {"flow"}, {"variants"}, {"code"}, attn::in_one_line("lengths"), {"teacher-forcing"},
-      {"greedy-decoding"}};
+      {"idea"}, {"flow"}, {"code"}, attn::in_one_line("lengths"), {"teacher-forcing"}, {"greedy-decoding"}};
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/h"));
     page.push_back(attn::in_one_line("encoder/reverse/h"));
@@ -273,6 +287,7 @@ void choose_seq2seq_page(Workbench& bench) {
   page.push_back({"decoder/weights", about_alignment});
   page.push_back(
       {"bottleneck/kept", [=](const attn::Event& kept) { return least_kept(kept, real, hidden); }});
+  page.push_back({"variants"});
   bench.trace.page(page,
                    {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
 }
@@ -304,14 +319,14 @@ std::string steps_of_words(const TokenBatch& writes) {
 
 /// How many words a trained decoder chooses from.
 std::string knows_words(const Workbench& bench) {
-  return fmt::format("The decoder chooses from {} words, </s> among them.", bench.options.vocabulary.size());
+  return fmt::format("The decoder knows {} words, also </s>.", bench.options.vocabulary.size());
 }
 
 void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
   bench.trace.note(
       "teacher-forcing", "Teacher forcing: the decoder is given the true words",
       "<s> stands for the start of a sentence, </s> for its end. At each step the decoder reads the "
-      "true word before (in X_target), not the one that it would have written. A step has the name of "
+      "true word before (in X_target), not its own. A step has the name of "
       "the word to be written. " +
           (bench.options.model ? knows_words(bench)
                                : std::string("The decoder knows the target's words and </s>.")) +
@@ -570,10 +585,14 @@ std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun&
 
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
-  bench.trace.note("one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-                   attends_before_the_cell(bench.options)
-                       ? "It attends, its cell makes a step, then every word gets a probability."
-                       : "Its cell makes a step, it attends, then every word gets a probability.");
+  bench.trace.note(
+      "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
+      std::string(attends_before_the_cell(bench.options)
+                      ? "It attends, its LSTM makes a step, every word gets a probability."
+                      : "The decoder's LSTM makes a step, the decoder attends, then every word gets "
+                        "a probability.") +
+          " h is its state, y the word that it reads; " + encoder_states_id(bench) +
+          " has those of source words.");
   show_one_step(bench, run, t);
 }
 
@@ -596,7 +615,7 @@ void propose_more(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next({{"seq2seq --source \"the cat did not eat the apple because it was hungry\"",
                             "it writes by itself: what does “affamé” look at?"},
-                           {"seq2seq --steps exact_by_length", "the figures by length as curves"},
+
                            {"transformer-block", "attention without a recurrence"}});
   bench.try_next(
       {{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",

@@ -671,13 +671,15 @@ void choose_trained_block_page(Workbench& bench) {
   page.push_back({"attention/weights", what_the_block_looks_for});
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
-  page.push_back(attn::without_table("residual_1", [](const auto& sum) { return sum.note; }));
+  page.push_back(attn::without_table("residual_1", [](const auto& sum) {
+    return "The second number is that of attention/output. " + sum.note;
+  }));
   page.push_back({"norm_1"});
-  page.push_back({"norm-order"});
   page.push_back(attn::without_table("ffn/hidden", count_zeros));
   page.push_back(attn::without_table("ffn/output"));
   page.push_back(in_one_line("residual_2"));
   page.push_back({"output"});
+  page.push_back({"norm-order"});
   page.push_back({"stack"});
   bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
                           "ffn/mixes-no-tokens", "no-look-ahead"});
@@ -694,10 +696,11 @@ void explain_stack(Workbench& bench) {
   const double two = share_of_induction("induction"), one = share_of_induction("induction-one-layer");
   bench.trace.note(
       "stack", "What two blocks find that one cannot",
-      "Letters in random order, \"g k q x … b q\": what followed q the last time? A row says which letter it "
-      "is, not which one came before. A first block can look at the letter before and write it into the row. "
-      "Then a second block can look for the row that says \"after q\". Trained with attention and residual "
-      "connections alone (attnlab train induction), on new letters:",
+      "A task: letters in random order, \"g k q x … b q\", and the next one is to be what followed q the "
+      "last time, x. A row says which letter it is, not which one came before. A first block can look at the "
+      "letter before and write it into the row: that of x then says \"x, after q\". A second block can look "
+      "for \"after q\" and find x. Models of attention and residual connections alone (attnlab train "
+      "induction) have so much right on new letters:",
       fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * two, 100.0 * one));
 }
 
