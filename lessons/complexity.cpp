@@ -412,7 +412,7 @@ void run_complexity(Workbench& bench) {
   show_tables(bench, costs);
   show_complexity_code(bench);
   const auto last =
-      fmt::format("as n grows (#{}: n = {})", options.lengths.size() - 1, options.lengths.back());
+      fmt::format("as n grows (place #{}: n = {})", options.lengths.size() - 1, options.lengths.back());
   show_curves(bench, costs, work, "Multiply-adds " + last, {"recurrence", "full", "local", "linear"},
               "On logarithmic scales a power of n is a straight line, the steeper the higher the power.");
   show_curves(bench, costs, storage, "Bytes held " + last, {"full", "chunked", "local", "flash"}, "");

@@ -519,7 +519,7 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
   bench.trace.note(
       "comparison", "Between two ends",
       fmt::format("All attention lies between two ends: equal shares of all keys{}, and a single "
-                  "key for each query, here the strongest.",
+                  "key for each query, here the strongest. Keys in use: exp(entropy), see step 5.",
                   hides ? " that the mask lets a query see" : ""),
       table);
 }

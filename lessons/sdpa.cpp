@@ -443,10 +443,9 @@ void run_sdpa(Workbench& bench) {
       "the answer. An ordinary dictionary returns the value of the one key that equals the query. This one "
       "always answers, with a mixture of all values. The rows of Q are queries, those of K keys, of V "
       "values; d_k is how many numbers a query has, Kᵀ is K with rows and columns swapped. " +
-          std::string(bench.options.model
-                          ? "Here they come from a model that learned to give each word its French form; "
-                            "the next lesson makes them."
-                          : "The numbers are random; the words only name the rows."),
+          std::string(bench.options.model ? "Here Q, K and V come from a model that learned to give each "
+                                            "word its French form; the next lesson makes them."
+                                          : "The numbers are random; the words only name the rows."),
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);

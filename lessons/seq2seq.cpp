@@ -121,7 +121,7 @@ void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const 
                       : "The decoder's LSTM makes a step, the decoder attends, then every word gets "
                         "a probability.") +
           " h is its state, y the word that it reads; " + encoder_states_id(bench) +
-          " has those of source words.");
+          " has those of source words. [a; b] is a with b behind it.");
   show_one_step(bench, run, t);
 }
 

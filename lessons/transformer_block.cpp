@@ -308,8 +308,8 @@ void explain_norm_order(Workbench& bench) {
       is_post
           ? "The first transformer had it so, and every row leaves the block at one scale. But training "
             "sends a correction back through the whole stack (lesson backward), and each layer norm on its "
-            "way changes how large it is. So training has to begin with very small steps (Xiong et al. 2020; "
-            "lesson training). Most models since have the layer norm before the sublayer: --norm pre."
+            "way changes how large it is. So training has to begin with very small steps (Xiong et al. "
+            "2020). Most models since have the layer norm before the sublayer: --norm pre."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. So the correction that training sends back (lesson backward) has a straight way "
             "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "

@@ -361,8 +361,8 @@ bool learns_with_any_seed(const Options& options) {
 std::string look_of_chance(const attn::Event& weights) {
   const auto n = weights.tensor->shape.back();
   return fmt::format(
-      "Row: a place that is to speak; column: one that it looks at. The first is to say {}, and looks at the "
-      "last place with a share of {:.4f}: it knows nothing yet.",
+      "A row is a place that is to speak. The first is to say {}, which stands last, and looks there with a "
+      "share of {:.4f}: it knows nothing yet.",
       name_along(weights, 1, n - 1), weights.tensor->at(n - 1));
 }
 
@@ -376,7 +376,8 @@ std::string loss_beside_guessing(const attn::Event& losses) {
 }
 
 std::string size_of_first_step(const attn::Event&) {
-  return "In step 1 m_now is the gradient g and v_now is g²: whatever its gradient, each number moves "
+  return "Adam: m is a running mean of the gradients, v of their squares. In step 1 m_now is the gradient g "
+         "and v_now is g²: whatever its gradient, each number moves "
          "by the rate. So a long first step throws the model far off. Warm-up avoids that; a model as small "
          "as this one recovers.";
 }

@@ -58,7 +58,8 @@ void choose_trained_block_page(Workbench& bench) {
   }));
   page.push_back({"norm_1"});
   page.push_back(attn::without_table("ffn/hidden", count_zeros));
-  page.push_back(attn::without_table("ffn/output"));
+  page.push_back(attn::without_table(
+      "ffn/output", [](const auto&) { return "Where ffn/hidden is 0, the sum leaves the term out."; }));
   page.push_back(in_one_line("residual_2"));
   page.push_back({"output"});
   page.push_back({"norm-order"});
