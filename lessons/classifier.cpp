@@ -25,6 +25,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
+#include "lessons/transformer_block/numpy.hpp"
 #include "lessons/workbench/notice.hpp"
 
 namespace lessons {

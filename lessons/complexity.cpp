@@ -209,13 +209,12 @@ void show_tables(Workbench& bench, LayerCosts& costs) {
 void introduce_complexity(Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(fmt::format(
-      "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds: how "
-      "much there is to compute. Bytes: how much must be held meanwhile, of scores or of what a layer has in "
-      "their place, {} for each number. Steps: how many operations of one layer have to come one after "
-      "another, because each needs what the one before made. Path: how many such operations lie between the "
-      "first token and the last, through as many stacked layers as that takes. The table counts them while "
-      "the code of each layer runs on random numbers. The code below has four formulas; the counts "
-      "must equal them.",
+      "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds, "
+      "products that go into a sum: how much there is to compute. Bytes: how much must be held meanwhile, of "
+      "scores or of what a layer has in their place, {} for each number. Steps: how many operations of one "
+      "layer have to come one after another, because each needs what the one before made. Path: how many "
+      "such operations lie between the first token and the last, through as many stacked layers as that "
+      "takes. All are counted while the code of each layer runs on random numbers.",
       attn::item_size(bench.trace.dtype())));
   bench.trace.note(
       "counting", "How it is counted",
@@ -240,11 +239,11 @@ std::string_view words_for(std::string_view layer) {
   return words.at(layer);
 }
 
-/// " n = 9", "never": from which n on full attention takes more.
+/// "n ≥ 9", "never": from which n on full attention takes more.
 std::string crossing_in_words(LayerCosts& costs, std::string_view layer, std::size_t d, std::size_t longest) {
   if (layer == "full") return "";
   const auto place = costs.crossing(layer, d, longest);
-  return place ? fmt::format("n = {}", *place) : "never";
+  return place ? fmt::format("n ≥ {}", *place) : "never";
 }
 
 /// A row a layer, at the longest of the lengths.
@@ -258,7 +257,7 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
                     adds, bytes, steps, path, crossing);
     return line.substr(0, line.find_last_not_of(' ') + 1);
   };
-  auto table = row("", "", "mult-adds", "bytes", "steps", "path", "full more");
+  auto table = row("", "", "mult-adds", "bytes", "steps", "path", "cheaper");
   for (const auto& layer : counted_layers()) {
     const auto& cost = costs.of(layer.id, {longest, d});
     const auto adds = cost.cost.multiply_adds;
@@ -282,9 +281,10 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   bench.trace.note(
       "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
       fmt::format(
-          "“full more”: from which n on full attention takes more multiply-adds; never: not up to n = {}. A "
+          "cheaper: for which n it takes fewer multiply-adds than full attention; never: not up to n = {}. A "
           "window waits for nothing (1 step), but its path needs a layer for every {} tokens. gqa has {} "
-          "heads, each with scores of its own. It saves K and V: {} bytes in place of {}.",
+          "heads, each with scores of its own, so it holds more of them; what it saves are keys and values: "
+          "{} bytes in place of {}.",
           longest, *options.window, *options.heads, kept * *options.kv_heads, kept * *options.heads),
       table);
 }
@@ -412,7 +412,7 @@ void run_complexity(Workbench& bench) {
   show_tables(bench, costs);
   show_complexity_code(bench);
   const auto last =
-      fmt::format("as n grows (#{}: n = {})", options.lengths.size() - 1, options.lengths.back());
+      fmt::format("as n grows (place #{}: n = {})", options.lengths.size() - 1, options.lengths.back());
   show_curves(bench, costs, work, "Multiply-adds " + last, {"recurrence", "full", "local", "linear"},
               "On logarithmic scales a power of n is a straight line, the steeper the higher the power.");
   show_curves(bench, costs, storage, "Bytes held " + last, {"full", "chunked", "local", "flash"}, "");

@@ -200,30 +200,28 @@ std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
     return fmt::format("This is head {} of the decoder's layer {}. {}", heads.aligning, heads.layer + 1,
                        crossing.empty() ? "Here the words have one order in both languages." : crossing);
   };
-  return {
-      attn::in_one_line("X_target"),
-      attn::in_one_line("X_source"),
-      attn::in_one_line("Q"),
-      attn::in_one_line("K"),
-      attn::in_one_line("V"),
-      attn::in_one_line("mask"),
-      {"scores",
-       [](const auto&) {
-         return "A row for each target word, a column for each source word. Worked lines use a row of Q, a "
-                "row of K, a column of V; --all prints these.";
-       }},
-      attn::in_one_line("scaled"),
-      attn::in_one_line("masked"),
-      {"weights", what_crosses},
-      {"dropped"},
-      {"dropout-at-inference"},
-      attn::without_table("output",
-                          [](const attn::Event& output) {
-                            return fmt::format(
-                                "One output row for each target word, here {}, whatever the source.",
-                                output.tensor->shape[output.tensor->shape.size() - 2]);
-                          }),
-      {"gold"}};
+  return {attn::in_one_line("X_target"),
+          attn::in_one_line("X_source"),
+          attn::in_one_line("Q"),
+          attn::in_one_line("K"),
+          attn::in_one_line("V"),
+          attn::in_one_line("mask"),
+          {"scores",
+           [](const auto&) {
+             return "A row for each target word, a column for each source word (--all: Q, K, V).";
+           }},
+          attn::in_one_line("scaled"),
+          attn::in_one_line("masked"),
+          {"weights", what_crosses},
+          {"dropped"},
+          {"dropout-at-inference"},
+          attn::without_table("output",
+                              [](const attn::Event& output) {
+                                return fmt::format(
+                                    "One output row for each target word, here {}, whatever the source.",
+                                    output.tensor->shape[output.tensor->shape.size() - 2]);
+                              }),
+          {"gold"}};
 }
 
 std::vector<attn::OnPage> page_of_heads() {
@@ -241,10 +239,14 @@ std::vector<attn::OnPage> page_of_heads() {
 }
 
 constexpr const char* about_the_transformer =
-    "All numbers here are a trained transformer's (attnlab train translation --attention transformer). "
-    "X_source is the encoder's output. A row of X_target is the decoder's as it comes to write that word: it "
-    "has read <s>, the start, and the words before. The page goes into the head that aligns best; one that "
-    "does not stands below.";
+    "The numbers are a trained transformer's (attnlab train translation --attention transformer). It "
+    "has "
+    "several attentions side by side, its heads, in each layer. X_source is the source as the "
+    "encoder, "
+    "the part that reads, hands it on. A row of X_target is the decoder's as it is to write that word: it "
+    "has read <s>, the "
+    "start, and the words before. Steps 1 to 3 are the head that best finds which word comes from which; a "
+    "second one follows.";
 
 void run_cross_attention(Workbench& bench) {
   const auto& source = bench.plan.source;
@@ -283,8 +285,7 @@ void run_cross_attention(Workbench& bench) {
     attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source}, heads);
   if (is_trained)
     return bench.try_next({{"cross-attention --source \"the man slept\" --target \"l'homme dormait\"",
-                            "one word from two: at which does it look?"},
-                           {"seq2seq", "alignment in a model without a transformer, word by word"},
+                            "\"l'homme\" comes from two words: which head looks at which?"},
                            {"masking", "hide words from each other"}});
   bench.try_next(
       {{"cross-attention --source \"the cat\" --target \"le petit chat\"", "which tables get smaller?"},

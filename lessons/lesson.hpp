@@ -24,14 +24,15 @@ struct Probe {
 
 /// A lesson as the program knows it. The table of all lessons is in table.cpp.
 struct Lesson {
-  std::string_view name;                  ///< the subcommand
-  std::string_view title;                 ///< one line for the curriculum
-  std::string_view teaches;               ///< a paragraph for the help
-  std::vector<std::string_view> options;  ///< keys of the options that it uses
-  bool takes_batches = true;              ///< whether a sentence may be repeated
-  bool takes_source_alone = false;        ///< whether --target may be left out
-  bool splits_heads = true;               ///< whether d_model is divided among the heads
-  bool multiplies_inputs = true;          ///< so that the products of large ones would overflow
+  std::string_view name;                      ///< the subcommand
+  std::string_view title;                     ///< one line for the curriculum
+  std::string_view teaches;                   ///< a paragraph for the help
+  std::vector<std::string_view> options;      ///< keys of the options that it uses
+  bool takes_batches = true;                  ///< whether a sentence may be repeated
+  bool takes_source_alone = false;            ///< whether --target may be left out
+  bool splits_heads = true;                   ///< whether d_model is divided among the heads
+  bool multiplies_inputs = true;              ///< so that the products of large ones would overflow
+  std::vector<std::string_view> of_detail{};  ///< those options that only what is no part of the page uses
   Options defaults;
   std::vector<std::string_view> examples;                ///< arguments that work as pasted
   std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn

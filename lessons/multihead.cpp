@@ -539,11 +539,11 @@ std::string cost_of_heads(const Workbench& bench) {
   if (h == 1) return "Here there is one head. ";
   return fmt::format(
       "Cutting {0} columns into {1} heads of {2} needs as many multiplications as one head of {0}. Only the "
-      "tables of scores become more: {1} of {3}×{3} instead of one. kv_heads={4}: {4} of the heads {5} keys "
-      "and "
-      "values of {6} own{7}. ",
-      h * d_k, h, d_k, n, kv, kv == 1 ? "has" : "have", kv == 1 ? "its" : "their",
-      kv == h ? "" : ", which the others share");
+      "tables of scores become more: {1} of {3}×{3} instead of one. kv_heads={4}: {5}. ",
+      h * d_k, h, d_k, n, kv,
+      kv == h ? "each head has keys and values of its own"
+              : fmt::format("{} of the heads {} keys and values of {} own, which the others share", kv,
+                            kv == 1 ? "has" : "have", kv == 1 ? "its" : "their"));
 }
 
 void run_multihead(Workbench& bench) {
@@ -622,7 +622,7 @@ const Lesson multihead = {
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "causal", "window", "dropout",
                 "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings",
                 "model", "dtype"},
-    .defaults = {.sentence = {"the small black cat slept"}, .heads = 2},
+    .defaults = {.sentence = {"girls saw the small cat"}, .heads = 2},
     .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .inputs = multihead_inputs,

@@ -177,6 +177,13 @@ std::string with_equal_shares(const Tensor<2>& measures) {
   return fmt::format("Equal shares of the keys that a query may see would give {}.", range_of(measures));
 }
 
+/// What is true of sentences of one length, and of no others.
+std::string if_of_one_length(const std::vector<std::size_t>& lengths, const std::string& words) {
+  const bool is_one_length = std::all_of(lengths.begin(), lengths.end(),
+                                         [&](std::size_t length) { return length == lengths.front(); });
+  return is_one_length && lengths.front() > 1 ? words + " " : "";
+}
+
 /// The weights of one head as entries, and what is read off them, each for [batch, head].
 struct WorkedMeasures {
   attn::Known<4> weights;
@@ -267,7 +274,9 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
   step({.id = "diagonal",
         .title = "How much a token looks at itself",
         .formula = "mean of wᵢᵢ",
-        .note = with_equal_shares(diagonal_share(uniform, lengths))},
+        .note = if_of_one_length(lengths,
+                                 fmt::format("There are {} tokens, so the sum is divided by {}.", n, n)) +
+                with_equal_shares(diagonal_share(uniform, lengths))},
        &WorkedMeasures::diagonal, diagonal_share(weights, lengths));
   step({.id = "local",
         .title = "How much a token looks at a neighbour",
@@ -276,22 +285,29 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
             n == 1
                 ? std::string(
                       "A single token has no neighbour, so this is 0. Code that divides by 2 (n − 1) fails.")
-                : with_equal_shares(neighbour_share(uniform, lengths)) +
+                : if_of_one_length(lengths,
+                                   fmt::format("{} tokens have {} pairs of neighbours, and each looks both "
+                                               "ways: {} weights.",
+                                               n, n - 1, 2 * (n - 1))) +
+                      with_equal_shares(neighbour_share(uniform, lengths)) +
                       (bench.options.causal ? " The mask hides the next word." : "")},
        &WorkedMeasures::local, neighbour_share(weights, lengths));
   step({.id = "sparse_ratio",
         .title = "How many weights are large",
         .formula = "share of weights w with 0.1 < w",
-        .note = std::string("Each comparison counts 1 where it is true. Near 1 / n it says that a key or two "
-                            "get nearly all of a row. The name misleads: where attention is sparse, few "
-                            "weights are large. From 10 keys on, equal shares are not above 0.1.") +
-                (hides ? " Keys that the mask hides count as small weights." : "")},
+        .note =
+            "Each comparison counts 1 where it is true. " +
+            if_of_one_length(lengths, fmt::format("There are {0} · {0} = {1} weights.", n, n * n)) +
+            "Near 1 / n it says that a key or two get nearly all of a row. The name misleads: where "
+            "attention is sparse, few weights are large. From 10 keys on, equal shares are not above 0.1." +
+            (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
   const auto spread = step(
       {.id = "entropy",
        .title = "How widely attention spreads",
        .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-       .note = fmt::format("One bracket for each query.{3} An entropy is 0 where one key gets everything, "
+       .note = fmt::format("One bracket for each query; the mean divides by how many there are.{3} An "
+                           "entropy is 0 where one key gets everything, "
                            "log {0} = {1:.4f} where {0} keys share equally.{2} exp(entropy) says how many "
                            "keys are in use. (log is the natural logarithm, and 0 log 0 counts as 0.)",
                            n, std::log(static_cast<double>(n)),
@@ -503,15 +519,15 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
   bench.trace.note(
       "comparison", "Between two ends",
       fmt::format("All attention lies between two ends: equal shares of all keys{}, and a single "
-                  "key for each query, here the strongest.",
+                  "key for each query, here the strongest. Keys in use: exp(entropy), see step 5.",
                   hides ? " that the mask lets a query see" : ""),
       table);
 }
 
-/// What a word gives on average to itself, to all words before and behind it, to its two neighbours, and what
-/// the others together give to the one key that gets most from them.
+/// What a word gives on average to itself, to all words before and after it, to the one just before it and
+/// the one just after it, and what the others together give to the one key that gets most from them.
 struct Habits {
-  double itself = 0.0, earlier = 0.0, later = 0.0, before = 0.0, after = 0.0, one_key = 0.0;
+  double itself = 0.0, before = 0.0, after = 0.0, just_before = 0.0, just_after = 0.0, one_key = 0.0;
   std::size_t key = 0;  ///< that one
 };
 
@@ -523,9 +539,9 @@ Habits habits_of(const Tensor<4>& weights, std::size_t sample, std::size_t head,
     for (std::size_t query = 0; query < n; ++query) {
       const double weight = weights(sample, head, query, key);
       if (query != key) received += weight / others;
-      (query == key ? habits.itself : key < query ? habits.earlier : habits.later) += weight / all;
-      if (query == key + 1) habits.before += weight / others;
-      if (query + 1 == key) habits.after += weight / others;
+      (query == key ? habits.itself : key < query ? habits.before : habits.after) += weight / all;
+      if (query == key + 1) habits.just_before += weight / others;
+      if (query + 1 == key) habits.just_after += weight / others;
     }
     if (received > habits.one_key) habits.key = key;
     habits.one_key = std::max(habits.one_key, received);
@@ -538,11 +554,11 @@ std::string kind_of_head(const Habits& habits, const std::vector<std::string>& t
   constexpr double habit = 0.5;
   if (spread == Spread::uniform || spread == Spread::undecided) return "all alike";
   if (habits.one_key > habit) return fmt::format("one word: {}", attn::shorten(tokens[habits.key], 8));
-  if (habits.before > habit) return "word before";
-  if (habits.after > habit) return "word after";
+  if (habits.just_before > habit) return "word before";
+  if (habits.just_after > habit) return "word after";
   if (habits.itself > habit) return "itself";
-  if (habits.later > 2 * habits.earlier) return "ahead";
-  if (habits.earlier > 2 * habits.later) return "back";
+  if (habits.after > 2 * habits.before) return "ahead";
+  if (habits.before > 2 * habits.after) return "back";
   return "each its own";
 }
 
@@ -553,14 +569,14 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   const auto lengths = bench.plan.sentence.lengths();
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
   std::vector<std::vector<std::string>> rows = {
-      {"", "itself", "earlier", "later", "before", "after", "one key", "looks at"}};
+      {"", "itself", "before", "just before", "after", "just after", "one key", "looks"}};
   for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
     const auto sample = i / heads;
     const auto habits = habits_of(weights, sample, i % heads, lengths[sample]);
     rows.push_back({(bench.plan.is_batched() ? fmt::format("sample {} ", sample) : "") +
                     (bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights"))});
     for (const double share :
-         {habits.itself, habits.earlier, habits.later, habits.before, habits.after, habits.one_key})
+         {habits.itself, habits.before, habits.just_before, habits.after, habits.just_after, habits.one_key})
       rows.back().push_back(fmt::format("{:.2f}", share));
     rows.back().push_back(kind_of_head(habits, bench.plan.sentence.tokens[sample],
                                        spread_of(spread.data()[i], largest.data()[i])));
@@ -568,14 +584,17 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(
       "kinds", "What kind of head is it?",
-      "What a word gives on average to itself, to all words before and behind it, to its two neighbours, and "
-      "what the others give to the one key that gets most from them." +
-          std::string(
-              bench.options.model
-                  ? " Trained, a head has a task: here the French form of each word. A noun stands "
-                    "behind its article and adjective, so a head that finds it looks ahead; a subject "
-                    "stands before its verb, so a head that finds it looks back."
-                  : " Nothing here is trained: a kind would be chance."),
+      "How much a word gives on average to itself, to all words before it and to the one just before it, to "
+      "all "
+      "words after it and to the one just after it, and how much the others give to the one key that gets "
+      "most "
+      "from them. Itself, before and after add up to 1, but for rounding. (The first word has no word just "
+      "before it, the last none just after it: these two columns are means over the others.)" +
+          std::string(bench.options.model
+                          ? " Trained, a head has a task: here the French form of each word. A noun comes "
+                            "after its article and adjective, so a head that finds it looks ahead; a subject "
+                            "comes before its verb, so a head that finds it looks back."
+                          : " Nothing here is trained: a kind would be chance."),
       in_columns(rows));
 }
 

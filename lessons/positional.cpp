@@ -221,17 +221,24 @@ void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
   bench.trace.page(std::move(events), std::move(claims));
 }
 
-/// Where on the way from X to the scores each encoding acts.
+/// From X to the weights, without positions and with the encoding that the page goes on with.
 std::vector<std::string> positional_flow(const Workbench& bench) {
   const auto n = bench.plan.sentence.length(), d = bench.d_model();
-  const auto X = fmt::format("X [{}×{}] → ", n, d), Q = std::string("+ → Q, K → "),
-             scores = fmt::format("turn → Q Kᵀ / √{} → ", d);
-  const auto words = attn::display_width(X), turns = words + attn::display_width(Q),
-             biases = turns + attn::display_width(scores);
-  return {fmt::format("{}{}{}+ → scores [{}×{}] → softmax", X, Q, scores, n, n),
-          attn::pad_right(attn::pad_right(std::string(words, ' ') + "sinusoidal", turns) + "rope", biases) +
-              "relative",
-          attn::pad_right(std::string(words, ' ') + "learned", biases) + "t5, alibi"};
+  const auto added = [d](const char* table) {
+    return fmt::format("X + {} → encoded → encoded encodedᵀ / √{} → scores", table, d);
+  };
+  const auto biased = fmt::format("X Xᵀ / √{} + bias [{}×{}×{}] → scores", d, bench.heads(), n, n);
+  const std::map<std::string, std::string> ways = {
+      {"sinusoidal", added("encoding")},
+      {"learned", added("table")},
+      {"relative", fmt::format("(xᵢ · xⱼ + xᵢ · key of the distance j − i) / √{} → scores", d)},
+      {"t5", biased},
+      {"alibi", biased},
+      {"rope", fmt::format("X → turn by p · ωᵢ → Q, K → Q Kᵀ / √{} → scores", d)}};
+  const auto encoding = encoding_on_page(bench.options);
+  return {attn::pad_right("without", 12) +
+              fmt::format("X [{0}×{1}] → X Xᵀ / √{1} → scores [{0}×{0}] → softmax → weights", n, d),
+          attn::pad_right(encoding, 12) + ways.at(encoding) + " → softmax"};
 }
 
 /// Softmax, the scores without positions, and those of the words in the other order.

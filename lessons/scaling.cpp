@@ -348,10 +348,14 @@ Softened show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
                 "it may rise before it falls.",
                 std::sqrt(keys - 1.0) / keys)},
            for_each_d_k(raw, attn::mean_jacobian_norm<2>));
-  measured.jacobian_scaled = step({.id = "jacobian_scaled",
-                                   .title = "How much gradient gets through with the scale",
-                                   .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)"},
-                                  for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
+  measured.jacobian_scaled =
+      step({.id = "jacobian_scaled",
+            .title = "How much gradient gets through with the scale",
+            .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)",
+            .note = "By the undivided score s the derivative is √d_k smaller again: one "
+                    "factor for all rows, which a larger learning rate makes up for. "
+                    "Nothing makes up for a 0."},
+           for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
   return measured;
 }
 
@@ -446,7 +450,7 @@ std::string where_raw_is_larger(const std::vector<std::size_t>& dimensions, cons
   for (std::size_t i = 0; i < dimensions.size(); ++i)
     if (softened.jacobian_raw(i) > softened.jacobian_scaled(i) + 1e-4) larger.push_back(dimensions[i]);
   if (larger.empty()) return "";
-  return fmt::format(" At d_k = {} raw is the larger: small scores do no harm.", fmt::join(larger, ", "));
+  return fmt::format(" (raw at d_k = {})", fmt::join(larger, ", "));
 }
 
 void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
@@ -469,14 +473,17 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
         "samples on.",
         d_k_for_gradients, samples_for_gradients);
   trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
-  trace.note("softened", "What softmax makes of these scores",
-             fmt::format("Rows of {0} scores, each as if one query's scores for {0} keys; means over all "
-                         "rows. best share: what the best key gets, from {1:.4f} to 1. gradient: the size of "
-                         "softmax's derivative by its own input; near 0 a change there changes no share. By "
-                         "the undivided score, the scaled one is √d_k smaller again.{2}",
-                         keys_per_row, 1.0 / static_cast<double>(keys_per_row),
-                         where_raw_is_larger(dimensions, softened)),
-             table_of_softmax(dimensions, softened));
+  trace.note(
+      "softened", "What softmax makes of these scores",
+      fmt::format(
+          "Means over rows of {0} scores, as if each row were one query's. best share: what the best key "
+          "gets, from {1:.4f} to 1. gradient: how much the shares move with what goes into softmax: {2:.4f} "
+          "where all keys share equally, 0.5 where two share alone, 0 where one has everything. So as scores "
+          "grow it rises{3} before it falls. Near 0 training learns nothing.",
+          keys_per_row, 1.0 / static_cast<double>(keys_per_row),
+          std::sqrt(keys_per_row - 1.0) / static_cast<double>(keys_per_row),
+          where_raw_is_larger(dimensions, softened)),
+      table_of_softmax(dimensions, softened));
 }
 
 std::vector<std::string> scaling_flow(const Options& options) {

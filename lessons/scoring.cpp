@@ -339,15 +339,18 @@ std::string comparison_table(const std::vector<Scored>& functions, std::size_t q
   });
 }
 
-/// "(1 + 3) · 4 · 3 + 3 · 3 = 57": the multiplications of additive and of concat on this run.
-std::string sum_of_products(const Workbench& bench, bool is_additive) {
+/// Where the multiplications of additive and of concat come from on this run.
+std::string sums_of_products(const Workbench& bench) {
   const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length(), d = bench.d_model(),
              d_a = *bench.options.d_a;
-  if (is_additive)
-    return fmt::format("({0} + {1}) · {2} · {3} + {0} · {1} · {3} = {4}", n_q, n_k, d, d_a,
-                       (n_q + n_k) * d * d_a + n_q * n_k * d_a);
-  return fmt::format("{0} · {1} · {2} · {3} + {0} · {1} · {3} = {4}", n_q, n_k, 2 * d, d_a,
-                     n_q * n_k * (2 * d + 1) * d_a);
+  const auto vectors = n_q + n_k, pairs = n_q * n_k;
+  return fmt::format(
+      "additive sends {0} vectors through a {1}×{2} matrix, {0} · {3} = {4}, and {5} pairs through v_a, {5} "
+      "· "
+      "{2} = {6}: {7}. concat sends {5} pairs through a {8}×{2} matrix, {5} · {9} = {10}, then through v_a: "
+      "{11}",
+      vectors, d, d_a, d * d_a, vectors * d * d_a, pairs, pairs * d_a, vectors * d * d_a + pairs * d_a, 2 * d,
+      2 * d * d_a, pairs * 2 * d * d_a, pairs * (2 * d + 1) * d_a);
 }
 
 void compare(Workbench& bench, const std::vector<Scored>& functions) {
@@ -355,20 +358,19 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
   const auto query = std::min<std::size_t>(2, queries.size() - 1);
   bench.trace.note(
       "comparison", "Five functions side by side",
-      fmt::format("The first three functions are linear: twice the key, twice the score. The last two have a "
-                  "hidden layer of d_a numbers, and its tanh levels off. They are one function, as [q; k] "
-                  "W_c = q W_q + k W_k. But additive multiplies each query and key once, {}, concat every "
-                  "pair, {}. In names \"/\" does not divide.",
-                  sum_of_products(bench, true), sum_of_products(bench, false)),
+      fmt::format(
+          "q is a query, k a key, [q; k] is k behind q. W_a, W_q, W_k, v_a are learned; W_c is W_q on top of "
+          "W_k. "
+          "\"products\" counts the multiplications for all pairs: {}. Last: the weights of \"{}\"{}.",
+          sums_of_products(bench), as_row_name(queries[query]),
+          bench.options.model ? "" : "; all is random, so none is right"),
       comparison_table(functions, query, bench.plan.source.tokens[0]) +
-          fmt::format("\n\nq, k, [q; k]   a query and a key of d_model numbers; both end to end\n"
-                      "W_a, W_q, W_k  to learn, like the vector v_a; W_c is W_q on top of W_k\n"
-                      "learned        how many numbers to train\n"
-                      "products       how many multiplications for all pairs of this run\n"
-                      "{:<15}weights of \"{}\"; {}",
-                      "last columns", as_row_name(queries[query]),
-                      bench.options.model ? "W, v_a were chosen to find its meaning"
-                                          : "all is random, so none is right"));
+          "\n\nWhich one when?\n"
+          "dot         q and k already say the same in the same places\n"
+          "scaled_dot  as dot, when vectors are long: what transformers use\n"
+          "general     q and k differ in meaning or length: W_a translates\n"
+          "additive    a dot product is too simple: a hidden layer, with a tanh\n"
+          "concat      additive in another notation: [q; k] W_c = q W_q + k W_k");
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -451,9 +453,7 @@ std::vector<std::string> scoring_flow(const Workbench& bench) {
 /// The page goes into one function; the others are a --scoring away.
 void page_of_scoring(attn::Trace& trace, const std::string& function) {
   const auto with_one_word_more = [](const attn::Event&) {
-    return "One more source word would add a row to keys and a column to scores and weights: old scores "
-           "stay, "
-           "old weights get smaller.";
+    return "One more source word adds a row to keys, a column to scores and weights.";
   };
   std::vector<attn::OnPage> page = {
       {"idea"},
@@ -517,10 +517,13 @@ void run_scoring(Workbench& bench) {
   page_of_scoring(trace, bench.options.scoring);
   bench.idea(
       "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
-      "if it has a derivative: training needs one. Softmax then makes shares of the scores, and the shares "
-      "mix the values, here the keys. " +
-          std::string(bench.options.model ? "Vectors are made by hand: animal, small, grammar word. " : "") +
-          fmt::format("This page compares five functions and works out {}.", bench.options.scoring),
+      "if it has a derivative: training needs one. Softmax makes shares of the scores, which mix the values, "
+      "here the keys. " +
+          std::string(bench.options.model
+                          ? "A word has three hand-made numbers: how much animal, small, grammar. "
+                          : "") +
+          fmt::format("The page compares five and works out {}. In names \"/\" does not divide.",
+                      bench.options.scoring),
       "context = softmax(score(query, key)) · keys");
   bench.flow(scoring_flow(bench));
   show_scoring_code(bench);

@@ -421,9 +421,11 @@ void run_sdpa(Workbench& bench) {
        {"masked"},
        {"weights",
         [is_trained = bench.options.model.has_value()](const auto& weights) {
-          return (is_trained ? "Trained, a word looks where its French form is decided: " +
-                                   decided_pairs(weights) + ". "
-                             : std::string()) +
+          return (is_trained
+                      ? "Trained, a word looks where its French form is decided, an article at its noun, a "
+                        "verb at its subject: " +
+                            decided_pairs(weights) + ". "
+                      : std::string()) +
                  weights.note +
                  " Adding one number to a whole row changes no share: a common factor of all exp(x) cancels. "
                  "So the code may subtract the largest one, and exp cannot overflow.";
@@ -441,9 +443,9 @@ void run_sdpa(Workbench& bench) {
       "the answer. An ordinary dictionary returns the value of the one key that equals the query. This one "
       "always answers, with a mixture of all values. The rows of Q are queries, those of K keys, of V "
       "values; d_k is how many numbers a query has, Kᵀ is K with rows and columns swapped. " +
-          std::string(bench.options.model
-                          ? "The numbers are those of a trained model, which gives each word its French form."
-                          : "The numbers are random; the words only name the rows."),
+          std::string(bench.options.model ? "Here Q, K and V come from a model that learned to give each "
+                                            "word its French form; the next lesson makes them."
+                                          : "The numbers are random; the words only name the rows."),
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
@@ -456,7 +458,7 @@ void run_sdpa(Workbench& bench) {
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
                            {"self-attention", "where queries, keys and values come from"}});
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
-                  {"sdpa --explain 'weights[cat, slept]'", "another entry, worked out"},
+                  {"sdpa --explain 'weights[the, cat]'", "another entry, worked out"},
                   {"self-attention", "where queries, keys and values come from"}});
 }
 
@@ -471,7 +473,7 @@ const Lesson sdpa = {
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
                 "seed", "rng", "draws", "model", "dtype"},
-    .defaults = {.sentence = {"the small cat slept"}, .d_k = 4, .d_v = 2},
+    .defaults = {.sentence = {"girls saw the cat"}, .d_k = 4, .d_v = 2},
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,

@@ -165,9 +165,8 @@ std::string what_a_word_more_would_do(const attn::Event&) {
 
 /// What the model gloss learned, in the words that look most decidedly at another one.
 std::string who_looks_at_whom(const attn::Event& weights) {
-  return "The model had to give each word its French form (the → le or la, slept → dormait). So a word "
-         "learned to "
-         "look where its form is decided: " +
+  return "The model had to give each word its French form: the → le, la or les, saw → voyait or voyaient. So "
+         "a word learned to look where its form is decided: " +
          decided_pairs(weights) + ".";
 }
 
@@ -216,10 +215,9 @@ void run_self_attention(Workbench& bench) {
       "what it looks for, each word's key what that word can be found by, its value what it has to give. The "
       "better a key matches the query, the more of that value goes into the mixture. X holds d_model numbers "
       "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. " +
-          std::string(bench.options.model
-                          ? "All four were trained (attnlab train gloss); X also holds each word's "
-                            "position."
-                          : "A model learns all four; here they are random."),
+          std::string(bench.options.model ? "All four were trained (attnlab train gloss); X also holds each "
+                                            "word's position. Q, K and V are those of the lesson sdpa."
+                                          : "A model learns all four; here they are random."),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
       "output = softmax(Q Kᵀ / √d_k) V");
 
@@ -242,8 +240,8 @@ void run_self_attention(Workbench& bench) {
     return bench.try_next({{"self-attention --sentence \"the cat ate an apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
                            {"masking", "hide the words to come"}});
-  bench.try_next({{"self-attention --model none --sentence \"the small cats slept\"", "what stays?"},
-                  {"self-attention --explain 'weights[slept, cat]'", "another entry"},
+  bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
+                  {"self-attention --explain 'weights[saw, girls]'", "another entry"},
                   {"masking", "hide the words to come"}});
 }
 
@@ -271,7 +269,7 @@ const Lesson self_attention = {
         "the words: the lesson reverses them and shows that nothing else changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "causal", "window", "dropout", "temperature", "seed",
                 "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
-    .defaults = {.sentence = {"the small cat slept"}, .d_model = 4},
+    .defaults = {.sentence = {"girls saw the cat"}, .d_model = 4},
     .examples = {"self-attention --sentence \"the cat sat on the mat\"",
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,

@@ -106,28 +106,27 @@ void advise(attn::Trace& trace) {
 
 /// The training alone: what each method does on numbers of its own is detail.
 void set_training_page(attn::Trace& trace) {
-  trace.page(
-      {{"idea"},
-       {"flow"},
-       {"parameters"},
-       {"code"},
-       {"before/weights", look_of_chance},
-       {"before/losses", loss_beside_guessing},
-       attn::in_one_line("first_step/d_W_out"),
-       attn::in_one_line("first_step/norm"),
-       attn::without_table("first_step/factor"),
-       attn::in_one_line("first_step/clipped"),
-       attn::in_one_line("first_step/rate"),
-       attn::without_table("first_step/m"),
-       attn::without_table("first_step/v"),
-       attn::without_table("first_step/updated", size_of_first_step),
-       attn::without_table("losses", note_of),
-       {"midway/weights", look_half_learned},
-       {"after/weights", look_at_mirror},
-       attn::without_table("gradient_norm", note_of),
-       {"comparison"},
-       {"no-promise"}},
-      {"first-gradient", "never-longer-than-max-norm", "learns", "right-on-fresh", "looks-at-the-mirror"});
+  trace.page({{"idea"},
+              {"flow"},
+              {"parameters"},
+              {"code"},
+              {"before/weights", look_of_chance},
+              {"before/losses", loss_beside_guessing},
+              attn::in_one_line("first_step/d_W_out"),
+              attn::in_one_line("first_step/norm"),
+              attn::without_table("first_step/factor"),
+              attn::in_one_line("first_step/clipped"),
+              attn::in_one_line("first_step/rate"),
+              attn::without_table("first_step/m"),
+              attn::without_table("first_step/v"),
+              attn::without_table("first_step/updated", size_of_first_step),
+              attn::without_table("losses", note_of),
+              {"midway/weights", look_half_learned},
+              {"after/weights", look_at_mirror},
+              attn::without_table("gradient_norm", note_of),
+              {"comparison"},
+              {"no-promise"}},
+             {"first-gradient", "learns", "right-on-fresh", "looks-at-the-mirror"});
 }
 
 /// What each method does, on numbers of its own.
@@ -164,8 +163,9 @@ void run_training(Workbench& bench) {
           "A model learns by being wrong and being told so. This one is {} numbers, drawn at random, around "
           "one head of attention. It is to say six symbols backwards, e c a g b d as d b g a c e, and nobody "
           "tells it how. Each of {} steps shows it {} sequences and measures how wrong its answers are, the "
-          "loss. Then it finds how the loss would change with each number, the gradient (lesson backward), "
-          "and moves each a little the other way.",
+          "loss. Then it finds how the loss would change with each number, the gradient, and moves each a "
+          "little the other way. Warm-up (small "
+          "first steps), clipping (short gradients), dropout (weights left out): on and off.",
           count_of(in.start), training_steps, sequences_of_batch),
       "loss = mean of −log(probability of the right symbol)");
   show_model(bench, in);
@@ -176,7 +176,6 @@ void run_training(Workbench& bench) {
   claim_learning(bench, in, first_gradient, shown);
   bench.try_next({{"training --warmup 1", "the loss jumps: how high, and does it recover?"},
                   {"training --dropout 0.7", "what can the model still learn?"},
-                  {"training --all", "each method on numbers of its own"},
                   {"backward", "how a gradient is found"}});
 }
 
@@ -212,6 +211,7 @@ const Lesson training = {
                 "dtype"},
     .takes_batches = false,
     .multiplies_inputs = false,
+    .of_detail = {"samples", "layers"},
     .defaults = {.d_model = 32, .samples = 4096, .dropout = 0.3, .layers = 6, .warmup = 40, .max_norm = 0.2},
     .examples = {"training --warmup 30 --max-norm 1", "training --all --d-model 64 --layers 12"},
     .inputs = training_inputs,

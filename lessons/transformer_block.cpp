@@ -10,23 +10,20 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
-#include "attn/error.hpp"
 #include "attn/ops/activation.hpp"
 #include "attn/ops/arithmetic.hpp"
-#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/permute.hpp"
-#include "attn/ops/slice.hpp"
-#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/transformer_block/claims.hpp"
+#include "lessons/transformer_block/layout.hpp"
 #include "lessons/transformer_block/mistakes.hpp"
-#include "lessons/workbench/notice.hpp"
+#include "lessons/transformer_block/numpy.hpp"
+#include "lessons/transformer_block/sublayers.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/model.hpp"
@@ -34,11 +31,6 @@
 namespace lessons {
 
 namespace {
-
-constexpr const char* note_of_layer_norm =
-    "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias (Ba et al. 2016). Mean and variance are those of "
-    "the token's own row, the variance divided by d. Gain and bias are learned; before training they are 1 "
-    "and 0. 1e−05 = 0.00001, called epsilon, avoids a division by 0.";
 
 /// With trained weights gain and bias move the rows away from mean 0 and variance 1.
 std::string norm_title(const Workbench& bench, const std::string& title) {
@@ -95,69 +87,6 @@ Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeig
                      .axes = {"query", "d_model"},
                      .note = note_of_layer_norm},
                     x, "norm", weights);
-}
-
-std::vector<std::string> given_biases(const Workbench& bench, const std::string& group) {
-  std::vector<std::string> ids;
-  for (const std::string id : {"b_Q", "b_K", "b_V", "b_O"})
-    if (bench.has_given(group + "/" + id)) ids.push_back(id);
-  return ids;
-}
-
-std::vector<std::string> multihead_call(const Workbench& bench, const std::string& group,
-                                        const std::string& query, const std::string& key, bool is_masked) {
-  std::vector<std::string> lines = {
-      fmt::format("{0}_output = multihead({1}, {2}, {0}_W_Q, {0}_W_K,", group, query, key),
-      fmt::format("    {0}_W_V, {0}_W_O{1}", group, is_masked ? fmt::format(", {}_mask", group) : "")};
-  for (const auto& b : given_biases(bench, group)) {
-    lines.back() += ",";
-    lines.push_back(fmt::format("    {}={}_{}", b, group, b));
-  }
-  lines.back() += ")";
-  return lines;
-}
-
-std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask,
-                                              bool takes_biases) {
-  const bool sees_nothing = mask && attn::has_empty_row(*mask);
-  auto lines = softmax_code();
-  const std::vector<std::string> more = {
-      "",
-      "def split(x):",
-      fmt::format("    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)", bench.heads()),
-      "",
-      takes_biases ? "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True,\n"
-                     "              b_Q=0, b_K=0, b_V=0, b_O=0):"
-                   : "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True):",
-      takes_biases ? "    Q, K = split(X_query @ W_Q + b_Q), split(X_key @ W_K + b_K)\n"
-                     "    V = split(X_key @ W_V + b_V)"
-                   : "    Q, K, V = split(X_query @ W_Q), split(X_key @ W_K), split(X_key @ W_V)",
-      "    scaled  = Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[2])",
-      "    weights = softmax(np.where(mask, scaled, -np.inf))",
-      fmt::format("    return np.hstack({} @ V) @ W_O{}", sees_nothing ? "np.nan_to_num(weights)" : "weights",
-                  takes_biases ? " + b_O" : ""),
-      ""};
-  lines.insert(lines.end(), more.begin(), more.end());
-  return lines;
-}
-
-std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
-                                                     bool is_masked) {
-  std::vector<std::string> lines = {
-      fmt::format("attention_scores = split({} @ attention_W_Q) @ split(", x),
-      fmt::format("    {} @ attention_W_K).transpose(0, 2, 1)", x),
-      fmt::format("attention_scaled = attention_scores / np.sqrt({})", bench.d_k())};
-  if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
-  lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
-  lines.emplace_back("attention_output = np.hstack(attention_weights @ split(");
-  lines.push_back(fmt::format("    {} @ attention_W_V)) @ attention_W_O", x));
-  return lines;
-}
-
-std::vector<std::string> layer_norm_code() {
-  return {"def LN(x, gain, bias):", "    centred = x - x.mean(axis=1, keepdims=True)",
-          "    variance = (centred**2).mean(axis=1, keepdims=True)",
-          "    return centred / np.sqrt(variance + 1e-5) * gain + bias"};
 }
 
 using attn::Activation;
@@ -252,91 +181,6 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
 
 namespace {
 
-/// Where a sublayer f has its layer norm: after it, LN(x + f(x)) (Vaswani et al. 2017), or before it,
-/// x + f(LN(x)) (Xiong et al. 2020).
-enum class NormOrder { post, pre };
-
-NormOrder norm_order_of(const Workbench& bench) {
-  return norm_comes_first(bench) ? NormOrder::pre : NormOrder::post;
-}
-
-/// What is to be said of a sublayer.
-struct SublayerText {
-  std::string residual_id, residual_title, residual_note;
-  std::string norm_id, norm_note;
-  std::string weights;  ///< the layer norm's inputs are `WEIGHTS/gain` and `WEIGHTS/bias`
-};
-
-SublayerText around_attention() {
-  return {.residual_id = "residual_1",
-          .residual_title = "What attention found is added",
-          .residual_note = "Attention only adds to a token's row; the row itself goes on (He et al. 2016).",
-          .norm_id = "norm_1",
-          .norm_note = note_of_layer_norm,
-          .weights = "norm_1"};
-}
-
-SublayerText around_cross_attention() {
-  return {.residual_id = "residual_cross",
-          .residual_title = "What cross-attention found is added",
-          .residual_note =
-              "The queries came from this sentence, the keys and values from the memory. Only a decoder's "
-              "block has this sublayer.",
-          .norm_id = "norm_cross",
-          .norm_note = "",
-          .weights = "norm_cross"};
-}
-
-/// With post-norm its layer norm is the block's output.
-SublayerText around_feed_forward(NormOrder order) {
-  return {.residual_id = "residual_2",
-          .residual_title = "What the network found is added",
-          .residual_note = "",
-          .norm_id = order == NormOrder::post ? "output" : "norm_2",
-          .norm_note = "",
-          .weights = "norm_2"};
-}
-
-/// The largest |bias / gain|: infinite where a gain is 0.
-double largest_shift(const attn::LayerNormWeights& weights) {
-  double largest = 0.0;
-  for (std::size_t c = 0; c < weights.gain.size(); ++c)
-    largest = attn::maximum({largest, weights.gain(c) == 0.0 ? std::numeric_limits<double>::infinity()
-                                                             : std::abs(weights.bias(c) / weights.gain(c))});
-  return largest;
-}
-
-/// (norm − bias) / gain: the rows as they were before gain and bias.
-Tensor<3> before_gain_and_bias(Tensor<3> norm, const attn::LayerNormWeights& weights) {
-  const auto d = weights.gain.size();
-  for (std::size_t i = 0; i < norm.size(); ++i)
-    norm.data()[i] = (norm.data()[i] - weights.bias(i % d)) / weights.gain(i % d);
-  return norm;
-}
-
-void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
-                      const attn::LayerNormWeights& weights) {
-  const auto id = norm.id + "/mean-and-variance";
-  const auto limit = rounding(bench.trace, attn::max_abs(x.tensor) + largest_shift(weights));
-  if (limit.bound > 0.01) {
-    bench.trace.note(
-        id, "What the rows were before gain and bias cannot be told",
-        fmt::format(
-            "Layer norm makes rows of mean 0 and variance 1, and gain and bias follow. With the numbers "
-            "of this run rounding alone may move what is read back from {} by {:g}, so nothing is "
-            "claimed of it.",
-            norm.id, limit.bound));
-    return;
-  }
-  bench.trace.claim(
-      {.id = id,
-       .claim =
-           "each row of " + norm.id + " has mean 0, and variance 1 but for epsilon, before gain and bias",
-       .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v that of " + x.id,
-       .value = attn::standardization_deviation(before_gain_and_bias(norm.tensor, weights), x.tensor),
-       .limit = limit});
-}
-
 /// The sublayer around f: LN(x + f(x)) with the layer norm after f, x + f(LN(x)) with the layer norm before
 /// it.
 Named sublayer(Workbench& bench, const Named& x, const SublayerText& text,
@@ -382,28 +226,6 @@ MultiHeadAttention attend(Workbench& bench, const std::string& group, const Name
   return attention;
 }
 
-void claim_feed_forward(Workbench& bench, const Named& x, const FeedForward& shown,
-                        const FeedForwardWeights& weights) {
-  auto mute = bench.mute();
-  const auto& sentence = bench.plan.sentence;
-  const auto backwards = attn::reversal(sentence.lengths(), sentence.length());
-  const auto reversed = feed_forward(mute, {x.id, attn::permute_rows(x.tensor, backwards)}, weights);
-  const auto before = attn::linear(x.tensor, weights.W_1, weights.b_1);
-  const double magnitude = attn::max_abs(before);
-  bench.trace.claim(
-      {.id = "ffn/mixes-no-tokens",
-       .claim = "the network mixes no tokens: in another order each of them gets the same",
-       .formula = "max |reverse(ffn(reverse(x))) − ffn(x)|",
-       .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), shown.output),
-       .limit = rounding(bench.trace, magnitude * attn::max_abs(weights.W_2))});
-  if (activation_of(bench) == Activation::gelu)
-    bench.trace.claim({.id = "ffn/gelu-is-near-relu",
-                       .claim = "GELU is nowhere further than 0.17 from ReLU",
-                       .formula = "max |GELU(x W_1 + b_1) − max(0, x W_1 + b_1)|",
-                       .value = attn::max_abs_difference(shown.hidden, attn::relu(before)),
-                       .limit = attn::at_most(std::max(0.17, rounding(bench.trace, magnitude).bound))});
-}
-
 }  // namespace
 
 TransformerBlock apply_block(Workbench& bench, const Named& X, const TransformerBlockWeights& weights,
@@ -447,34 +269,6 @@ TransformerBlock apply_block(Workbench& bench, const Named& X, const Transformer
 
 namespace {
 
-/// Each number x of the last token of each sample becomes 1 − x: a change that no layer norm undoes, as it
-/// would undo the same number added to all.
-Tensor<3> with_another_last_token(Tensor<3> X) {
-  const std::size_t last = X.shape(1) - 1;
-  for (std::size_t b = 0; b < X.shape(0); ++b)
-    for (std::size_t c = 0; c < X.shape(2); ++c) X(b, last, c) = 1.0 - X(b, last, c);
-  return X;
-}
-
-}  // namespace
-
-double look_ahead(Workbench& mute, const Tensor<3>& X, const TransformerBlockWeights& weights,
-                  const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory,
-                  const Tensor<3>& output) {
-  const auto changed = apply_block(mute, {"X", with_another_last_token(X)}, weights, mask, memory);
-  const auto earlier = X.shape(1) - 1;
-  return attn::max_abs_difference(attn::first_rows(changed.output, earlier),
-                                  attn::first_rows(output, earlier));
-}
-
-double deviation_from_sum(const Tensor<3>& X, const TransformerBlock& block) {
-  auto found = attn::add(block.attention.output, block.feed_forward.output);
-  if (block.cross) found = attn::add(found, block.cross->output);
-  return attn::max_abs_difference(attn::add(X, found), block.output);
-}
-
-namespace {
-
 /// "norm_1 = LN(X + attention(X))" and so on, a line for each sublayer.
 std::string block_formula(NormOrder order, bool has_memory) {
   std::string x = "X", formula;
@@ -514,8 +308,8 @@ void explain_norm_order(Workbench& bench) {
       is_post
           ? "The first transformer had it so, and every row leaves the block at one scale. But training "
             "sends a correction back through the whole stack (lesson backward), and each layer norm on its "
-            "way changes how large it is. So training has to begin with very small steps (Xiong et al. 2020; "
-            "lesson training). Most models since have the layer norm before the sublayer: --norm pre."
+            "way changes how large it is. So training has to begin with very small steps (Xiong et al. "
+            "2020). Most models since have the layer norm before the sublayer: --norm pre."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. So the correction that training sends back (lesson backward) has a straight way "
             "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "
@@ -558,63 +352,6 @@ TransformerBlockWeights draw_block_weights(Workbench& bench) {
 
 namespace {
 
-/// Whether a query may look at a token behind its own.
-bool looks_ahead(const std::optional<Mask<3>>& mask) {
-  if (!mask) return true;
-  const auto n = mask->shape(1);
-  const auto causal = attn::repeat_mask(attn::causal_mask(n, n), mask->shape(0));
-  return attn::both(*mask, causal) != *mask;
-}
-
-void claim_no_look_ahead(Workbench& bench, const Tensor<3>& X, const TransformerBlockWeights& weights,
-                         const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory,
-                         const Tensor<3>& output) {
-  if (looks_ahead(mask)) {
-    bench.trace.note(
-        "no-look-ahead", "The given mask lets a token look ahead",
-        "With the mask of --causal another last token changes no earlier row of the output. The given "
-        "one shows a token what comes later, so that is not claimed here.");
-    return;
-  }
-  auto mute = bench.mute();
-  bench.trace.claim(
-      {.id = "no-look-ahead",
-       .claim = "another last token changes no earlier row of the output, not in a single bit",
-       .formula = "max |transformer_block(X with another last token) − output|, last row left out",
-       .value = look_ahead(mute, X, weights, mask, memory, output),
-       .limit = attn::exactly(0.0),
-       .note = X.shape(1) == 1 ? "There is one token only, so nothing is earlier." : ""});
-}
-
-/// The numbers that a pre-norm block adds up may be larger than their sum.
-double magnitude_of_sum(const Tensor<3>& X, const TransformerBlock& block) {
-  const double found = attn::maximum({attn::max_abs(block.attention.output),
-                                      block.cross ? attn::max_abs(block.cross->output) : 0.0,
-                                      attn::max_abs(block.feed_forward.output)});
-  return attn::max_abs(X) + attn::maximum({found, attn::max_abs(block.output)});
-}
-
-void claim_block(Workbench& bench, const Tensor<3>& X, const TransformerBlockWeights& weights,
-                 const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory,
-                 const TransformerBlock& block) {
-  auto mute = bench.mute();
-  bench.trace.claim(
-      {.id = "equals-layer",
-       .claim = "the whole block, computed once more from X, gives the same output, bit for bit",
-       .formula = "max |transformer_block(X) − output|",
-       .value =
-           attn::max_abs_difference(apply_block(mute, {"X", X}, weights, mask, memory).output, block.output),
-       .limit = attn::exactly(0.0)});
-  if (norm_order_of(bench) == NormOrder::pre)
-    bench.trace.claim({.id = "straight-way",
-                       .claim = "X reaches the output untouched: the sublayers only add to it",
-                       .formula = memory ? "max |X + (attention/output + cross/output + ffn/output) − output|"
-                                         : "max |X + (attention/output + ffn/output) − output|",
-                       .value = deviation_from_sum(X, block),
-                       .limit = rounding(bench.trace, magnitude_of_sum(X, block))});
-  if (bench.options.causal) claim_no_look_ahead(bench, X, weights, mask, memory, block.output);
-}
-
 /// How the numbers to learn divide among the sublayers.
 void show_parameter_count(Workbench& bench) {
   const auto d = bench.d_model(), d_ff = bench.options.d_ff.value();
@@ -631,58 +368,6 @@ void show_parameter_count(Workbench& bench) {
                                d_ff, d_ff, d, in_ffn, attentions + 1, d, in_norms));
 }
 
-/// The steps of attention in the group `group`: earlier lessons taught them.
-std::vector<attn::OnPage> attention_on_page(const std::string& group) {
-  std::vector<attn::OnPage> steps;
-  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked", "weights", "heads"})
-    steps.push_back(attn::in_one_line(group + "/" + id));
-  steps.push_back({group + "/output", [](const attn::Event& output) {
-                     return output.note + (output.note.empty() ? "" : " ") +
-                            "A query is a token that asks: the rows are those of the tokens.";
-                   }});
-  return steps;
-}
-
-/// Of ReLU's output: how many numbers are 0.
-std::string count_zeros(const attn::Event& hidden) {
-  constexpr const char* what_0_does = " Where a token has a 0, that row of W_2 adds nothing to its output.";
-  const auto& tensor = *hidden.tensor;
-  const auto count = attn::element_count(tensor.shape);
-  std::size_t zeros = 0;
-  for (std::size_t i = 0; i < count; ++i) zeros += tensor.at(i) == 0.0 ? 1 : 0;
-  return fmt::format("{} {} of the {} numbers are 0.{}", hidden.note, zeros, count,
-                     zeros > 0 ? what_0_does : "");
-}
-
-/// The model of the shipped block reads whether a sentence is negative or positive.
-std::string what_the_block_looks_for(const attn::Event& weights) {
-  return "The model had to tell negative sentences from positive ones, and a word like \"not\" turns one "
-         "into "
-         "the other. " +
-         heads_look_at(weights);
-}
-
-/// The page with trained weights: attention whole, and sums without their tables.
-void choose_trained_block_page(Workbench& bench) {
-  using attn::in_one_line;
-  std::vector<attn::OnPage> page = {{"X"}};
-  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
-    page.push_back(in_one_line(std::string("attention/") + id));
-  page.push_back({"attention/weights", what_the_block_looks_for});
-  page.push_back(in_one_line("attention/heads"));
-  page.push_back(in_one_line("attention/output"));
-  page.push_back(attn::without_table("residual_1", [](const auto& sum) { return sum.note; }));
-  page.push_back({"norm_1"});
-  page.push_back({"norm-order"});
-  page.push_back(attn::without_table("ffn/hidden", count_zeros));
-  page.push_back(attn::without_table("ffn/output"));
-  page.push_back(in_one_line("residual_2"));
-  page.push_back({"output"});
-  page.push_back({"stack"});
-  bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
-                          "ffn/mixes-no-tokens", "no-look-ahead"});
-}
-
 /// The share of next letters that a shipped model of the task induction has right.
 double share_of_induction(const std::string& name) {
   const auto model = attn::read_model(fmt::format("{}/{}.safetensors", attn::data_folder("models"), name));
@@ -694,125 +379,15 @@ void explain_stack(Workbench& bench) {
   const double two = share_of_induction("induction"), one = share_of_induction("induction-one-layer");
   bench.trace.note(
       "stack", "What two blocks find that one cannot",
-      "Letters in random order, \"g k q x … b q\": what followed q the last time? A row says which letter it "
-      "is, not which one came before. A first block can look at the letter before and write it into the row. "
-      "Then a second block can look for the row that says \"after q\". Trained with attention and residual "
-      "connections alone (attnlab train induction), on new letters:",
+      "A task: letters in random order, \"g k q x … b q\", and the next one is to be what followed q the "
+      "last time, x. A row says which letter it is, not which one came before. A first block can look at the "
+      "letter before and write it into the row: that of x then says \"x, after q\". A second block can look "
+      "for \"after q\" and find x. Models of attention and residual connections alone (attnlab train "
+      "induction) have so much right on new letters:",
       fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * two, 100.0 * one));
 }
 
-void choose_block_page(Workbench& bench) {
-  const bool is_post = norm_order_of(bench) == NormOrder::post;
-  if (bench.options.model && is_post && !bench.options.memory) return choose_trained_block_page(bench);
-  std::vector<attn::OnPage> page = {{"decoder-is-causal"}, {"X"}};
-  const auto add_sublayer = [&](const std::vector<attn::OnPage>& steps, const char* residual,
-                                const char* norm) {
-    if (!is_post) page.push_back({norm});
-    page.insert(page.end(), steps.begin(), steps.end());
-    page.push_back({residual});
-    if (is_post) page.push_back({norm});
-  };
-  add_sublayer(attention_on_page("attention"), "residual_1", "norm_1");
-  page.push_back({"norm-order"});
-  page.push_back(attn::in_one_line("memory"));
-  add_sublayer(attention_on_page("cross"), "residual_cross", "norm_cross");
-  const attn::OnPage hidden = {"ffn/hidden",
-                               activation_of(bench) == Activation::relu ? count_zeros : attn::Notice()};
-  add_sublayer({hidden, {"ffn/output"}}, "residual_2", is_post ? "output" : "norm_2");
-  if (!is_post) page.push_back(attn::in_one_line("output"));
-  bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
-                          "norm_2/mean-and-variance", "ffn/mixes-no-tokens", "ffn/gelu-is-near-relu",
-                          "straight-way", "no-look-ahead"});
-}
-
-/// "X [4×4] ┬→ attention → + → LN → norm_1 [4×4]", and below it the way around the sublayer.
-void add_sublayer_flow(std::vector<std::string>& lines, NormOrder order, const std::string& x,
-                       const std::string& sublayer, const std::string& result) {
-  const bool is_post = order == NormOrder::post;
-  const auto way = fmt::format("┬→ {}{} → ", is_post ? "" : "LN → ", sublayer);
-  lines.push_back(x + " " + way + "+ → " + (is_post ? "LN → " : "") + result);
-  auto around = std::string(attn::display_width(x) + 1, ' ') + "└";
-  for (std::size_t i = 1; i < attn::display_width(way); ++i) around += "─";
-  lines.push_back(around + "┘");
-}
-
-std::vector<std::string> block_flow(const Workbench& bench) {
-  const auto order = norm_order_of(bench);
-  const bool has_memory = bench.options.memory.has_value();
-  const auto rows = [&](const std::string& name) {
-    return fmt::format("{} [{}×{}]", name, bench.plan.sentence.length(), bench.d_model());
-  };
-  const std::string prefix = order == NormOrder::post ? "norm_" : "residual_";
-  const auto attended = rows(prefix + "1"), looked = has_memory ? rows(prefix + "cross") : attended;
-  std::vector<std::string> lines;
-  add_sublayer_flow(lines, order, rows("X"), fmt::format("attention, heads={}", bench.heads()), attended);
-  if (has_memory)
-    add_sublayer_flow(lines, order, attended,
-                      fmt::format("attention to memory [{}×{}]", bench.plan.memory.length(), bench.d_model()),
-                      looked);
-  add_sublayer_flow(lines, order, looked,
-                    fmt::format("W_1 → {} [{}×{}] → W_2", bench.options.activation,
-                                bench.plan.sentence.length(), *bench.options.d_ff),
-                    rows("output"));
-  return lines;
-}
-
-/// A sublayer in NumPy: `f` makes of `x` what is called `found`.
-void add_sublayer_code(std::vector<std::string>& lines, NormOrder order, const SublayerText& text,
-                       const std::string& x, const std::vector<std::string>& f, const std::string& found) {
-  const auto norm = fmt::format("{} = LN({}, {}_gain, {}_bias)", text.norm_id,
-                                order == NormOrder::post ? text.residual_id : x, text.weights, text.weights);
-  if (order == NormOrder::pre) lines.push_back(norm);
-  lines.insert(lines.end(), f.begin(), f.end());
-  lines.push_back(fmt::format("{} = {} + {}", text.residual_id, x, found));
-  if (order == NormOrder::post) lines.push_back(norm);
-}
-
 }  // namespace
-
-void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
-  const auto order = norm_order_of(bench);
-  const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == Activation::gelu;
-  const bool takes_biases =
-      !given_biases(bench, "attention").empty() || !given_biases(bench, "cross").empty();
-  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
-  auto lines = layer_norm_code();
-  if (is_gelu)
-    lines.insert(lines.begin(), {"from math import erf, sqrt",
-                                 "GELU = np.vectorize(lambda x: x / 2 * (1 + erf(x / sqrt(2))))"});
-  lines.insert(lines.begin(),
-               bench.options.model
-                   ? "# softmax(), split(): attention as in the lesson multihead; see --all"
-                   : "# multihead(): attention as in the lesson multihead; --all shows its code");
-  lines.emplace_back("");
-  const auto reads = [&](const SublayerText& text, const std::string& x) {
-    return is_post ? x : text.norm_id;
-  };
-  const auto writes = [&](const SublayerText& text) { return is_post ? text.norm_id : text.residual_id; };
-
-  const auto first = around_attention();
-  const auto tokens = reads(first, "X");
-  add_sublayer_code(lines, order, first, "X",
-                    bench.options.model
-                        ? attention_code_with_weights(bench, tokens, mask.has_value())
-                        : multihead_call(bench, "attention", tokens, tokens, mask.has_value()),
-                    "attention_output");
-  auto x = writes(first);
-  if (bench.options.memory) {
-    const auto text = around_cross_attention();
-    add_sublayer_code(lines, order, text, x, multihead_call(bench, "cross", reads(text, x), "memory", false),
-                      "cross_output");
-    x = writes(text);
-  }
-  const auto last = around_feed_forward(order);
-  add_sublayer_code(
-      lines, order, last, x,
-      {fmt::format("ffn_hidden = {}{} @ W_1 + b_1)", is_gelu ? "GELU(" : "np.maximum(0, ", reads(last, x)),
-       "ffn_output = ffn_hidden @ W_2 + b_2"},
-      "ffn_output");
-  if (!is_post) lines.emplace_back("output = residual_2");
-  bench.code(lines);
-}
 
 std::vector<Input> block_bias_list(bool has_memory) {
   auto list = in_group("attention", multihead_bias_list());

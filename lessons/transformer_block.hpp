@@ -30,26 +30,6 @@ Named attention_residual(Workbench& bench, const Named& X, const Named& output);
 /// The step `normalized`, the layer norm of x with the inputs `norm/gain` and `norm/bias`.
 Named attention_norm(Workbench& bench, const Named& x, const attn::LayerNormWeights& weights);
 
-/// The functions `softmax`, `split` and `multihead` in NumPy: multi-head attention of one sample, with as
-/// many heads as the run has.
-std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask,
-                                              bool takes_biases = false);
-
-/// The ids of the biases of multi-head attention that are given in this group: "b_Q", …
-std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
-
-/// The call of that function on these tokens and on the weights of the group: GROUP_output = multihead(…).
-std::vector<std::string> multihead_call(const Workbench& bench, const std::string& group,
-                                        const std::string& query, const std::string& key, bool is_masked);
-
-/// The steps of the group `attention` of `x` in NumPy, as far as a page with trained weights shows them; they
-/// call `softmax` and `split`.
-std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
-                                                     bool is_masked);
-
-/// The function `LN` in NumPy, the layer norm of each row.
-std::vector<std::string> layer_norm_code();
-
 /// The weights of the feed-forward network.
 struct FeedForwardWeights {
   Tensor<2> W_1;  ///< [d_model×d_ff]
@@ -96,9 +76,6 @@ std::vector<Input> block_bias_list(bool has_memory);
 attn::Activation activation_of(const Workbench& bench);
 bool norm_comes_first(const Workbench& bench);
 
-/// The note `code`: the block in NumPy, and in the group `attention` the functions that it calls.
-void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask);
-
 /// What a block goes through.
 struct TransformerBlock {
   MultiHeadAttention attention;
@@ -117,14 +94,5 @@ struct TransformerBlock {
 TransformerBlock apply_block(Workbench& bench, const Named& X, const TransformerBlockWeights& weights,
                              const std::optional<Mask<3>>& mask,
                              const std::optional<Tensor<3>>& memory = std::nullopt);
-
-/// The largest change in any row of the output but the last when the last token of each sample becomes
-/// another: 0 where no token sees a later one. The block is computed again on the mute workbench.
-double look_ahead(Workbench& mute, const Tensor<3>& X, const TransformerBlockWeights& weights,
-                  const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory,
-                  const Tensor<3>& output);
-
-/// max |X + (what each sublayer found) − output|: 0 but for rounding where X goes straight through the block.
-double deviation_from_sum(const Tensor<3>& X, const TransformerBlock& block);
 
 }  // namespace lessons

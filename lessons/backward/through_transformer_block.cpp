@@ -14,6 +14,7 @@
 #include "lessons/backward/recomputation.hpp"
 #include "lessons/backward/transformer_block.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/transformer_block/numpy.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

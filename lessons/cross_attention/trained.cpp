@@ -280,15 +280,16 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
     return fmt::format("{:.2f}  ", errors.rate());
   };
   rows.push_back({"error rate", "", rate(looks), rate(other_looks)});
-  bench.trace.note("gold", "Which word does each head look at most?",
-                   fmt::format("Head {} has W_Q, W_K and W_V of its own. The grammar of the training "
-                               "sentences knows which word comes "
-                               "from which; the model was never told. ≠: another. Error rate: 1 − 2 · hits / "
-                               "(looks + pairs).{} On "
-                               "unseen sentences the error rate of head {} is {:.2f}, of head {} {:.2f}.",
-                               heads.other, what_it_is_good_for(*pair, other_looks, heads.other),
-                               heads.aligning, heads.rate, heads.other, heads.other_rate),
-                   in_columns(rows));
+  bench.trace.note(
+      "gold", "Which word does each head look at most?",
+      fmt::format("Head {} has a W_Q, W_K and W_V of its own. The grammar of the training "
+                  "sentences knows which word comes from which; the model was never told. ≠ marks "
+                  "a look at another word. The error rate counts such looks, and pairs that no "
+                  "look finds: from 0 to 1.{} On unseen sentences the error rate of head {} is "
+                  "{:.2f}, of head {} {:.2f}.",
+                  heads.other, what_it_is_good_for(*pair, other_looks, heads.other), heads.aligning,
+                  heads.rate, heads.other, heads.other_rate),
+      in_columns(rows));
 }
 
 }  // namespace lessons

@@ -100,23 +100,80 @@ void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding
   bench.trace.note("guesses", "What the model expects", text, table);
 }
 
+namespace {
+
+/// The largest weight that any head of a layer [1×head×query×key] has for a query and a key.
+struct Look {
+  std::size_t query = 0, key = 0;
+  double share = 0.0;
+};
+
+Look strongest_look(const Tensor<4>& weights, std::size_t query, std::size_t key) {
+  Look look = {query, key, 0.0};
+  for (std::size_t head = 0; head < weights.shape(1); ++head)
+    look.share = std::max(look.share, double{weights(0, head, query, key)});
+  return look;
+}
+
+/// How the last token can know of another by way of a token between them, which looked at that one in the
+/// layer before: the two looks with the largest product, where both are more than half.
+std::optional<std::pair<Look, Look>> two_looks(const Tensor<4>& before, const Tensor<4>& weights) {
+  const auto last = weights.shape(2) - 1;
+  std::optional<std::pair<Look, Look>> found;
+  double largest = 0.0;
+  for (std::size_t between = 1; between < last; ++between)
+    for (std::size_t key = 0; key < between; ++key) {
+      const auto first = strongest_look(before, between, key),
+                 second = strongest_look(weights, last, between);
+      if (first.share < 0.5 || second.share < 0.5 || first.share * second.share <= largest) continue;
+      largest = first.share * second.share;
+      found = {first, second};
+    }
+  return found;
+}
+
+/// Where a token looks, a row a head.
+void add_looks(std::vector<std::vector<std::string>>& rows, const Tensor<4>& weights, std::size_t query,
+               const std::vector<std::optional<std::size_t>>& columns) {
+  for (std::size_t head = 0; head < weights.shape(1); ++head) {
+    rows.push_back({fmt::format("head {}", head)});
+    for (const auto& key : columns)
+      rows.back().push_back(!key            ? ""
+                            : *key <= query ? fmt::format("{:.2f}", double{weights(0, head, query, *key)})
+                                            : "·");
+  }
+}
+
+}  // namespace
+
 void show_looks(Workbench& bench, const Decoding& decoding) {
   constexpr std::size_t most_columns = 9;
   const auto& tokens = bench.plan.sentence.tokens.front();
   const auto layer = layer_on_page(bench.options);
   const auto& weights = decoding.weights[layer];
   const auto last = tokens.size() - 1;
-  std::vector<std::vector<std::string>> rows = {{""}};
   const auto columns = places_shown(tokens.size(), most_columns);
+  const auto heading = [&](std::size_t query, std::size_t of_layer) {
+    return std::vector{fmt::format("\"{}\", layer {}", tokens[query], of_layer + 1)};
+  };
+  std::vector<std::vector<std::string>> rows = {heading(last, layer)};
   for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
-  for (std::size_t head = 0; head < weights.shape(1); ++head) {
-    rows.push_back({fmt::format("head {}", head)});
-    for (const auto& key : columns)
-      rows.back().push_back(key ? fmt::format("{:.2f}", double{weights(0, head, last, *key)}) : "");
+  add_looks(rows, weights, last, columns);
+  auto text = "The newest token has to guess the next word. Its row of step=0/" +
+              layer_group(bench.options, layer) + "weights, head by head.";
+  if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
+    const auto& [first, second] = *looks;
+    text += fmt::format(
+        " Layer {0} reads rows that layer {1} has written into. There \"{2}\" looked at \"{3}\" ({4:.2f}), "
+        "so "
+        "its row tells of \"{3}\" too when \"{5}\" looks at it here ({6:.2f}). On this way \"{5}\" can know "
+        "of a word without looking at it.",
+        layer + 1, layer, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
+        second.share);
+    rows.push_back(heading(first.query, layer - 1));
+    add_looks(rows, decoding.weights[layer - 1], first.query, columns);
   }
-  bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1),
-                   "The newest token has to guess the next word. Its row of step=0/" +
-                       layer_group(bench.options, layer) + "weights, head by head.",
+  bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1), text,
                    in_columns(rows));
 }
 

@@ -69,14 +69,14 @@ std::string change(double value, const attn::Limit& limit) {
   return value < 1000.0 ? fmt::format("{:.4f}", value) : fmt::format("{:.4g}", value);
 }
 
-std::string kind_of(const Encoding& encoding) {
+std::string what_it_tells(const Encoding& encoding) {
   if (encoding.name == "without") return "–";
-  return encoding.is_relative ? "relative" : "absolute";
+  return encoding.is_relative ? "distance" : "place";
 }
 
 std::string comparison_row(const Encoding& encoding, const Measured& measured, bool has_other_order) {
-  return fmt::format("\n{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", encoding.name, encoding.acts, kind_of(encoding),
-                     encoding.parameters,
+  return fmt::format("\n{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", encoding.name, encoding.acts,
+                     what_it_tells(encoding), encoding.parameters,
                      has_other_order ? change(measured.by_order, measured.order_limit) : "–",
                      measured.by_moving ? change(*measured.by_moving, measured.moving_limit) : "no row");
 }
@@ -98,8 +98,8 @@ std::string legend(const Workbench& bench, const OtherOrder& other) {
   const auto n = bench.plan.sentence.length();
   const auto heads = bench.heads();
   constexpr std::size_t widest_line = 74;
-  std::string text = "\n\nkind     absolute: tells the place; relative: tells only the distance";
-  text += "\nlearned  how many numbers training sets";
+  std::string text = "\n\ntells    the place of each word, or only the distance between two words";
+  text += "\nto learn how many numbers training sets";
   if (has_all || options.encoding == "t5")
     text +=
         fmt::format("; t5: {} for each of {} head{}", attn::t5_bucket_count, heads, heads == 1 ? "" : "s");
@@ -117,16 +117,19 @@ std::string legend(const Workbench& bench, const OtherOrder& other) {
 std::string explanation(const Workbench& bench, const std::vector<Measured>& measured,
                         const OtherOrder& other) {
   const auto& options = bench.options;
-  const std::string text =
-      options.encoding == "all"
-          ? fmt::format(
-                "sinusoidal and learned add a row for the position to each word, relative a vector for the "
-                "distance to each key, t5 and alibi (attention with linear biases) a number for the distance "
-                "to each score: another one in each of the heads (heads={}). rope (rotary position "
-                "embedding) turns queries and keys by an angle that grows with the position. The page "
-                "goes on with {}.",
-                bench.heads(), encoding_on_page(options))
-          : "All encodings stand here without --encoding.";
+  const std::string text = options.encoding == "all"
+                               ? fmt::format(
+                                     "Two tell each word its place: sinusoidal adds a computed row to it, "
+                                     "learned a row of a table that training "
+                                     "sets. Four tell each pair of words its distance: relative adds a "
+                                     "vector to the key, t5 and alibi "
+                                     "(attention with linear biases) a number to the score, another one in "
+                                     "each head (heads={}), rope "
+                                     "(rotary position embedding) turns queries and keys by an angle that "
+                                     "grows with the place. The "
+                                     "page goes on with {}.",
+                                     bench.heads(), encoding_on_page(options))
+                               : "All encodings stand here without --encoding.";
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
     return text +
@@ -142,8 +145,8 @@ std::string explanation(const Workbench& bench, const std::vector<Measured>& mea
 
 void show_comparison(Workbench& bench, const std::vector<Encoding>& encodings,
                      const std::vector<Measured>& measured, const OtherOrder& other) {
-  auto table = fmt::format("{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", "", "what it does", "kind", "learned", "swap",
-                           "later");
+  auto table = fmt::format("{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", "", "what it does", "tells", "to learn",
+                           "swap", "later");
   for (std::size_t i = 0; i < encodings.size(); ++i)
     table += comparison_row(encodings[i], measured[i], other.most_words > 0);
   bench.trace.note("comparison", "Side by side", explanation(bench, measured, other),

@@ -63,7 +63,7 @@ SourceAttentionWeights draw_luong_general(Workbench& bench) {
   SourceAttentionWeights weights;
   weights.W_a = bench.input<2>({.id = "W_a",
                                 .title = "How the decoder's numbers meet the encoder's",
-                                .note = "A row for each number of hₜ, a column for each number of h̄ₛ."},
+                                .note = "A row for each number of hₜ, a column for each number of eⱼ."},
                                {width, width});
   return weights;
 }
@@ -73,7 +73,7 @@ SourceAttentionWeights draw_luong_concat(Workbench& bench) {
   SourceAttentionWeights weights;
   weights.W_a = bench.input<2>({.id = "W_a",
                                 .title = "How scoring reads both states, end to end",
-                                .note = fmt::format("Rows 0 to {} read hₜ, the others h̄ₛ.", width - 1)},
+                                .note = fmt::format("Rows 0 to {} read hₜ, the others eⱼ.", width - 1)},
                                {2 * width, d_a});
   weights.v_a = bench.input<1>({.id = "v_a", .title = "What each unit counts for"}, {d_a});
   return weights;
@@ -155,7 +155,7 @@ attn::About about_scores(const Workbench& bench) {
   const auto states = encoder_states_id(bench);
   attn::About about = {.id = "scores",
                        .title = "How well does each source word match?",
-                       .formula = "hₜ · h̄ₛ",
+                       .formula = "hₜ · eⱼ",
                        .from = {"h", states},
                        .axes = {"target", "source"},
                        .note =
@@ -163,23 +163,23 @@ attn::About about_scores(const Workbench& bench) {
                            "same number."};
   if (attends_before_the_cell(bench.options)) {
     about.formula =
-        asks_with_word(bench) ? "v_a · tanh([sₜ₋₁; yₜ] W_q + hⱼ W_k)" : "v_a · tanh(sₜ₋₁ W_q + hⱼ W_k)";
+        asks_with_word(bench) ? "v_a · tanh([hₜ₋₁; yₜ] W_q + eⱼ W_k)" : "v_a · tanh(hₜ₋₁ W_q + eⱼ W_k)";
     about.from = {"queries", states, "attention/W_q", "attention/W_k", "attention/v_a"};
     about.note =
         "A small network with one hidden layer compares what asks with every state of the "
-        "encoder. Its hⱼ W_k needs no decoder and is computed once for all steps.";
+        "encoder. Its eⱼ W_k needs no decoder and is computed once for all steps.";
   } else if (attends_as(bench, "luong-general")) {
-    about.formula = "hₜ W_a · h̄ₛ";
+    about.formula = "hₜ W_a · eⱼ";
     about.from = {"h", states, "attention/W_a"};
     about.note = "A dot product that is learned.";
   } else if (attends_as(bench, "luong-concat")) {
-    about.formula = "v_a · tanh([hₜ; h̄ₛ] W_a)";
+    about.formula = "v_a · tanh([hₜ; eⱼ] W_a)";
     about.from = {"h", states, "attention/W_a", "attention/v_a"};
     about.note =
         "Bahdanau's network with both matrices in one, and asked by the state after the cell. The paper "
         "lists it beside dot and general, but it does not multiply the states: it is additive.";
   } else if (attends_as(bench, "multihead")) {
-    about.formula = "(hₜ W_Q)ᵢ · (h̄ₛ W_K)ᵢ for each head i";
+    about.formula = "(hₜ W_Q)ᵢ · (eⱼ W_K)ᵢ for each head i";
     about.from = {"h", states, "attention/W_Q", "attention/W_K"};
     about.note =
         "The lesson multihead shows how the heads are split. A scale follows, as in a transformer; the "

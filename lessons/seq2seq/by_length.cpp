@@ -106,8 +106,7 @@ void show_by_length(Workbench& bench) {
           "Unseen sentences translated without a mistake, in percent. Training had up to {} words. Without "
           "attention one state must hold the sentence: {} of the shortest are right, {} of those of {} "
           "words; with attention {}. The transformer has {}, but {} at {} words: it adds a vector to each "
-          "place, and later places were never trained. The same with rotary positions, which tell "
-          "distances (lesson positional), falls more slowly.",
+          "place, and later places were never trained. With rotary positions it falls later.",
           attn::train::longest_in_training, percent(none.front()), percent(longest_trained(none)),
           attn::train::longest_in_training, percent(longest_trained(models[with_attention].scores)),
           percent(longest_trained(absolute)), percent(shortest_beyond(absolute)),

@@ -57,8 +57,8 @@ void claim_state_that_asks(Workbench& bench, const Seq2SeqRun& run) {
   const auto again = attend_to_source(mute, queries, run.source, weights.attention);
   bench.trace.claim(
       {.id = "state-that-asks",
-       .claim = asks_with_input           ? "state and word ask: step t scores with [sₜ₋₁; yₜ]"
-                : weights.attends_first() ? "the state before asks: step t scores with sₜ₋₁"
+       .claim = asks_with_input           ? "state and word ask: step t scores with [hₜ₋₁; yₜ]"
+                : weights.attends_first() ? "the state before asks: step t scores with hₜ₋₁"
                                           : "the new state asks: step t scores with hₜ",
        .formula =
            asks_with_input ? "max |score([s_0; decoder/h without its last row], X_target) − decoder/scores|"
@@ -88,7 +88,7 @@ void claim_what_the_cell_reads(Workbench& bench, const Seq2SeqRun& run) {
       {.id = "what-the-cell-reads",
        .claim = feeds_context ? "the cell reads the word before and the context"
                               : "the cell reads the word before, not the context",
-       .formula = feeds_context ? "max |cell([yₜ; contextₜ], sₜ₋₁) − sₜ|" : "max |cell(yₜ, hₜ₋₁) − hₜ|",
+       .formula = feeds_context ? "max |cell([yₜ; contextₜ], hₜ₋₁) − hₜ|" : "max |cell(yₜ, hₜ₋₁) − hₜ|",
        .value = deviation_from_cell(mute, x, before, states, weights.lstm, decoder_words(bench)),
        .limit = rounding(bench.trace, cell_magnitude(weights.lstm, x, states))});
 }

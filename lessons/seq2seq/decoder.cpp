@@ -62,12 +62,12 @@ LstmWords decoder_words(const Workbench& bench) {
     return {
         .axis = "target",
         .input = "[yₜ; contextₜ]",
-        .before = "sₜ₋₁",
+        .before = "hₜ₋₁",
         .memory_before = "cₜ₋₁",
         .inputs = {"X_target"},
         .notes = {
             .i = "yₜ is row t of X_target. The context of step t is further down, although the cell needs it "
-                 "here: attention comes before the cell. The first s before is s_0.",
+                 "here: attention comes before the cell. The first h before is s_0.",
             .c = "The first c before is c_0.",
             .h = "The paper calls it sₜ. It has read the word before and the context, and the next step will "
                  "ask with it."}};
@@ -92,7 +92,7 @@ attn::About about_logits(bool attends_first) {
                        .from = {"attentional", "output/W"},
                        .axes = {"target", "vocabulary"}};
   if (attends_first) {
-    about.formula = "[sₜ; contextₜ] W + b";
+    about.formula = "[hₜ; contextₜ] W + b";
     about.from = {"h", "context", "output/W", "output/b"};
   }
   return about;
@@ -120,13 +120,13 @@ std::pair<LstmState, Tensor<3>> bahdanau_step(Workbench& bench, const Tensor<3>&
                       .formula = "[s_0; all rows of h but the last]",
                       .from = {"s_0", "h"},
                       .axes = {"target", "hidden"},
-                      .note = "At step t attention comes first, so there is only sₜ₋₁ to ask with."};
+                      .note = "At step t attention comes first, so there is only hₜ₋₁ to ask with."};
   if (asks_with_word(bench)) {
     asks.title = "What asks: the state before and the word that is read";
     asks.formula = "[s_0 and all rows of h but the last; X_target]";
     asks.from.emplace_back("X_target");
     asks.axes = {"target", "feature"};
-    asks.note = "At step t attention comes first, so there is only sₜ₋₁, and the word yₜ, to ask with.";
+    asks.note = "At step t attention comes first, so there is only hₜ₋₁, and the word yₜ, to ask with.";
   }
   const auto queries = trace.step(asks, asks_with_word(bench) ? attn::join(before.h, y) : before.h);
   const auto context = attend_to_source(bench, queries, source, weights.attention).context;

@@ -506,6 +506,11 @@ class OneStep {
   Tensor<2> logits_;
 };
 
+/// What is called hidden here is not what --hidden counts.
+std::string hidden_layer_of_score(const attn::Event&) {
+  return "The hidden layer of additive scoring (lesson scoring), no state of an LSTM.";
+}
+
 /// What the decoder makes of the probabilities of one sentence.
 std::string about_the_likeliest(const attn::Event& probabilities, bool has_target) {
   const auto& shares = *probabilities.tensor;
@@ -543,7 +548,7 @@ std::string about_the_likeliest_few(const attn::Event& probabilities) {
 /// The steps of a trained model, whose tables of many columns are not on the page.
 std::vector<attn::OnPage> trained_step_on_page(bool attends_first) {
   const std::vector<attn::OnPage> attend = {attn::in_one_line("one-step/query"),
-                                            attn::without_table("one-step/hidden"),
+                                            attn::without_table("one-step/hidden", hidden_layer_of_score),
                                             {"one-step/scores"},
                                             attn::in_one_line("one-step/masked"),
                                             {"one-step/weights"},
@@ -574,7 +579,7 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
   if (bench.options.model) return trained_step_on_page(attends_before_the_cell(bench.options));
   const bool has_target = bench.plan.target.size() > 0;
   const std::vector<attn::OnPage> attend = {{"one-step/query", nothing_to_notice},
-                                            {"one-step/hidden"},
+                                            {"one-step/hidden", hidden_layer_of_score},
                                             {"one-step/scores"},
                                             attn::in_one_line("one-step/scaled"),
                                             attn::in_one_line("one-step/masked"),

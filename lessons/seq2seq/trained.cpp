@@ -69,8 +69,8 @@ std::string where_they_part(const corpora::SentencePair& pair, const corpora::Al
           pair.target[t], pair.source[looks[t]].text);
   if (looks.size() == pair.target.size()) return "";
   return fmt::format(
-      " Attention is still not alignment: </s> comes from no word, but its row sums to 1 as "
-      "well, and most of it goes to “{}”.",
+      " Attention is still not alignment: </s> comes from no word, but its row sums to 1 too, "
+      "most of it to “{}”.",
       pair.source[looks.back()].text);
 }
 
@@ -96,10 +96,10 @@ void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std
     right += gold[t].count(looks[t]);
   }
   bench.trace.note(
-      "gold", "Beside it: the gold alignment",
-      fmt::format("The grammar that made the training sentences knows which word comes from which: ( ). It "
-                  "was never shown to the model. * is where the decoder looks most. {} of {} words look at "
-                  "their gold word.{}",
+      "gold", "Beside it: which word comes from which",
+      fmt::format("( ) is the right answer (gold), known from the grammar of the training sentences; the "
+                  "model never saw it. * is "
+                  "where the decoder looks most: {} of {} words at the word that they come from.{}",
                   right, linked, where_they_part(*pair, looks)),
       fmt::format("{}", fmt::join(drawn_links(*pair, looks), "\n")));
 }

@@ -247,28 +247,31 @@ Tensor<2> show_norms(attn::Trace& trace, const Trainings& trainings) {
       as_rows({main.gradient_norm, main.clipped_norm}));
 }
 
-/// "below half of that in step 27", or that it never is.
+/// "below half of guessing in step 27", or that it never is.
 std::string when_half_learned(const Training& training) {
   const bool is_half_learned = training.loss(training.halfway - 1) < 0.5 * loss_of_guessing();
-  return is_half_learned ? fmt::format("below half of that in step {}", training.halfway)
-                         : std::string("never below half of that");
+  return is_half_learned ? fmt::format("below half of guessing in step {}", training.halfway)
+                         : std::string("never below half of guessing");
 }
 
 std::string note_of_losses(const Trainings& trainings) {
   const auto &main = trainings[0].training, &without_warmup = trainings[1].training;
   const auto d_model = static_cast<std::int64_t>(main.after.d_model());
   auto note = fmt::format(
-      "All start from the same numbers; main has warm-up and clipping. Step 1 has {:.4f}, guessing log {} = "
-      "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up the rate is {}^−0.5 · step^−0.5: step 1 moves "
-      "each number by {:.4f}, the loss goes to {:.4f}, and is {}.",
-      main.loss(0), symbol_count, loss_of_guessing(), when_half_learned(main), main.loss(training_steps - 1),
+      "All start from the same numbers; main has warm-up and clipping. Guessing has log {} = {:.4f}, step 1 "
+      "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each number by {}^−0.5 = "
+      "{:.4f}: "
+      "the loss goes to {:.4f}, and is {}.",
+      symbol_count, loss_of_guessing(), main.loss(0), when_half_learned(main), main.loss(training_steps - 1),
       d_model, learning_rate(1, d_model, 1), without_warmup.loss(1), when_half_learned(without_warmup));
   if (const double p = trainings.back().settings.dropout; p > 0.0)
     note += fmt::format(
-        " With dropout the one weight that matters is 0 with probability {:g}; the model then guesses: {:g} "
-        "· "
-        "log {} = {:.4f}.",
-        p, p, symbol_count, p * loss_of_guessing());
+        " Dropout sets each attention weight to 0 with probability {0:g}, at each step anew, so that no "
+        "answer rests on one weight. Here it must: where that weight is 0 the model guesses, and the loss "
+        "stays "
+        "near "
+        "{0:g} · log {1} = {2:.4f}.",
+        p, symbol_count, p * loss_of_guessing());
   return note;
 }
 
@@ -358,8 +361,8 @@ bool learns_with_any_seed(const Options& options) {
 std::string look_of_chance(const attn::Event& weights) {
   const auto n = weights.tensor->shape.back();
   return fmt::format(
-      "Row: a place that is to speak; column: one that it looks at. The first is to say {}, and looks at the "
-      "last place with a share of {:.4f}: it knows nothing yet.",
+      "A row is a place that is to speak. The first is to say {}, which stands last, and looks there with a "
+      "share of {:.4f}: it knows nothing yet.",
       name_along(weights, 1, n - 1), weights.tensor->at(n - 1));
 }
 
@@ -373,7 +376,8 @@ std::string loss_beside_guessing(const attn::Event& losses) {
 }
 
 std::string size_of_first_step(const attn::Event&) {
-  return "In step 1 m_now is the gradient g and v_now is g²: whatever its gradient, each number moves "
+  return "Adam: m is a running mean of the gradients, v of their squares. In step 1 m_now is the gradient g "
+         "and v_now is g²: whatever its gradient, each number moves "
          "by the rate. So a long first step throws the model far off. Warm-up avoids that; a model as small "
          "as this one recovers.";
 }

@@ -90,8 +90,16 @@ std::string decided_pairs(const attn::Event& weights) {
 
 std::string heads_look_at(const attn::Event& weights) {
   const auto axis = weights.tensor->shape.size() - 1;
+  const auto heads = weights.tensor->shape[axis - 2];
+  const auto first = looked_at_by_all(weights, 0);
+  bool are_alike = heads > 1 && first;
+  for (std::size_t head = 1; head < heads; ++head)
+    are_alike = are_alike && looked_at_by_all(weights, head) == first;
+  if (are_alike)
+    return fmt::format("In {} every word looks most at \"{}\".", heads == 2 ? "both heads" : "each head",
+                       name_along(weights, axis, *first));
   std::string text;
-  for (std::size_t head = 0; head < weights.tensor->shape[axis - 2]; ++head) {
+  for (std::size_t head = 0; head < heads; ++head) {
     const auto key = looked_at_by_all(weights, head);
     text += fmt::format("{}In head {} ", head == 0 ? "" : " ", head);
     text += key ? fmt::format("every word looks most at \"{}\".", name_along(weights, axis, *key))

@@ -214,13 +214,16 @@ namespace {
 
 using Config = std::vector<std::pair<std::string, attn::ConfigValue>>;
 
-/// Options with their default value; sentences, dimensions and the seed are never among them.
-std::set<std::string> usual_values(const Config& config, const Config& defaults) {
+/// Options with their default value; sentences, the seed and dimensions of what the page shows are never
+/// among them.
+std::set<std::string> usual_values(const Config& config, const Config& defaults,
+                                   const std::vector<std::string_view>& of_detail) {
   std::set<std::string> usual;
   for (std::size_t i = 0; i < config.size(); ++i) {
     const auto& [name, value] = config[i];
-    const bool may_be_left_out =
-        std::holds_alternative<double>(value) || std::holds_alternative<std::string>(value);
+    const bool may_be_left_out = std::holds_alternative<double>(value) ||
+                                 std::holds_alternative<std::string>(value) ||
+                                 std::find(of_detail.begin(), of_detail.end(), name) != of_detail.end();
     if (may_be_left_out && value == defaults[i].second) usual.insert(name);
   }
   return usual;
@@ -240,7 +243,7 @@ attn::Header Plan::header() const {
   attn::Header header{.lesson = std::string(lesson->name),
                       .title = std::string(lesson->title),
                       .config = config_of(options, keys)};
-  header.usual = usual_values(header.config, config_of(lesson->defaults, keys));
+  header.usual = usual_values(header.config, config_of(lesson->defaults, keys), lesson->of_detail);
   const auto own = config_of(options, lesson->options);
   for (const auto& [name, value] : header.config)
     if (std::none_of(own.begin(), own.end(),

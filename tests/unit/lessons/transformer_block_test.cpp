@@ -1,4 +1,5 @@
 #include "lessons/transformer_block.hpp"
+#include "lessons/transformer_block/claims.hpp"
 
 #include <catch2/catch.hpp>
 #include <stdexcept>

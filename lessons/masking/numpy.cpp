@@ -1,0 +1,44 @@
+#include "lessons/masking/numpy.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+
+#include "lessons/sdpa.hpp"
+#include "lessons/self_attention.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// The mask, made of the others where it is the combined one, and attention under it.
+std::vector<std::string> code_of_mask(const std::string& name, const std::string& mask) {
+  return {fmt::format("{}_mask = {}", name, mask),
+          fmt::format("{0}_masked  = np.where({0}_mask, scaled, -np.inf)", name),
+          fmt::format("{0}_weights = softmax({0}_masked)", name),
+          fmt::format("{0}_output  = {0}_weights @ V", name)};
+}
+
+}  // namespace
+
+void show_masking_code(Workbench& bench, const std::vector<std::size_t>& visible) {
+  const auto& sentence = bench.plan.sentence;
+  const auto length = sentence.is_padded() ? std::string("lengths") : fmt::format("{}", visible[0]);
+  auto lines = softmax_code();
+  lines.emplace_back("");
+  for (const auto& line : projection_code(bench, "X", "X")) lines.push_back(line);
+  lines.insert(lines.end(), {"scores = Q @ K.T", "scaled = scores / np.sqrt(Q.shape[1])", "n = len(X)"});
+  const std::string causal = "np.tril(np.ones((n, n), bool))",
+                    padding = fmt::format("np.tile(np.arange(n) < {}, (n, 1))", length);
+  const std::map<std::string, std::string> masks = {
+      {"causal", causal}, {"padding", padding}, {"combined", causal + " & " + padding}};
+  for (const auto& line : code_of_mask(bench.options.mask, masks.at(bench.options.mask)))
+    lines.push_back(line);
+  bench.code(lines);
+  for (const std::string name : {"causal", "padding", "combined"})
+    if (name != bench.options.mask)
+      bench.trace.within(name, [&] { bench.code(code_of_mask(name, masks.at(name))); });
+}
+
+}  // namespace lessons

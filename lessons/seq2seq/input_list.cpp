@@ -1,0 +1,67 @@
+#include <string>
+#include <vector>
+
+#include "lessons/lesson.hpp"
+#include "lessons/seq2seq/attention.hpp"
+#include "lessons/seq2seq/by_length.hpp"
+#include "lessons/seq2seq/taught.hpp"
+#include "lessons/seq2seq/trained.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// The weights and biases of an LSTM that reads vectors of length `from` into states of length `state`.
+std::vector<Input> lstm_input_list(const std::string& gates, const std::string& from,
+                                   const std::string& state) {
+  return {{"W_ih", {gates, from}, Draw::left_weight},
+          {"W_hh", {gates, state}, Draw::left_weight},
+          {"b_ih", {gates}, Draw::zeros},
+          {"b_hh", {gates}, Draw::zeros}};
+}
+
+std::vector<Input> attention_weight_list(const std::string& attention) {
+  const std::string state = "hidden=direction·hidden", two_states = "feature=2·direction·hidden";
+  if (attention == "bahdanau" || attention == "bahdanau-input")
+    return {{"W_q", {attention == "bahdanau" ? state : "feature=", "d_a"}, Draw::weight},
+            {"W_k", {state, "d_a"}, Draw::weight},
+            {"v_a", {"d_a"}, Draw::weight}};
+  if (attention == "multihead")
+    return {{"W_Q", {state, "head·d_k="}, Draw::weight},
+            {"W_K", {state, "head·d_k="}, Draw::weight},
+            {"W_V", {state, "head·d_v="}, Draw::weight},
+            {"W_O", {"head·d_v=", state}, Draw::weight},
+            {"W_c", {two_states, state}, Draw::weight}};
+  if (attention == "luong-general")
+    return {{"W_a", {state, "feature="}, Draw::weight}, {"W_c", {two_states, state}, Draw::weight}};
+  if (attention == "luong-concat")
+    return {{"W_a", {two_states, "d_a"}, Draw::weight},
+            {"v_a", {"d_a"}, Draw::weight},
+            {"W_c", {two_states, state}, Draw::weight}};
+  return {{"W_c", {two_states, state}, Draw::weight}};
+}
+
+}  // namespace
+
+std::vector<Input> seq2seq_input_list(const Options& options) {
+  const bool is_bahdanau = attends_before_the_cell(options);
+  std::vector<std::vector<Input>> lists = {
+      {{"X_source", {"source", "d_model"}, Draw::embedding}},
+      in_group("encoder", lstm_input_list("gate=4·hidden", "d_model", "hidden"))};
+  if (options.bidirectional)
+    lists.push_back(in_group("encoder/reverse", lstm_input_list("gate=4·hidden", "d_model", "hidden")));
+  lists.push_back(
+      in_group("decoder", lstm_input_list("gate=4·direction·hidden", is_bahdanau ? "feature=" : "d_model",
+                                          "hidden=direction·hidden")));
+  lists.push_back(in_group("attention", attention_weight_list(options.attention)));
+  lists.push_back(
+      {{"output/W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight}});
+  if (is_bahdanau) lists.push_back({{"output/b", {"vocabulary="}, Draw::zeros}});
+  if (options.model) lists.push_back(by_length_input_list());
+  if (reads_its_own_words(options)) lists.push_back({{target_embedding, {"word=", "d_model"}, Draw::page}});
+  lists.push_back({{"X_target", {"target=1+target", "d_model"}, Draw::embedding},
+                   {"mask", {"target=1+target", "source"}, Draw::page}});
+  return joined(lists);
+}
+
+}  // namespace lessons

@@ -1,0 +1,173 @@
+#include "lessons/seq2seq/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "attn/text/width.hpp"
+#include "lessons/seq2seq/one_step.hpp"
+#include "lessons/workbench/notice.hpp"
+
+namespace lessons {
+
+namespace {
+
+std::string dashes(std::size_t count) {
+  std::string line;
+  for (std::size_t i = 0; i < count; ++i) line += "─";
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> seq2seq_flow(const Workbench& bench) {
+  const auto n = bench.plan.source.length(), d = bench.d_model(), width = state_width(bench);
+  const auto margin = [](std::size_t columns) { return std::string(columns, ' '); };
+  const auto source = fmt::format("X_source [{}×{}] → LSTM → states [{}×{}] ", n, d, n, width);
+  if (attends_before_the_cell(bench.options)) {
+    const auto asks = asks_with_word(bench) ? fmt::format("[h before; y] → scores → weights [{}] ", n)
+                                            : fmt::format("h before [{}] → scores → weights [{}] ", width, n);
+    const auto joint = std::max(attn::display_width(source), attn::display_width(asks));
+    const auto context = fmt::format("┴→ context [{}] ", width),
+               word = fmt::format("y, the word before [{}] ", d);
+    const auto end = joint + attn::display_width(context);
+    const std::string cell = "→ LSTM → h ";
+    return {source + dashes(joint - attn::display_width(source)) + "┐",
+            asks + dashes(joint - attn::display_width(asks)) + context + "┬" +
+                dashes(attn::display_width(cell)) + "┐",
+            word + dashes(end - attn::display_width(word)) + "┴" + cell + "┴→ word"};
+  }
+  const auto step = fmt::format("y [{}] → LSTM → h [{}] ", d, width);
+  const auto asks = fmt::format("┬→ scores → weights [{}] ", n),
+             context = fmt::format("┬→ context [{}] ", width);
+  const auto fork = attn::display_width(step);
+  const auto joint = std::max(fork + attn::display_width(asks), attn::display_width(source));
+  const auto end = joint + attn::display_width(context);
+  return {step + asks + dashes(joint - fork - attn::display_width(asks)) + context + "┬→ word",
+          source + dashes(joint - attn::display_width(source)) + "┘" + margin(end - joint - 1) + "│",
+          margin(fork) + "└" + dashes(end - fork - 1) + "┘"};
+}
+
+namespace {
+
+/// Where the least is left of a word of the first sentence, `real` words long, of which the forward encoder
+/// has `hidden` numbers.
+std::string least_kept(const attn::Event& kept, std::size_t real, std::size_t hidden) {
+  const auto& shape = kept.tensor->shape;
+  const std::size_t width = shape.back();
+  std::size_t least = 0;
+  for (std::size_t i = 0; i < real * width; ++i)
+    if (kept.tensor->at(i) < kept.tensor->at(least)) least = i;
+  const auto words = kept.axes.size() - 2;
+  const std::size_t word = least / width, column = least % width;
+  const auto left_of = [&](std::size_t t) { return kept.tensor->at(t * width + column); };
+  std::string product;
+  if (column < hidden && word + 3 == real && left_of(word + 1) > 0.0)
+    product = fmt::format(" = {:.4f} · {:.4f}", left_of(word) / left_of(word + 1), left_of(word + 1));
+  return fmt::format(
+      "What a word writes into the memory is multiplied by f of every word read after it. Of what “{}” wrote "
+      "into number {}, {:.4f}{} is left at the end. Without attention the decoder gets no more than that.",
+      name_along(kept, words, word), column, left_of(word), product);
+}
+
+/// The largest difference within a column of the first `rows` rows of `columns` numbers.
+double difference_of_rows(const attn::TensorView& x, std::size_t rows, std::size_t columns) {
+  double largest = 0.0;
+  for (std::size_t i = 1; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j)
+      largest = std::max(largest, std::abs(x.at(i * columns + j) - x.at(j)));
+  return largest;
+}
+
+std::string about_alignment(const attn::Event& weights) {
+  constexpr double hardly_anything = 0.01;
+  const auto& shape = weights.tensor->shape;
+  const std::size_t columns = shape.back(), rows = shape[shape.size() - 2];
+  const std::string shares =
+      "A row says how much the decoder looks at each source word. One source word more adds a column, one "
+      "target word more a row. ";
+  const bool are_alike = rows > 1 && difference_of_rows(*weights.tensor, rows, columns) < hardly_anything;
+  return shares +
+         (are_alike ? "Nothing is trained, so all rows are nearly alike. " : strongest_pair(weights) + " ");
+}
+
+/// Whom the words of the target look at.
+std::string about_learned_alignment(const attn::Event& weights) {
+  const auto& shape = weights.tensor->shape;
+  const std::size_t rows = shape[shape.size() - 2];
+  std::size_t words = 0;
+  while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
+  const auto crossing = words_that_cross(weights, words);
+  return "Nobody told the model which words belong together. " +
+         (crossing.empty() ? "Here the words have one order in both languages: no look goes back."
+                           : crossing);
+}
+
+/// How little is left of the first word, in a memory of which the forward encoder has `hidden` numbers.
+std::string first_kept(const attn::Event& kept, std::size_t hidden) {
+  constexpr double hundredth = 0.01;
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < hidden; ++i) lost += kept.tensor->at(i) < hundredth ? 1 : 0;
+  return fmt::format(
+      "What a word writes into the memory is multiplied by f of every word read after it. Of what “{}” wrote "
+      "from the left, less than a hundredth is left at the end in {} of {} numbers.",
+      name_along(kept, kept.axes.size() - 2, 0), lost, hidden);
+}
+
+/// What a trained model's tables of many columns leave of the page.
+void choose_trained_page(Workbench& bench) {
+  std::vector<attn::OnPage> page = {{"idea"},
+                                    {"flow"},
+                                    {"code"},
+                                    attn::in_one_line("lengths"),
+                                    {"teacher-forcing"},
+                                    {"greedy-decoding"},
+                                    attn::in_one_line("X_source"),
+                                    attn::in_one_line("encoder/h")};
+  if (bench.options.bidirectional) {
+    page.push_back(attn::in_one_line("encoder/reverse/h"));
+    page.push_back(attn::in_one_line("encoder/states"));
+  }
+  const auto step = one_step_on_page(bench);
+  page.insert(page.end(), step.begin(), step.end());
+  page.push_back({"decoder/weights", about_learned_alignment});
+  page.push_back({"gold"});
+  page.push_back(attn::without_table("bottleneck/kept", [hidden = *bench.options.hidden](const auto& kept) {
+    return first_kept(kept, hidden);
+  }));
+  page.push_back({"by-length"});
+  page.push_back({"variants"});
+  bench.trace.page(page,
+                   {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
+}
+
+}  // namespace
+
+void choose_seq2seq_page(Workbench& bench) {
+  const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
+  if (bench.options.model) return choose_trained_page(bench);
+  std::vector<attn::OnPage> page = {
+      {"idea"}, {"flow"}, {"code"}, attn::in_one_line("lengths"), {"teacher-forcing"}, {"greedy-decoding"}};
+  if (bench.options.bidirectional) {
+    page.push_back(attn::in_one_line("encoder/h"));
+    page.push_back(attn::in_one_line("encoder/reverse/h"));
+    page.push_back({"encoder/states"});
+  } else {
+    page.push_back({"encoder/h", [](const attn::Event&) {
+                      return "The output gate o times tanh of the memory c, number by number (∘); “One step” "
+                             "below makes o and c. Attention looks at these rows.";
+                    }});
+  }
+  const auto step = one_step_on_page(bench);
+  page.insert(page.end(), step.begin(), step.end());
+  page.push_back({"decoder/weights", about_alignment});
+  page.push_back(
+      {"bottleneck/kept", [=](const attn::Event& kept) { return least_kept(kept, real, hidden); }});
+  page.push_back({"variants"});
+  bench.trace.page(page,
+                   {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
+}
+
+}  // namespace lessons

@@ -1,0 +1,133 @@
+#include "lessons/transformer_block/layout.hpp"
+
+#include <fmt/format.h>
+
+#include "attn/text/width.hpp"
+#include "lessons/transformer_block.hpp"
+#include "lessons/transformer_block/sublayers.hpp"
+#include "lessons/workbench/notice.hpp"
+
+namespace lessons {
+
+using attn::Activation;
+
+namespace {
+
+/// The steps of attention in the group `group`: earlier lessons taught them.
+std::vector<attn::OnPage> attention_on_page(const std::string& group) {
+  std::vector<attn::OnPage> steps;
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked", "weights", "heads"})
+    steps.push_back(attn::in_one_line(group + "/" + id));
+  steps.push_back({group + "/output", [](const attn::Event& output) {
+                     return output.note + (output.note.empty() ? "" : " ") +
+                            "A query is a token that asks: the rows are those of the tokens.";
+                   }});
+  return steps;
+}
+
+/// Of ReLU's output: how many numbers are 0.
+std::string count_zeros(const attn::Event& hidden) {
+  constexpr const char* what_0_does = " Where a token has a 0, that row of W_2 adds nothing to its output.";
+  const auto& tensor = *hidden.tensor;
+  const auto count = attn::element_count(tensor.shape);
+  std::size_t zeros = 0;
+  for (std::size_t i = 0; i < count; ++i) zeros += tensor.at(i) == 0.0 ? 1 : 0;
+  return fmt::format("{} {} of the {} numbers are 0.{}", hidden.note, zeros, count,
+                     zeros > 0 ? what_0_does : "");
+}
+
+/// The model of the shipped block reads whether a sentence is negative or positive.
+std::string what_the_block_looks_for(const attn::Event& weights) {
+  return "The model had to tell negative sentences from positive ones, and a word like \"not\" turns one "
+         "into "
+         "the other. " +
+         heads_look_at(weights);
+}
+
+/// The page with trained weights: attention whole, and sums without their tables.
+void choose_trained_block_page(Workbench& bench) {
+  using attn::in_one_line;
+  std::vector<attn::OnPage> page = {{"X"}};
+  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
+    page.push_back(in_one_line(std::string("attention/") + id));
+  page.push_back({"attention/weights", what_the_block_looks_for});
+  page.push_back(in_one_line("attention/heads"));
+  page.push_back(in_one_line("attention/output"));
+  page.push_back(attn::without_table("residual_1", [](const auto& sum) {
+    return "The second number is that of attention/output. " + sum.note;
+  }));
+  page.push_back({"norm_1"});
+  page.push_back(attn::without_table("ffn/hidden", count_zeros));
+  page.push_back(attn::without_table(
+      "ffn/output", [](const auto&) { return "Where ffn/hidden is 0, the sum leaves the term out."; }));
+  page.push_back(in_one_line("residual_2"));
+  page.push_back({"output"});
+  page.push_back({"norm-order"});
+  page.push_back({"stack"});
+  bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
+                          "ffn/mixes-no-tokens", "no-look-ahead"});
+}
+
+}  // namespace
+
+void choose_block_page(Workbench& bench) {
+  const bool is_post = norm_order_of(bench) == NormOrder::post;
+  if (bench.options.model && is_post && !bench.options.memory) return choose_trained_block_page(bench);
+  std::vector<attn::OnPage> page = {{"decoder-is-causal"}, {"X"}};
+  const auto add_sublayer = [&](const std::vector<attn::OnPage>& steps, const char* residual,
+                                const char* norm) {
+    if (!is_post) page.push_back({norm});
+    page.insert(page.end(), steps.begin(), steps.end());
+    page.push_back({residual});
+    if (is_post) page.push_back({norm});
+  };
+  add_sublayer(attention_on_page("attention"), "residual_1", "norm_1");
+  page.push_back({"norm-order"});
+  page.push_back(attn::in_one_line("memory"));
+  add_sublayer(attention_on_page("cross"), "residual_cross", "norm_cross");
+  const attn::OnPage hidden = {"ffn/hidden",
+                               activation_of(bench) == Activation::relu ? count_zeros : attn::Notice()};
+  add_sublayer({hidden, {"ffn/output"}}, "residual_2", is_post ? "output" : "norm_2");
+  if (!is_post) page.push_back(attn::in_one_line("output"));
+  bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
+                          "norm_2/mean-and-variance", "ffn/mixes-no-tokens", "ffn/gelu-is-near-relu",
+                          "straight-way", "no-look-ahead"});
+}
+
+namespace {
+
+/// "X [4×4] ┬→ attention → + → LN → norm_1 [4×4]", and below it the way around the sublayer.
+void add_sublayer_flow(std::vector<std::string>& lines, NormOrder order, const std::string& x,
+                       const std::string& sublayer, const std::string& result) {
+  const bool is_post = order == NormOrder::post;
+  const auto way = fmt::format("┬→ {}{} → ", is_post ? "" : "LN → ", sublayer);
+  lines.push_back(x + " " + way + "+ → " + (is_post ? "LN → " : "") + result);
+  auto around = std::string(attn::display_width(x) + 1, ' ') + "└";
+  for (std::size_t i = 1; i < attn::display_width(way); ++i) around += "─";
+  lines.push_back(around + "┘");
+}
+
+}  // namespace
+
+std::vector<std::string> block_flow(const Workbench& bench) {
+  const auto order = norm_order_of(bench);
+  const bool has_memory = bench.options.memory.has_value();
+  const auto rows = [&](const std::string& name) {
+    return fmt::format("{} [{}×{}]", name, bench.plan.sentence.length(), bench.d_model());
+  };
+  const std::string prefix = order == NormOrder::post ? "norm_" : "residual_";
+  const auto attended = rows(prefix + "1"), looked = has_memory ? rows(prefix + "cross") : attended;
+  std::vector<std::string> lines;
+  add_sublayer_flow(lines, order, rows("X"), fmt::format("attention, heads={}", bench.heads()), attended);
+  if (has_memory)
+    add_sublayer_flow(lines, order, attended,
+                      fmt::format("attention to memory [{}×{}]", bench.plan.memory.length(), bench.d_model()),
+                      looked);
+  add_sublayer_flow(lines, order, looked,
+                    fmt::format("W_1 → {} [{}×{}] → W_2", bench.options.activation,
+                                bench.plan.sentence.length(), *bench.options.d_ff),
+                    rows("output"));
+  return lines;
+}
+
+}  // namespace lessons

@@ -1,0 +1,134 @@
+#include "lessons/transformer_block/numpy.hpp"
+
+#include <fmt/format.h>
+
+#include "attn/ops/mask.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/transformer_block.hpp"
+#include "lessons/transformer_block/sublayers.hpp"
+
+namespace lessons {
+
+std::vector<std::string> given_biases(const Workbench& bench, const std::string& group) {
+  std::vector<std::string> ids;
+  for (const std::string id : {"b_Q", "b_K", "b_V", "b_O"})
+    if (bench.has_given(group + "/" + id)) ids.push_back(id);
+  return ids;
+}
+
+std::vector<std::string> multihead_call(const Workbench& bench, const std::string& group,
+                                        const std::string& query, const std::string& key, bool is_masked) {
+  std::vector<std::string> lines = {
+      fmt::format("{0}_output = multihead({1}, {2}, {0}_W_Q, {0}_W_K,", group, query, key),
+      fmt::format("    {0}_W_V, {0}_W_O{1}", group, is_masked ? fmt::format(", {}_mask", group) : "")};
+  for (const auto& b : given_biases(bench, group)) {
+    lines.back() += ",";
+    lines.push_back(fmt::format("    {}={}_{}", b, group, b));
+  }
+  lines.back() += ")";
+  return lines;
+}
+
+std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask,
+                                              bool takes_biases) {
+  const bool sees_nothing = mask && attn::has_empty_row(*mask);
+  auto lines = softmax_code();
+  const std::vector<std::string> more = {
+      "",
+      "def split(x):",
+      fmt::format("    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)", bench.heads()),
+      "",
+      takes_biases ? "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True,\n"
+                     "              b_Q=0, b_K=0, b_V=0, b_O=0):"
+                   : "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True):",
+      takes_biases ? "    Q, K = split(X_query @ W_Q + b_Q), split(X_key @ W_K + b_K)\n"
+                     "    V = split(X_key @ W_V + b_V)"
+                   : "    Q, K, V = split(X_query @ W_Q), split(X_key @ W_K), split(X_key @ W_V)",
+      "    scaled  = Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[2])",
+      "    weights = softmax(np.where(mask, scaled, -np.inf))",
+      fmt::format("    return np.hstack({} @ V) @ W_O{}", sees_nothing ? "np.nan_to_num(weights)" : "weights",
+                  takes_biases ? " + b_O" : ""),
+      ""};
+  lines.insert(lines.end(), more.begin(), more.end());
+  return lines;
+}
+
+std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
+                                                     bool is_masked) {
+  std::vector<std::string> lines = {
+      fmt::format("attention_scores = split({} @ attention_W_Q) @ split(", x),
+      fmt::format("    {} @ attention_W_K).transpose(0, 2, 1)", x),
+      fmt::format("attention_scaled = attention_scores / np.sqrt({})", bench.d_k())};
+  if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
+  lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
+  lines.emplace_back("attention_output = np.hstack(attention_weights @ split(");
+  lines.push_back(fmt::format("    {} @ attention_W_V)) @ attention_W_O", x));
+  return lines;
+}
+
+std::vector<std::string> layer_norm_code() {
+  return {"def LN(x, gain, bias):", "    centred = x - x.mean(axis=1, keepdims=True)",
+          "    variance = (centred**2).mean(axis=1, keepdims=True)",
+          "    return centred / np.sqrt(variance + 1e-5) * gain + bias"};
+}
+
+namespace {
+
+/// A sublayer in NumPy: `f` makes of `x` what is called `found`.
+void add_sublayer_code(std::vector<std::string>& lines, NormOrder order, const SublayerText& text,
+                       const std::string& x, const std::vector<std::string>& f, const std::string& found) {
+  const auto norm = fmt::format("{} = LN({}, {}_gain, {}_bias)", text.norm_id,
+                                order == NormOrder::post ? text.residual_id : x, text.weights, text.weights);
+  if (order == NormOrder::pre) lines.push_back(norm);
+  lines.insert(lines.end(), f.begin(), f.end());
+  lines.push_back(fmt::format("{} = {} + {}", text.residual_id, x, found));
+  if (order == NormOrder::post) lines.push_back(norm);
+}
+
+}  // namespace
+
+void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
+  const auto order = norm_order_of(bench);
+  const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == attn::Activation::gelu;
+  const bool takes_biases =
+      !given_biases(bench, "attention").empty() || !given_biases(bench, "cross").empty();
+  bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
+  auto lines = layer_norm_code();
+  if (is_gelu)
+    lines.insert(lines.begin(), {"from math import erf, sqrt",
+                                 "GELU = np.vectorize(lambda x: x / 2 * (1 + erf(x / sqrt(2))))"});
+  lines.insert(lines.begin(),
+               bench.options.model
+                   ? "# softmax(), split(): attention as in the lesson multihead; see --all"
+                   : "# multihead(): attention as in the lesson multihead; --all shows its code");
+  lines.emplace_back("");
+  const auto reads = [&](const SublayerText& text, const std::string& x) {
+    return is_post ? x : text.norm_id;
+  };
+  const auto writes = [&](const SublayerText& text) { return is_post ? text.norm_id : text.residual_id; };
+
+  const auto first = around_attention();
+  const auto tokens = reads(first, "X");
+  add_sublayer_code(lines, order, first, "X",
+                    bench.options.model
+                        ? attention_code_with_weights(bench, tokens, mask.has_value())
+                        : multihead_call(bench, "attention", tokens, tokens, mask.has_value()),
+                    "attention_output");
+  auto x = writes(first);
+  if (bench.options.memory) {
+    const auto text = around_cross_attention();
+    add_sublayer_code(lines, order, text, x, multihead_call(bench, "cross", reads(text, x), "memory", false),
+                      "cross_output");
+    x = writes(text);
+  }
+  const auto last = around_feed_forward(order);
+  add_sublayer_code(
+      lines, order, last, x,
+      {fmt::format("ffn_hidden = {}{} @ W_1 + b_1)", is_gelu ? "GELU(" : "np.maximum(0, ", reads(last, x)),
+       "ffn_output = ffn_hidden @ W_2 + b_2"},
+      "ffn_output");
+  if (!is_post) lines.emplace_back("output = residual_2");
+  bench.code(lines);
+}
+
+}  // namespace lessons

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lessons/workbench/workbench.hpp"
+
+/// A transformer's block in NumPy.
+namespace lessons {
+
+/// The ids of the biases of multi-head attention that are given in this group: "b_Q", …
+std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
+
+/// The functions `softmax`, `split` and `multihead` in NumPy: multi-head attention of one sample, with as
+/// many heads as the run has.
+std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask,
+                                              bool takes_biases = false);
+
+/// The call of that function on these tokens and on the weights of the group: GROUP_output = multihead(…).
+std::vector<std::string> multihead_call(const Workbench& bench, const std::string& group,
+                                        const std::string& query, const std::string& key, bool is_masked);
+
+/// The steps of the group `attention` of `x` in NumPy, as far as a page with trained weights shows them; they
+/// call `softmax` and `split`.
+std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
+                                                     bool is_masked);
+
+/// The function `LN` in NumPy, the layer norm of each row.
+std::vector<std::string> layer_norm_code();
+
+/// The note `code`: the block in NumPy, and in the group `attention` the functions that it calls.
+void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask);
+
+}  // namespace lessons
