@@ -15,6 +15,7 @@
 #include "lab/manual/manual.hpp"
 #include "lab/pager.hpp"
 #include "lab/train/train.hpp"
+#include "lab/worksheet/worksheet.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lab {
@@ -79,7 +80,7 @@ struct PrintText {
 };
 
 using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                             ListMistakes, ListLessons, TakeTour, PrintManual, PrintCompletions, PrintText>;
+                             ListMistakes, MakeWorksheet, ListLessons, TakeTour, PrintManual, PrintCompletions, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);
