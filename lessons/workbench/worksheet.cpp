@@ -59,6 +59,7 @@ std::shared_ptr<const Lesson> lesson_of_worksheet(const Lesson& lesson) {
   auto changed = lesson;
   changed.defaults = lesson.worksheet->options;
   changed.defaults.model = "none";
+  changed.takes_batches = false;
   if (lesson.uses("weight-scale")) changed.defaults.weight_scale = "1";
   std::erase_if(changed.options, is_beyond_paper);
   return std::make_shared<const Lesson>(changed);
@@ -66,9 +67,6 @@ std::shared_ptr<const Lesson> lesson_of_worksheet(const Lesson& lesson) {
 
 Plan plan_of_worksheet(const Lesson& lesson, const Options& options, Normaliser normaliser) {
   auto plan = make_plan(lesson, options);
-  if (plan.is_batched())
-    throw attn::Error(
-        fmt::format("worksheet {} is of one sentence, and several are given; valid: each once", lesson.name));
   attn::GivenTensors drawn;
   run_watched(lesson, plan, [&](const attn::Tapped& tapped) {
     if (tapped.kind != attn::Kind::input || plan.given.count(tapped.id) > 0) return;

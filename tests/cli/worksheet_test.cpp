@@ -377,7 +377,7 @@ TEST_CASE("worksheets that cannot be are refused, with what would be valid") {
   refused("sdpa --output sheet.npz", "ends in .npz, which no worksheet has; valid: .txt, .html, .json");
   refused("sdpa --dropout 0.1", "has no option --dropout");
   refused("sdpa more", "belongs to no option");
-  refused("sdpa --sentence 'a b' --sentence c", "is of one sentence");
+  refused("sdpa --sentence 'a b' --sentence c", "takes no batch; valid: once");
   refused("self-attention --d-model 13", "X would have rows of 13 numbers; valid");
   refused("sdpa --sentence 'a b c d e f g h i j k l' --d-k 9", "no work for a pencil");
 }
