@@ -13,6 +13,7 @@
 #include "lab/lesson_arguments.hpp"
 #include "lab/manual/arguments.hpp"
 #include "lab/train/arguments.hpp"
+#include "lab/worksheet/arguments.hpp"
 #include "lessons/numbers/page.hpp"
 
 namespace lab {
@@ -70,6 +71,7 @@ Command parse(int argc, char** argv) {
   if (name == "check") return parse_check(argc - 1, argv + 1);
   if (name == "probe") return parse_probe(argc - 1, argv + 1);
   if (name == "break") return parse_break(argc - 1, argv + 1);
+  if (name == "worksheet") return parse_worksheet(argc - 1, argv + 1);
   if (name == "bench") return parse_bench(argc - 1, argv + 1);
   if (name == "train") return parse_train(argc - 1, argv + 1);
   if (name == "book") return parse_book(argc - 1, argv + 1);
@@ -88,8 +90,8 @@ Command parse(int argc, char** argv) {
     throw Error(fmt::format(
         "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
         "attnlab tour, attnlab book, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, "
-        "attnlab break "
-        "LESSON MISTAKE, attnlab bench, attnlab train TASK, attnlab manual, attnlab completions SHELL, "
+        "attnlab break LESSON MISTAKE, attnlab worksheet LESSON, attnlab bench, attnlab train TASK, "
+        "attnlab manual, attnlab completions SHELL, "
         "attnlab --help, attnlab --version",
         name));
   throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,

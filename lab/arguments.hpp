@@ -16,6 +16,7 @@
 #include "lab/manual/manual.hpp"
 #include "lab/pager.hpp"
 #include "lab/train/train.hpp"
+#include "lab/worksheet/worksheet.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lab {
@@ -79,9 +80,9 @@ struct PrintText {
   std::optional<CommandHelp> help{};  ///< of a command with options: the same in its parts
 };
 
-using Command =
-    std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                 ListMistakes, ListLessons, TakeTour, MakeBook, PrintManual, PrintCompletions, PrintText>;
+using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
+                             ListMistakes, MakeWorksheet, ListLessons, TakeTour, MakeBook, PrintManual,
+                             PrintCompletions, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

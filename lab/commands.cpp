@@ -58,6 +58,11 @@ int carry_out(const ListMistakes& list) {
   return 0;
 }
 
+int carry_out(const MakeWorksheet& worksheet) {
+  run_worksheet(worksheet);
+  return 0;
+}
+
 int carry_out(const TakeTour& tour) {
   return take_tour(tour) ? 0 : 1;
 }

@@ -338,6 +338,9 @@ const Lesson cross_attention = {
                     .heads = 4,
                     .kv_heads = 2},
                    sharpen_source_and_target},
+    .worksheet =
+        Worksheet{
+            {.source = {"the cat slept"}, .target = {"chat dormait"}, .d_model = 2, .d_k = 4, .d_v = 2}},
     .run = run_cross_attention,
 };
 

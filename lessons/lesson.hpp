@@ -22,6 +22,13 @@ struct Probe {
   std::vector<std::string_view> results{};
 };
 
+/// A lesson on paper, in dimensions and numbers that a pencil can handle. It asks for the steps that the page
+/// shows.
+struct Worksheet {
+  Options options;
+  std::vector<std::string_view> given{};  ///< those of them that an earlier lesson taught: they stand there
+};
+
 /// A lesson as the program knows it. The table of all lessons is in table.cpp.
 struct Lesson {
   std::string_view name;                      ///< the subcommand
@@ -37,9 +44,10 @@ struct Lesson {
   std::vector<std::string_view> examples;                ///< arguments that work as pasted
   std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn
   std::optional<Trained> trained{};                      ///< the model that it uses, where it has one
-  std::optional<Probe> probe{};        ///< where somebody's tensors can be checked; each part has its own
-  std::vector<const Lesson*> parts{};  ///< where it has --through: one for each value, of the same name
-  std::string_view through{};          ///< the value of --through that such a part is for
+  std::optional<Probe> probe{};          ///< where somebody's tensors can be checked; each part has its own
+  std::optional<Worksheet> worksheet{};  ///< where it can be worked by hand
+  std::vector<const Lesson*> parts{};    ///< where it has --through: one for each value, of the same name
+  std::string_view through{};            ///< the value of --through that such a part is for
   void (*run)(Workbench& bench);
 
   bool uses(std::string_view option_key) const;

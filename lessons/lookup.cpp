@@ -372,6 +372,7 @@ const Lesson lookup = {
     .examples = {"lookup --sentence \"the cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
     .inputs = lookup_inputs,
     .trained = Trained{.task = "colours", .give = give_colours, .hand_made = colours},
+    .worksheet = Worksheet{{.sentence = {"red green blue"}, .d_k = 2, .d_v = 2}},
     .run = run_lookup,
 };
 

@@ -325,6 +325,8 @@ const Lesson masking = {
     .trained = Trained{"gloss", give_gloss},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"}, .d_model = 6, .d_k = 5, .d_v = 5},
                    sharpen_token},
+    .worksheet = Worksheet{{.sentence = {"the cat slept"}, .d_model = 2, .d_k = 4, .d_v = 2},
+                           {"Q", "K", "V", "scores", "scaled"}},
     .run = run_masking,
 };
 

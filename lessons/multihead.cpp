@@ -635,6 +635,7 @@ const Lesson multihead = {
                     .kv_heads = 2,
                     .causal = true},
                    sharpen_token},
+    .worksheet = Worksheet{{.sentence = {"cats sleep"}, .d_model = 2, .d_k = 4, .d_v = 1, .heads = 2}},
     .run = run_multihead,
 };
 

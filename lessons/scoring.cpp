@@ -609,6 +609,11 @@ const Lesson scoring = {
             .task = "features", .give = give_features, .target_words = "target_words", .hand_made = features},
     .probe = Probe{{.source = {"a b c d e f g"}, .target = {"h i j k l"}, .d_model = 6, .d_a = 3},
                    sharpen_scoring},
+    .worksheet = Worksheet{{.source = {"the small cat"},
+                            .target = {"petit chat"},
+                            .d_model = 2,
+                            .d_a = 2,
+                            .scoring = "general"}},
     .run = run_scoring,
 };
 

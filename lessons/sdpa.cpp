@@ -485,6 +485,7 @@ const Lesson sdpa = {
                     .window = 3,
                     .causal = true},
                    sharpen_queries_and_keys},
+    .worksheet = Worksheet{{.sentence = {"the cat slept"}, .d_k = 4, .d_v = 2}},
     .run = run_sdpa,
 };
 

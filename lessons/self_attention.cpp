@@ -281,6 +281,7 @@ const Lesson self_attention = {
                     .window = 3,
                     .causal = true},
                    sharpen_token},
+    .worksheet = Worksheet{{.sentence = {"the cat slept"}, .d_model = 2, .d_k = 4, .d_v = 2}},
     .run = run_self_attention,
 };
 

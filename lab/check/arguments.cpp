@@ -28,7 +28,8 @@ const char* const about_check =
     "other "
     "common ones. Each step is computed from your own tensors before it. Where one differs, the mistakes "
     "that "
-    "people make there are tried on the same numbers; the one that gives your tensor is named.\n"
+    "people make there are tried on the same numbers; the one that gives your tensor is named. A filled-in "
+    "worksheet (attnlab worksheet LESSON) is checked as well: it says itself what it is a sheet of.\n"
     "\n"
     "Exit status: 0 where all is right, but for rounding and other conventions, 1 where a step is wrong, 2 "
     "for "
@@ -48,21 +49,26 @@ const char* const about_break =
     "Shows what the mistake changes and what it does not, why the usual tests pass and why a model may train "
     "with it. attnlab break --list [LESSON] names the mistakes.";
 
-std::vector<std::string> names_of_lessons() {
+/// Whether somebody's tensors can be checked, or at least a worksheet.
+bool is_known(std::string_view command, const Lesson& lesson) {
+  return lesson.probe || (command == "check" && lesson.worksheet);
+}
+
+std::vector<std::string> names_of_lessons(std::string_view command) {
   std::vector<std::string> names;
   for (const auto* lesson : lessons::all_lessons())
-    if (lesson->probe) names.emplace_back(lesson->name);
+    if (is_known(command, *lesson)) names.emplace_back(lesson->name);
   return names;
 }
 
 /// The lesson that the first argument names.
 const Lesson& lesson_named(std::string_view command, int argc, char** argv) {
-  const auto names = names_of_lessons();
+  const auto names = names_of_lessons(command);
   if (argc < 2 || argv[1][0] == '-')
     throw Error(fmt::format("{}: no lesson is given; valid: attnlab {} LESSON, one of {}", command, command,
                             fmt::join(names, ", ")));
   for (const auto* lesson : lessons::all_lessons())
-    if (lesson->name == argv[1] && lesson->probe) return *lesson;
+    if (lesson->name == argv[1] && is_known(command, *lesson)) return *lesson;
   throw Error(fmt::format("{} knows no lesson \"{}\"; did you mean {}? valid: {}", command, argv[1],
                           attn::likely_meant(argv[1], names), fmt::join(names, ", ")));
 }
@@ -138,9 +144,10 @@ Command parse_check(int argc, char** argv) {
   CheckDump check{.lesson = &lesson_named("check", argc, argv)};
   const auto command = fmt::format("check {}", check.lesson->name);
   CLI::App app(help_paragraph(about_check) + "\n", "attnlab " + command);
-  prepare(app, help_examples({"check multihead mine.npz --probe probe.npz",
-                              "check sdpa mine.safetensors --causal --hint 1",
-                              "check multihead --folder homework --probe probe.npz --format csv"}));
+  prepare(app,
+          help_examples(
+              {"check multihead mine.npz --probe probe.npz", "check sdpa mine.safetensors --causal --hint 1",
+               "check multihead --folder homework --probe probe.npz --format csv", "check sdpa sheet.txt"}));
   std::string dump;
   app.add_option("DUMP", dump, "tensors of your program")->type_name("FILE");
   const auto add_path = [&](const char* name, const char* value, const char* help,

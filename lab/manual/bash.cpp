@@ -17,7 +17,7 @@ _attnlab() {
     before=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   local command=${COMP_WORDS[1]} lesson= owner=${COMP_WORDS[1]} own choices= choice
-  case $command in check | probe | break) lesson=${COMP_WORDS[2]} ;; esac
+  case $command in check | probe | break | worksheet) lesson=${COMP_WORDS[2]} ;; esac
   own=$(_attnlab_own "$command")
   [[ -z $lesson || " $own " == *" $before "* ]] || owner=$lesson
   if ((COMP_CWORD == 1)); then

@@ -20,6 +20,21 @@ std::vector<std::string> names_of(const std::vector<const Lesson*>& list) {
   return names;
 }
 
+bool has_worksheet(const Lesson& lesson) {
+  return lesson.worksheet.has_value();
+}
+
+bool can_be_checked(const Lesson& lesson) {
+  return lesson.probe || lesson.worksheet;
+}
+
+std::vector<const Lesson*> lessons_where(bool (*is_one)(const Lesson&)) {
+  std::vector<const Lesson*> result;
+  for (const auto* lesson : lessons::all_lessons())
+    if (is_one(*lesson)) result.push_back(lesson);
+  return result;
+}
+
 bool is_placeholder(const std::string& part) {
   return part.empty() || (part.front() >= 'A' && part.front() <= 'Z');
 }
@@ -86,6 +101,8 @@ CompletedCommand completed_command(const CommandLine& line) {
 CompletedProgram completed_program() {
   CompletedProgram program{.lessons = names_of(lessons::all_lessons()),
                            .lessons_with_probe = names_of(lessons_with_probe()),
+                           .lessons_with_worksheet = names_of(lessons_where(has_worksheet)),
+                           .lessons_to_check = names_of(lessons_where(can_be_checked)),
                            .topics = manual_topics()};
   for (const auto* lesson : lessons::all_lessons()) program.commands.push_back(completed_lesson(*lesson));
   for (const auto& line : command_lines()) program.commands.push_back(completed_command(line));

@@ -35,7 +35,8 @@ struct CompletedCommand {
 struct CompletedProgram {
   std::vector<CompletedCommand> commands{};
   std::vector<std::string> lessons{};
-  std::vector<std::string> lessons_with_probe{};
+  std::vector<std::string> lessons_with_probe{}, lessons_with_worksheet{};
+  std::vector<std::string> lessons_to_check{};                 ///< those with either
   std::map<std::string, std::vector<std::string>> mistakes{};  ///< of each lesson with a probe
   std::vector<std::string> tasks{};
   std::vector<std::string> topics{};

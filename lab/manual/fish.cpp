@@ -15,7 +15,7 @@ function __attnlab_is
 end
 function __attnlab_about
     set -l words (commandline -opc)
-    contains -- "$words[2]" check probe break
+    contains -- "$words[2]" check probe break worksheet
     and contains -- "$words[3]" $argv
     or contains -- "$words[2]" $argv
 end
@@ -71,7 +71,9 @@ std::string arguments_in_fish(const CompletedProgram& program) {
   const auto words = [](const std::string& condition, const std::vector<std::string>& choices) {
     return line_in_fish(condition, "-a " + quoted_in_fish(joined(choices)));
   };
-  auto text = words("__attnlab_at 2 check probe break", program.lessons_with_probe) +
+  auto text = words("__attnlab_at 2 probe break", program.lessons_with_probe) +
+              words("__attnlab_at 2 check", program.lessons_to_check) +
+              words("__attnlab_at 2 worksheet", program.lessons_with_worksheet) +
               words("__attnlab_at 2 train", program.tasks) + words("__attnlab_at 2 manual", program.topics) +
               words("__attnlab_at 2 completions", shells()) + words("__attnlab_at 2 --help", {"numbers"});
   for (const auto& [lesson, mistakes] : program.mistakes)

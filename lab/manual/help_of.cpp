@@ -27,7 +27,7 @@ CommandHelp help_of_command_on_lessons(std::string_view command) {
 }
 
 bool is_on_lessons(std::string_view command) {
-  return command == "check" || command == "probe" || command == "break";
+  return command == "check" || command == "probe" || command == "break" || command == "worksheet";
 }
 
 std::vector<const lessons::Lesson*> lessons_with_probe() {

@@ -181,6 +181,7 @@ const std::vector<CommandLine>& command_lines() {
       {"check", "LESSON DUMP", "the first wrong step of your own program"},
       {"probe", "LESSON", "inputs that expose mistakes, for check"},
       {"break", "LESSON MISTAKE", "a lesson with a classic mistake in it"},
+      {"worksheet", "LESSON", "a lesson on paper, with blanks and answers"},
       {"bench", "[options]", "time the attention kernels"},
       {"train", "TASK", "train a small model that the lessons use"},
       {"manual", "[COMMAND]", "a page for man: attnlab manual | man -l -"},

@@ -62,7 +62,9 @@ std::string branches_of_arguments(const CompletedProgram& program) {
   const auto echo = [](const std::vector<std::string>& words) {
     return "echo " + quoted_for_shell(joined(words));
   };
-  std::string text = branch({"\"check 2\"", "\"probe 2\"", "\"break 2\""}, echo(program.lessons_with_probe)) +
+  std::string text = branch({"\"probe 2\"", "\"break 2\""}, echo(program.lessons_with_probe)) +
+                     branch({"\"check 2\""}, echo(program.lessons_to_check)) +
+                     branch({"\"worksheet 2\""}, echo(program.lessons_with_worksheet)) +
                      branch({"\"break 3\""}, "_attnlab_mistakes \"$3\"") +
                      branch({"\"train 2\""}, echo(program.tasks)) +
                      branch({"\"manual 2\""}, echo(program.topics)) +

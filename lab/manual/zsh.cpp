@@ -12,7 +12,7 @@ const char* const zsh_function = R"sh(_attnlab() {
     before=${PREFIX%%=*}
     compset -P '*='
   fi
-  case $command in check | probe | break) lesson=$words[3] ;; esac
+  case $command in check | probe | break | worksheet) lesson=$words[3] ;; esac
   own=$(_attnlab_own "$command")
   [[ -z $lesson || $'\n'$own == *$'\n'$before:* ]] || owner=$lesson
   if ((CURRENT == 2)); then

@@ -52,7 +52,7 @@ class Search {
       : dump_(dump),
         conventions_(conventions),
         unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
-        replay_(rerun, dump.tensors) {
+        replay_(rerun, dump.tensors, dump.slacks) {
     adopt(conventions);
     leaves_padding_zero_ = std::any_of(steps_.begin(), steps_.end(), [&](const Prediction& step) {
       const auto* theirs = find(step.id);
@@ -224,12 +224,48 @@ class Search {
     auto found = best_of(index, one);
     drop_fitted(index, found);
     if (found.empty() && lacks_steps) found = best_of(index, pairs_of(with_effect(index, ids)));
+    if (found.empty() && !dump_.slacks.empty()) explain_in_part(index);
     if (found.empty()) return;
     prefer_fewest_mistakes(found);
     note(index, found);
     auto mistakes = adopted_;
     mistakes.insert(found.front().mistakes.begin(), found.front().mistakes.end());
     adopt(mistakes);
+  }
+
+  /// People make a mistake in one place and not in the next: those of this step that give every number which
+  /// is not right.
+  void explain_in_part(std::size_t index) {
+    const auto& step = steps_[index];
+    const auto& theirs = *find(step.id);
+    if (theirs.shape() != step.shape) return;
+    StepVerdict verdict;
+    verdict.finding = Finding::wrong;
+    verdict.in_part = true;
+    verdict.step_of_mistake = step.id;
+    for (const auto& id : step.mistakes) {
+      if (step.fitted.count(id) > 0 || is_convention(id)) continue;
+      auto mistakes = adopted_;
+      mistakes.insert(id);
+      if (is_right_or_given_by(step, replay_.predict(mistakes)[index], theirs))
+        verdict.mistakes.push_back(id);
+    }
+    if (verdict.mistakes.empty()) return;
+    measure(step, theirs, verdict);
+    explained_[step.id] = verdict;
+  }
+
+  bool is_right_or_given_by(const Prediction& step, const Prediction& mistaken,
+                            const AnyTensor& theirs) const {
+    if (mistaken.expected_shape != step.shape) return false;
+    const auto& tolerance = tolerance_.at(step.id);
+    for (std::size_t i = 0; i < step.reference.size(); ++i) {
+      const double their = theirs.view().at(i);
+      if (!is_near(their, step.reference[i], tolerance[i]) &&
+          !is_near(their, mistaken.expected[i], tolerance[i]))
+        return false;
+    }
+    return true;
   }
 
   /// Those that change the step, and all conventions: what one of them does may show only beside a mistake.
@@ -331,6 +367,7 @@ class Search {
     verdict.axes = step.axes;
     verdict.shape = theirs.shape();
     verdict.right_shape = step.shape;
+    verdict.blanks = blanks_in(step.id);
     if (theirs.shape() != step.shape) return verdict;
     const bool is_unexplained = explained_.count(step.id) == 0;
     if (is_unexplained && is_right(step, theirs) && differs_in_padding(step, theirs)) {
@@ -364,9 +401,22 @@ class Search {
     return true;
   }
 
+  bool is_blank(const std::string& id, std::size_t offset) const {
+    const auto slacks = dump_.slacks.find(id);
+    return slacks != dump_.slacks.end() && std::isinf(slacks->second[offset]);
+  }
+
+  std::size_t blanks_in(const std::string& id) const {
+    const auto slacks = dump_.slacks.find(id);
+    if (slacks == dump_.slacks.end()) return 0;
+    return static_cast<std::size_t>(std::count_if(slacks->second.begin(), slacks->second.end(),
+                                                  [](double slack) { return std::isinf(slack); }));
+  }
+
   void measure(const Prediction& step, const AnyTensor& theirs, StepVerdict& verdict) const {
     const auto& tolerance = tolerance_.at(step.id);
     for (std::size_t i = 0; i < step.reference.size(); ++i) {
+      if (is_blank(step.id, i)) continue;
       const double their = theirs.view().at(i);
       verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
       const double allowed = i < tolerance.size() ? tolerance[i] : 0.0;
@@ -378,11 +428,12 @@ class Search {
   }
 
   /// The largest difference from what the mistakes that were found give.
-  static double unexplained(const Prediction& step, const AnyTensor& theirs) {
+  double unexplained(const Prediction& step, const AnyTensor& theirs) const {
     double largest = 0.0;
     if (step.expected.size() != step.reference.size()) return largest;
     for (std::size_t i = 0; i < step.expected.size(); ++i)
-      largest = std::max(largest, difference(theirs.view().at(i), step.expected[i]));
+      if (!is_blank(step.id, i))
+        largest = std::max(largest, difference(theirs.view().at(i), step.expected[i]));
     return largest;
   }
 
@@ -416,6 +467,11 @@ bool Diagnosis::is_right() const {
   return std::none_of(steps.begin(), steps.end(), [](const auto& step) {
     return step.finding == Finding::shape || step.finding == Finding::wrong;
   });
+}
+
+bool Diagnosis::is_complete() const {
+  return missing.empty() &&
+         std::all_of(steps.begin(), steps.end(), [](const auto& step) { return step.blanks == 0; });
 }
 
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {

@@ -29,7 +29,8 @@ struct StepVerdict {
   /// Of a wrong step: the mistake, or those that cannot be told apart on these inputs. None where no mistake
   /// of the catalogue gives this tensor.
   std::vector<std::string> mistakes{};
-  bool made_together = false;              ///< whether two of them were made at once
+  bool made_together = false;  ///< whether two of them were made at once
+  bool in_part = false;        ///< whether they give but some of the numbers, the others being right
   std::vector<std::string> conventions{};  ///< ids, in the catalogue, of what is done in another right way
 
   /// In which the mistake is: another than `id` where the dump lacks that one.
@@ -37,6 +38,7 @@ struct StepVerdict {
   double largest_difference = 0.0;          ///< |theirs − what is right|, from their own tensors before it
   std::optional<Index> first_difference{};  ///< with the batch axis
   double theirs = 0.0, right = 0.0;         ///< there
+  std::size_t blanks = 0;                   ///< places of a tensor written by hand that are empty
   double unexplained = 0.0;                 ///< |theirs − what the mistake gives|, the largest
   Shape shape{}, right_shape{};
   std::vector<std::string> axes{};  ///< without the batch axis
@@ -46,6 +48,7 @@ struct Diagnosis {
   std::vector<StepVerdict> steps;    ///< that the dump has, in the order of the lesson
   std::vector<std::string> missing;  ///< steps before its last one that the dump lacks
   bool is_right() const;             ///< but for rounding and conventions
+  bool is_complete() const;          ///< whether nothing is missing or blank
 };
 
 /// What is wrong in somebody's dump. Each step is computed from their own tensors before it. Where one

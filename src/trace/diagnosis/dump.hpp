@@ -6,6 +6,7 @@
 
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/masks.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace attn {
@@ -25,6 +26,7 @@ struct Dump {
   std::vector<std::string> unknown{};          ///< names of the file that stand for nothing in the lesson
   Dtype arithmetic = Dtype::float64;           ///< the floating-point type that the numbers were rounded to
   std::vector<std::size_t> lengths{};          ///< of the queries of each sample; none where all are real
+  Slacks slacks{};                             ///< of tensors that were written by hand
 
   std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
   std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 
 namespace attn {
 
 namespace {
 
 const Tensors nobodys{};
+
+constexpr double rounding_by_hand = 1e-9;  // of a computation whose numbers have a few digits
 
 constexpr int replays = 4;  // with numbers moved at random
 constexpr double moves_of_rounding = 8.0, units_of_rounding = 8.0;
@@ -84,7 +87,8 @@ void store(const Tapped& tapped, std::size_t i, double number) {
 /// The steps of one run, noted as they are tapped.
 class Notes {
  public:
-  Notes(const Hypothesis& hypothesis, const Tensors& theirs) : hypothesis_(hypothesis), theirs_(theirs) {
+  Notes(const Hypothesis& hypothesis, const Tensors& theirs, const Slacks& slacks)
+      : hypothesis_(hypothesis), theirs_(theirs), slacks_(slacks) {
     for (const auto& [id, tensor] : theirs) open_.insert(id);
   }
 
@@ -106,10 +110,13 @@ class Notes {
   std::vector<Prediction> finish() { return std::move(steps_); }
 
  private:
-  static void hand_on(const Tapped& tapped, const AnyTensor& theirs) {
+  void hand_on(const Tapped& tapped, const AnyTensor& theirs) const {
     const auto axis = tapped.row ? tapped.row->axis : 0;
+    const auto slacks = slacks_.find(tapped.id);
     for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
       const auto at = tapped.shape.empty() ? i : offset_in(theirs.shape(), tapped.shape, axis, i);
+      const bool is_blank = slacks != slacks_.end() && std::isinf(slacks->second[at]);
+      if (is_blank) return;
       store(tapped, i, theirs.view().at(at));
     });
   }
@@ -181,6 +188,7 @@ class Notes {
 
   const Hypothesis& hypothesis_;
   const Tensors& theirs_;
+  const Slacks& slacks_;
   std::set<std::string> open_;  ///< what somebody has and was not tapped yet
   std::vector<Prediction> steps_;
   std::map<std::string, std::size_t> place_of_;
@@ -227,10 +235,15 @@ double unit_of(Dtype dtype) {
   }
 }
 
-Replay::Replay(Rerun rerun) : rerun_(std::move(rerun)), theirs_(nobodys) {}
+const Slacks& Replay::none() {
+  static const Slacks none;
+  return none;
+}
+
+Replay::Replay(Rerun rerun) : Replay(std::move(rerun), nobodys) {}
 
 std::vector<Prediction> Replay::run(const Hypothesis& hypothesis, const Move& move) const {
-  Notes notes(hypothesis, theirs_);
+  Notes notes(hypothesis, theirs_, slacks_);
   try {
     rerun_([&](const Tapped& tapped) { notes.take(tapped, move); });
   } catch (const SeenAll&) {
@@ -242,8 +255,37 @@ std::vector<Prediction> Replay::predict(const Hypothesis& hypothesis) const {
   return run(hypothesis, nullptr);
 }
 
+/// Each number in turn is raised by its slack.
+std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(const Hypothesis& hypothesis) const {
+  const auto still = predict(hypothesis);
+  std::map<std::string, std::vector<double>> tolerance;
+  for (const auto& step : still) {
+    auto& of_step = tolerance[step.id];
+    for (const double number : step.expected) of_step.push_back(rounding_by_hand * (1.0 + std::abs(number)));
+    const auto own = slacks_.find(step.id);
+    for (std::size_t i = 0; own != slacks_.end() && i < own->second.size() && i < of_step.size(); ++i)
+      of_step[i] += own->second[i];
+  }
+  auto raised = theirs_;
+  for (const auto& [id, slacks] : slacks_)
+    for (std::size_t i = 0; i < slacks.size(); ++i) {
+      if (slacks[i] == 0.0 || std::isinf(slacks[i])) continue;
+      auto* numbers = raised.at(id).elements<double>();
+      const double written = std::exchange(numbers[i], numbers[i] + slacks[i]);
+      const auto moved = Replay(rerun_, raised, slacks_).predict(hypothesis);
+      numbers[i] = written;
+      for (std::size_t step = 0; step < moved.size(); ++step)
+        for (std::size_t k = 0; k < moved[step].expected.size() && k < still[step].expected.size(); ++k) {
+          const double change = std::abs(moved[step].expected[k] - still[step].expected[k]);
+          if (std::isfinite(change)) tolerance[moved[step].id][k] += change;
+        }
+    }
+  return tolerance;
+}
+
 std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& hypothesis,
                                                              double unit) const {
+  if (!slacks_.empty()) return tolerance_by_hand(hypothesis);
   const auto still = predict(hypothesis);
   std::map<std::string, std::vector<double>> tolerance;
   for (const auto& step : still) tolerance[step.id].resize(step.expected.size());

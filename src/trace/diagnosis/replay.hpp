@@ -20,6 +20,10 @@ using Rerun = std::function<void(const Watch& watch)>;
 /// Somebody's tensors by the ids of the lesson.
 using Tensors = std::map<std::string, AnyTensor>;
 
+/// How far each number of tensors that were written by hand may be from the one that was rounded to it. It is
+/// infinite of a blank, whose number says nothing.
+using Slacks = std::map<std::string, std::vector<double>>;
+
 /// Ids of mistakes that are supposed to have been made, in every step that lists them.
 using Hypothesis = std::set<std::string>;
 
@@ -43,8 +47,11 @@ struct Prediction {
 /// and from the lesson's own where they do not. So a mistake in one step does not hide those of later ones.
 class Replay {
  public:
-  /// `theirs` and what `rerun` refers to must outlive it.
-  Replay(Rerun rerun, const Tensors& theirs) : rerun_(std::move(rerun)), theirs_(theirs) {}
+  /// `theirs`, `slacks` and what `rerun` refers to must outlive it. Slacks are of tensors that were written
+  /// by hand: blanks in them count as the lesson's own numbers.
+  Replay(Rerun rerun, const Tensors& theirs) : Replay(std::move(rerun), theirs, none()) {}
+  Replay(Rerun rerun, const Tensors& theirs, const Slacks& slacks)
+      : rerun_(std::move(rerun)), theirs_(theirs), slacks_(slacks) {}
 
   /// Without anybody's tensors: what is expected under a hypothesis is what a program computes that makes
   /// those mistakes.
@@ -55,17 +62,22 @@ class Replay {
 
   /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: eight times
   /// the largest change within its row (along the last axis) over several replays in which every number of
-  /// every tensor moves at random by up to one unit, and eight units of the row's largest number. By id.
+  /// every tensor moves at random by up to one unit, and eight units of the row's largest number. Of numbers
+  /// that were written by hand: their own slack, and how far those of all earlier numbers may move them
+  /// together. By id.
   std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit) const;
 
  private:
   /// What moves the numbers of a tensor after it was noted.
   using Move = std::function<void(double* numbers, std::size_t count)>;
 
+  static const Slacks& none();
   std::vector<Prediction> run(const Hypothesis& hypothesis, const Move& move) const;
+  std::map<std::string, std::vector<double>> tolerance_by_hand(const Hypothesis& hypothesis) const;
 
   Rerun rerun_;
   const Tensors& theirs_;
+  const Slacks& slacks_;
 };
 
 /// Makes these mistakes in every step that lists them, and then shows `watch` the tensor.

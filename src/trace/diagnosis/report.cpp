@@ -42,7 +42,7 @@ std::string families_of(const StepVerdict& step) {
 std::string verdict_in_words(const StepVerdict& step, Hint hint) {
   switch (step.finding) {
     case Finding::right:
-      return "right";
+      return step.blanks == 0 ? "right" : fmt::format("right so far, {} left empty", step.blanks);
     case Finding::rounding:
       return "right, but for rounding";
     case Finding::convention:
@@ -56,6 +56,7 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint) {
   if (hint == Hint::where) return "wrong";
   if (step.mistakes.empty()) return "wrong: no mistake of the catalogue gives these numbers";
   if (hint == Hint::family) return "wrong: a mistake of the family " + families_of(step);
+  if (step.in_part) return "wrong: perhaps " + mistakes_in_words(step);
   const auto beside = step.conventions.empty() ? "" : ", beside " + conventions_in_words(step);
   return (ids_without_variants(step.mistakes).size() == 1 ? "wrong: " : "wrong, ") + mistakes_in_words(step) +
          beside;
@@ -74,8 +75,9 @@ std::string place_in_words(const StepVerdict& step, const ReportSettings& settin
     }
     const auto& name = step.axes[axis - (has_batch ? 1 : 0)];
     std::string place = fmt::format("{} {}", name, index[axis]);
-    if (labels != settings.labels.end() && axis < labels->second.size() && !labels->second[axis].empty()) {
-      const auto& of_axis = labels->second[axis];
+    if (labels != settings.labels.end() &&
+        !labels->second[axis + labels->second.size() - index.size()].empty()) {
+      const auto& of_axis = labels->second[axis + labels->second.size() - index.size()];
       const auto names = of_axis.of(has_batch ? index[0] : 0);
       if (index[axis] < names.size())
         place = fmt::format("{} {} ({})", name, index[axis], names[index[axis]]);
@@ -101,7 +103,18 @@ std::string bound_in_words(double difference) {
   return fmt::format("{:.0e}", bound);
 }
 
-void add_evidence(std::string& text, const StepVerdict& step, const ReportSettings& settings) {
+/// How well the mistake explains the numbers.
+std::string evidence_in_words(const StepVerdict& step, bool by_hand) {
+  if (step.in_part) return "Made in some places, it gives those of your numbers that are wrong.";
+  const auto where = step.step_of_mistake == step.id
+                         ? ""
+                         : fmt::format(" in {}, which your file does not have", step.step_of_mistake);
+  const auto to_within = by_hand ? "your numbers, as far as you wrote their digits"
+                                 : fmt::format("your tensor to within {}", bound_in_words(step.unexplained));
+  return fmt::format("Made on purpose{}, it gives {}.", where, to_within);
+}
+
+void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, const ReportSettings& settings) {
   if (!step.first_difference) return;
   const auto precision = settings.precision;
   text += beneath(fmt::format("First different at {}: yours is {}{}. The largest difference is {}.",
@@ -110,12 +123,7 @@ void add_evidence(std::string& text, const StepVerdict& step, const ReportSettin
                               number_in_words(step.largest_difference, 2)),
                   settings);
   if (step.mistakes.empty() && step.conventions.empty()) return;
-  const auto where = step.step_of_mistake == step.id
-                         ? ""
-                         : fmt::format(" in {}, which your file does not have", step.step_of_mistake);
-  text += beneath(fmt::format("Made on purpose{}, it gives your tensor to within {}.", where,
-                              bound_in_words(step.unexplained)),
-                  settings);
+  text += beneath(evidence_in_words(step, by_hand), settings);
 }
 
 void add_teaching(std::string& text, const StepVerdict& step, const ReportSettings& settings) {
@@ -135,15 +143,17 @@ bool is_first_of(const Diagnosis& diagnosis, const StepVerdict& step) {
          (step.mistakes.empty() && step.conventions.empty());
 }
 
-std::string summary(const Diagnosis& diagnosis) {
+std::string summary(const Diagnosis& diagnosis, bool by_hand) {
   std::size_t wrong = 0;
   for (const auto& step : diagnosis.steps)
     if (step.finding == Finding::wrong || step.finding == Finding::shape) ++wrong;
+  if (wrong == 0 && by_hand && !diagnosis.is_complete()) return "What is filled in is right.";
   if (wrong == 0)
     return diagnosis.steps.size() == 1 ? "The step is right."
                                        : fmt::format("All {} steps are right.", diagnosis.steps.size());
-  return fmt::format("Wrong: {} of {} step{}, each computed from your own tensors before it.", wrong,
-                     diagnosis.steps.size(), diagnosis.steps.size() == 1 ? "" : "s");
+  return fmt::format("Wrong: {} of {} step{}, each computed from your own {} before it.", wrong,
+                     diagnosis.steps.size(), diagnosis.steps.size() == 1 ? "" : "s",
+                     by_hand ? "numbers" : "tensors");
 }
 
 }  // namespace
@@ -163,11 +173,12 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
   return text;
 }
 
-std::string told(const Diagnosis& diagnosis, const StepVerdict& step, const ReportSettings& settings) {
+std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_hand,
+                 const ReportSettings& settings) {
   if (step.finding == Finding::right || step.finding == Finding::rounding) return "";
   if (!is_first_of(diagnosis, step)) return beneath("The same as above.", settings);
   std::string text;
-  add_evidence(text, step, settings);
+  add_evidence(text, step, by_hand, settings);
   add_teaching(text, step, settings);
   return text;
 }
@@ -176,16 +187,18 @@ std::string told(const Diagnosis& diagnosis, const StepVerdict& step, const Repo
 
 std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings) {
   auto text = heading(dump, settings) + '\n';
+  const bool by_hand = !dump.slacks.empty();
   std::size_t widest = 0;
   for (const auto& step : diagnosis.steps) widest = std::max(widest, display_width(step.id));
   for (const auto& step : diagnosis.steps) {
     text += fmt::format("  {}  {}\n", pad_right(step.id, widest), verdict_in_words(step, settings.hint));
-    if (settings.hint == Hint::all) text += told(diagnosis, step, settings);
+    if (settings.hint == Hint::all) text += told(diagnosis, step, by_hand, settings);
   }
   if (!diagnosis.missing.empty() && settings.hint == Hint::all)
-    text += '\n' + paragraph(fmt::format("Not in your file: {}.", fmt::join(diagnosis.missing, ", ")),
+    text += '\n' + paragraph(fmt::format("{}: {}.", by_hand ? "Left empty" : "Not in your file",
+                                         fmt::join(diagnosis.missing, ", ")),
                              settings.width, 2);
-  return text + '\n' + summary(diagnosis) + '\n';
+  return text + '\n' + summary(diagnosis, by_hand) + '\n';
 }
 
 std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings) {
@@ -201,6 +214,8 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     one["mistakes"] =
         settings.hint >= Hint::name ? ids_without_variants(step.mistakes) : std::vector<std::string>();
     if (step.made_together) one["together"] = true;
+    if (step.in_part) one["in_part"] = true;
+    if (step.blanks > 0) one["blanks"] = step.blanks;
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
     if (step.first_difference) one["first_difference"] = *step.first_difference;
@@ -210,6 +225,7 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
   document["assumptions"] = dump.assumptions;
   document["unknown"] = dump.unknown;
   document["right"] = diagnosis.is_right();
+  if (!dump.slacks.empty()) document["complete"] = diagnosis.is_complete();
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

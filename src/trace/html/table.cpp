@@ -67,6 +67,7 @@ class TableWriter {
 
   const Event& event_;
   const TensorView& tensor_;
+  const TableStyle& style_;
   std::size_t tensor_number_;
   NumberFormat format_;
   std::size_t sheet_axes_ = 0;
@@ -76,7 +77,11 @@ class TableWriter {
 };
 
 TableWriter::TableWriter(const Event& event, std::size_t number, const TableStyle& style)
-    : event_(event), tensor_(*event.tensor), tensor_number_(number), format_(tensor_, style.precision) {
+    : event_(event),
+      tensor_(*event.tensor),
+      style_(style),
+      tensor_number_(number),
+      format_(tensor_, style.precision) {
   const bool rows_have_own_columns = rank() == 2 && event.axes[0] == "batch" && event.labels[1].per_sample();
   sheet_axes_ = rank() - (rank() == 1 || rows_have_own_columns ? 1 : 2);
   const auto count = element_count(tensor_.shape);
@@ -122,7 +127,7 @@ Tables TableWriter::write() {
 
 /// Side by side, or one of them.
 std::string TableWriter::choices(const std::vector<Sheet>& sheets) const {
-  if (sheets.size() < 2 || sheets.size() > most_choices) return "";
+  if (sheets.size() < 2 || sheets.size() > most_choices || style_.cell) return "";
   const auto choice = [&](std::size_t i, const std::string& name, const char* state) {
     return fmt::format("<label><input type=\"radio\" name=\"sheet-{}\" class=\"only-{}\"{}/> {}</label>\n",
                        tensor_number_, i, state, escaped(name));
@@ -189,6 +194,10 @@ std::string TableWriter::row(const Sheet& sheet, std::size_t row) {
 
 std::string TableWriter::cell(std::size_t offset) {
   tables_.cells.push_back(offset);
+  if (style_.cell) {
+    const auto written = style_.cell(offset);
+    return written.empty() ? "<td class=\"blank\"></td>" : fmt::format("<td>{}</td>", escaped(written));
+  }
   const double value = tensor_.at(offset);
   const auto shown = event_.distribution && value == 0.0 ? "·" : format_(offset);
   const auto style = shade(value);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@ namespace attn::html {
 struct TableStyle {
   int precision = 4;              ///< digits after the point
   std::size_t most_cells = 1000;  ///< of a tensor beyond which the middle of its long axes is left out
+
+  /// What stands in the cell of an element, for paper: without shades, and nothing where there is a blank to
+  /// write in.
+  std::function<std::string(std::size_t offset)> cell{};
 };
 
 /// A tensor as tables, and what they show of it.

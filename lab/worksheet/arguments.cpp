@@ -1,0 +1,145 @@
+#include "lab/worksheet/arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
+#include "lab/command_line.hpp"
+#include "lab/lesson_arguments.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Error;
+using attn::SheetPages;
+using lessons::Lesson;
+
+const char* const of_worksheet = "Of this command";
+
+const char* const about_worksheet =
+    "worksheet: a lesson to be worked by hand\n"
+    "\n"
+    "Prints small whole numbers, what to compute from them, blanks to write in, and the answers on a page of "
+    "their own. Another --seed gives another sheet, and the same seed the same sheet everywhere. attnlab "
+    "check "
+    "LESSON FILE then says which entry of a filled-in sheet is the first wrong one: of a text sheet, or of a "
+    "JSON file that --format json printed.";
+
+const char* const usage_of_worksheet =
+    "\n\nUsage: attnlab worksheet LESSON [options]\n       attnlab worksheet LESSON --help\n";
+
+const Lesson& lesson_on_paper(int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const auto* lesson : lessons::all_lessons())
+    if (lesson->worksheet) names.emplace_back(lesson->name);
+  if (argc < 2 || argv[1][0] == '-')
+    throw Error(fmt::format("worksheet: no lesson is given; valid: attnlab worksheet LESSON, one of {}",
+                            fmt::join(names, ", ")));
+  for (const auto* lesson : lessons::all_lessons())
+    if (lesson->name == argv[1]) return *lesson;
+  throw Error(fmt::format("worksheet knows no lesson \"{}\"; did you mean {}? valid: {}", argv[1],
+                          attn::likely_meant(argv[1], names), fmt::join(names, ", ")));
+}
+
+void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
+  const auto add = [&](std::string_view flag, std::string_view value, std::string_view help, auto assign) {
+    add_text_option(app, flag, value, Values::one, help_of_option(help), assign)->group(of_worksheet);
+  };
+  add("normaliser", "softmax|sum",
+      "what makes shares of scores; sum divides each by the sum of its row, without a calculator, and gives "
+      "fractions; default softmax",
+      [&](const std::string& text) {
+        worksheet.normaliser = parse_choice<lessons::Normaliser>(
+            "normaliser", text,
+            {{"softmax", lessons::Normaliser::softmax}, {"sum", lessons::Normaliser::sum}});
+      });
+  add("answers", "after|none|only",
+      "on a page of their own after the sheet, left out, or alone; default after, of JSON none",
+      [&](const std::string& text) {
+        worksheet.pages = parse_choice<SheetPages>(
+            "answers", text,
+            {{"after", SheetPages::both}, {"none", SheetPages::sheet}, {"only", SheetPages::answers}});
+      });
+  add("format", "text|html|json",
+      "text to print or to type in, HTML to print, JSON to fill in; default text, or what the ending of "
+      "--output says",
+      [&](const std::string& text) {
+        worksheet.format = parse_choice<SheetFormat>(
+            "format", text,
+            {{"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}});
+      });
+  app.add_option("-o,--output", worksheet.output,
+                 help_of_option("write to a file, whole or not at all; default standard output"))
+      ->type_name("FILE")
+      ->group(of_worksheet);
+  add_paging_option(app, worksheet.paging)->group(of_worksheet);
+}
+
+/// The words of a command as a shell takes it apart.
+std::vector<std::string> words_of_command(const std::string& command) {
+  std::vector<std::string> words;
+  bool is_quoted = false, is_open = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (c == ' ' && !is_quoted) {
+      is_open = false;
+      continue;
+    }
+    if (!is_open) words.emplace_back();
+    is_open = true;
+    if (c == '\'')
+      is_quoted = !is_quoted;
+    else if (c == '\\' && !is_quoted && i + 1 < command.size())
+      words.back() += command[++i];
+    else
+      words.back() += c;
+  }
+  return words;
+}
+
+}  // namespace
+
+Command parse_worksheet(int argc, char** argv) {
+  if (argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h"))
+    return PrintText{help_paragraph(about_worksheet) + usage_of_worksheet};
+  MakeWorksheet worksheet{.lesson = lessons::lesson_of_worksheet(lesson_on_paper(argc, argv))};
+  const auto command = fmt::format("worksheet {}", worksheet.lesson->name);
+  CLI::App app(help_paragraph(about_worksheet) + "\n", "attnlab " + command);
+  prepare(app, help_examples({"worksheet sdpa --seed 7", "worksheet self-attention --normaliser sum",
+                              "worksheet masking --answers none --output sheet.html"}));
+  add_options_of_worksheet(app, worksheet);
+  add_lesson_options(app, *worksheet.lesson, worksheet.options);
+  app.remove_option(app.get_option("--input"));
+  app.set_help_flag("--help,-h", "this page")->group(of_worksheet);
+  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    if (extras.front().starts_with('-'))
+      refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
+    throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: see attnlab {} --help", command,
+                            extras.front(), command));
+  }
+  return worksheet;
+}
+
+MakeWorksheet worksheet_of_command(const std::string& command) {
+  auto words = words_of_command(command);
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  if (words.size() < 2 || words[0] != "attnlab" || words[1] != "worksheet")
+    throw Error(fmt::format("\"{}\" prints no worksheet; valid: attnlab worksheet LESSON", command));
+  const auto parsed = parse_worksheet(static_cast<int>(pointers.size()) - 1, pointers.data() + 1);
+  const auto* worksheet = std::get_if<MakeWorksheet>(&parsed);
+  if (worksheet == nullptr)
+    throw Error(fmt::format("\"{}\" prints a help; valid: attnlab worksheet LESSON", command));
+  for (const auto& text : worksheet->options.set)
+    if (text.find("=@") != std::string::npos)
+      throw Error(
+          fmt::format("--set {} names a file, which a worksheet does not carry; valid: its numbers", text));
+  return *worksheet;
+}
+
+}  // namespace lab

@@ -1,0 +1,119 @@
+#include "lab/worksheet/worksheet.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+#include "attn/error.hpp"
+#include "lab/option_values.hpp"
+#include "lab/output.hpp"
+
+namespace lab {
+
+namespace {
+
+constexpr std::size_t most_numbers = 400;  // given and asked for
+constexpr std::size_t widest_row = 12;     // numbers
+
+/// The word as a shell takes it for one.
+std::string as_word(const std::string& text) {
+  const bool is_plain = !text.empty() && text.find_first_not_of(
+                                             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                             "0123456789.,:=_+-") == std::string::npos;
+  if (is_plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + '\'';
+}
+
+void add_option(std::string& command, std::string_view flag, bool is_set) {
+  if (is_set) command += fmt::format(" --{}", flag);
+}
+void add_option(std::string& command, std::string_view flag, const std::vector<std::string>& texts) {
+  for (const auto& text : texts) command += fmt::format(" --{} {}", flag, as_word(text));
+}
+template <class Field>
+void add_option(std::string& command, std::string_view flag, const Field& field) {
+  command += fmt::format(" --{} {}", flag, as_word(text_of(field)));
+}
+
+/// The command that prints this sheet: the seed, and what was typed beside it.
+std::string command_of(const MakeWorksheet& worksheet) {
+  auto command = fmt::format("attnlab worksheet {}", worksheet.lesson->name);
+  lessons::visit_options(worksheet.options, [&](const lessons::OptionInfo& info, const auto& field) {
+    if (info.key == "seed" || worksheet.options.typed.count(info.key) > 0)
+      add_option(command, info.flag, field);
+  });
+  add_option(command, "set", worksheet.options.set);
+  if (worksheet.normaliser == lessons::Normaliser::sum) command += " --normaliser sum";
+  return command;
+}
+
+SheetFormat format_of(const MakeWorksheet& worksheet) {
+  if (worksheet.format) return *worksheet.format;
+  const auto ending = std::filesystem::path(worksheet.output.value_or("")).extension().string();
+  const std::map<std::string, SheetFormat> formats = {{"", SheetFormat::text},
+                                                      {".txt", SheetFormat::text},
+                                                      {".html", SheetFormat::html},
+                                                      {".json", SheetFormat::json}};
+  if (const auto found = formats.find(ending); found != formats.end()) return found->second;
+  throw attn::Error(fmt::format(
+      "--output {} ends in {}, which no worksheet has; valid: .txt, .html, .json, or --format text, "
+      "html or json",
+      *worksheet.output, ending));
+}
+
+std::string in_format(const attn::Sheet& sheet, const MakeWorksheet& worksheet) {
+  using attn::SheetPages;
+  switch (format_of(worksheet)) {
+    case SheetFormat::html:
+      return attn::sheet_as_html(sheet, worksheet.pages.value_or(SheetPages::both));
+    case SheetFormat::json:
+      return attn::sheet_as_json(sheet, worksheet.pages == SheetPages::answers);
+    default:
+      return attn::sheet_as_text(sheet, worksheet.pages.value_or(SheetPages::both));
+  }
+}
+
+void require_work_for_a_pencil(const attn::Sheet& sheet) {
+  std::size_t numbers = 0;
+  for (const auto* list : {&sheet.given, &sheet.asked})
+    for (const auto& one : *list) {
+      numbers += one.written.size();
+      if (!one.numbers.shape().empty() && one.numbers.shape().back() > widest_row)
+        throw attn::Error(
+            fmt::format("worksheet {}: {} would have rows of {} numbers; valid: shorter sentences or smaller "
+                        "dimensions, for "
+                        "{} at most",
+                        sheet.lesson, one.event.id, one.numbers.shape().back(), widest_row));
+    }
+  if (numbers > most_numbers)
+    throw attn::Error(fmt::format(
+        "worksheet {} would have {} numbers, no work for a pencil; valid: shorter sentences or smaller "
+        "dimensions, for {} at most",
+        sheet.lesson, numbers, most_numbers));
+}
+
+}  // namespace
+
+attn::Sheet sheet_of(const MakeWorksheet& worksheet, const lessons::Plan& plan) {
+  const auto& given = worksheet.lesson->worksheet->given;
+  const bool in_fractions = worksheet.normaliser == lessons::Normaliser::sum;
+  attn::SheetMaker maker(plan.header(), command_of(worksheet), {given.begin(), given.end()}, in_fractions);
+  lessons::WorksheetRun(plan, worksheet.normaliser).tell(maker);
+  auto sheet = maker.finish();
+  require_work_for_a_pencil(sheet);
+  return sheet;
+}
+
+void run_worksheet(const MakeWorksheet& worksheet) {
+  const auto plan = lessons::plan_of_worksheet(*worksheet.lesson, worksheet.options, worksheet.normaliser);
+  const auto text = in_format(sheet_of(worksheet, plan), worksheet);
+  if (worksheet.output)
+    write_to_file(*worksheet.output, text);
+  else
+    show(text, worksheet.paging);
+}
+
+}  // namespace lab

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "trace/worksheet/sheet.hpp"
+
+namespace attn {
+
+/// Which pages of a worksheet are printed: the sheet with its answers on a page of their own, or one of them.
+enum class SheetPages { both, sheet, answers };
+
+/// As text: the answers stand behind a form feed. Blanks stand between bars, so that `read_answers` finds
+/// what is written there.
+std::string sheet_as_text(const Sheet& sheet, SheetPages pages);
+
+/// As one HTML file for paper, which needs no other: the answers begin a page.
+std::string sheet_as_html(const Sheet& sheet, SheetPages pages);
+
+/// As JSON to be filled in: {"worksheet": COMMAND, ID: nested lists, …} with null in each blank, or with the
+/// answers in their places.
+std::string sheet_as_json(const Sheet& sheet, bool with_answers);
+
+/// What may be written in a blank, and how it is checked, in a sentence or two.
+std::string how_to_fill_in(const Sheet& sheet);
+
+}  // namespace attn

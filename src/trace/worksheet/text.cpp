@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "attn/text/width.hpp"
+#include "trace/text/table.hpp"
+#include "trace/wording.hpp"
+#include "trace/worksheet/render.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr std::size_t page_width = 80;
+constexpr std::size_t widest_blank = 9, narrowest_blank = 5;
+
+/// What stands in the cells of a table.
+enum class Cells { numbers, blanks, answers };
+
+/// A label as it can stand beside the bars of a table.
+std::string label_in_sheet(const SheetTensor& tensor, std::size_t axis, std::size_t place) {
+  const auto& labels = tensor.event.labels[axis];
+  auto label = labels.empty() ? fmt::format("{}", place) : printable(labels.of(0)[place]);
+  for (auto at = label.find('|'); at != label.npos; at = label.find('|', at)) label.replace(at, 1, "¦");
+  return label;
+}
+
+/// A tensor as tables: its last two axes are the rows and the columns.
+class SheetTable {
+ public:
+  SheetTable(const SheetTensor& tensor, Cells cells) : tensor_(tensor), cells_(cells) {
+    const auto& shape = tensor.numbers.shape();
+    columns_ = shape.back();
+    rows_ = shape.size() > 1 ? shape[shape.size() - 2] : 1;
+    for (std::size_t i = 0; i < rows_; ++i) left_ = std::max(left_, display_width(row_label(i)));
+    left_ = std::max(left_, display_width(corner()));
+    const auto room = (page_width - left_ - 8) / columns_;
+    width_ = cells == Cells::numbers
+                 ? 2
+                 : std::clamp(room - std::min<std::size_t>(room, 3), narrowest_blank, widest_blank);
+    for (std::size_t j = 0; j < columns_; ++j)
+      width_ = std::max(width_, display_width(label_in_sheet(tensor, last_axis(), j)));
+    if (cells != Cells::blanks)
+      for (const auto& number : tensor.written) width_ = std::max(width_, display_width(number));
+  }
+
+  std::string text() const {
+    std::string text;
+    for (std::size_t offset = 0; offset < tensor_.written.size(); offset += rows_ * columns_)
+      text += caption(offset) + head() + rows(offset);
+    return text;
+  }
+
+ private:
+  std::size_t last_axis() const { return tensor_.numbers.shape().size() - 1; }
+  bool has_bars() const { return cells_ != Cells::numbers; }
+
+  std::string corner() const { return tensor_.event.axes[last_axis() > 0 ? last_axis() - 1 : 0]; }
+
+  std::string row_label(std::size_t row) const {
+    if (last_axis() > 0) return label_in_sheet(tensor_, last_axis() - 1, row);
+    const auto& id = tensor_.event.id;
+    return id.substr(id.rfind('/') == id.npos ? 0 : id.rfind('/') + 1);
+  }
+
+  /// "head 0", where the table is one of several.
+  std::string caption(std::size_t offset) const {
+    if (last_axis() < 2) return "";
+    return fmt::format(
+        "     {} {}\n", tensor_.event.axes[last_axis() - 2],
+        label_in_sheet(tensor_, last_axis() - 2,
+                       offset / (rows_ * columns_) % tensor_.numbers.shape()[last_axis() - 2]));
+  }
+
+  std::string line(const std::string& label, const std::vector<std::string>& cells, bool has_marks) const {
+    auto text = "     " + pad_right(label, left_);
+    for (const auto& cell : cells)
+      text += (has_marks ? " | " : has_bars() ? "   " : "  ") + pad_left(cell, width_);
+    return text + (has_marks ? " |\n" : "\n");
+  }
+
+  std::string head() const {
+    std::vector<std::string> labels;
+    for (std::size_t j = 0; j < columns_; ++j) labels.push_back(label_in_sheet(tensor_, last_axis(), j));
+    return line(corner(), labels, false);
+  }
+
+  std::string rows(std::size_t offset) const {
+    std::string text;
+    for (std::size_t i = 0; i < rows_; ++i) {
+      std::vector<std::string> cells;
+      for (std::size_t j = 0; j < columns_; ++j)
+        cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_')
+                                                : tensor_.written[offset + i * columns_ + j]);
+      text += line(row_label(i), cells, has_bars());
+    }
+    return text;
+  }
+
+  const SheetTensor& tensor_;
+  Cells cells_;
+  std::size_t columns_ = 0, rows_ = 0, left_ = 0, width_ = 0;
+};
+
+std::string shape_in_words(const SheetTensor& tensor) {
+  auto event = tensor.event;
+  event.tensor = tensor.numbers.view();
+  return named_shape(event);
+}
+
+/// "1  scores = Q Kᵀ   How well …?   [query 3 × key 3]": in one line where it fits.
+std::string heading(const std::string& start, const SheetTensor& tensor) {
+  const auto& event = tensor.event;
+  auto definition = start + event.id;
+  const auto formula = event.formula.substr(0, event.formula.find('\n'));
+  if (!formula.empty()) definition += (event.id.find('=') == event.id.npos ? " = " : ": ") + formula;
+  const auto shape = shape_in_words(tensor);
+  const auto title = event.title.empty() ? "" : "   " + event.title;
+  const auto line = definition + title;
+  const auto room = page_width - display_width(shape) - 2;
+  if (display_width(line) <= room) return pad_right(line, page_width - display_width(shape)) + shape + '\n';
+  std::string text = display_width(definition) <= room
+                         ? pad_right(definition, page_width - display_width(shape)) + shape + '\n'
+                         : definition + '\n' + pad_left(shape, page_width) + '\n';
+  return text +
+         (title.empty() ? "" : paragraph(event.title, page_width, std::max<std::size_t>(start.size(), 3)));
+}
+
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (const auto& line : lines_of(lines)) text += "      " + line + '\n';
+  return text;
+}
+
+std::string rule_of_page() {
+  std::string rule;
+  for (std::size_t i = 0; i < page_width; ++i) rule += "─";
+  return rule + '\n';
+}
+
+std::string name_line() {
+  return "  Name: " + std::string(page_width - 8, '_') + '\n';
+}
+
+/// The title and the command that prints the page, by which `read_answers` knows it.
+std::string head_of_page(const Sheet& sheet, const std::string& title) {
+  return paragraph(fmt::format("worksheet {}: {}", sheet.lesson, title), page_width, 0) + rule_of_page() +
+         fmt::format("  {}\n\n", sheet.command);
+}
+
+std::string blank_page(const Sheet& sheet) {
+  auto text = head_of_page(sheet, sheet.title) + name_line() + "\nThe idea\n";
+  text += paragraph(sheet.idea, page_width, 2) + '\n' + indented(sheet.formula);
+  if (!sheet.rule.empty()) text += '\n' + paragraph(sheet.rule, page_width, 2);
+  text += "\nHow to fill it in\n" + paragraph(how_to_fill_in(sheet), page_width, 2) + "\nWhat is given\n";
+  for (const auto& one : sheet.given)
+    text += heading("  ", one) + SheetTable(one, Cells::numbers).text() + '\n';
+  std::size_t number = 0;
+  for (const auto& step : sheet.asked) {
+    text += heading(fmt::format("{}  ", ++number), step);
+    if (number == 1 && !step.example.empty()) text += paragraph("For example " + step.example, page_width, 3);
+    text += SheetTable(step, Cells::blanks).text() + '\n';
+  }
+  for (const auto& step : sheet.unchanged)
+    text += paragraph(step + " changes no number here.", page_width, 2);
+  return text;
+}
+
+std::string answer_page(const Sheet& sheet) {
+  auto text = head_of_page(sheet, "the answers");
+  std::size_t number = 0;
+  for (const auto& step : sheet.asked) {
+    text += heading(fmt::format("{}  ", ++number), step);
+    if (!step.worked.empty()) text += paragraph(step.worked, page_width, 3);
+    text += SheetTable(step, Cells::answers).text() + '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string how_to_fill_in(const Sheet& sheet) {
+  const auto example = sheet.rule.empty()
+                           ? "A decimal counts as rounded in its last digit: two digits after the "
+                             "point will do."
+                           : "A decimal counts as rounded in its last digit.";
+  return fmt::format(
+      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {} Each step is "
+      "judged from your own numbers before it. To check this sheet: attnlab check {} FILE",
+      sheet.blanks(), example, sheet.lesson);
+}
+
+std::string sheet_as_text(const Sheet& sheet, SheetPages pages) {
+  if (pages == SheetPages::sheet) return blank_page(sheet);
+  if (pages == SheetPages::answers) return answer_page(sheet);
+  return blank_page(sheet) + '\f' + answer_page(sheet);
+}
+
+}  // namespace attn

@@ -1,0 +1,419 @@
+/// worksheet, and check of what a student wrote on one.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/cli/folder.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/unit/xml.hpp"
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<double>;
+
+const std::vector<std::string> lessons_on_paper = {"lookup",          "scoring", "sdpa",     "self-attention",
+                                                   "cross-attention", "masking", "multihead"};
+const std::vector<std::string> normalisers = {"softmax", "sum"};
+
+/// The answers of a sheet as a student would hand them in.
+Json answers_of(const std::string& sheet) {
+  return Json::parse(output_of("worksheet " + sheet + " --format json --answers only"));
+}
+
+/// Calls `change` with every cell.
+void for_each_cell(Json& value, const std::function<void(Json&)>& change) {
+  if (!value.is_array()) return change(value);
+  for (auto& item : value) for_each_cell(item, change);
+}
+
+void for_each_cell_of_sheet(Json& sheet, const std::function<void(Json&)>& change) {
+  for (auto& [id, value] : sheet.items())
+    if (id != "worksheet") for_each_cell(value, change);
+}
+
+double number_in(const Json& cell) {
+  if (cell.is_number()) return cell.get<double>();
+  const auto text = cell.get<std::string>();
+  const auto slash = text.find('/');
+  return slash == text.npos ? std::stod(text)
+                            : std::stod(text.substr(0, slash)) / std::stod(text.substr(slash + 1));
+}
+
+std::string last_step_of(const Json& sheet) {
+  std::string last;
+  for (const auto& [id, value] : sheet.items()) last = id;
+  return last;
+}
+
+/// Rounded as a student rounds: whole numbers and infinities stay.
+void round_cell(Json& cell, int digits) {
+  const double number = number_in(cell);
+  if (std::isfinite(number) && number != std::round(number)) cell = fmt::format("{:.{}f}", number, digits);
+}
+
+/// The sheet with nothing after the step.
+void leave_empty_after(Json& sheet, const std::string& step) {
+  bool is_later = false;
+  for (auto& [id, value] : sheet.items()) {
+    if (is_later) for_each_cell(value, [](Json& cell) { cell = nullptr; });
+    is_later = is_later || id == step;
+  }
+}
+
+Json report_on(const Folder& folder, const std::string& lesson, const Json& sheet, int status = 0) {
+  const auto result =
+      run(fmt::format("check {} {} --format json", lesson, folder.write("sheet.json", sheet.dump())));
+  INFO(result.out << result.err);
+  REQUIRE(result.status == status);
+  return Json::parse(result.out);
+}
+
+Json step_in(const Json& report, const std::string& id) {
+  for (const auto& step : report["steps"])
+    if (step["id"] == id) return step;
+  FAIL("no verdict on " << id);
+  return {};
+}
+
+/// What check says in its text, in one line.
+std::string said_of(const Folder& folder, const std::string& lesson, const std::string& sheet, int status,
+                    const std::string& options = "") {
+  const auto result = run(fmt::format("check {} {} {}", lesson, folder.write("sheet.txt", sheet), options));
+  INFO(result.out << result.err);
+  CHECK(result.status == status);
+  return std::regex_replace(result.out, std::regex("\\s+"), " ");
+}
+
+/// Without the division by √d_k, and with the weights that follow from it.
+Json unscaled_sheet(const std::string& arguments) {
+  auto sheet = answers_of(arguments);
+  sheet["scaled"] = sheet["scores"];
+  for (std::size_t i = 0; i < sheet["scaled"].size(); ++i) {
+    double sum = 0.0;
+    for (const auto& score : sheet["scaled"][i]) sum += std::exp(number_in(score));
+    for (std::size_t j = 0; j < sheet["scaled"][i].size(); ++j)
+      sheet["weights"][i][j] = fmt::format("{:.3f}", std::exp(number_in(sheet["scaled"][i][j])) / sum);
+  }
+  leave_empty_after(sheet, "weights");
+  return sheet;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+/// The product of the lengths in "[query 3 × key 3]".
+std::size_t size_in_heading(const std::string& heading) {
+  const std::regex number("[^0-9]([0-9]+)(?= ×|\\])");
+  std::size_t size = 1;
+  const auto shape = heading.substr(heading.rfind('['));
+  for (std::sregex_iterator it(shape.begin(), shape.end(), number), end; it != end; ++it)
+    size *= std::stoul((*it)[1]);
+  return size;
+}
+
+/// One query of one number and two keys: weights 1/3 and 2/3, output 5.
+const char* const thirds =
+    "lookup --normaliser sum --sentence 'a b' --set 'query=[1]' --set 'keys=[[1],[2]]' --set "
+    "'values=[[3],[6]]'";
+
+Json thirds_with(const Json& weights, const Json& output) {
+  auto sheet = answers_of(thirds);
+  sheet["temperature=1/weights"] = weights;
+  sheet["temperature=1/output"] = output;
+  return sheet;
+}
+
+std::string verdict_on_thirds(const Json& weights, const Json& output, const std::string& step) {
+  const Folder folder;
+  const auto path = folder.write("sheet.json", thirds_with(weights, output).dump());
+  return step_in(Json::parse(run("check lookup " + path + " --format json").out), step)["verdict"];
+}
+
+}  // namespace
+
+TEST_CASE("the answers of every worksheet are right, in JSON and in text, and rounded too") {
+  const Folder folder;
+  for (const auto& lesson : lessons_on_paper)
+    for (const auto& normaliser : normalisers) {
+      const auto sheet = fmt::format("{} --seed 3 --normaliser {}", lesson, normaliser);
+      INFO(sheet);
+      auto answers = answers_of(sheet);
+      CHECK(report_on(folder, lesson, answers)["complete"] == true);
+      const auto text = folder.file("answers.txt");
+      output_of(fmt::format("worksheet {} --answers only --output {}", sheet, text));
+      CHECK(output_of(fmt::format("check {} {}", lesson, text)).find("steps are right.") !=
+            std::string::npos);
+      for (const int digits : {3, 2, 1}) {
+        auto rounded = answers;
+        for_each_cell_of_sheet(rounded, [&](Json& cell) { round_cell(cell, digits); });
+        CHECK(report_on(folder, lesson, rounded)["right"] == true);
+      }
+    }
+}
+
+TEST_CASE("a sheet has a blank for each entry of each step, in every format, and says how many") {
+  for (const auto& lesson : lessons_on_paper) {
+    INFO(lesson);
+    const auto sheet = "worksheet " + lesson + " --answers none";
+    const auto text = output_of(sheet);
+    std::size_t entries = 0;
+    bool is_step = false;
+    for (const auto& line : lines_of(text)) {
+      is_step = is_step || line[0] == '1';
+      if (is_step && line.ends_with(']')) entries += size_in_heading(line);
+    }
+    CHECK(entries > 0);
+    CHECK(count_of(text, " |") - count_of(text, " |\n") == entries);
+    CHECK(count_of(text, fmt::format("  {} numbers.", entries)) == 1);
+    CHECK(count_of(output_of(sheet + " --format json"), "null") == entries);
+    CHECK(count_of(output_of(sheet + " --format html"), "<td class=\"blank\"></td>") == entries);
+  }
+}
+
+TEST_CASE(
+    "a changed entry is named as the first wrong one, with its labels, and what follows from it is right") {
+  const Folder folder;
+  for (const auto& lesson : lessons_on_paper)
+    for (const auto& normaliser : normalisers) {
+      INFO(lesson << ' ' << normaliser);
+      auto answers = answers_of(fmt::format("{} --seed 5 --normaliser {}", lesson, normaliser));
+      const auto last = last_step_of(answers);
+      auto* entry = &answers[last];
+      while (entry->is_array()) entry = &entry->back();
+      *entry = number_in(*entry) + 7.0;
+      const auto report = report_on(folder, lesson, answers, 1);
+      for (const auto& step : report["steps"]) CHECK((step["verdict"] == "wrong") == (step["id"] == last));
+    }
+  const auto sheet = output_of("worksheet sdpa --seed 7 --answers only");
+  auto changed = sheet;
+  const auto row = changed.find("| ", changed.find("cat   |", changed.find("1  scores")));
+  changed.replace(row, 11, "|       99 ");
+  const auto said = said_of(folder, "sdpa", changed, 1);
+  CHECK(said.find("scores wrong") != std::string::npos);
+  CHECK(said.find("First different at [query 1 (cat), key 0 (the)]: yours is 99") != std::string::npos);
+}
+
+TEST_CASE("catalogued mistakes are named, made everywhere or in one place") {
+  const Folder folder;
+  const auto report = report_on(folder, "sdpa", unscaled_sheet("sdpa --seed 7"), 1);
+  CHECK(step_in(report, "scaled")["mistakes"] == Json::array({"no-scale"}));
+  CHECK(step_in(report, "weights")["verdict"] == "right");
+
+  auto in_one_place = answers_of("sdpa --seed 7");
+  in_one_place["scaled"][0][1] = in_one_place["scores"][0][1];
+  leave_empty_after(in_one_place, "scaled");
+  const auto partly = step_in(report_on(folder, "sdpa", in_one_place, 1), "scaled");
+  CHECK(partly["in_part"] == true);
+  CHECK(partly["mistakes"][0] == "no-scale");
+
+  auto divided = answers_of("self-attention --seed 3");
+  divided["scaled"] = divided["scores"];
+  for_each_cell(divided["scaled"], [](Json& cell) { cell = number_in(cell) / 4.0; });
+  leave_empty_after(divided, "scaled");
+  const auto names = step_in(report_on(folder, "self-attention", divided, 1), "scaled")["mistakes"];
+  CHECK(std::find(names.begin(), names.end(), "scale-d-k") != names.end());
+}
+
+TEST_CASE("shares along the wrong axis are named, of softmax and of sums") {
+  const Folder folder;
+  for (const auto& normaliser : normalisers) {
+    INFO(normaliser);
+    auto sheet = answers_of("sdpa --seed 7 --normaliser " + normaliser);
+    const auto& scaled = sheet["scaled"];
+    auto& weights = sheet["weights"];
+    for (std::size_t j = 0; j < scaled[0].size(); ++j) {
+      const auto share = [&](std::size_t i) {
+        return normaliser == "sum" ? number_in(scaled[i][j]) : std::exp(number_in(scaled[i][j]));
+      };
+      double sum = 0.0;
+      for (std::size_t i = 0; i < scaled.size(); ++i) sum += share(i);
+      for (std::size_t i = 0; i < scaled.size(); ++i) weights[i][j] = fmt::format("{:.2f}", share(i) / sum);
+    }
+    leave_empty_after(sheet, "weights");
+    CHECK(step_in(report_on(folder, "sdpa", sheet, 1), "weights")["mistakes"] ==
+          Json::array({"softmax-axis"}));
+  }
+}
+
+TEST_CASE("a decimal is right as far as its digits go") {
+  const std::string weights = "temperature=1/weights";
+  for (const auto& right : {Json{"0.33", "0.67"}, Json{"0.3", "0.7"}, Json{0.333, 0.667}, Json{"1/3", "2/3"},
+                            Json{"0,33", "0,67"}, Json{"sqrt(4)/6", "2 / 3"}, Json{"3^-1", "1 − 1/3"}})
+    CHECK(verdict_on_thirds(right, {5}, weights) == "right");
+  for (const auto& wrong : {Json{"0.34", "0.67"}, Json{"0.33", "0.66"}, Json{"0.4", "0.6"}, Json{"0", "1"},
+                            Json{"3/10", "7/10"}, Json{"0.3333", "0.6665"}})
+    CHECK(verdict_on_thirds(wrong, {5}, weights) == "wrong");
+}
+
+TEST_CASE("who computes on from rounded numbers is right, and so is who does not") {
+  const std::string output = "temperature=1/output";
+  for (const auto& right : {Json{5}, Json{5.01}, Json{"5.0"}, Json{"4.97"}})
+    CHECK(verdict_on_thirds({"0.33", "0.67"}, right, output) == "right");
+  for (const auto& wrong : {Json{"5.10"}, Json{"4.90"}, Json{6}})
+    CHECK(verdict_on_thirds({"0.33", "0.67"}, wrong, output) == "wrong");
+  CHECK(verdict_on_thirds({"1/3", "2/3"}, {5.01}, output) == "wrong");
+}
+
+TEST_CASE("a text sheet may be typed in: what stays blank is missing, not wrong") {
+  const Folder folder;
+  auto sheet = output_of("worksheet sdpa --seed 7 --answers none");
+  const auto answers = answers_of("sdpa --seed 7");
+  const auto first = sheet.find("___", sheet.find("1  scores"));
+  sheet.replace(first, 5, answers["scores"][0][0].dump());  // and some underscores stay
+  for (const auto& typed :
+       {sheet, std::regex_replace(sheet, std::regex("\n"), "\r\n"), "\xEF\xBB\xBF" + sheet}) {
+    const auto said = said_of(folder, "sdpa", typed, 0);
+    CHECK(said.find("scores right so far, 8 left empty") != std::string::npos);
+    CHECK(said.find("Left empty: scaled, weights, output.") != std::string::npos);
+    CHECK(said.find("What is filled in is right.") != std::string::npos);
+  }
+  CHECK(refusal("check sdpa " + folder.write("empty.txt", output_of("worksheet sdpa")))
+            .find("is not filled in") != std::string::npos);
+}
+
+TEST_CASE("the answers are told no more than asked for") {
+  const Folder folder;
+  const auto text = unscaled_sheet("sdpa --seed 7").dump();
+  CHECK(said_of(folder, "sdpa", text, 1).find("right is") == std::string::npos);
+  CHECK(said_of(folder, "sdpa", text, 1, "--reveal").find("right is") != std::string::npos);
+  CHECK(said_of(folder, "sdpa", text, 1, "--hint 1").find("no-scale") == std::string::npos);
+}
+
+TEST_CASE("a folder of sheets is graded, a line each") {
+  const Folder folder;
+  auto sheet = answers_of("sdpa --seed 8");
+  folder.write("anna.json", sheet.dump());
+  folder.write("bert.json", unscaled_sheet("sdpa --seed 8").dump());
+  leave_empty_after(sheet, "scaled");
+  folder.write("carl.json", sheet.dump());
+  const auto graded = run(fmt::format("check sdpa --folder {} --format csv", folder.path().string()));
+  CHECK(graded.status == 1);
+  CHECK(graded.out ==
+        "file,status,step,mistakes\nanna.json,right,,\nbert.json,wrong,scaled,no-scale\n"
+        "carl.json,incomplete,,\n");
+}
+
+TEST_CASE("another seed is another sheet, of small whole numbers, and no sum divides by 0") {
+  for (const auto& lesson : lessons_on_paper)
+    for (const auto& normaliser : normalisers) {
+      std::string before;
+      for (int seed = 0; seed < 20; ++seed) {
+        const auto sheet =
+            output_of(fmt::format("worksheet {} --seed {} --normaliser {}", lesson, seed, normaliser));
+        INFO(sheet);
+        const auto given = sheet.find("What is given"), asked = sheet.find("\n1  ");
+        const auto numbers = sheet.substr(given, asked - given);
+        CHECK(numbers != before);
+        before = numbers;
+        CHECK(sheet.find("nan") == std::string::npos);
+        const std::regex number(" (-?[0-9]+(?:[./][0-9]+)?)(?= |\n)");
+        for (std::sregex_iterator it(numbers.begin(), numbers.end(), number), end; it != end; ++it)
+          CHECK(std::abs(std::stod((*it)[1])) <= 150.0);
+      }
+    }
+}
+
+TEST_CASE("inputs are -2 to 2, and 0 to 2 where sums are divided by") {
+  for (const auto& normaliser : normalisers)
+    for (int seed = 0; seed < 20; ++seed) {
+      const auto sheet = lines_of(
+          output_of(fmt::format("worksheet sdpa --d-v 4 --seed {} --normaliser {}", seed, normaliser)));
+      std::size_t rows = 0;
+      for (const auto& line : sheet) {
+        const bool is_row =
+            std::regex_match(line, std::regex("     (the|cat|slept) .*")) && line.back() != '|';
+        const auto* number = normaliser == "sum" ? "[0-2]" : "-?[0-2]";
+        if (is_row && ++rows > 0)
+          CHECK(std::regex_match(line, std::regex(fmt::format("     [a-z]+ *(  ? ?{}){{4}}", number))));
+      }
+      CHECK(rows == 9);
+    }
+}
+
+TEST_CASE(
+    "a sheet of paper in HTML is well-formed, runs nothing and has the answers on a page of their own") {
+  const auto page = output_of("worksheet multihead --format html");
+  const auto elements = elements_of(page);
+  CHECK(std::none_of(elements.begin(), elements.end(), [](const auto& one) { return one.name == "script"; }));
+  CHECK(page.find("break-before: page") != std::string::npos);
+  CHECK(count_of(page, "class=\"worksheet answers\"") == 1);
+  CHECK(count_of(output_of("worksheet multihead --format html --answers none"),
+                 "class=\"worksheet answers\"") == 0);
+}
+
+TEST_CASE("the normaliser is told on the sheet: no exp where sums are divided by") {
+  const auto sums = output_of("worksheet self-attention --normaliser sum");
+  CHECK(sums.find("shares(x)ⱼ = xⱼ / Σᵢ xᵢ") != std::string::npos);
+  CHECK(sums.find("softmax") == std::string::npos);
+  CHECK(sums.find("exp(") == std::string::npos);
+  CHECK(output_of("worksheet self-attention").find("softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ)") !=
+        std::string::npos);
+}
+
+TEST_CASE("worksheets that cannot be are refused, with what would be valid") {
+  const auto refused = [](const std::string& arguments, const std::string& because) {
+    INFO(arguments);
+    CHECK(refusal("worksheet " + arguments).find(because) != std::string::npos);
+  };
+  refused("", "no lesson is given; valid: attnlab worksheet LESSON, one of lookup, scoring");
+  refused("sdap", "did you mean sdpa?");
+  refused("seq2seq",
+          "seq2seq has no worksheet: its numbers are too many or too odd for a pencil; valid: lookup");
+  refused("sdpa --normaliser max", "valid: softmax, sum");
+  refused("sdpa --answers some", "valid: after, none, only");
+  refused("sdpa --format pdf", "valid: text, html, json");
+  refused("sdpa --output sheet.npz", "ends in .npz, which no worksheet has; valid: .txt, .html, .json");
+  refused("sdpa --dropout 0.1", "has no option --dropout");
+  refused("sdpa more", "belongs to no option");
+  refused("sdpa --sentence 'a b' --sentence c", "takes no batch; valid: once");
+  refused("self-attention --d-model 13", "X would have rows of 13 numbers; valid");
+  refused("sdpa --sentence 'a b c d e f g h i j k l' --d-k 9", "no work for a pencil");
+}
+
+TEST_CASE("sheets that say what cannot be are refused") {
+  const Folder folder;
+  const auto sheet = output_of("worksheet sdpa --seed 7 --answers only");
+  const auto refused = [&](const std::string& text, const std::string& because,
+                           const std::string& more = "") {
+    INFO(because);
+    CHECK(refusal(fmt::format("check sdpa {} {}", folder.write("sheet.txt", text), more)).find(because) !=
+          std::string::npos);
+  };
+  const auto with = [&](const std::string& part, const std::string& other) {
+    auto changed = sheet;
+    return changed.replace(changed.find(part), part.size(), other);
+  };
+  refused(sheet, "is the sheet of another --seed", "--seed 8");
+  refused(sheet, "has its own inputs; valid: no --probe", "--probe probe.npz");
+  refused(output_of("worksheet lookup --answers only"),
+          "is a worksheet of lookup; valid: attnlab check lookup");
+  refused(with("attnlab worksheet sdpa --seed 7", ""), "without the command that made it");
+  refused(with("--seed 7", "--seed seven"), "--seed seven");
+  refused(with("--seed 7", "--seed 7 --set Q=@/dev/zero"), "names a file, which a worksheet does not carry");
+  refused(with("attnlab worksheet sdpa", "attnlab worksheet sdpa --help"), "prints a help");
+  refused(with("|        ", "| x"), "is no number; valid: a whole number, a decimal, a fraction");
+  refused(with("the   |", "the    "), "places; valid: the 9 of the worksheet");
+  refused(R"({"worksheet": "attnlab worksheet sdpa --seed 7", "scores": [[true]]})", "neither a number");
+  refused(R"({"worksheet": "rm -r", "scores": [[1]]})", "is not the command that made it");
+  CHECK(refusal("check lookup " + folder.write("dump.json", R"({"scores": [1, 2]})"))
+            .find("is no worksheet, and check knows nothing else of lookup") != std::string::npos);
+}
+
+TEST_CASE("a sheet's command brings back its sentence, quotes and all") {
+  const Folder folder;
+  const auto text = folder.file("sheet.txt");
+  output_of("worksheet sdpa --sentence \"it's \\\"the\\\" | cat\" --d-k 1 --answers only --output " + text);
+  CHECK(output_of("check sdpa " + text).find("steps are right.") != std::string::npos);
+}
