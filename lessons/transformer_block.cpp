@@ -771,6 +771,7 @@ void add_sublayer_code(std::vector<std::string>& lines, NormOrder order, const S
 }  // namespace
 
 void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
+  if (bench.is_mute()) return;
   const auto order = norm_order_of(bench);
   const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == Activation::gelu;
   const bool takes_biases =
@@ -840,7 +841,7 @@ void run_transformer_block(Workbench& bench) {
   bench.label({"token", "query", "key"}, sentence);
   choose_block_page(bench);
   explain_idea(bench);
-  bench.flow(block_flow(bench));
+  if (!bench.is_mute()) bench.flow(block_flow(bench));
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
       {.id = "X",
