@@ -303,8 +303,14 @@ class Search {
 
   /// Whether the id is a convention beside which the rest holds: alone it has to make the dump more right.
   bool is_another_way(const Supposition& supposition, const std::string& id) const {
-    return is_convention(id) &&
+    return is_convention(id) && !is_settled(id) &&
            (supposition.mistakes.size() > 1 || supposition.contradictions < contradictions_of_adopted());
+  }
+
+  /// Whether the inputs say which way is meant, and nobody said that the dump follows another.
+  bool is_settled(const std::string& id) const {
+    const auto name = id_without_variant(id);
+    return std::count(dump_.settled.begin(), dump_.settled.end(), name) > 0 && conventions_.count(id) == 0;
   }
 
   std::size_t mistakes_in(const Supposition& supposition) const {

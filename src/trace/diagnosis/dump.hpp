@@ -25,6 +25,7 @@ struct Dump {
   std::vector<std::string> unknown{};          ///< names of the file that stand for nothing in the lesson
   Dtype arithmetic = Dtype::float64;           ///< the floating-point type that the numbers were rounded to
   std::vector<std::size_t> lengths{};          ///< of the queries of each sample; none where all are real
+  std::vector<std::string> settled{};          ///< ids of conventions that the inputs leave no choice of
 
   std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
   std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none
