@@ -168,7 +168,8 @@ attn::Mistakes mistakes_under(const Workbench& bench, const Mask<3>& mask, const
 
 /// `NAME/masked`, `NAME/weights` and `NAME/output`: what the mask `NAME_mask` makes of scores and values.
 MaskedAttention attend_under(Workbench& bench, const std::string& name, const Mask<3>& mask,
-                             const Tensor<3>& scaled, const Tensor<3>& V, const std::string& weights_note) {
+                             const Tensor<3>& scaled, const Tensor<3>& K, const Tensor<3>& V,
+                             const std::string& weights_note) {
   auto& trace = bench.trace;
   const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
   const std::optional visible = mask;
@@ -198,7 +199,7 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                   .from = {weights_id, "V"},
                   .axes = {"query", "d_v"},
                   .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"V", V})},
-                 mixture, mistakes_of_output(bench, weights, V, mixture));
+                 mixture, mistakes_of_mixture(bench, weights, K, V, mixture));
   return {weights, output};
 }
 
@@ -280,15 +281,15 @@ void run_masking(Workbench& bench) {
   show_pictures(bench, masks);
 
   auto causal = attend_under(
-      bench, "causal", masks.causal, scaled, V,
+      bench, "causal", masks.causal, scaled, K, V,
       "Above the diagonal all is 0. The first word sees only itself and keeps its whole attention; every "
       "later row shares among one key more.");
   fill_with_large_negative(bench, masks.causal, scaled, causal.weights);
   auto padding = attend_under(
-      bench, "padding", masks.padding, scaled, V,
+      bench, "padding", masks.padding, scaled, K, V,
       "A hidden key is a column of zeros. All queries share among the keys that are left, before them and "
       "after them.");
-  auto combined = attend_under(bench, "combined", masks.combined, scaled, V,
+  auto combined = attend_under(bench, "combined", masks.combined, scaled, K, V,
                                "Zeros where either mask says no. Every row still has a key to look at.");
   auto fully_masked = attend_to_nothing(bench, scaled);
   auto broadcast = broadcast_masks(bench, masks.causal, masks.padding, scaled);

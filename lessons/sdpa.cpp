@@ -258,7 +258,7 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .note = "Row i is the average of the rows of V, weighted with row i of the weights.",
        .worked = with_shared_heads<N>(bench, attn::worked_matmul(attn::Known{used, attention.used_weights()},
                                                                  attn::Known{"V" + suffix<N>(), V}))},
-      mixture, mistakes_of_output(bench, attention.used_weights(), V, mixture));
+      mixture, mistakes_of_mixture(bench, attention.used_weights(), K, V, mixture));
   return attention;
 }
 

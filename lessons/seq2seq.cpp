@@ -165,7 +165,7 @@ void run_seq2seq(Workbench& bench) {
   bench.label({"source"}, source);
   bench.trace.label("vocabulary", {{vocabulary}});
   choose_seq2seq_page(bench);
-  explain_bottleneck(bench);
+  if (!bench.is_mute()) explain_bottleneck(bench);
 
   Seq2SeqRun run{.lengths = source.lengths()};
   bench.show_lengths(source);

@@ -415,7 +415,7 @@ void run_transformer_block(Workbench& bench) {
   bench.label({"token", "query", "key"}, sentence);
   choose_block_page(bench);
   explain_idea(bench);
-  bench.flow(block_flow(bench));
+  if (!bench.is_mute()) bench.flow(block_flow(bench));
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
       {.id = "X",

@@ -7,11 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
+#include "lab/check/labels.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
@@ -29,6 +32,7 @@ constexpr std::size_t break_width = 80;
 constexpr std::size_t most_shown = 7;  // rows and columns of a matrix
 
 using Steps = std::vector<attn::Prediction>;
+using Labels = std::map<std::string, std::vector<attn::AxisLabels>>;
 
 std::string in_words(std::string_view words) {
   return attn::paragraph(words, break_width, 2);
@@ -93,6 +97,10 @@ std::string find_variant(const std::string& name, const std::vector<std::string>
   for (const auto& id : ids)
     if (attn::id_without_variant(id) == name) return id;
   const auto valid = attn::ids_without_variants(ids);
+  if (const auto* mistake = attn::find_mistake(name))
+    throw Error(
+        fmt::format("{} cannot make the mistake \"{}\" on these options; valid: {}. It hides here: {}",
+                    lesson.name, name, fmt::join(valid, ", "), mistake->unchanged));
   throw Error(fmt::format("{} cannot make the mistake \"{}\" on these options; did you mean {}? valid: {}",
                           lesson.name, name, attn::nearest(name, valid), fmt::join(valid, ", ")));
 }
@@ -112,17 +120,49 @@ std::string entry(double number) {
   return std::isnan(number) ? "nan" : fmt::format("{:.4f}", number);
 }
 
-/// One matrix of a tensor, the one in which the element at `offset` stands, with its first rows and columns.
-std::string printed_matrix(const attn::Prediction& step, std::size_t offset) {
+/// What the first rows or columns of a matrix are called: tokens, or numbers.
+std::vector<std::string> names_along(const attn::Prediction& step, std::size_t axis, std::size_t sample,
+                                     const Labels& labels) {
   const auto& shape = step.expected_shape;
-  const auto columns = shape.empty() ? 1 : shape.back();
-  const auto rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
+  const auto found = labels.find(step.id);
+  const bool has_names = found != labels.end() && shape == step.shape && axis < found->second.size() &&
+                         !found->second[axis].empty();
+  std::vector<std::string> names = has_names ? found->second[axis].of(sample) : std::vector<std::string>();
+  for (auto i = names.size(); i < shape[axis]; ++i) names.push_back(fmt::format("{}", i));
+  names.resize(std::min(shape[axis], most_shown));
+  return names;
+}
+
+/// The name of an axis of the step, the batch axis included.
+std::string axis_name(const attn::Prediction& step, std::size_t axis) {
+  const auto outer = step.shape.size() - step.axes.size();
+  if (step.expected_shape != step.shape) return "";
+  return axis < outer ? "sample" : step.axes[axis - outer];
+}
+
+/// One matrix of a tensor, the one in which the element at `offset` stands, with its first rows and columns.
+std::string printed_matrix(const attn::Prediction& step, std::size_t offset, const Labels& labels) {
+  constexpr std::size_t narrowest = 8;
+  const auto& shape = step.expected_shape;
+  if (shape.empty()) return fmt::format("    {}\n", entry(step.expected[0]));
+  const auto columns = shape.back(), rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
   const auto begin = offset / (rows * columns) * (rows * columns);
+  const auto sample = shape.size() < 3 ? 0 : offset / (attn::element_count(shape) / shape[0]);
+  const auto column_names = names_along(step, shape.size() - 1, sample, labels);
+  auto row_names =
+      shape.size() < 2 ? std::vector<std::string>{""} : names_along(step, shape.size() - 2, sample, labels);
+  row_names.insert(row_names.begin(), shape.size() < 2 ? "" : axis_name(step, shape.size() - 2));
+  std::size_t width = 0;
+  for (const auto& name : row_names) width = std::max(width, attn::display_width(name));
   std::string text;
-  for (std::size_t row = 0; row < std::min(rows, most_shown); ++row) {
-    text += "    ";
-    for (std::size_t column = 0; column < std::min(columns, most_shown); ++column)
-      text += fmt::format(" {:>8}", entry(step.expected[begin + row * columns + column]));
+  for (std::size_t line = 0; line < row_names.size(); ++line) {
+    text += "    " + attn::pad_right(row_names[line], width);
+    for (std::size_t column = 0; column < column_names.size(); ++column) {
+      const auto& name = column_names[column];
+      const auto number = begin + (line == 0 ? 0 : line - 1) * columns + column;
+      text += ' ' + attn::pad_left(line == 0 ? name : entry(step.expected[number]),
+                                   std::max(narrowest, attn::display_width(name)));
+    }
     text += columns > most_shown ? "  …\n" : "\n";
   }
   return rows > most_shown ? text + "     …\n" : text;
@@ -138,15 +178,17 @@ std::string place_of_matrix(const attn::Prediction& step, std::size_t offset) {
   return text;
 }
 
-std::string printed(const attn::Prediction& step, std::size_t offset, const char* which) {
+std::string printed(const attn::Prediction& step, std::size_t offset, const char* which,
+                    const Labels& labels) {
   return fmt::format("\n{}{}, {}\n{}", step.id, place_of_matrix(step, offset), which,
-                     printed_matrix(step, offset));
+                     printed_matrix(step, offset, labels));
 }
 
 /// The step, right and with the mistake.
-std::string beside_each_other(const attn::Prediction& wrong, const attn::Prediction& right) {
+std::string beside_each_other(const attn::Prediction& wrong, const attn::Prediction& right,
+                              const Labels& labels) {
   const auto offset = has_other_shape(wrong, right) ? 0 : first_difference(wrong, right).value_or(0);
-  return printed(right, offset, "right") + printed(wrong, offset, "with the mistake");
+  return printed(right, offset, "right", labels) + printed(wrong, offset, "with the mistake", labels);
 }
 
 /// The place of the first step that changes; that of none is their number.
@@ -158,12 +200,19 @@ std::size_t first_change(const Steps& wrong, const Steps& right) {
   return first;
 }
 
-std::string what_changes(const Steps& wrong, const Steps& right) {
+std::string what_changes(const Steps& wrong, const Steps& right, const Labels& labels) {
   const auto text = "\nWhat changes\n" + table_of_changes(wrong, right);
   const auto first = first_change(wrong, right);
   if (first == right.size())
     return text + in_words("Nothing changes: on these dimensions the mistake hides.");
-  return text + beside_each_other(wrong[first], right[first]);
+  return text + beside_each_other(wrong[first], right[first], labels);
+}
+
+/// The names along the axes of the lesson's tensors.
+Labels labels_of(const lessons::Plan& plan) {
+  LabelKeeper labels(plan.is_batched());
+  lessons::run(*plan.lesson, plan, labels);
+  return labels.by_id;
 }
 
 std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
@@ -234,7 +283,7 @@ void run_break(const BreakLesson& broken) {
   const auto* mistake = attn::find_mistake(id);
   auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
   if (mistake != nullptr) text += in_words(fmt::format("What is done: {}.", mistake->name));
-  text += what_changes(wrong, right);
+  text += what_changes(wrong, right, labels_of(plan));
   const auto first = first_change(wrong, right);
   if (first == right.size() || !has_other_shape(wrong[first], right[first]))
     text += what_is_claimed(id, plan);

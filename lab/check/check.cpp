@@ -9,10 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
+#include "lab/check/labels.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/listed.hpp"
 
 namespace lab {
 
@@ -23,22 +26,6 @@ using attn::Error;
 using attn::ExpectedTensor;
 using lessons::Lesson;
 using lessons::Plan;
-
-/// Keeps the names along the axes of every tensor.
-class LabelKeeper : public attn::Sink {
- public:
-  explicit LabelKeeper(bool is_batched) : is_batched_(is_batched) {}
-  void receive(const attn::Event& event) override {
-    if (!event.tensor) return;
-    auto labels = event.labels;
-    if (!is_batched_) labels.insert(labels.begin(), attn::AxisLabels{});
-    by_id[event.id] = std::move(labels);
-  }
-  std::map<std::string, std::vector<attn::AxisLabels>> by_id;
-
- private:
-  bool is_batched_;
-};
 
 /// The inputs and steps of a lesson, in order.
 std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
@@ -114,6 +101,44 @@ std::optional<attn::AnyTensor> mask_of(Dump dump, const Plan& plan, attn::MaskTr
       attn::TensorView{fitted.dtype(), {mask->shape[1], mask->shape[2]}, fitted.view().data});
 }
 
+/// "; it has a (3×7), b (3×7×7)": the tensors of a file under the names that stand for nothing here.
+std::string tensors_in(const attn::StoredTrace& file, const std::vector<std::string>& names) {
+  std::vector<std::string> tensors;
+  for (const auto& name : names)
+    if (const auto* tensor = file.find(name))
+      tensors.push_back(fmt::format("{} ({})", name, attn::to_string(tensor->shape)));
+  return tensors.empty() ? "" : fmt::format("; it has {}", fmt::join(tensors, ", "));
+}
+
+/// The steps that somebody's tensor has the shape of, the one whose name is most like its name first; the one
+/// of the nearest name where it has none's.
+std::vector<std::string> likely_steps(const attn::StoredTrace& file, std::size_t place,
+                                      const std::vector<ExpectedTensor>& expected) {
+  const auto& stored = file.tensors()[place];
+  std::vector<std::string> of_its_shape, all;
+  for (const auto& one : expected) {
+    if (one.kind != attn::Kind::step) continue;
+    all.push_back(one.id);
+    if (attn::laid_out(file.read(place), stored.axes, one)) of_its_shape.push_back(one.id);
+  }
+  if (of_its_shape.empty()) return {attn::likely_meant(stored.id, all)};
+  const auto nearest = attn::likely_meant(stored.id, of_its_shape);
+  std::stable_partition(of_its_shape.begin(), of_its_shape.end(),
+                        [&](const std::string& id) { return id == nearest; });
+  return of_its_shape;
+}
+
+/// "; perhaps att is weights or scores": what names that stand for nothing here may mean.
+std::string guesses(const attn::StoredTrace& file, const std::vector<std::string>& names,
+                    const std::vector<ExpectedTensor>& expected) {
+  constexpr std::size_t most_guessed = 4;
+  std::vector<std::string> words;
+  for (std::size_t place = 0; place < file.tensors().size() && words.size() < most_guessed; ++place)
+    if (const auto& name = file.tensors()[place].id; attn::contains(names, name))
+      words.push_back(fmt::format("{} is {}", name, attn::listed(likely_steps(file, place, expected), "or")));
+  return words.empty() ? "" : fmt::format("; perhaps {}", fmt::join(words, ", "));
+}
+
 /// Whether the file is a trace of ours with trained weights.
 bool names_a_model(const attn::StoredTrace& file) {
   const auto& config = file.header().config;
@@ -134,10 +159,10 @@ Plan plan_of_inputs_in(const attn::StoredTrace& file, const CheckDump& check, co
   auto inputs = inputs_of(lesson, options, dump);
   inputs.erase("mask");
   if (inputs.empty())
-    throw Error(
-        fmt::format("{} holds no input of {}; valid: the probe that it was computed from beside it, "
-                    "--probe FILE, or {}",
-                    path, lesson.name, lessons::describe_inputs(lesson, options)));
+    throw Error(fmt::format(
+        "{} holds no input of {}{}; valid: the probe that it was computed from beside it, "
+        "--probe FILE, or {}",
+        path, lesson.name, tensors_in(file, dump.unknown), lessons::describe_inputs(lesson, options)));
   const attn::TensorsAsTrace without_mask(file.header(), inputs);
   auto plan = lessons::make_plan(lesson, options, &without_mask);
   const auto mask = mask_of(std::move(dump), plan, check.mask_true);
@@ -177,6 +202,12 @@ void compare_inputs(const Plan& plan, Dump& dump) {
           "{} is another than the probe's, whose numbers are used; is it the right probe?", tapped.id));
     dump.tensors.erase(found);
   });
+}
+
+/// Conventions of which these inputs say which one is meant: a given mask has its window.
+std::vector<std::string> settled_by(const Plan& plan) {
+  if (plan.given.count("mask") == 0) return {};
+  return {"window-off-by-one"};
 }
 
 /// A checked file.
@@ -226,11 +257,13 @@ Checked check_file(const CheckDump& check, const std::string& path) {
   compare_inputs(plan, dump);
   const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
   if (queries.is_padded()) dump.lengths = queries.lengths();
+  dump.settled = settled_by(plan);
   const auto rerun = [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())
-    throw Error(fmt::format("{} holds no step of {}; valid: {}", path, check.lesson->name,
-                            fmt::join(diagnosis.missing, ", ")));
+    throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
+                            tensors_in(*file, dump.unknown), fmt::join(diagnosis.missing, ", "),
+                            guesses(*file, dump.unknown, expected)));
   return {nullptr, std::move(plan), std::move(dump), std::move(diagnosis)};
 }
 

@@ -62,6 +62,10 @@ attn::Mistakes mistakes_of_pair_weights(const Tensor<2>& Q, const Tensor<2>& K, 
                                         const OtherKeys& other_keys) {
   auto mistakes = mistakes_of_scale(
       K.shape(1), [&](double factor) { return weights_by(attn::divide(Q, 1.0 / factor), K, keys); });
+  mistakes.emplace_back("scale-keys", [&] {
+    const double root = std::sqrt(static_cast<double>(K.shape(1)) / static_cast<double>(K.shape(0)));
+    return weights_by(attn::divide(Q, 1.0 / root), K, keys);
+  });
   mistakes.emplace_back("softmax-axis", [&] { return softmax_over_queries(Q, K, keys); });
   if (Q.shape(0) == K.shape(0)) mistakes.emplace_back("qk-swapped", [&] { return weights_by(K, Q, keys); });
   if (attn::pair_count(keys) < Q.shape(0) * K.shape(0))

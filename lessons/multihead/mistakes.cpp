@@ -46,9 +46,19 @@ attn::Mistakes mistakes_of_concat(const Tensor<4>& heads) {
   const auto mean = [&heads] {
     return attn::divide(sum_of_heads(heads), static_cast<double>(heads.shape(1)));
   };
+  const auto feature_first = [&heads] {
+    const auto h = heads.shape(1), d_v = heads.shape(3);
+    auto merged = Tensor<3>::from_shape({heads.shape(0), heads.shape(2), h * d_v});
+    for (std::size_t b = 0; b < heads.shape(0); ++b)
+      for (std::size_t head = 0; head < h; ++head)
+        for (std::size_t i = 0; i < heads.shape(2); ++i)
+          for (std::size_t k = 0; k < d_v; ++k) merged(b, i, k * h + head) = heads(b, head, i, k);
+    return merged;
+  };
   return {{"merge-reshape-only", [&heads] { return merged_by_reshape_alone(heads); }},
           {"heads-summed", [&heads] { return sum_of_heads(heads); }},
-          {"heads-averaged", mean}};
+          {"heads-averaged", mean},
+          {"merge-feature-first", feature_first}};
 }
 
 attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& concat,

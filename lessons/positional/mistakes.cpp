@@ -156,6 +156,12 @@ attn::Mistakes mistakes_of_scale(Product product, std::size_t d) {
           {"scale-d-k", [=] { return over(root * root); }},
           {"scale-twice", [=] { return over(root * root); }},
           {"scale-multiplied", [=] { return over(1.0 / root); }},
+          {"scale-keys",
+           [product] {
+             auto scores = product();
+             const auto keys = static_cast<double>(scores.shape().back());
+             return attn::divide(std::move(scores), std::sqrt(keys));
+           }},
           {"scale-after-softmax", [=] { return over(1.0); }}};
 }
 

@@ -50,6 +50,7 @@ attn::Mistakes mistakes_of_scaled_dot(const Workbench& bench, const Tensor<2>& q
           {"scale-d-k", [=] { return over(d); }},
           {"scale-twice", [=] { return over(d); }},
           {"scale-multiplied", [=] { return over(1.0 / root); }},
+          {"scale-keys", [=, n = static_cast<double>(keys.shape(0))] { return over(std::sqrt(n)); }},
           {"scale-after-softmax", [=] { return over(1.0); }},
           {"qk-swapped", [&, root] { return attn::divide(attn::dot_scores(keys, queries), root); }},
           {"key-not-transposed",
@@ -89,7 +90,8 @@ attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<2>& score
     };
   };
   attn::Mistakes mistakes;
-  for (const auto* id : {"softmax-axis", "softmax-no-shift", "softmax-no-shift:float16"})
+  for (const auto* id : {"softmax-axis", "softmax-not-divided", "softmax-not-divided:no-shift",
+                         "softmax-no-shift", "softmax-no-shift:float16"})
     mistakes.emplace_back(id, made(id));
   if (divisor != 1.0) mistakes.emplace_back("scale-after-softmax", made("scale-after-softmax"));
   return mistakes;

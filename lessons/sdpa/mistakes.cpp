@@ -108,6 +108,25 @@ struct Rules {
   }
 };
 
+bool has_padding(const Rules& rules) {
+  return std::any_of(rules.is_real.begin(), rules.is_real.end(), [](const auto& keys) {
+    return std::find(keys.begin(), keys.end(), false) != keys.end();
+  });
+}
+
+/// The rules without one of them, where there are several, by the id of the mistake.
+std::vector<std::pair<const char*, Rules>> with_one_forgotten(const Rules& rules) {
+  const bool is_padded = has_padding(rules), has_window = rules.window.has_value();
+  if (rules.is_causal + has_window + is_padded < 2) return {};
+  std::vector<std::pair<const char*, Rules>> all;
+  if (rules.is_causal) all.emplace_back("causal-missing", rules).second.is_causal = false;
+  if (has_window) all.emplace_back("window-missing", rules).second.window.reset();
+  if (is_padded)
+    for (auto& keys : all.emplace_back("padding-missing", rules).second.is_real)
+      keys.assign(keys.size(), true);
+  return all;
+}
+
 /// A key that no query sees, and none could by the rule on positions, is padding if the sentence has ended.
 void add_keys_out_of_reach(Rules& rules, const attn::TokenBatch& keys, std::size_t queries) {
   const auto lengths = keys.lengths();
@@ -181,6 +200,19 @@ Tensor<N> softmax_along(const Tensor<N>& scores, std::size_t axis, double of_hid
 template <std::size_t N>
 Tensor<N> naive_softmax_along(const Tensor<N>& scores, std::size_t axis) {
   return softmax_along(scores, axis, not_a_number);
+}
+
+/// The numerators of softmax, exp(x − max), which nobody has divided by their sum; without `shifts` exp(x).
+template <std::size_t N>
+Tensor<N> undivided_softmax(Tensor<N> scores, bool shifts) {
+  const auto length = scores.shape(N - 1);
+  for (std::size_t begin = 0; begin < scores.size(); begin += length) {
+    auto* row = scores.data() + begin;
+    const double largest = *std::max_element(row, row + length);
+    const double shift = shifts && largest > -infinity ? largest : 0.0;
+    std::transform(row, row + length, row, [shift](double x) { return std::exp(x - shift); });
+  }
+  return scores;
 }
 
 /// exp(x) / Σ exp(x) without subtracting the maximum, with numbers of at most `largest`. None where nothing
@@ -274,6 +306,7 @@ constexpr double small_fills[] = {-1e4, -1e3, -100.0, -10.0};
 template <std::size_t N>
 std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N>& right) {
   if (theirs.shape() != right.shape()) return std::nullopt;
+  constexpr double smallest_factor = 1.005;  // of 1 / (1 − p), beyond what rounding does
   double factor = 0.0;
   for (std::size_t i = 0; i < right.size(); ++i)
     if (theirs.data()[i] != 0.0 && std::isfinite(theirs.data()[i]) && std::isfinite(right.data()[i]))
@@ -281,7 +314,7 @@ std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N
   const bool drops = std::any_of(right.begin(), right.end(), [&, i = std::size_t{0}](double number) mutable {
     return theirs.data()[i++] == 0.0 && number != 0.0;
   });
-  if (!drops || factor <= 1.0) return std::nullopt;
+  if (!drops || factor < smallest_factor) return std::nullopt;
   auto dropped = right;
   for (std::size_t i = 0; i < right.size(); ++i)
     dropped.data()[i] = theirs.data()[i] == 0.0 ? 0.0 : right.data()[i] * factor;
@@ -340,10 +373,12 @@ template <std::size_t N>
 attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
   const double T = bench.options.temperature, root = std::sqrt(static_cast<double>(d_k));
   const auto over = [&scores, T](double divisor) { return attn::divide(scores, divisor * T); };
-  attn::Mistakes mistakes = {{"no-scale", [=] { return over(1.0); }},
-                             {"scale-d-k", [=] { return over(root * root); }},
-                             {"scale-twice", [=] { return over(root * root); }},
-                             {"scale-multiplied", [=] { return over(1.0 / root); }}};
+  attn::Mistakes mistakes = {
+      {"no-scale", [=] { return over(1.0); }},
+      {"scale-d-k", [=] { return over(root * root); }},
+      {"scale-twice", [=] { return over(root * root); }},
+      {"scale-multiplied", [=] { return over(1.0 / root); }},
+      {"scale-keys", [=, keys = static_cast<double>(scores.shape(N - 1))] { return over(std::sqrt(keys)); }}};
   if (bench.options.d_model && bench.plan.lesson->uses("d-model"))
     mistakes.emplace_back("scale-d-model", [=, d_model = static_cast<double>(bench.d_model())] {
       return over(std::sqrt(d_model));
@@ -434,22 +469,27 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
           return r.is_real[b][j] && r.sees(i, j, r.offset, 0, wider);
         });
       });
-  const bool has_padding = std::any_of(rules.is_real.begin(), rules.is_real.end(), [](const auto& keys) {
-    return std::find(keys.begin(), keys.end(), false) != keys.end();
-  });
-  if (has_padding && mask.shape(1) == mask.shape(2))
+  for (const auto& forgotten : with_one_forgotten(rules))
+    mistakes.emplace_back(forgotten.first, [&, r = forgotten.second]() -> std::optional<Tensor<N>> {
+      const auto other =
+          masked_by(mask, [&](auto b, auto i, auto j) { return r.is_real[b][j] && r.sees(i, j, r.offset); });
+      if (other == mask) return std::nullopt;
+      return attn::apply_mask(scaled, other);
+    });
+  const bool is_padded = has_padding(rules);
+  if (is_padded && mask.shape(1) == mask.shape(2))
     mistakes.emplace_back("mask-padding-on-queries", [=] {
       return with_rule(
           [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][i] && r.sees(i, j, r.offset); });
     });
   const auto& target = bench.plan.target;
-  if (has_padding && bench.plan.lesson->uses("target") && target.size() == mask.shape(0))
+  if (is_padded && bench.plan.lesson->uses("target") && target.size() == mask.shape(0))
     mistakes.emplace_back("cross-mask-target", [=, lengths = target.lengths()] {
       return with_rule(
           [&](const Rules& r, auto b, auto i, auto j) { return j < lengths[b] && r.sees(i, j, r.offset); });
     });
   if constexpr (N == 4)
-    if (has_padding)
+    if (is_padded)
       mistakes.emplace_back("mask-batch-order", [&, rules] {
         auto result = scaled;
         const auto batch = scaled.shape(0), heads = scaled.shape(1);
@@ -470,6 +510,8 @@ attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen
   attn::Mistakes mistakes = {
       {"softmax-axis", [&] { return softmax_along(seen, N - 2); }},
       {"softmax-axis:naive", [&] { return naive_softmax_along(seen, N - 2); }},
+      {"softmax-not-divided", [&] { return undivided_softmax(seen, true); }},
+      {"softmax-not-divided:no-shift", [&] { return undivided_softmax(seen, false); }},
       {"softmax-no-shift", [&] { return softmax_without_shift(seen, 3.4028234663852886e38); }},
       {"softmax-no-shift:float16", [&] { return softmax_without_shift(seen, 65504.0); }},
       {"dropout-at-inference",
@@ -523,6 +565,14 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
   return mistakes;
 }
 
+template <std::size_t N>
+attn::Mistakes mistakes_of_mixture(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& K,
+                                   const Tensor<N>& V, const Tensor<N>& output) {
+  auto mistakes = mistakes_of_output(bench, weights, V, output);
+  mistakes.emplace_back("keys-for-values", [&] { return attn::matmul(weights, K); });
+  return mistakes;
+}
+
 #define INSTANTIATE(N)                                                                              \
   template std::optional<Tensor<N>> shifted_as(const Tensor<N>&, Tensor<N>);                        \
   template std::optional<Tensor<N>> with_dropout_of(const Tensor<N>&, const Tensor<N>&);            \
@@ -534,7 +584,9 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
   template attn::Mistakes mistakes_of_weights(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
                                               const std::optional<Mask<3>>&, double);               \
   template attn::Mistakes mistakes_of_output(const Workbench&, const Tensor<N>&, const Tensor<N>&,  \
-                                             const Tensor<N>&);
+                                             const Tensor<N>&);                                     \
+  template attn::Mistakes mistakes_of_mixture(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
+                                              const Tensor<N>&, const Tensor<N>&);
 INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE

@@ -33,6 +33,11 @@ template <std::size_t N>
 attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& V,
                                   const Tensor<N>& output);
 
+/// The same of what is made of values V that have keys K: these may be taken for them.
+template <std::size_t N>
+attn::Mistakes mistakes_of_mixture(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& K,
+                                   const Tensor<N>& V, const Tensor<N>& output);
+
 /// Dropout that was left on, found in somebody's tensor: some elements are 0, and all others are those of
 /// `right` times the same number of more than 1. None where it is not so.
 template <std::size_t N>

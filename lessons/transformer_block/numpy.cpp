@@ -88,6 +88,7 @@ void add_sublayer_code(std::vector<std::string>& lines, NormOrder order, const S
 }  // namespace
 
 void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
+  if (bench.is_mute()) return;
   const auto order = norm_order_of(bench);
   const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == attn::Activation::gelu;
   const bool takes_biases =

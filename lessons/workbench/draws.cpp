@@ -13,11 +13,11 @@
 
 namespace lessons {
 
-namespace {
-
 bool draws_by_name(const Options& options) {
   return options.draws == "name";
 }
+
+namespace {
 
 bool draws_as_torch(const Options& options) {
   return options.rng == "torch";

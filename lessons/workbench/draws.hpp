@@ -22,6 +22,9 @@ struct Slices {
   std::vector<std::string> entries{};  ///< the words along it; none for positions, which are called 0, 1, 2 …
 };
 
+/// Whether each name has a stream of its own (--draws name), so that no draw depends on another.
+bool draws_by_name(const Options& options);
+
 /// The random numbers of a run: one stream for all of them (--draws stream), or one for each name (--draws
 /// name).
 class Draws {

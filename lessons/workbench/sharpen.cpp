@@ -21,17 +21,20 @@ struct Pair {
   std::size_t query, key;
 };
 
-/// The pair with the largest score; a token with itself where queries and keys are the same tokens.
-Pair best_pair(const attn::Tensor<2>& Q, const attn::Tensor<2>& K, bool is_same_token, double& score) {
+/// The pair with the largest score; a token with itself where queries and keys are the same tokens. Where
+/// there is a mask, whose first sample is [query×key], the query sees the key.
+Pair best_pair(const attn::Tensor<2>& Q, const attn::Tensor<2>& K, bool is_same_token, double& score,
+               const attn::AnyTensor* mask = nullptr) {
   const auto scores = attn::matmul(Q, attn::transpose(K));
   Pair best{0, 0};
   score = -1.0;
   for (std::size_t i = 0; i < Q.shape(0); ++i)
-    for (std::size_t j = 0; j < K.shape(0); ++j)
-      if ((!is_same_token || i == j) && scores(i, j) > score) {
-        best = {i, j};
-        score = scores(i, j);
-      }
+    for (std::size_t j = 0; j < K.shape(0); ++j) {
+      const bool is_seen = mask == nullptr || mask->view().at(i * K.shape(0) + j) != 0.0;
+      if ((is_same_token && i != j) || !is_seen || scores(i, j) <= score) continue;
+      best = {i, j};
+      score = scores(i, j);
+    }
   return best;
 }
 
@@ -79,9 +82,9 @@ void sharpen_first_head(attn::Tensors& inputs, const attn::Tensor<2>& X, std::si
 }
 
 /// Makes a query and a key of Q [batch×query×d_k] and K [batch×key×d_k] longer.
-void lengthen_pair(attn::AnyTensor& Q, attn::AnyTensor& K) {
+void lengthen_pair(attn::AnyTensor& Q, attn::AnyTensor& K, const attn::AnyTensor* mask = nullptr) {
   double score = 0.0;
-  const auto [query, key] = best_pair(first_sample(Q), first_sample(K), false, score);
+  const auto [query, key] = best_pair(first_sample(Q), first_sample(K), false, score, mask);
   const double factor = factor_for(score, Q.shape().back());
   lengthen_row(Q, query, factor);
   lengthen_row(K, key, factor);
@@ -90,7 +93,8 @@ void lengthen_pair(attn::AnyTensor& Q, attn::AnyTensor& K) {
 }  // namespace
 
 void sharpen_queries_and_keys(attn::Tensors& inputs, const Options&) {
-  lengthen_pair(inputs.at("Q"), inputs.at("K"));
+  const auto mask = inputs.find("mask");
+  lengthen_pair(inputs.at("Q"), inputs.at("K"), mask == inputs.end() ? nullptr : &mask->second);
 }
 
 void sharpen_scoring(attn::Tensors& inputs, const Options&) {

@@ -5,8 +5,8 @@
 
 namespace lessons {
 
-/// Makes one scaled score of the first sample 100 by making a query and a key longer: Q [batch×query×d_k],
-/// K [batch×key×d_k]; or both without the batch axis.
+/// Makes one scaled score of the first sample, of a key that its query sees, 100 by making both longer: Q
+/// [batch×query×d_k], K [batch×key×d_k]; or both without the batch axis.
 void sharpen_queries_and_keys(attn::Tensors& inputs, const Options& options);
 
 /// The same of `queries` and `keys`, and of a score of the first head where `X_target` has the queries and

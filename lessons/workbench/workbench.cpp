@@ -49,6 +49,7 @@ Workbench Workbench::mute(attn::Watch watch) const {
 }
 
 void Workbench::idea(const std::string& text, const std::string& formula) const {
+  if (is_mute()) return;
   if (options.unknown_word)
     trace.note("unknown-word", "Drawn weights",
                fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",
@@ -57,14 +58,17 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
 }
 
 void Workbench::flow(const std::vector<std::string>& lines) const {
+  if (is_mute()) return;
   trace.note("flow", "The flow", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 void Workbench::code(const std::vector<std::string>& lines) const {
+  if (is_mute()) return;
   trace.note("code", "In NumPy (import numpy as np)", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 void Workbench::try_next(const std::vector<std::pair<std::string, std::string>>& commands) const {
+  if (is_mute()) return;
   std::vector<std::string> lines;
   for (const auto& [command, what_to_look_for] : commands) {
     const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
@@ -95,7 +99,9 @@ void Workbench::show_lengths(const attn::TokenBatch& tokens) {
 }
 
 Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tokens) {
-  const auto X = trace.input(about, vectors_of(tokens));
+  const auto needs_none = is_given_without_draws(about.id) && !plan.vectors;
+  const auto X = trace.input(
+      about, needs_none ? Tensor<3>({tokens.size(), tokens.length(), d_model()}, 0.0) : vectors_of(tokens));
   if (trace.is_given(about.id)) remember(tokens, X);
   return X;
 }
@@ -128,9 +134,15 @@ Tensor<3> Workbench::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_
   return X;
 }
 
-Input Workbench::declaration(const std::string& id) const {
+bool Workbench::is_given_without_draws(const std::string& id) const {
+  return draws_by_name(options) && trace.is_given(id);
+}
+
+const Input& Workbench::declaration(const std::string& id) {
   const auto full_id = trace.full_id(id);
-  if (auto input = find_input(*plan.lesson, options, full_id)) return *input;
+  if (inputs_.empty()) inputs_ = plan.lesson->inputs(options);
+  for (const auto& input : inputs_)
+    if (input.id == full_id) return input;
   throw std::logic_error(
       fmt::format("[workbench] the lesson {} declares no input {}", plan.lesson->name, full_id));
 }
@@ -190,18 +202,18 @@ Tensor<N> Workbench::draw(const Input& input, const std::array<std::size_t, N>& 
 
 template <std::size_t N>
 Tensor<N> Workbench::input(attn::About about, const std::array<std::size_t, N>& shape) {
-  const auto declared = declaration(about.id);
+  const auto& declared = declaration(about.id);
   about.axes.clear();
   for (const auto& extent : extents_of(*plan.lesson, declared, options)) about.axes.push_back(extent.name);
   if constexpr (N == 3)
     if (declared.draw == Draw::embedding)
       return embed(about, tokens_of(extents_of(*plan.lesson, declared, options).front().dimension));
-  return trace.input(about, draw(declared, shape));
+  return trace.input(about, is_given_without_draws(about.id) ? Tensor<N>(shape, 0.0) : draw(declared, shape));
 }
 
 template <std::size_t N>
 Tensor<N> Workbench::input(attn::About about) {
-  const auto declared = declaration(about.id);
+  const auto& declared = declaration(about.id);
   const auto extents = extents_of(*plan.lesson, declared, options);
   std::array<std::size_t, N> shape{};
   if (N == extents.size() + 1) shape[0] = std::max(plan.sentence.size(), plan.source.size());
@@ -270,19 +282,22 @@ Mask<3> Workbench::show_mask(attn::About about, const std::string& formula, cons
 }
 
 void Workbench::draw_vectors(const attn::TokenBatch& tokens) {
-  if (plan.vectors) return;
+  if (plan.vectors || draws_by_name(options)) return;
   for (const auto& sentence : tokens.tokens)
-    for (const auto& token : sentence) {
-      if (drawn_.count(token) > 0) continue;
-      const auto row = draws_.normal<1>("token " + token, 1.0, {d_model()});
-      drawn_.emplace(token, std::vector<double>(row.begin(), row.end()));
-    }
+    for (const auto& token : sentence) draw_vector(token);
+}
+
+const std::vector<double>& Workbench::draw_vector(const std::string& token) {
+  if (const auto drawn = drawn_.find(token); drawn != drawn_.end()) return drawn->second;
+  const auto row = draws_.normal<1>("token " + token, 1.0, {d_model()});
+  return drawn_.emplace(token, std::vector<double>(row.begin(), row.end())).first->second;
 }
 
 std::vector<double> Workbench::vector_of(const std::string& token) {
   const bool is_missing_start = token == attn::start_token && plan.vectors && !plan.vectors->has(token);
   if (is_missing_start) return std::vector(d_model(), 0.0);
   if (plan.vectors) return plan.vectors->at(token);
+  if (draws_by_name(options)) return draw_vector(token);
   if (drawn_.empty())
     for (const auto* batch : {&plan.memory, &plan.sentence, &plan.source, &plan.target}) draw_vectors(*batch);
   return drawn_.at(token);

@@ -51,8 +51,9 @@ class Workbench {
   /// drops each weight out with this probability.
   Workbench mute_training(double dropout) const;
 
-  /// Whether it is such a one, on which no claim need be made.
-  bool is_mute() const { return mute_trace_ != nullptr; }
+  /// Whether nobody hears of notes and claims, so that none need be made: of such a one, and of a run that is
+  /// only watched.
+  bool is_mute() const { return !trace.is_heard(); }
 
   const Plan& plan;
   const Options& options;
@@ -106,7 +107,8 @@ class Workbench {
   /// where they first stand.
   Tensor<3> known_vectors_of(const attn::TokenBatch& tokens);
 
-  /// Draws a vector for each distinct token that has none yet, in order of first appearance. For a lesson
+  /// Draws a vector for each distinct token that has none yet, in order of first appearance; under --draws
+  /// name, where no order counts, each is drawn when it is asked for. For a lesson
   /// with tokens beyond those of the plan, which are otherwise drawn together by the first `embed`.
   void draw_vectors(const attn::TokenBatch& tokens);
 
@@ -144,7 +146,11 @@ class Workbench {
  private:
   Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace, double dropout);
 
-  Input declaration(const std::string& id) const;
+  const Input& declaration(const std::string& id);
+
+  /// Whether the input `id` of this group is given and its numbers are nobody else's, so that none need be
+  /// drawn: under --draws stream a given input uses up its draws all the same.
+  bool is_given_without_draws(const std::string& id) const;
   const attn::TokenBatch& tokens_of(std::string_view text) const;
   template <std::size_t N>
   Tensor<N> draw(const Input& input, const std::array<std::size_t, N>& shape);
@@ -152,6 +158,7 @@ class Workbench {
   Tensor<N> draw_weight(const Input& input, const std::array<std::size_t, N>& shape);
   Slices slices_of(const Input& input, std::size_t rank) const;
   std::vector<double> vector_of(const std::string& token);
+  const std::vector<double>& draw_vector(const std::string& token);
   template <class VectorOf>
   Tensor<3> rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token);
 
@@ -164,6 +171,7 @@ class Workbench {
   std::map<std::string, std::vector<double>> drawn_;
   std::map<std::string, std::vector<double>> given_;
   bool mask_is_given_ = false;
+  std::vector<Input> inputs_;  ///< of the lesson, once one was asked for
 };
 
 }  // namespace lessons

@@ -47,19 +47,21 @@ void Recurrence::watch(Rows& rows, const Mistakes& mistakes) {
   if (!trace_.options_.watch) return;
   const auto shape = shape_of(rows);
   auto whole = elements_of(rows);
+  const auto with_row_of = [&](const Mistake& mistake) -> std::optional<AnyTensor> {
+    auto row = mistake.result(nullptr);
+    if (!row || row->shape() != rows.row_shape) return std::nullopt;
+    AnyTensor changed(TensorView{Dtype::float64, shape, whole.data()});
+    for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t_,
+                 [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+                   std::copy_n(row->elements<double>() + in_row, count,
+                               changed.elements<double>() + in_whole);
+                 });
+    return changed;
+  };
   Mistakes in_the_whole;
-  for (const auto& mistake : mistakes)
-    in_the_whole.emplace_back(mistake.id(), [&]() -> std::optional<AnyTensor> {
-      auto row = mistake.result(nullptr);
-      if (!row || row->shape() != rows.row_shape) return std::nullopt;
-      AnyTensor changed(TensorView{Dtype::float64, shape, whole.data()});
-      for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t_,
-                   [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
-                     std::copy_n(row->elements<double>() + in_row, count,
-                                 changed.elements<double>() + in_whole);
-                   });
-      return changed;
-    });
+  in_the_whole.reserve(mistakes.size());
+  for (const auto& mistake : mistakes)  // two references: a closure that needs no memory of its own
+    in_the_whole.emplace_back(mistake.id(), [&mistake, &with_row_of] { return with_row_of(mistake); });
   trace_.watch(Kind::step, rows.about, {Dtype::float64, shape, nullptr}, whole.data(), in_the_whole,
                Tapped::Row{rows.axis, t_});
   for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t_,

@@ -136,6 +136,8 @@ TEST_CASE("break shows what changes, what stays and why tests pass") {
   for (const char* part : {"Q_heads", "changes by up to", "stays", "Why the usual tests pass",
                            "Why a model may train with it", "with the mistake"})
     CHECK(contains(text, part));
+  CHECK(contains(in_one_line(output_of("break sdpa no-scale")), "query a b c d e f g q "));
+  CHECK(contains(output_of("break sdpa softmax-no-shift"), "changes to numbers that are not finite"));
   CHECK(contains(output_of("break --list sdpa"), "softmax-axis"));
   CHECK(contains(output_of("break --list"), "multihead"));
 }
@@ -156,6 +158,7 @@ TEST_CASE("bad arguments of check, probe and break are refused with what would b
   CHECK(contains(refusal("probe sdpa --output x.txt"), "does not end in .npz"));
   CHECK(contains(refusal("break sdpa"), "no mistake is given"));
   CHECK(contains(refusal("break sdpa no-scal"), "did you mean no-scale"));
+  CHECK(contains(refusal("break seq2seq softmax-no-shift"), "All is exact while scores are moderate"));
 }
 
 TEST_CASE("a mistake that changes a shape is shown, written and found") {
@@ -172,6 +175,37 @@ TEST_CASE("a file without a step of the lesson is no right one") {
   output_of("probe sdpa --output " + probe);
   const auto said = refusal(fmt::format("check sdpa {0} --probe {0}", probe));
   CHECK(contains(said, "holds no step of sdpa; valid: scores"));
+}
+
+TEST_CASE("names that stand for nothing are told, with their shapes and what they may be") {
+  const Folder folder;
+  const Exercise exercise(folder, "sdpa", "no-scale");
+  const auto mine = folder.file("other.json");
+  std::string rows;
+  for (int row = 0; row < 5; ++row) rows += std::string(row == 0 ? "" : ",") + "[0, 0, NaN]";
+  folder.write("other.json", fmt::format(R"({{"blend": [[{0}],[{0}],[{0}]], "zz": [1.5]}})", rows));
+  const auto said = refusal(fmt::format("check sdpa {} --probe {}", mine, exercise.probe));
+  CHECK(contains(said, "holds no step of sdpa; it has blend (3×5×3), zz (1); valid: scores, scaled"));
+  CHECK(contains(said, "; perhaps blend is output, zz is "));
+  CHECK(
+      contains(refusal("check sdpa " + mine), "holds no input of sdpa; it has blend (3×5×3), zz (1); valid"));
+}
+
+TEST_CASE("where the mask is given, a window that is one off is wrong") {
+  const Folder folder;
+  const Exercise exercise(folder, "sdpa", "window-off-by-one");
+  const auto report = json::parse(run(exercise.arguments + " --format json").out);
+  CHECK(verdict_on(report, "masked")["mistakes"] == json::array({"window-off-by-one"}));
+  CHECK(report["right"] == false);
+}
+
+TEST_CASE("a part of a mask that is forgotten is named") {
+  const Folder folder;
+  for (const std::string mistake : {"causal-missing", "padding-missing", "window-missing"}) {
+    const Exercise exercise(folder, "sdpa", mistake);
+    const auto report = json::parse(run(exercise.arguments + " --format json").out);
+    CHECK(verdict_on(report, "masked")["mistakes"] == json::array({mistake}));
+  }
 }
 
 TEST_CASE("the lines of a task sheet fit 80 columns, and state the options") {

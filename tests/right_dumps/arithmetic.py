@@ -38,13 +38,15 @@ class Arithmetic:
     """Numbers are float64 throughout; `r` rounds what an operation gave to the type.
 
     In the order "wide" products and sums are kept in full and rounded once, as matrix units do. `softmax_type` is the
-    type that softmax is computed in: many programs take float32 for it.
+    type that softmax is computed in: many programs take float32 for it. Where it is kept, as PyTorch's autocast does, the
+    weights have that type and are rounded where they are multiplied.
     """
 
-    def __init__(self, dtype, order, softmax_type=None):
+    def __init__(self, dtype, order, softmax_type=None, keeps_softmax=False):
         self.dtype, self.order = dtype, order
         self.r = ROUNDINGS[dtype]
         self.softmax_type = softmax_type or dtype
+        self.of_softmax = ROUNDINGS[self.softmax_type] if keeps_softmax else self.r
 
     def smallest_with_all_digits(self):
         """A sum as large as this has all of its digits, whatever was too small to be added."""
@@ -68,6 +70,7 @@ class Arithmetic:
         return total
 
     def matmul(self, a, b):
+        a, b = self.r(a), self.r(b)
         products = a[..., :, :, None] * b[..., None, :, :]
         return self.sum(products if self.order == "wide" else self.r(products), axis=-2)
 
@@ -78,7 +81,7 @@ class Arithmetic:
             largest = scores.max(-1, keepdims=True)
             shares = inner.r(np.exp(inner.r(scores - np.where(np.isfinite(largest), largest, 0.0))))
             total = inner.sum(shares)[..., None]
-            return self.r(inner.r(np.where(total > 0, shares / np.where(total > 0, total, 1.0), 0.0)))
+            return self.of_softmax(inner.r(np.where(total > 0, shares / np.where(total > 0, total, 1.0), 0.0)))
 
     def layer_norm(self, x, gain, bias, epsilon=1e-5):
         d = x.shape[-1]

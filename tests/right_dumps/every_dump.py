@@ -213,7 +213,8 @@ class Run:
     def make_dump(self, dtype):
         draw = self.draw
         upcast = "float32" if dtype in ("float16", "bfloat16") and draw.random() < 0.5 else dtype
-        arithmetic = Arithmetic(dtype, draw.choice(ORDERS), upcast)
+        is_kept = upcast != dtype and draw.random() < 0.5
+        arithmetic = Arithmetic(dtype, draw.choice(ORDERS), upcast, is_kept)
         framework = FRAMEWORKS[self.like][0] if self.like else {}
         way = Way(draw.choice(self.subject.ways), **framework)
         if not is_right(way, self.has_empty_rows(way)):
@@ -225,13 +226,13 @@ class Run:
             way = dataclasses.replace(way, name="plain")
             steps = self.subject.compute(x, self.options, arithmetic, way)
         kept = draw.choice(KEPT)
-        stored = draw.choice(STORED)
+        stored = "npz of a wider type" if is_kept else draw.choice(STORED)
         chosen = kept_of(steps, kept, self.subject)
         if stored == "json" and not any(np.isfinite(step).all() for step in chosen.values()):
             stored = "npz"
         number = len(self.kinds)
         save(self.dumps, number, chosen, dtype, stored)
-        self.kinds[number] = {"lesson": self.subject.name, "arithmetic": dtype, "softmax": f"{dtype}, softmax in {upcast}",
+        self.kinds[number] = {"lesson": self.subject.name, "arithmetic": dtype, "softmax": f"{dtype}, softmax {'kept' if is_kept else 'computed'} in {upcast}",
                               "order": arithmetic.order, "way": way.name, "kept": kept, "stored": stored,
                               "like": self.like or "the lesson"}
 
@@ -280,6 +281,7 @@ def main(program, seed=1):
 
 def expected_kinds():
     return ([f"lesson: {subject.name}" for subject in SUBJECTS] + [f"arithmetic: {dtype}" for dtype in ROUNDINGS] +
+            [f"softmax: {half}, softmax {what} in float32" for half in ("float16", "bfloat16") for what in ("kept", "computed")] +
             [f"order: {order}" for order in ORDERS] + [f"way: {name}" for name in lessons.NAMES] +
             [f"kept: {kept}" for kept in KEPT] + [f"stored: {stored}" for stored in STORED] +
             [f"like: {like}" for like in FRAMEWORKS])

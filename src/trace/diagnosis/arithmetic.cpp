@@ -50,17 +50,40 @@ Dtype type_of_entries(const std::vector<double>& entries, Dtype stored) {
   return is_narrower(*narrowest, stored) ? *narrowest : stored;
 }
 
+/// Fractions of a small denominator come from whole numbers, in which many steps of an exercise may be.
+bool is_simple_fraction(double x) {
+  constexpr double denominator = 32.0;
+  return std::trunc(x * denominator) == x * denominator;
+}
+
+/// The half-precision type of some tensors beside others that are kept wider, as autocast keeps softmax:
+/// those of which every number is of that type, with enough numbers that tell. Float64 where there is none.
+Dtype half_of_some(const std::vector<std::vector<double>>& tensors) {
+  constexpr std::ptrdiff_t fewest_entries = 16;
+  const auto tells = [](double x) { return tells_its_type(x) && !is_simple_fraction(x); };
+  for (const auto dtype : {Dtype::bfloat16, Dtype::float16}) {
+    std::ptrdiff_t count = 0;
+    for (const auto& entries : tensors)
+      if (std::all_of(entries.begin(), entries.end(), [&](double x) { return is_number_of(dtype, x); }))
+        count += std::count_if(entries.begin(), entries.end(), tells);
+    if (count >= fewest_entries) return dtype;
+  }
+  return Dtype::float64;
+}
+
 }  // namespace
 
 Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed) {
   std::map<Dtype, std::vector<double>> entries;
+  std::vector<std::vector<double>> tensors;
   for (const auto* tensor : computed) {
     if (!is_floating(tensor->dtype())) continue;
     const auto* const begin = static_cast<const double*>(tensor->view().data);
+    tensors.emplace_back(begin, begin + element_count(tensor->shape()));
     auto& of_type = entries[tensor->dtype()];
-    of_type.insert(of_type.end(), begin, begin + element_count(tensor->shape()));
+    of_type.insert(of_type.end(), tensors.back().begin(), tensors.back().end());
   }
-  auto narrowest = Dtype::float64;
+  auto narrowest = half_of_some(tensors);
   for (const auto& [stored, of_type] : entries) {
     const bool is_half = stored == Dtype::float16 || stored == Dtype::bfloat16;
     const auto dtype = is_half ? stored : type_of_entries(of_type, stored);

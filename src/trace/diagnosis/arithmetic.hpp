@@ -10,7 +10,9 @@ namespace attn {
 /// or float32 may hold narrower numbers, because npz has no bfloat16 and lists of numbers have no type:
 /// tensors of one stored type are of the narrowest that has all of their entries, as long as at least 4 of
 /// these are neither small integers nor of few binary digits. A decimal that a float32 was printed as counts
-/// as a float32. Tensors of other types say nothing; without any it is float64.
+/// as a float32. Where some tensors are wider, as autocast keeps softmax in float32, at least 16 entries of
+/// the others have to tell a half-precision type, fractions of small denominators not among them. Tensors of
+/// other types say nothing; without any it is float64.
 Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed);
 
 }  // namespace attn

@@ -43,6 +43,16 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "With few heads and a large d_k the scores start too large, "
                    "so the first epochs are slow.",
        .seen_in = "tt-metal #56789"},
+      {.id = "scale-keys",
+       .family = "scale",
+       .name = "the scores are divided by √n, the root of the number of keys",
+       .teacher = "A score is a sum over the features of a query and a key, so its size depends on d_k. "
+                  "How many keys there are does not enter it. "
+                  "Look at the axis that the length under the square root is read from.",
+       .unchanged = "Shapes are right, rows sum to 1, and every row ranks its keys as before. "
+                    "It hides where there are as many keys as features in a head.",
+       .training = "On texts of one length it is a constant, and W_Q learns it away. "
+                   "On a longer text the same scores are divided by more, and attention blurs."},
       {.id = "scale-d-k",
        .family = "scale",
        .name = "the scores are divided by d_k instead of √d_k",
@@ -140,6 +150,17 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "its training loss may look excellent, and generation fails. "
                    "An encoder only trains worse.",
        .seen_in = "PyTorch-NLP #2, labml #146"},
+      {.id = "softmax-not-divided",
+       .family = "softmax",
+       .name = "softmax's exponentials are not divided by their sum",
+       .teacher = "exp makes every share positive; dividing by the row's sum makes the shares sum to 1. "
+                  "That second half is missing. "
+                  "Look for a sum that is computed and not used, or for a forgotten keepdims line.",
+       .unchanged = "Shapes are right, hidden keys stay at 0, and every row ranks its keys as before. "
+                    "With the maximum subtracted, no weight passes 1. "
+                    "Row sums give it away, except where a row sees a single key.",
+       .training = "A layer norm behind it takes most of the wrong size out, so a model may train. "
+                   "Each query then adds up more the more keys it sees, and long texts drift away."},
       {.id = "softmax-no-shift",
        .family = "softmax",
        .name = "softmax does not subtract the row's maximum",
@@ -148,10 +169,20 @@ const std::vector<CataloguedMistake>& catalogue() {
                   "softmax does not change, and no exponent is above 0.",
        .unchanged = "All is exact while scores are moderate, whatever the shapes. "
                     "It shows where a scaled score passes 88.7 in float32 or bfloat16, "
-                    "11 in float16, 709 in float64.",
+                    "11 in float16, 709 in float64. "
+                    "attnlab break shows what float32 gives.",
        .training = "A model trains well until one score passes the limit. "
                    "Then the loss is NaN from one step to the next, often late and at a high learning rate.",
        .seen_in = "executorch #18407, FasterTransformer #43"},
+      {.id = "keys-for-values",
+       .family = "softmax",
+       .name = "the output is weights K instead of weights V",
+       .teacher = "Keys say what a token can be found by, values what it hands over. "
+                  "The weights mix the values. Look at the second operand of the last product.",
+       .unchanged = "All weights are right. The shape is right where d_k = d_v, the usual choice. "
+                    "It hides where keys and values are the same, as in a plain soft lookup.",
+       .training = "W_K learns to serve both ends, and a model trains with a somewhat higher loss. "
+                   "W_V gets no gradient, and that is how to find it."},
       {.id = "weights-transposed",
        .family = "softmax",
        .name = "the output is weightsᵀ V instead of weights V",
@@ -179,6 +210,35 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "An encoder trains almost as well as a right one, "
                    "with padding as noise in every average.",
        .seen_in = "tensorflow/addons PR #133, jax #23349"},
+      {.id = "causal-missing",
+       .family = "mask",
+       .name = "the causal part of the mask is forgotten, the rest is applied",
+       .teacher = "The keys that are hidden for another reason are hidden, and those to come are seen. "
+                  "Combine both conditions with 'and' before softmax. "
+                  "Look for a mask that replaces another where it should join it.",
+       .unchanged = "Padding keeps no weight, shapes are right and rows sum to 1. "
+                    "Only changing a later token shows it: an earlier row changes.",
+       .training = "A language model sees the word that it is asked for, and its loss falls to nearly "
+                   "nothing. Generation fails, for there is nothing ahead to look at."},
+      {.id = "padding-missing",
+       .family = "mask",
+       .name = "the padding is not masked, the rest of the mask is applied",
+       .teacher = "A batch is as long as its longest sentence; what fills the shorter ones up is no word. "
+                  "Combine the lengths with the causal mask or the window by 'and'.",
+       .unchanged = "Nothing comes from the future, and rows sum to 1. "
+                    "It hides in a batch of equal lengths. "
+                    "Under a causal mask, padding at the end reaches only rows that are padding, too.",
+       .training = "A causal model with padding at the end trains as well, if the loss leaves padding out. "
+                   "With padding at the start, or none but a window, an answer depends on its batch."},
+      {.id = "window-missing",
+       .family = "mask",
+       .name = "the window is not applied, the rest of the mask is",
+       .teacher = "Each query sees all keys that the causal mask and the padding leave, however far away. "
+                  "Follow the window's size to the place where the mask is made.",
+       .unchanged = "Nothing comes from the future, padding keeps no weight, and rows sum to 1. "
+                    "It hides in every text that is no longer than the window.",
+       .training = "A model trains as well and sees more than was meant, at a higher cost. "
+                   "A checkpoint of a model with a window differs as soon as a text is longer."},
       {.id = "mask-inverted",
        .family = "mask",
        .name = "the mask keeps what it should hide",
@@ -373,6 +433,16 @@ const std::vector<CataloguedMistake>& catalogue() {
                    "Under a causal mask it carries later tokens into earlier rows, "
                    "and the loss looks too good.",
        .seen_in = "jsbaan PR #6"},
+      {.id = "merge-feature-first",
+       .family = "heads",
+       .name = "heads are merged as [d_v, head] instead of [head, d_v]",
+       .teacher = "A merged row holds all of head 0, then all of head 1. "
+                  "Here it holds feature 0 of every head, then feature 1. "
+                  "Transpose to [n, h, d_v], not to [n, d_v, h], before the reshape.",
+       .unchanged = "All weights and shapes are right, and each token keeps its own numbers, "
+                    "so causality holds. It hides with one head, and where d_v = 1.",
+       .training = "It only numbers the rows of W_O in another way, and a model trains exactly as well. "
+                   "Loaded weights of somebody else's W_O meet the wrong features."},
       {.id = "heads-summed",
        .family = "heads",
        .name = "heads are added up instead of concatenated",

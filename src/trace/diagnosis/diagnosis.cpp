@@ -280,11 +280,24 @@ class Search {
     return effective;
   }
 
-  static std::vector<Hypothesis> pairs_of(const std::vector<std::string>& ids) {
+  std::vector<Hypothesis> pairs_of(const std::vector<std::string>& ids) const {
+    std::vector<std::vector<std::size_t>> places;
+    for (const auto& id : ids) places.push_back(steps_that_list(id));
     std::vector<Hypothesis> pairs;
     for (std::size_t i = 0; i < ids.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j) pairs.push_back({ids[i], ids[j]});
+      for (std::size_t j = 0; j < i; ++j)
+        if (places[i] != places[j]) pairs.push_back({ids[i], ids[j]});
     return pairs;
+  }
+
+  /// Two mistakes of the same steps exclude each other: each is a whole tensor, and the later one stays.
+  std::vector<std::size_t> steps_that_list(const std::string& id) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto& listed = steps_[i].mistakes;
+      if (std::find(listed.begin(), listed.end(), id) != listed.end()) places.push_back(i);
+    }
+    return places;
   }
 
   /// Conventions count before mistakes, and one mistake before two.
@@ -326,8 +339,14 @@ class Search {
 
   /// Whether the id is a convention beside which the rest holds: alone it has to make the dump more right.
   bool is_another_way(const Supposition& supposition, const std::string& id) const {
-    return is_convention(id) &&
+    return is_convention(id) && !is_settled(id) &&
            (supposition.mistakes.size() > 1 || supposition.contradictions < contradictions_of_adopted());
+  }
+
+  /// Whether the inputs say which way is meant, and nobody said that the dump follows another.
+  bool is_settled(const std::string& id) const {
+    const auto name = id_without_variant(id);
+    return std::count(dump_.settled.begin(), dump_.settled.end(), name) > 0 && conventions_.count(id) == 0;
   }
 
   std::size_t mistakes_in(const Supposition& supposition) const {

@@ -54,7 +54,8 @@ struct Diagnosis {
 /// What is wrong in somebody's dump. Each step is computed from their own tensors before it. Where one
 /// differs, the mistakes that the step lists are tried, and those of the steps just before it that the dump
 /// lacks, one at a time and then two; only a tensor that is reproduced up to rounding names a mistake, and
-/// one that contradicts other steps of the dump gives way to one that does not. `conventions` are ids of
+/// one that contradicts other steps of the dump gives way to one that does not. A convention counts as a
+/// mistake where the dump's inputs settle it. `conventions` are ids of
 /// those that the dump is said to follow.
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions = {});
 

@@ -27,6 +27,7 @@ struct Dump {
   Dtype arithmetic = Dtype::float64;           ///< the floating-point type that the numbers were rounded to
   std::vector<std::size_t> lengths{};          ///< of the queries of each sample; none where all are real
   Slacks slacks{};                             ///< of tensors that were written by hand
+  std::vector<std::string> settled{};          ///< ids of conventions that the inputs leave no choice of
 
   std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
   std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none

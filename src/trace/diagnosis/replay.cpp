@@ -156,12 +156,19 @@ class Notes {
     if (is_new || step.shape != tapped.shape) grow(step, tapped, now);
     for_each_new(tapped.shape, tapped.row,
                  [&](std::size_t i) { step.reference[i] = step.expected[i] = now[i]; });
-    for (const auto& mistake : tapped.mistakes) {
-      if (std::find(step.mistakes.begin(), step.mistakes.end(), mistake.id()) == step.mistakes.end())
-        step.mistakes.push_back(mistake.id());
-      if (mistake.is_fitted()) step.fitted.insert(mistake.id());
-    }
+    note_mistakes(tapped.mistakes, step);
     return step;
+  }
+
+  /// Most rows of a growing tensor list the same mistakes in the same order.
+  static void note_mistakes(const Mistakes& mistakes, Prediction& step) {
+    for (std::size_t i = 0; i < mistakes.size(); ++i) {
+      const auto& id = mistakes[i].id();
+      if (i < step.mistakes.size() && step.mistakes[i] == id) continue;
+      if (std::find(step.mistakes.begin(), step.mistakes.end(), id) == step.mistakes.end())
+        step.mistakes.push_back(id);
+      if (mistakes[i].is_fitted()) step.fitted.insert(id);
+    }
   }
 
   /// Puts the mistaken tensor in the place of the right one.

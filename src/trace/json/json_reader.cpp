@@ -10,6 +10,7 @@
 
 #include "trace/element_type.hpp"
 #include "trace/id.hpp"
+#include "trace/json/bare_numbers.hpp"
 #include "trace/json/json.hpp"
 #include "trace/json/nested_lists.hpp"
 #include "trace/json/strict.hpp"
@@ -55,8 +56,13 @@ class EventReader : public StrictJson<ordered_json> {
  public:
   using TakeEvent = std::function<void(ordered_json& event, const std::string& place)>;
 
-  EventReader(std::string path, TakeEvent take_event)
-      : StrictJson(path), path_(std::move(path)), take_event_(std::move(take_event)) {}
+  EventReader(std::string path, const QuotedBytes& bytes, TakeEvent take_event)
+      : StrictJson(path), path_(std::move(path)), bytes_(bytes), take_event_(std::move(take_event)) {}
+
+  bool parse_error(std::size_t byte, const std::string& token,
+                   const nlohmann::detail::exception& error) override {
+    return StrictJson::parse_error(byte - bytes_.added(), token, error);
+  }
 
   /// A number that would be another float32 if it were rounded to float64 first is kept as its text.
   bool number_float(number_float_t value, const string_t& text) override {
@@ -103,6 +109,7 @@ class EventReader : public StrictJson<ordered_json> {
   bool is_in_data() const { return event_ != nullptr && name_at(depth_of_event) == "data"; }
 
   std::string path_;
+  const QuotedBytes& bytes_;
   TakeEvent take_event_;
   ordered_json* event_ = nullptr;  ///< that is open
   std::size_t event_count_ = 0;
@@ -111,10 +118,11 @@ class EventReader : public StrictJson<ordered_json> {
 class JsonReader : public StoredTrace {
  public:
   explicit JsonReader(const File& file) {
-    EventReader reader(file.path(),
-                       [this](ordered_json& event, const std::string& place) { add_event(event, place); });
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(file.stream(), std::fclose);
-    ordered_json::sax_parse(stream.get(), &reader);
+    QuotedBytes bytes(stream.get());
+    EventReader reader(file.path(), bytes,
+                       [this](ordered_json& event, const std::string& place) { add_event(event, place); });
+    ordered_json::sax_parse(QuotedByteIterator(bytes), QuotedByteIterator(), &reader);
     read_document(reader.take(), file.path());
   }
 

@@ -204,11 +204,19 @@ TEST_CASE("tensors by id may come with the options that they were made with") {
   CHECK(stored::ids_of(*attn::open_trace(TemporaryFile(R"({"config": [1]})").path())) == Strings{"config"});
 }
 
-TEST_CASE("numbers that are not finite need quotes") {
-  const std::string valid = R"(valid: JSON in UTF-8, with "NaN", "Infinity" and "-Infinity" in quotes)";
-  for (const std::string number : {"NaN", "Infinity", "-Infinity"})
-    CHECK_THAT(refusal(R"({"masked": [[0, )" + number + "]]}"), EndsWith(valid));
-  CHECK_THAT(refusal(R"({"masked": [[0, none]]})"), EndsWith("valid: JSON in UTF-8"));
+TEST_CASE("numbers that are not finite may stand without quotes, as Python writes them") {
+  const TemporaryFile file(
+      R"({"N": [[NaN, Infinity,-Infinity],[-1, "NaN", -2.5e-1]], "a-Infinity": [ NaN ]})");
+  const auto trace = attn::open_trace(file.path());
+  CHECK(stored::ids_of(*trace) == Strings{"N", "a-Infinity"});
+  const auto numbers = elements_of<double>(*trace, "N");
+  CHECK((std::isnan(numbers[0]) && std::isnan(numbers[4])));
+  CHECK((numbers[1] == infinity && numbers[2] == -infinity && numbers[3] == -1.0 && numbers[5] == -0.25));
+  CHECK(refusal(R"({"a b \"NaN": [NaN]})") ==
+        R"(it has the id "a b \"NaN"; valid: letters, digits and _ . / = -)");
+  for (const std::string number : {"Nan", "-Inf", "Infinite", "-NaN", "NaN0", "none", "-"})
+    CHECK_THAT(refusal(R"({"masked": [[NaN, )" + number + "]]}"), StartsWith("it is no JSON from byte "));
+  CHECK_THAT(refusal(R"({"masked": [[NaN, none]]})"), StartsWith("it is no JSON from byte 20 on"));
 }
 
 TEST_CASE("tensors by id that are none are refused") {

@@ -48,6 +48,19 @@ TEST_CASE("numbers stored in a wider type show the type that they were rounded t
                        rounded_to(Dtype::bfloat16, Dtype::float32, 32)}) == Dtype::bfloat16);
 }
 
+TEST_CASE("half precision shows in some tensors where others are kept wider, as autocast keeps softmax") {
+  for (const auto half : {Dtype::bfloat16, Dtype::float16})
+    for (const auto stored : {Dtype::float32, Dtype::float64}) {
+      const auto wider = rounded_to(Dtype::float32, stored);
+      CHECK(arithmetic_of({rounded_to(half, stored), wider}) == half);
+      CHECK(arithmetic_of({rounded_to(half, stored, 12), wider}) == Dtype::float32);
+    }
+  AnyTensor of_whole_numbers(Dtype::float64, {200});  // scores of an exercise, divided by √4
+  for (std::size_t i = 0; i < 200; ++i)
+    of_whole_numbers.elements<double>()[i] = 0.5 * static_cast<double>(4 * i + 601);
+  CHECK(arithmetic_of({of_whole_numbers, rounded_to(Dtype::float64, Dtype::float64)}) == Dtype::float64);
+}
+
 TEST_CASE("one number of the wider type is enough to tell") {
   auto tensor = rounded_to(Dtype::bfloat16, Dtype::float32, 100);
   tensor.elements<double>()[7] = static_cast<double>(0.1F);
