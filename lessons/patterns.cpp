@@ -569,7 +569,7 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   const auto lengths = bench.plan.sentence.lengths();
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
   std::vector<std::vector<std::string>> rows = {
-      {"", "itself", "before", "just before", "after", "just after", "one key", "looks"}};
+      {"", "itself", "before", "−1", "after", "+1", "one key", "looks"}};
   for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
     const auto sample = i / heads;
     const auto habits = habits_of(weights, sample, i % heads, lengths[sample]);
@@ -584,12 +584,10 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(
       "kinds", "What kind of head is it?",
-      "How much a word gives on average to itself, to all words before it and to the one just before it, to "
-      "all "
-      "words after it and to the one just after it, and how much the others give to the one key that gets "
-      "most "
-      "from them. Itself, before and after add up to 1, but for rounding. (The first word has no word just "
-      "before it, the last none just after it: these two columns are means over the others.)" +
+      "How much a word gives on average to itself, to all words before it and to the one just before it "
+      "(−1), to all words after it and to the one just after it (+1), and how much the others give to the "
+      "one key that gets most from them. Itself, before and after add up to 1, but for rounding; −1 and +1 "
+      "are means over the words that have such a neighbour." +
           std::string(bench.options.model
                           ? " Trained, a head has a task: here the French form of each word. A noun comes "
                             "after its article and adjective, so a head that finds it looks ahead; a subject "

@@ -135,7 +135,8 @@ TEST_CASE("one digit changed anywhere in a JSON trace is found and the event or 
       INFO("attnlab " << arguments << ", line " << line_number(text, place) << ", column "
                       << place - text.rfind('\n', place) << '\n'
                       << result.out << result.err);
-      CHECK(result.status > 0);
+      CHECK((result.status > 0 ||
+             contains(result.out, "Configurations differ")));  // an option alone is no difference
       CHECK(contains(result.out + result.err, id_on(line)));
       CHECK(result.out + result.err != "");
     }
