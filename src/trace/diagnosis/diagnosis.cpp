@@ -105,17 +105,20 @@ class Search {
   }
 
   bool is_right(const Prediction& step, const AnyTensor& theirs) const {
-    if (theirs.shape() != step.shape || tolerance_.at(step.id).size() != step.reference.size()) return false;
+    const auto& tolerance = tolerance_.at(step.id);
+    if (matches(step, theirs, step.shape, step.reference, tolerance)) return true;
+    if (dump_.slacks.empty() || theirs.shape() != step.shape || tolerance.size() != step.reference.size())
+      return false;
     for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (!is_right(step, i, theirs.view().at(i)) && !(leaves_padding_zero_ && is_padding(step, i)))
-        return false;
+      if (!is_right(step, i, theirs.view().at(i), tolerance[i])) return false;
     return true;
   }
 
   /// Whether it is the right number at that offset. A student who corrects a slip without going back goes on
   /// from the right numbers, and not from those that are written.
-  bool is_right(const Prediction& step, std::size_t offset, double theirs) const {
-    if (is_near(theirs, step.reference[offset], tolerance_.at(step.id)[offset])) return true;
+  bool is_right(const Prediction& step, std::size_t offset, double theirs, double tolerance) const {
+    if (is_near(theirs, step.reference[offset], tolerance)) return true;
+    if (dump_.slacks.empty()) return false;
     const auto slacks = dump_.slacks.find(step.id);
     if (slacks == dump_.slacks.end()) return false;
     const double right = without_slips_.at(step.id)[offset];
@@ -277,7 +280,8 @@ class Search {
     const auto& tolerance = tolerance_.at(step.id);
     for (std::size_t i = 0; i < step.reference.size(); ++i) {
       const double their = theirs.view().at(i);
-      if (!is_right(step, i, their) && !is_near(their, mistaken.expected[i], tolerance[i])) return false;
+      if (!is_right(step, i, their, tolerance[i]) && !is_near(their, mistaken.expected[i], tolerance[i]))
+        return false;
     }
     return true;
   }
@@ -434,8 +438,7 @@ class Search {
       if (is_blank(step.id, i)) continue;
       const double their = theirs.view().at(i);
       verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
-      const bool is_same =
-          i < tolerance.size() ? is_right(step, i, their) : is_near(their, step.reference[i], 0.0);
+      const bool is_same = is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
       if (verdict.first_difference || is_same) continue;
       verdict.first_difference = index_at(step.shape, i);
       verdict.theirs = their;
