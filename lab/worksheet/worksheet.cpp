@@ -16,14 +16,17 @@ namespace {
 constexpr std::size_t most_numbers = 400;  // given and asked for
 constexpr std::size_t widest_row = 12;     // numbers
 
-/// The word as a shell takes it for one.
+/// The word as a shell takes it for one, on one line.
 std::string as_word(const std::string& text) {
   const bool is_plain = !text.empty() && text.find_first_not_of(
                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                              "0123456789.,:=_+-") == std::string::npos;
   if (is_plain) return text;
   std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  for (const char c : text) {
+    const bool is_white = c == '\n' || c == '\r' || c == '\t';
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, is_white ? ' ' : c);
+  }
   return quoted + '\'';
 }
 
@@ -70,6 +73,9 @@ std::string in_format(const attn::Sheet& sheet, const MakeWorksheet& worksheet) 
     case SheetFormat::html:
       return attn::sheet_as_html(sheet, worksheet.pages.value_or(SheetPages::both));
     case SheetFormat::json:
+      if (worksheet.pages == SheetPages::both)
+        throw attn::Error(
+            "--answers after needs a page after the sheet, which JSON has not; valid: none or only");
       return attn::sheet_as_json(sheet, worksheet.pages == SheetPages::answers);
     default:
       return attn::sheet_as_text(sheet, worksheet.pages.value_or(SheetPages::both));

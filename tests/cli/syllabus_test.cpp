@@ -20,13 +20,13 @@ std::vector<fs::path> files_in(const fs::path& folder, const std::string& ending
   return files;
 }
 
-/// The lesson that the first line of a golden trace runs, "$ attnlab LESSON …"; empty where it is another
-/// line.
+/// The lesson that the first line of a golden trace runs, "$ attnlab LESSON …" or "$ attnlab worksheet LESSON
+/// …"; empty where it is another line.
 std::string lesson_of(const fs::path& golden) {
   const auto lines = lines_of(read_file(golden));
   std::smatch match;
   const bool is_command =
-      !lines.empty() && std::regex_search(lines[0], match, std::regex("^\\$ attnlab ([^ ]+)"));
+      !lines.empty() && std::regex_search(lines[0], match, std::regex("^\\$ attnlab (?:worksheet )?([^ ]+)"));
   return is_command ? match[1].str() : "";
 }
 

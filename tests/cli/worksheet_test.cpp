@@ -266,6 +266,13 @@ TEST_CASE("who computes on from rounded numbers is right, and so is who does not
   CHECK(verdict_on_thirds({"1/3", "2/3"}, {5.01}, output) == "wrong");
 }
 
+TEST_CASE("who makes a slip and goes on from the right numbers is told of the slip alone") {
+  CHECK(verdict_on_thirds({"0.33", "0.9"}, {5}, "temperature=1/weights") == "wrong");
+  CHECK(verdict_on_thirds({"0.33", "0.9"}, {5}, "temperature=1/output") == "right");
+  CHECK(verdict_on_thirds({"0.33", "0.9"}, {6.39}, "temperature=1/output") == "right");
+  CHECK(verdict_on_thirds({"0.33", "0.9"}, {5.5}, "temperature=1/output") == "wrong");
+}
+
 TEST_CASE("a text sheet may be typed in: what stays blank is missing, not wrong") {
   const Folder folder;
   auto sheet = output_of("worksheet sdpa --seed 7 --answers none");
@@ -347,6 +354,7 @@ TEST_CASE(
   const auto page = output_of("worksheet multihead --format html");
   const auto elements = elements_of(page);
   CHECK(std::none_of(elements.begin(), elements.end(), [](const auto& one) { return one.name == "script"; }));
+  elements_of(output_of("worksheet sdpa --format html --sentence '</b> & \"x\"'"));
   CHECK(page.find("break-before: page") != std::string::npos);
   CHECK(count_of(page, "class=\"worksheet answers\"") == 1);
   CHECK(count_of(output_of("worksheet multihead --format html --answers none"),
@@ -373,6 +381,7 @@ TEST_CASE("worksheets that cannot be are refused, with what would be valid") {
           "seq2seq has no worksheet: its numbers are too many or too odd for a pencil; valid: lookup");
   refused("sdpa --normaliser max", "valid: softmax, sum");
   refused("sdpa --answers some", "valid: after, none, only");
+  refused("sdpa --answers after --format json", "which JSON has not; valid: none or only");
   refused("sdpa --format pdf", "valid: text, html, json");
   refused("sdpa --output sheet.npz", "ends in .npz, which no worksheet has; valid: .txt, .html, .json");
   refused("sdpa --dropout 0.1", "has no option --dropout");
@@ -414,6 +423,8 @@ TEST_CASE("sheets that say what cannot be are refused") {
 TEST_CASE("a sheet's command brings back its sentence, quotes and all") {
   const Folder folder;
   const auto text = folder.file("sheet.txt");
+  output_of("worksheet sdpa --sentence 'two\nlines' --answers only --output " + text);
+  CHECK(output_of("check sdpa " + text).find("steps are right.") != std::string::npos);
   output_of("worksheet sdpa --sentence \"it's \\\"the\\\" | cat\" --d-k 1 --answers only --output " + text);
   CHECK(output_of("check sdpa " + text).find("steps are right.") != std::string::npos);
 }

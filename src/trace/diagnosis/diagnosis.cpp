@@ -54,6 +54,8 @@ class Search {
         unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
         replay_(rerun, dump.tensors, dump.slacks) {
     adopt(conventions);
+    if (!dump.slacks.empty())
+      for (auto& step : Replay(rerun).predict()) without_slips_[step.id] = std::move(step.expected);
     leaves_padding_zero_ = std::any_of(steps_.begin(), steps_.end(), [&](const Prediction& step) {
       const auto* theirs = find(step.id);
       return theirs != nullptr && theirs->shape() == step.shape && has_zero_padding(step, *theirs);
@@ -103,7 +105,24 @@ class Search {
   }
 
   bool is_right(const Prediction& step, const AnyTensor& theirs) const {
-    return matches(step, theirs, step.shape, step.reference, tolerance_.at(step.id));
+    const auto& tolerance = tolerance_.at(step.id);
+    if (matches(step, theirs, step.shape, step.reference, tolerance)) return true;
+    if (dump_.slacks.empty() || theirs.shape() != step.shape || tolerance.size() != step.reference.size())
+      return false;
+    for (std::size_t i = 0; i < step.reference.size(); ++i)
+      if (!is_right(step, i, theirs.view().at(i), tolerance[i])) return false;
+    return true;
+  }
+
+  /// Whether it is the right number at that offset. A student who corrects a slip without going back goes on
+  /// from the right numbers, and not from those that are written.
+  bool is_right(const Prediction& step, std::size_t offset, double theirs, double tolerance) const {
+    if (is_near(theirs, step.reference[offset], tolerance)) return true;
+    if (dump_.slacks.empty()) return false;
+    const auto slacks = dump_.slacks.find(step.id);
+    if (slacks == dump_.slacks.end()) return false;
+    const double right = without_slips_.at(step.id)[offset];
+    return is_near(theirs, right, slacks->second[offset] + rounding_by_hand * (1.0 + std::abs(right)));
   }
 
   bool is_expected(const Prediction& step, const AnyTensor& theirs) const {
@@ -261,8 +280,7 @@ class Search {
     const auto& tolerance = tolerance_.at(step.id);
     for (std::size_t i = 0; i < step.reference.size(); ++i) {
       const double their = theirs.view().at(i);
-      if (!is_near(their, step.reference[i], tolerance[i]) &&
-          !is_near(their, mistaken.expected[i], tolerance[i]))
+      if (!is_right(step, i, their, tolerance[i]) && !is_near(their, mistaken.expected[i], tolerance[i]))
         return false;
     }
     return true;
@@ -389,7 +407,8 @@ class Search {
     verdict.blanks = blanks_in(step.id);
     if (theirs.shape() != step.shape) return verdict;
     const bool is_unexplained = explained_.count(step.id) == 0;
-    if (is_unexplained && is_right(step, theirs) && differs_in_padding(step, theirs)) {
+    if (is_unexplained && leaves_padding_zero_ && is_right(step, theirs) &&
+        differs_in_padding(step, theirs)) {
       verdict.finding = Finding::convention;
       verdict.conventions = {"padded-rows-zero"};
       return verdict;
@@ -438,8 +457,8 @@ class Search {
       if (is_blank(step.id, i)) continue;
       const double their = theirs.view().at(i);
       verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
-      const double allowed = i < tolerance.size() ? tolerance[i] : 0.0;
-      if (verdict.first_difference || is_near(their, step.reference[i], allowed)) continue;
+      const bool is_same = is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
+      if (verdict.first_difference || is_same) continue;
       verdict.first_difference = index_at(step.shape, i);
       verdict.theirs = their;
       verdict.right = step.reference[i];
@@ -471,8 +490,9 @@ class Search {
   std::vector<Prediction> steps_;
   Tolerances tolerance_;
   bool leaves_padding_zero_ = false;
-  std::map<std::string, StepVerdict> explained_;           ///< by step
-  std::map<std::string, StepVerdict> verdict_by_mistake_;  ///< by id of the mistake
+  std::map<std::string, std::vector<double>> without_slips_;  ///< steps computed from the inputs, by id
+  std::map<std::string, StepVerdict> explained_;              ///< by step
+  std::map<std::string, StepVerdict> verdict_by_mistake_;     ///< by id of the mistake
 };
 
 }  // namespace

@@ -19,6 +19,9 @@ struct NamedTensor {
   std::vector<std::string> ids{};   ///< of the lesson: what it may be
 };
 
+/// Beside a slack, and relative to 1 and the number: of the computation that it is compared with.
+inline constexpr double rounding_by_hand = 1e-9;
+
 /// Somebody's tensors under the lesson's ids. Numbers are as the file has them; they may be infinite or NaN.
 struct Dump {
   std::map<std::string, AnyTensor> tensors{};  ///< in the lesson's shape; those of another shape as they are

@@ -6,13 +6,13 @@
 #include <random>
 #include <utility>
 
+#include "trace/diagnosis/dump.hpp"
+
 namespace attn {
 
 namespace {
 
 const Tensors nobodys{};
-
-constexpr double rounding_by_hand = 1e-9;  // of a computation whose numbers have a few digits
 
 constexpr int replays = 4;  // with numbers moved at random
 constexpr double moves_of_rounding = 8.0, units_of_rounding = 8.0;

@@ -150,6 +150,11 @@ std::string head_of_page(const Sheet& sheet, const std::string& title) {
          fmt::format("  {}\n\n", sheet.command);
 }
 
+std::string without_last_gap(std::string page) {
+  if (page.ends_with("\n\n")) page.pop_back();
+  return page;
+}
+
 std::string blank_page(const Sheet& sheet) {
   auto text = head_of_page(sheet, sheet.title) + name_line() + "\nThe idea\n";
   text += paragraph(sheet.idea, page_width, 2) + '\n' + indented(sheet.formula);
@@ -165,7 +170,7 @@ std::string blank_page(const Sheet& sheet) {
   }
   for (const auto& step : sheet.unchanged)
     text += paragraph(step + " changes no number here.", page_width, 2);
-  return text;
+  return without_last_gap(text);
 }
 
 std::string answer_page(const Sheet& sheet) {
@@ -176,20 +181,20 @@ std::string answer_page(const Sheet& sheet) {
     if (!step.worked.empty()) text += paragraph(step.worked, page_width, 3);
     text += SheetTable(step, Cells::answers).text() + '\n';
   }
-  return text;
+  return without_last_gap(text);
 }
 
 }  // namespace
 
 std::string how_to_fill_in(const Sheet& sheet) {
-  const auto example = sheet.rule.empty()
-                           ? "A decimal counts as rounded in its last digit: two digits after the "
-                             "point will do."
-                           : "A decimal counts as rounded in its last digit.";
+  const auto decimals = sheet.rule.empty()
+                            ? "A decimal counts as rounded in its last digit: two digits after the "
+                              "point will do."
+                            : "A decimal counts as rounded in its last digit.";
   return fmt::format(
       "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {} Each step is "
       "judged from your own numbers before it. To check this sheet: attnlab check {} FILE",
-      sheet.blanks(), example, sheet.lesson);
+      sheet.blanks(), decimals, sheet.lesson);
 }
 
 std::string sheet_as_text(const Sheet& sheet, SheetPages pages) {
