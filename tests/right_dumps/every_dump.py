@@ -210,10 +210,15 @@ class Run:
                          for names in (("Q", "X_target", "X"), ("K", "X_source", "X")))
         return not lessons.mask_of(self.inputs, self.options, way, queries, keys).any(-1).all()
 
+    def shows_its_type(self, kept):
+        """Whether numbers of the type are in the dump beside softmax that is kept wider."""
+        return kept == "all steps" and self.subject.name != "sdpa"
+
     def make_dump(self, dtype):
         draw = self.draw
         upcast = "float32" if dtype in ("float16", "bfloat16") and draw.random() < 0.5 else dtype
-        is_kept = upcast != dtype and draw.random() < 0.5
+        kept = draw.choice(KEPT)
+        is_kept = upcast != dtype and self.shows_its_type(kept) and draw.random() < 0.5
         arithmetic = Arithmetic(dtype, draw.choice(ORDERS), upcast, is_kept)
         framework = FRAMEWORKS[self.like][0] if self.like else {}
         way = Way(draw.choice(self.subject.ways), **framework)
@@ -225,7 +230,6 @@ class Run:
         except lessons.DigitsAreLost:
             way = dataclasses.replace(way, name="plain")
             steps = self.subject.compute(x, self.options, arithmetic, way)
-        kept = draw.choice(KEPT)
         stored = "npz of a wider type" if is_kept else draw.choice(STORED)
         chosen = kept_of(steps, kept, self.subject)
         if stored == "json" and not any(np.isfinite(step).all() for step in chosen.values()):

@@ -210,6 +210,7 @@ TEST_CASE("numbers that are not finite may stand without quotes, as Python write
   const auto trace = attn::open_trace(file.path());
   CHECK(stored::ids_of(*trace) == Strings{"N", "a-Infinity"});
   const auto numbers = elements_of<double>(*trace, "N");
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   CHECK((std::isnan(numbers[0]) && std::isnan(numbers[4])));
   CHECK((numbers[1] == infinity && numbers[2] == -infinity && numbers[3] == -1.0 && numbers[5] == -0.25));
   CHECK(refusal(R"({"a b \"NaN": [NaN]})") ==
