@@ -74,8 +74,13 @@ std::string products_for_blas() {
 }  // namespace
 
 TEST_CASE("every lesson prints the same bytes with any number of threads and any kernel of BLAS") {
+#ifdef ATTNLAB_SANITIZE  // which sees the same code in both
+  const std::vector<const char*> dtypes = {"float32"};
+#else
+  const std::vector<const char*> dtypes = {"float64", "float32"};
+#endif
   for (const auto& lesson : lessons())
-    for (const char* dtype : {"float64", "float32"}) check_same_everywhere(lesson + " --dtype " + dtype);
+    for (const char* dtype : dtypes) check_same_everywhere(lesson + " --dtype " + dtype);
 }
 
 TEST_CASE("sixty tokens print the same bytes with any number of threads and any kernel of BLAS") {

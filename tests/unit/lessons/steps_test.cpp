@@ -123,11 +123,17 @@ std::vector<Options> variants_of(const lessons::Lesson& lesson) {
 }  // namespace
 
 TEST_CASE("a step that is replaced changes what depends on it, and nothing else", "[steps]") {
+#ifdef __SANITIZE_ADDRESS__  // under which each run takes ten times as long
+  constexpr std::size_t every = 7;
+#else
+  constexpr std::size_t every = 1;
+#endif
   for (const auto* lesson : lessons::all_lessons())
     for (const auto& options : variants_of(*lesson)) {
       const auto plan = lessons::make_plan(*lesson, options);
       const auto before = record(*lesson, plan);
-      for (const auto& changed : before.steps) {
+      for (std::size_t i = 0; i < before.steps.size(); i += every) {
+        const auto& changed = before.steps[i];
         CAPTURE(lesson->name, options.through, options.attention, options.causal, options.dropout, changed);
         const auto after = record(*lesson, plan, change(changed));
         bool reads_it = false, shows_it = false;
