@@ -178,7 +178,7 @@ std::string equal_words(const attn::Event& weights) {
     for (std::size_t j = i + 1; j < tokens.size(); ++j)
       if (tokens[i] == tokens[j])
         return fmt::format(
-            "Both words \"{0}\" have the same vector in X. So their rows of Q, K, V, scores, weights and "
+            "The words \"{0}\" have the same vector in X. So their rows of Q, K, V, scores, weights and "
             "output are the same, and their columns of scores and weights: attention by itself does not know "
             "where a word stands (lesson positional).",
             tokens[i]);

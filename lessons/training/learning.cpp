@@ -231,20 +231,23 @@ Tensor<2> show_norms(attn::Trace& trace, const Trainings& trainings) {
   const auto longer = std::count_if(main.gradient_norm.begin(), main.gradient_norm.end(),
                                     [max_norm](double norm) { return norm > max_norm; });
   trace.label("gradient", {{{"as found", "clipped"}}});
-  return trace.step(
-      {.id = "gradient_norm",
-       .title = "How long the gradient is, as found and as used",
-       .formula = "√(Σ g²), as found and clipped",
-       .from = {"examples"},
-       .axes = {"gradient", "step"},
-       .note =
-           fmt::format("{} of {} gradients were longer than {:g} and were cut to that; the longest, "
-                       "{:.4f}, came in step {}. Without clipping the longest is {:.4f}.",
-                       longer, training_steps, max_norm, maximum_of(main.gradient_norm),
-                       step_of_maximum(main.gradient_norm), maximum_of(trainings[2].training.gradient_norm)),
-       .curve = true,
-       .linear = true},
-      as_rows({main.gradient_norm, main.clipped_norm}));
+  return trace.step({.id = "gradient_norm",
+                     .title = "How long the gradient is, as found and as used",
+                     .formula = "√(Σ g²), as found and clipped",
+                     .from = {"examples"},
+                     .axes = {"gradient", "step"},
+                     .note = fmt::format("{} of {} gradients {} longer than {:g}{}; the longest, "
+                                         "{:.4f}, came in step {}. Without clipping the longest is {:.4f}.",
+                                         longer == 0 ? "None" : fmt::to_string(longer), training_steps,
+                                         longer <= 1 ? "was" : "were", max_norm,
+                                         longer == 0   ? ""
+                                         : longer == 1 ? " and was cut to that"
+                                                       : " and were cut to that",
+                                         maximum_of(main.gradient_norm), step_of_maximum(main.gradient_norm),
+                                         maximum_of(trainings[2].training.gradient_norm)),
+                     .curve = true,
+                     .linear = true},
+                    as_rows({main.gradient_norm, main.clipped_norm}));
 }
 
 /// "below half of guessing in step 27", or that it never is.

@@ -10,6 +10,7 @@
 #include "attn/text/width.hpp"
 #include "trace/text/lines.hpp"
 #include "trace/text/table.hpp"
+#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -62,7 +63,8 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
   const auto entry_or_number = [&](const Worked& part) {
     return part.entry() == nullptr ? number(part) : names_.name(part.entry()->tensor, part.entry()->index);
   };
-  const auto symbols = equation(name, event.formula) + equation("", worked.text(entry_or_number, all_terms));
+  const auto formula = fmt::format("{}", fmt::join(lines_of(event.formula), ",  "));
+  const auto symbols = equation(name, formula) + equation("", worked.text(entry_or_number, all_terms));
   if (worked.entry() != nullptr) return symbols + "  = " + value + "\n";
   return symbols + equation("", worked.text(number, all_terms)) + "  " +
          worked_result(event, at, element, precision_) + "\n";

@@ -48,6 +48,10 @@ std::string option_text(const std::string& name, const ConfigValue& value) {
       value);
 }
 
+std::string note_after_notice(const Event& event) {
+  return event.notice.find(event.note) == std::string::npos ? event.note : "";
+}
+
 std::string named_shape(const Event& event) {
   std::vector<std::string> axes;
   for (std::size_t i = 0; i < event.axes.size(); ++i)

@@ -18,6 +18,9 @@ std::string quoted(const std::string& text);
 /// beside the tensors.
 std::string option_text(const std::string& name, const ConfigValue& value);
 
+/// What a step says of itself beside its notice about these numbers: nothing that the notice says already.
+std::string note_after_notice(const Event& event);
+
 /// "[query 6 × key 6]", or "[scalar]".
 std::string named_shape(const Event& event);
 

@@ -218,7 +218,7 @@ HtmlRenderer::Block HtmlRenderer::tensor_block(const Event& event, Block::Form f
           ? numbers
           : fmt::format("<details class=\"numbers\"><summary>Its numbers</summary>\n{}</details>\n", numbers);
   block.body += paragraphs(event.notice, " class=\"notice\"");
-  if (!event.has_notice || style_.all) block.body += paragraphs(event.note);
+  if (!event.has_notice || style_.all) block.body += paragraphs(note_after_notice(event));
   if (!is_core) detail_bytes_ += block.definition.size() + block.body.size();
   return block;
 }

@@ -138,7 +138,7 @@ TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
   const bool is_plotted = event.curve && !style_.plain && (style_.all || event.place->is_plotted);
   if (is_plotted) text_ += '\n' + format_plot(event, style_);
   write_prose(event.notice, body_indent);
-  if (!event.has_notice || style_.all) write_prose(event.note, body_indent);
+  if (!event.has_notice || style_.all) write_prose(note_after_notice(event), body_indent);
   block.body = std::exchange(text_, text);
   return block;
 }
