@@ -239,14 +239,11 @@ std::vector<attn::OnPage> page_of_heads() {
 }
 
 constexpr const char* about_the_transformer =
-    "The numbers are a trained transformer's (attnlab train translation --attention transformer). It "
-    "has "
-    "several attentions side by side, its heads, in each layer. X_source is the source as the "
-    "encoder, "
-    "the part that reads, hands it on. A row of X_target is the decoder's as it is to write that word: it "
-    "has read <s>, the "
-    "start, and the words before. Steps 1 to 3 are the head that best finds which word comes from which; a "
-    "second one follows.";
+    "The numbers are a trained transformer's (attnlab train translation --attention transformer). It has "
+    "several attentions side by side, its heads, in each layer. X_source is the source as the encoder, the "
+    "part that reads, hands it on. Row w of X_target is the decoder's just before it writes w: it "
+    "has read <s>, the start, and the words before. Steps 1 to 3 are the head that best finds which "
+    "word comes from which; a second one follows.";
 
 void run_cross_attention(Workbench& bench) {
   const auto& source = bench.plan.source;

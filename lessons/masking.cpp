@@ -52,8 +52,9 @@ std::string padding_note(const attn::TokenBatch& sentence) {
                          ? fmt::format("the last word, \"{}\", is padding", sentence.tokens[0].back())
                          : std::string("the last word of each sentence is padding");
   return fmt::format(
-      "Nothing is padded here, so we pretend that {}: no query may look at it. Its own row may look: nobody "
-      "reads that. Give two sentences of different length to see real padding.",
+      "Nothing is padded here, so we pretend that {}: no query may look at it. Its own row is computed all "
+      "the "
+      "same, and nobody reads it. Give two sentences of different length to see real padding.",
       actor);
 }
 

@@ -224,9 +224,7 @@ void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
 /// From X to the weights, without positions and with the encoding that the page goes on with.
 std::vector<std::string> positional_flow(const Workbench& bench) {
   const auto n = bench.plan.sentence.length(), d = bench.d_model();
-  const auto added = [d](const char* table) {
-    return fmt::format("X + {} → encoded → encoded encodedᵀ / √{} → scores", table, d);
-  };
+  const auto added = [](const char* table) { return fmt::format("X + {} → encoded → scores", table); };
   const auto biased = fmt::format("X Xᵀ / √{} + bias [{}×{}×{}] → scores", d, bench.heads(), n, n);
   const std::map<std::string, std::string> ways = {
       {"sinusoidal", added("encoding")},

@@ -435,7 +435,8 @@ void run_sdpa(Workbench& bench) {
        {"output", [is_masked](const auto& output) {
           if (is_masked) return output.note;
           return output.note +
-                 " One more word adds a row to Q, K, V and output, a row and a column to the others. The old "
+                 " One more word at the end adds a row to Q, K, V and output, a row and a column to the "
+                 "others. The old "
                  "scores stay, the old weights get smaller.";
         }}});
   bench.idea(

@@ -270,10 +270,8 @@ std::string note_of_losses(const Trainings& trainings) {
   if (const double p = trainings.back().settings.dropout; p > 0.0)
     note += fmt::format(
         " Dropout sets each attention weight to 0 with probability {0:g}, at each step anew, so that no "
-        "answer rests on one weight. Here it must: where that weight is 0 the model guesses, and the loss "
-        "stays "
-        "near "
-        "{0:g} · log {1} = {2:.4f}.",
+        "answer rests on one weight. Here each does: where that weight is 0 the model guesses, and "
+        "the loss stays near {0:g} · log {1} = {2:.4f}.",
         p, symbol_count, p * loss_of_guessing());
   return note;
 }
