@@ -122,7 +122,7 @@
   function wordsOfField(control, field) {
     if (control.kind === "switch") return field.checked && !control.value ? [`--${control.flag}`] : [];
     if (control.kind === "sentences") {
-      const texts = field.value.split("\n").filter((text) => text.trim() !== "");
+      const texts = linesOf(field);
       return texts.join("\n") === control.value.join("\n") ? [] : texts.flatMap((text) => [`--${control.flag}`, text]);
     }
     if (field.untouched || field.value === "" || field.value === String(control.value)) return [];
@@ -159,8 +159,20 @@
       element("p", { class: "trouble", role: "status" }));
   }
 
+  const linesOf = (field) => field.value.split("\n").filter((text) => text.trim() !== "");
+
+  /// A source is given with its target, although only one of them has changed.
+  function withPair() {
+    const isTyped = ["source", "target"].map((flag) => words.includes(`--${flag}`));
+    if (isTyped[0] === isTyped[1]) return;
+    const other = isTyped[0] ? "target" : "source";
+    for (const [control, field] of fields)
+      if (control.flag === other) words.push(...linesOf(field).flatMap((text) => [`--${other}`, text]));
+  }
+
   function readForm() {
     words = fields.flatMap(([control, field]) => wordsOfField(control, field));
+    withPair();
     // A page that takes long follows when the reader pauses.
     clearTimeout(waiting);
     waiting = setTimeout(update, lastRun > 60 ? Math.min(2 * lastRun, 600) : 0);
@@ -198,13 +210,19 @@
       status = call([current, "--format", "html", ...words]);
     }
     form.querySelector(".command code").textContent = commandLine();
-    if (status === 2) return say(said.join(" ").replace(/^attnlab: /, ""));
+    const done = () => {
+      lastRun = performance.now() - began;
+      document.body.dataset.milliseconds = lastRun.toFixed(1);
+    };
+    if (status === 2) {
+      say(said.join(" ").replace(/^attnlab: /, ""));
+      return done();
+    }
     const focus = lessonPage.entryOf(document.activeElement);
     replacePage(written());
     if (focus !== null) focusOn(focus.id, focus.offset);
     say(remark);
-    lastRun = performance.now() - began;
-    document.body.dataset.milliseconds = lastRun.toFixed(1);
+    done();
   }
 
   function focusOn(id, offset) {
@@ -275,8 +293,10 @@
     const before = [...entry.cell.childNodes];
     const field = element("input", { type: "text", inputmode: "decimal", "aria-label": `${entry.name}, a new number` });
     field.value = entry.cell.textContent.replaceAll("−", "-");
+    let isOpen = true;
     const close = () => {
-      field.remove();
+      if (!isOpen) return;
+      isOpen = false;  // what is replaced loses the focus, which would close it again
       entry.cell.replaceChildren(...before);
       entry.cell.focus({ preventScroll: true });
     };
@@ -289,7 +309,7 @@
       close();
       changeEntry(entry, number);
     });
-    field.addEventListener("blur", () => (field.isConnected ? close() : undefined), { once: true });
+    field.addEventListener("blur", close);
     entry.cell.replaceChildren(field);
     field.select();
   }
