@@ -13,7 +13,7 @@ const url = pathToFileURL(resolve(book)).href;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "attnlab-book-"));
 const largestBook = 12e6;  // bytes
-const changesTimed = 40;
+const changesTimed = 20;
 let failures = 0;
 
 function check(holds, what) {
