@@ -29,11 +29,10 @@ const Lesson backward = {
         "How a gradient finds its way back through attention: the rule for a matrix product, the rule for "
         "softmax, and from them the gradients of V, weights, scores, Q and K, then those of the projections "
         "W_Q, W_K and W_V, which training changes, and of the words. Each is derived, computed and then "
-        "checked by moving the numbers and watching the loss. Q, K or V from --input or --set take the place "
-        "of X and the projections; so do those that --draws stream draws. --through goes back through "
-        "another "
-        "lesson: multihead (with --heads, --kv-heads), transformer-block (with --heads, --d-ff, --norm, "
-        "--activation) or seq2seq (with --source, --target, --hidden, --d-a).",
+        "checked by moving the numbers and watching the loss. Q, K or V from --input or --set take the "
+        "place of X and the projections; so do those that --draws stream draws. --through goes back through "
+        "another lesson: multihead (with --heads, --kv-heads), transformer-block (with --heads, --d-ff, "
+        "--norm, --activation) or seq2seq (with --source, --target, --hidden, --d-a).",
     .options = {"sentence",   "source",     "target",       "through",    "d-model",     "d-k",
                 "d-v",        "heads",      "kv-heads",     "d-ff",       "hidden",      "d-a",
                 "norm-order", "activation", "causal",       "window",     "temperature", "seed",

@@ -443,8 +443,7 @@ void give_sentiment(ModelInputs& inputs) {
   if (inputs.number("layers") != 1 || inputs.number("d_ff") != 0)
     throw attn::Error(
         "this lesson's classifier has one layer of attention and no feed-forward network, the model has "
-        "more; "
-        "valid: --model sentiment, one that was trained without --layers and --d-ff, or none");
+        "more; valid: --model sentiment, one that was trained without --layers and --d-ff, or none");
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", inputs.rows("embedding", "words", inputs.sentence()));
   for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})

@@ -43,8 +43,7 @@ const std::array<Temperature, 3> temperatures = {{
      "scores 1 more than another gets e ≈ 2.7 times its share.",
      "A mixture of all values",
      "Each value counts as much as its key's share. One more word would add a row to keys and values: the "
-     "old "
-     "scores would stay, the old shares get smaller."},
+     "old scores would stay, the old shares get smaller."},
     {0.1, "At T = 0.1 the better keys get more",
      "Dividing by 0.1 makes every difference between two scores ten times as large. A key that scores 1 more "
      "than another now gets e¹⁰ ≈ 22026 times its share.",
@@ -228,8 +227,7 @@ void give_colours(ModelInputs& inputs) {
 std::string about_numbers(const Workbench& bench) {
   if (!bench.options.model) return "Numbers are random, words only name the entries.";
   return "Here the entries are colours: a key is a place on the colour wheel, a value its red, green and "
-         "blue. "
-         "The query lies between red and yellow.";
+         "blue. The query lies between red and yellow.";
 }
 
 /// What the answer is, where it means something.

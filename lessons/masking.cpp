@@ -53,8 +53,7 @@ std::string padding_note(const attn::TokenBatch& sentence) {
                          : std::string("the last word of each sentence is padding");
   return fmt::format(
       "Nothing is padded here, so we pretend that {}: no query may look at it. Its own row is computed all "
-      "the "
-      "same, and nobody reads it. Give two sentences of different length to see real padding.",
+      "the same, and nobody reads it. Give two sentences of different length to see real padding.",
       actor);
 }
 
@@ -217,9 +216,9 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
 std::string what_a_word_more_would_do(const std::string& mask) {
   return mask != "causal"
              ? "The second factors are a column of V, which --all prints."
-             : "The second factors are a column of V, which --all prints. One more word at the end would add "
-               "a row "
-               "and a column to mask, masked and weights. No old row would change: none may see that word.";
+             : "The second factors are a column of V, which --all prints. One more word at the end would "
+               "add a row and a column to mask, masked and weights. No old row would change: none may see "
+               "that word.";
 }
 
 /// The page goes into one mask; the others are a --mask away. `scaled` is known when the weights are.

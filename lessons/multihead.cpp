@@ -555,8 +555,7 @@ void run_multihead(Workbench& bench) {
       "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. " +
           cost_of_heads(bench) +
           "In the formula h is the number of heads, i counts them, and W_Qⁱ are the columns of W_Q that "
-          "belong "
-          "to head i.",
+          "belong to head i.",
       "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);

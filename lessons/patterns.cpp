@@ -445,11 +445,10 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
       "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "
-      "What helps: the scale, and weight decay: training that pulls each parameter towards 0. A head may be "
-      "sharp "
-      "and useful, such as one that always looks at the token before; it is a failure where a head is sharp "
-      "before it has learned anything. In the literature (Zhai et al. 2023) “entropy collapse” is this "
-      "failure. To cause it: --temperature 0.02.");
+      "What helps: the scale, and weight decay: training that pulls each parameter towards 0. A head may "
+      "be sharp and useful, such as one that always looks at the token before; it is a failure where a "
+      "head is sharp before it has learned anything. In the literature (Zhai et al. 2023) “entropy "
+      "collapse” is this failure. To cause it: --temperature 0.02.");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,

@@ -182,8 +182,7 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
         {"encoding",
          [](const auto&) {
            return "Columns 2i and 2i+1 are the sine and the cosine of hand i's angle, in radians. No two "
-                  "rows are "
-                  "equal.";
+                  "rows are equal.";
          }},
         attn::without_table("encoded",
                             [](const auto&) { return "The same word has another row in another place."; })}},

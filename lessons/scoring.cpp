@@ -346,9 +346,8 @@ std::string sums_of_products(const Workbench& bench) {
   const auto vectors = n_q + n_k, pairs = n_q * n_k;
   return fmt::format(
       "additive sends {0} vectors through a {1}×{2} matrix, {0} · {3} = {4}, and {5} pairs through v_a, {5} "
-      "· "
-      "{2} = {6}: {7}. concat sends {5} pairs through a {8}×{2} matrix, {5} · {9} = {10}, then through v_a: "
-      "{11}",
+      "· {2} = {6}: {7}. concat sends {5} pairs through a {8}×{2} matrix, {5} · {9} = {10}, then through "
+      "v_a: {11}",
       vectors, d, d_a, d * d_a, vectors * d * d_a, pairs, pairs * d_a, vectors * d * d_a + pairs * d_a, 2 * d,
       2 * d * d_a, pairs * 2 * d * d_a, pairs * (2 * d + 1) * d_a);
 }
@@ -359,9 +358,8 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
   bench.trace.note(
       "comparison", "Five functions side by side",
       fmt::format(
-          "q is a query, k a key, [q; k] is k behind q. W_a, W_q, W_k, v_a are learned; W_c is W_q on top of "
-          "W_k. "
-          "\"products\" counts the multiplications for all pairs: {}. Last: the weights of \"{}\"{}.",
+          "q is a query, k a key, [q; k] is k behind q. W_a, W_q, W_k, v_a are learned; W_c is W_q on top "
+          "of W_k. \"products\" counts the multiplications for all pairs: {}. Last: the weights of \"{}\"{}.",
           sums_of_products(bench), as_row_name(queries[query]),
           bench.options.model ? "" : "; all is random, so none is right"),
       comparison_table(functions, query, bench.plan.source.tokens[0]) +

@@ -436,8 +436,7 @@ void run_sdpa(Workbench& bench) {
           if (is_masked) return output.note;
           return output.note +
                  " One more word at the end adds a row to Q, K, V and output, a row and a column to the "
-                 "others. The old "
-                 "scores stay, the old weights get smaller.";
+                 "others. The old scores stay, the old weights get smaller.";
         }}});
   bench.idea(
       "Each query is compared with every key; the better they match, the more of that key's value goes into "

@@ -25,23 +25,20 @@ const char* const about_check =
     "check: the first wrong step of your own implementation, and which mistake it is\n"
     "\n"
     "DUMP holds tensors of a program of yours: npz, safetensors or JSON, under the names of the lesson or "
-    "other "
-    "common ones. Each step is computed from your own tensors before it. Where one differs, the mistakes "
-    "that "
-    "people make there are tried on the same numbers; the one that gives your tensor is named. A filled-in "
-    "worksheet (attnlab worksheet LESSON) is checked as well: it says itself what it is a sheet of.\n"
+    "other common ones. Each step is computed from your own tensors before it. Where one differs, the "
+    "mistakes that people make there are tried on the same numbers; the one that gives your tensor is named. "
+    "A filled-in worksheet (attnlab worksheet LESSON) is checked as well: it says itself what it is a sheet "
+    "of.\n"
     "\n"
     "Exit status: 0 where all is right, but for rounding and other conventions, 1 where a step is wrong, 2 "
-    "for "
-    "trouble.";
+    "for trouble.";
 
 const char* const about_probe =
     "probe: inputs whose dimensions expose mistakes, and what to compute from them\n"
     "\n"
     "Writes inputs and weights of a lesson to FILE and prints the task: what to compute, under which names "
-    "to "
-    "save it, and how. attnlab check LESSON DUMP --probe FILE then says what is wrong. Another --seed gives "
-    "other numbers. With --audit it says which mistakes dimensions of yours would hide.";
+    "to save it, and how. attnlab check LESSON DUMP --probe FILE then says what is wrong. Another --seed "
+    "gives other numbers. With --audit it says which mistakes dimensions of yours would hide.";
 
 const char* const about_break =
     "break: a lesson with a classic mistake in it, beside the right one\n"

@@ -30,10 +30,8 @@ std::string about_training() {
   return help_paragraph(
              "train: the small models that the lessons use, trained here in seconds\n\n"
              "Examples are drawn by the seed from the lab's own grammar and word lists. The same seed, "
-             "threads "
-             "and kind of processor give the same weights. In the end held-out examples tell how good the "
-             "model "
-             "is.") +
+             "threads and kind of processor give the same weights. In the end held-out examples tell how "
+             "good the model is.") +
          "\n\nTasks:\n" + tasks;
 }
 

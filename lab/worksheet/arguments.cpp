@@ -23,11 +23,10 @@ const char* const of_worksheet = "Of this command";
 const char* const about_worksheet =
     "worksheet: a lesson to be worked by hand\n"
     "\n"
-    "Prints small whole numbers, what to compute from them, blanks to write in, and the answers on a page of "
-    "their own. Another --seed gives another sheet, and the same seed the same sheet everywhere. attnlab "
-    "check "
-    "LESSON FILE then says which entry of a filled-in sheet is the first wrong one: of a text sheet, or of a "
-    "JSON file that --format json printed.";
+    "Prints small whole numbers, what to compute from them, blanks to write in, and the answers on a page "
+    "of their own. Another --seed gives another sheet, and the same seed the same sheet everywhere. attnlab "
+    "check LESSON FILE then says which entry of a filled-in sheet is the first wrong one: of a text sheet, "
+    "or of a JSON file that --format json printed.";
 
 const char* const usage_of_worksheet =
     "\n\nUsage: attnlab worksheet LESSON [options]\n       attnlab worksheet LESSON --help\n";

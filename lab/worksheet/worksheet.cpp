@@ -89,9 +89,8 @@ void require_work_for_a_pencil(const attn::Sheet& sheet) {
       numbers += one.written.size();
       if (!one.numbers.shape().empty() && one.numbers.shape().back() > widest_row)
         throw attn::Error(
-            fmt::format("worksheet {}: {} would have rows of {} numbers; valid: shorter sentences or smaller "
-                        "dimensions, for "
-                        "{} at most",
+            fmt::format("worksheet {}: {} would have rows of {} numbers; valid: shorter sentences or "
+                        "smaller dimensions, for {} at most",
                         sheet.lesson, one.event.id, one.numbers.shape().back(), widest_row));
     }
   if (numbers > most_numbers)

@@ -165,9 +165,8 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
     const auto& [first, second] = *looks;
     text += fmt::format(
         " Layer {0} reads rows that layer {1} has written into. There \"{2}\" looked at \"{3}\" ({4:.2f}), "
-        "so "
-        "its row tells of \"{3}\" too when \"{5}\" looks at it here ({6:.2f}). On this way \"{5}\" can know "
-        "of a word without looking at it.",
+        "so its row tells of \"{3}\" too when \"{5}\" looks at it here ({6:.2f}). On this way \"{5}\" can "
+        "know of a word without looking at it.",
         layer + 1, layer, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
         second.share);
     rows.push_back(heading(first.query, layer - 1));

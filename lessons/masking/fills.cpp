@@ -33,8 +33,7 @@ std::string about_large_negative(bool is_same) {
            "exactly 0 too. They differ where scores are as large as 10⁹ and in a row with nothing to see, "
            "which comes next. In half precision −10⁹ itself becomes −∞ (see the lesson stability).";
   return "Much code writes −10⁹ in place of −∞. The scores of this run are so large that −10⁹ is not far "
-         "below "
-         "all of them, and a hidden key can get a weight. −∞ is below every score.";
+         "below all of them, and a hidden key can get a weight. −∞ is below every score.";
 }
 
 /// As if the first token were padding: 1 ≤ j ≤ i, so that row 0 is left with nothing.
@@ -141,9 +140,8 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
   trace.note(
       "nothing-to-see", "A row with nothing to see",
-      "Where the first word is padding a causal mask leaves its query nothing to see. Softmax then has "
-      "no answer. What comes out depends on the code. The NumPy above is not guarded: it would give nan. "
-      "Each "
+      "Where the first word is padding a causal mask leaves its query nothing to see. Softmax then has no "
+      "answer. What comes out depends on the code. The NumPy above is not guarded: it would give nan. Each "
       "weight of such a row:",
       in_columns(
           {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),

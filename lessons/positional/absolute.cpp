@@ -85,9 +85,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .axes = {"position", "d_model"},
        .note =
            "A column of sines, then the column of the cosines of the same pair. No two rows are the same, "
-           "and all have the same length, √(d/2). Some programs put all sines first and then all cosines: "
-           "a convention, as good as this one if it is used throughout. Every position has an encoding, but "
-           "a "
+           "and all have the same length, √(d/2). Some programs put all sines first and then all cosines: a "
+           "convention, as good as this one if it is used throughout. Every position has an encoding, but a "
            "model trained on short texts gets worse soon after that length (Press et al. 2022).",
        .worked = attn::worked_sines_and_cosines({"angles", angles})},
       attn::sines_and_cosines(angles), mistakes_of_encoding(angles));

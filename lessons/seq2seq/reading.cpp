@@ -92,10 +92,8 @@ void explain_greedy_decoding(Workbench& bench, const TokenBatch& writes) {
       fmt::format(
           "Without a target the decoder writes the likeliest word of each step and reads it at the next. It "
           "ends with </s>, or when it has written one word more than the source has. It knows the words of "
-          "the "
-          "source and </s> only, and its parameters are drawn at random. It writes {}. Each row is named "
-          "after "
-          "the word written.{}",
+          "the source and </s> only, and its parameters are drawn at random. It writes {}. Each row is "
+          "named after the word written.{}",
           quoted(writes), about_padding(writes)));
 }
 

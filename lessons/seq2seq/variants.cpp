@@ -77,9 +77,9 @@ void compare_variants(Workbench& bench) {
   add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (eⱼ W_K)ᵢ / √d_k", "  word");
   bench.trace.note(
       "variants", "Other decoders: which state asks, and where does the context go?",
-      "The decoder asks with its state before the step, hₜ₋₁, or after it, hₜ; and the context goes into its "
-      "LSTM "
-      "or only into the choice of the word. yₜ is the word that it reads, eⱼ the state of source word j.",
+      "The decoder asks with its state before the step, hₜ₋₁, or after it, hₜ; and the context goes into "
+      "its LSTM or only into the choice of the word. yₜ is the word that it reads, eⱼ the state of source "
+      "word j.",
       fmt::format("{}", fmt::join(lines, "\n")));
 }
 

@@ -263,8 +263,7 @@ std::string note_of_losses(const Trainings& trainings) {
   auto note = fmt::format(
       "All start from the same numbers; main has warm-up and clipping. Guessing has log {} = {:.4f}, step 1 "
       "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each number by {}^−0.5 = "
-      "{:.4f}: "
-      "the loss goes to {:.4f}, and is {}.",
+      "{:.4f}: the loss goes to {:.4f}, and is {}.",
       symbol_count, loss_of_guessing(), main.loss(0), when_half_learned(main), main.loss(training_steps - 1),
       d_model, learning_rate(1, d_model, 1), without_warmup.loss(1), when_half_learned(without_warmup));
   if (const double p = trainings.back().settings.dropout; p > 0.0)
@@ -401,8 +400,7 @@ std::string look_half_learned(const attn::Event& weights) {
   const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
   return fmt::format(
       "The first step with less than half the loss of guessing: a diagonal shows, from the upper right to "
-      "the "
-      "lower left, with {:.4f} to {:.4f}.",
+      "the lower left, with {:.4f} to {:.4f}.",
       *least, *most);
 }
 
@@ -411,8 +409,7 @@ std::string look_at_mirror(const attn::Event& weights) {
   const double least = std::floor(1e4 * *std::min_element(shares.begin(), shares.end())) / 1e4;
   return fmt::format(
       "The first place looks at the last, the second at the last but one, each with a share of {:.4f} or "
-      "more. "
-      "Nobody programmed that.",
+      "more. Nobody programmed that.",
       least);
 }
 

@@ -113,9 +113,8 @@ Schedule show_schedule(Workbench& bench) {
        .formula = "step^−0.5",
        .from = {"step"},
        .axes = {"step"},
-       .note = "For step 0 it is infinite, and in Python 0 ** -0.5 is a ZeroDivisionError: code "
-               "that computes the "
-               "formula has to count from 1, or to take the minimum with the line, which is 0.",
+       .note = "For step 0 it is infinite, and in Python 0 ** -0.5 is a ZeroDivisionError: code that "
+               "computes the formula has to count from 1, or to take the minimum with the line, which is 0.",
        .worked = [&](const attn::Index& at) { return pow(attn::whole_entry("step", steps, at), -0.5); }},
       of_each(steps, falling_rate));
   const auto rate =

@@ -39,8 +39,7 @@ std::string count_zeros(const attn::Event& hidden) {
 /// The model of the shipped block reads whether a sentence is negative or positive.
 std::string what_the_block_looks_for(const attn::Event& weights) {
   return "The model had to tell negative sentences from positive ones, and a word like \"not\" turns one "
-         "into "
-         "the other. " +
+         "into the other. " +
          heads_look_at(weights);
 }
 

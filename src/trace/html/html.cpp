@@ -158,8 +158,7 @@ void HtmlRenderer::write_header(const Header& header) {
   if (!sources.empty()) head_ += fmt::format("<p class=\"sources\">{}</p>\n", sources);
   head_ +=
       "<p class=\"hint\" hidden=\"hidden\">Point at a number, or walk through a table with the arrow keys: "
-      "the "
-      "page shows how it came about, and from where.</p>\n</header>\n";
+      "the page shows how it came about, and from where.</p>\n</header>\n";
 }
 
 void HtmlRenderer::receive(const Event& event) {
@@ -292,8 +291,8 @@ std::string HtmlRenderer::plot(const Event& event) const {
   const auto drawing = svg::line_plot(event);
   return fmt::format(
       "<div class=\"plot\" tabindex=\"0\" role=\"group\" aria-label=\"Plot\"><svg width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" "
-      "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" aria-label=\"{2}\">\n{3}</svg></div>\n",
+      "height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" "
+      "aria-label=\"{2}\">\n{3}</svg></div>\n",
       drawing.width, drawing.height, escaped(drawing.description), drawing.elements);
 }
 
@@ -438,11 +437,9 @@ std::string HtmlRenderer::finish_body() {
   const auto body = fmt::format(
       "{}<main>\n{}</main>\n"
       "<aside id=\"worked\" aria-label=\"The cell that you point at\" hidden=\"hidden\"><p "
-      "id=\"worked-text\" "
-      "role=\"status\"></p><p id=\"worked-from\"></p></aside>\n"
+      "id=\"worked-text\" role=\"status\"></p><p id=\"worked-from\"></p></aside>\n"
       "<footer><p>Made by <code>attnlab {} --format html</code></p></footer>\n"
-      "<script type=\"application/json\" "
-      "id=\"workings\">{}</script>\n",
+      "<script type=\"application/json\" id=\"workings\">{}</script>\n",
       head_, text_, escaped(lesson_), workings_.json(std::max(left, fewest_bytes_of_workings)));
   text_.clear();
   blocks_.clear();
