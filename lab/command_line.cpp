@@ -124,6 +124,15 @@ void refuse_option(const CLI::App& app, std::string_view command, const std::str
                           attn::nearest(name, option_names(app))));
 }
 
+void refuse_extras(const CLI::App& app, std::string_view command) {
+  const auto extras = app.remaining();
+  if (extras.empty()) return;
+  if (extras.front().starts_with('-'))
+    refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
+  throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: see attnlab {} --help", command,
+                          extras.front(), command));
+}
+
 void refuse_choice(std::string_view flag, std::string_view text, const std::vector<std::string>& valid) {
   throw Error(fmt::format("--{} {} is unknown; valid: {}", flag, text, fmt::join(valid, ", ")));
 }

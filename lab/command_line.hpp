@@ -51,6 +51,8 @@ std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command,
 /// "--sentence", "--seed", …
 std::vector<std::string> option_names(const CLI::App& app);
 
+/// Refuses the first argument that belongs to no option, where there is one.
+void refuse_extras(const CLI::App& app, std::string_view command);
 [[noreturn]] void refuse_option(const CLI::App& app, std::string_view command, const std::string& name);
 [[noreturn]] void refuse_choice(std::string_view flag, std::string_view text,
                                 const std::vector<std::string>& valid);

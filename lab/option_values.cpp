@@ -9,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/number.hpp"
+#include "attn/text/trim.hpp"
 
 namespace lab {
 
@@ -17,9 +18,8 @@ namespace {
 using attn::Error;
 using lessons::OptionInfo;
 
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+std::string without_spaces(const std::string& text) {
+  return std::string(attn::trimmed(text, " "));
 }
 
 template <class Number>
@@ -37,7 +37,7 @@ std::errc read_number(const std::string& text, double& value) {
 template <class Number>
 Number parse_number(std::string_view flag, const std::string& given, std::string_view valid) {
   Number value{};
-  if (read_number(trimmed(given), value) != std::errc())
+  if (read_number(without_spaces(given), value) != std::errc())
     throw Error(fmt::format("--{} {} is out of range or no number; valid: {}", flag,
                             given.empty() ? "\"\"" : given, valid));
   return value;
@@ -45,7 +45,7 @@ Number parse_number(std::string_view flag, const std::string& given, std::string
 
 std::size_t parse_count(const OptionInfo& info, const std::string& text) {
   std::size_t value{};
-  if (read_number(trimmed(text), value) == std::errc::result_out_of_range)
+  if (read_number(without_spaces(text), value) == std::errc::result_out_of_range)
     throw Error(fmt::format(
         "--{} {} is too large: even 2^64 numbers need 128 EiB; valid: what fits in memory", info.flag, text));
   return parse_number<std::size_t>(info.flag, text,
@@ -141,7 +141,7 @@ std::string text_of(const std::vector<std::string>& texts) {
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> items;
   std::istringstream stream{std::string(text)};
-  for (std::string item; std::getline(stream, item, separator);) items.push_back(trimmed(item));
+  for (std::string item; std::getline(stream, item, separator);) items.push_back(without_spaces(item));
   return items;
 }
 

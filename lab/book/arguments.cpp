@@ -25,11 +25,7 @@ Command parse_book(int argc, char** argv) {
       [&](const std::string& text) { make.program = text; });
   app.set_help_flag("--help,-h", "this page");
   if (auto help = read_arguments(app, "book", argc, argv)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) {
-    if (extras.front().starts_with('-')) refuse_option(app, "book", extras.front());
-    throw attn::Error("book takes only options, but \"" + extras.front() +
-                      "\" is given; valid: attnlab book --output FILE.html");
-  }
+  refuse_extras(app, "book");
   if (make.output.empty()) throw attn::Error("book has no --output; valid: attnlab book --output FILE.html");
   if (std::filesystem::path(make.output).extension() != ".html")
     throw attn::Error("--output " + make.output + " is no page of HTML; valid: a name that ends in .html");

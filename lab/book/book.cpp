@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "attn/error.hpp"
 #include "lab/book/assets.hpp"
@@ -15,6 +13,7 @@
 #include "lab/output.hpp"
 #include "lab/run_lesson.hpp"
 #include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 #include "trace/html/assets.hpp"
 #include "trace/html/base64.hpp"
 #include "trace/html/escape.hpp"
@@ -34,13 +33,10 @@ struct BrowserProgram {
 };
 
 std::string read_whole(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (file) bytes << file.rdbuf();
-  if (!file)
-    throw attn::Error(fmt::format(
-        "--program: {} cannot be read; valid: the folder that lab/browser/build has made", path.string()));
-  return bytes.str();
+  const attn::File file(path.string(), "--program with the folder that lab/browser/build has made");
+  std::string bytes(file.size(), '\0');
+  file.read_exactly(0, bytes.data(), bytes.size());
+  return bytes;
 }
 
 BrowserProgram read_program(const fs::path& folder) {

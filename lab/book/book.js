@@ -273,8 +273,7 @@
   function changeEntry(entry, number) {
     const trace = traceOfPage();
     if (trace === null) return;
-    const { tensor = {}, ...event } = trace.events.find(({ id, kind }) => id === entry.id && kind === "input");
-    let list = event.data === undefined ? tensor.data : event.data;
+    let list = trace.events.find(({ id }) => id === entry.id).data;
     const index = [];
     let rest = entry.offset;
     for (let axis = entry.shape.length - 1; axis >= 0; --axis) {

@@ -2,18 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "lab/option_values.hpp"
 #include "trace/wording.hpp"
 
 namespace lab {
 
 namespace {
-
-std::string without_ends(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  return first == text.npos ? "" : std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
-}
 
 /// The lines, those that go on with the one before joined to it.
 std::vector<std::string> entries_of(std::string_view text) {
@@ -24,7 +19,7 @@ std::vector<std::string> entries_of(std::string_view text) {
     if (begins || entries.empty())
       entries.push_back(line);
     else
-      entries.back() += " " + without_ends(line);
+      entries.back() += fmt::format(" {}", attn::trimmed(line));
   }
   return entries;
 }
@@ -35,7 +30,7 @@ std::vector<Exercise> exercises_of(std::string_view text) {
   std::vector<Exercise> exercises;
   std::string lesson;
   for (const auto& entry : entries_of(text)) {
-    const auto words = without_ends(entry.substr(1));
+    const std::string words(attn::trimmed(std::string_view(entry).substr(1)));
     if (entry[0] == '[')
       lesson = words.substr(0, words.find(']'));
     else if (entry[0] == '?')
@@ -56,18 +51,15 @@ std::vector<Term> terms_of(std::string_view text) {
     else if (std::exchange(is_new, false))
       paragraphs.push_back(line);
     else
-      paragraphs.back() += " " + without_ends(line);
+      paragraphs.back() += fmt::format(" {}", attn::trimmed(line));
   }
   for (const auto& paragraph : paragraphs) {
     const auto colon = paragraph.find(": ");
     const auto arrow = paragraph.rfind("-> ");
     Term term{.name = paragraph.substr(0, colon),
-              .meaning = without_ends(
-                  paragraph.substr(colon + 2, arrow == paragraph.npos ? arrow : arrow - colon - 2)),
+              .meaning = paragraph.substr(colon + 2, arrow == paragraph.npos ? arrow : arrow - colon - 3),
               .lessons = {}};
-    if (arrow != paragraph.npos)
-      for (const auto& lesson : split(paragraph.substr(arrow + 3), ','))
-        term.lessons.push_back(without_ends(lesson));
+    if (arrow != paragraph.npos) term.lessons = split(paragraph.substr(arrow + 3), ',');
     terms.push_back(std::move(term));
   }
   return terms;

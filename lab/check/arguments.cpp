@@ -74,15 +74,6 @@ bool asks_for_help(int argc, char** argv) {
   return argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h");
 }
 
-void refuse_extras(const CLI::App& app, std::string_view command) {
-  const auto extras = app.remaining();
-  if (extras.empty()) return;
-  if (extras.front().starts_with('-'))
-    refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
-  throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: see attnlab {} --help", command,
-                          extras.front(), command));
-}
-
 void add_hint(CLI::App& app, CheckDump& check) {
   add_text_option(app, "hint", "1|2|3", Values::one,
                   help_of_option("tell no more than 1: which step is wrong, 2: the family of its mistake, "

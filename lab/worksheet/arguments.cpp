@@ -115,12 +115,7 @@ Command parse_worksheet(int argc, char** argv) {
   app.remove_option(app.get_option("--input"));
   app.set_help_flag("--help,-h", "this page")->group(of_worksheet);
   if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) {
-    if (extras.front().starts_with('-'))
-      refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
-    throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: see attnlab {} --help", command,
-                            extras.front(), command));
-  }
+  refuse_extras(app, command);
   return worksheet;
 }
 

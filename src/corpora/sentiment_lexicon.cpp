@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 
 namespace corpora {
@@ -37,14 +38,7 @@ constexpr std::array<LexiconSection, 9> lexicon_sections{{
     {"asides", &SentimentLexicon::asides},
 }};
 
-constexpr std::string_view blanks = " \t\r";
 constexpr std::string_view valid_lexicon_line = "a line NAME: WORD, WORD, … in the letters a to z";
-
-std::string_view without_blanks(std::string_view text) {
-  const auto begin = text.find_first_not_of(blanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
 
 /// A text from a lexicon as it can stand in a message: escaped, and short.
 std::string in_lexicon_message(std::string_view text) {
@@ -92,7 +86,7 @@ class LexiconReader {
     std::string line;
     while (std::getline(text, line)) {
       ++line_number_;
-      const auto content = without_blanks(line);
+      const auto content = attn::trimmed(line);
       if (!content.empty() && content.front() != '#') read_line(content);
     }
     require_complete();
@@ -104,7 +98,7 @@ class LexiconReader {
     const auto colon = line.find(':');
     if (colon == line.npos)
       fail(fmt::format("{} has no colon", in_lexicon_message(line)), valid_lexicon_line);
-    const auto& section = find_section(without_blanks(line.substr(0, colon)));
+    const auto& section = find_section(attn::trimmed(line.substr(0, colon)));
     for (const auto& entry : split_at(line.substr(colon + 1), ',')) add(section, entry);
   }
 
@@ -171,7 +165,7 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(without_blanks(text.substr(begin, end - begin)));
+    parts.emplace_back(attn::trimmed(text.substr(begin, end - begin)));
     begin = end + 1;
   }
   return parts;

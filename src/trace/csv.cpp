@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attn/text/number.hpp"
+#include "attn/text/trim.hpp"
 #include "trace/id.hpp"
 #include "trace/number.hpp"
 
@@ -18,12 +19,6 @@ namespace attn {
 namespace {
 
 constexpr const char* rows_of_numbers = "rows of numbers, with commas between them";
-constexpr std::string_view white_space = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(white_space), text.size()));
-  return text.substr(0, text.find_last_not_of(white_space) + 1);
-}
 
 /// The text up to the separator, which both are taken off what is left.
 std::string_view take_up_to(char separator, std::string_view& left) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "trace/text/lines.hpp"
 #include "trace/text/table.hpp"
@@ -18,24 +19,20 @@ namespace {
 
 constexpr std::size_t all_terms = std::numeric_limits<std::size_t>::max();
 
-std::string trimmed(const std::string& text) {
-  const auto begin = text.find_first_not_of(' ');
-  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
 }  // namespace
 
 Explanation::Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width)
     : precision_(precision), width_(width) {
   for (const auto& entry : wanted) {
     const auto open = entry.find('[');
-    Wanted one{.id = trimmed(entry.substr(0, open)), .places = {}, .text = ""};
+    Wanted one{
+        .id = std::string(trimmed(std::string_view(entry).substr(0, open), " ")), .places = {}, .text = ""};
     if (one.id.empty() || (open != entry.npos && entry.back() != ']'))
       throw Error(
           fmt::format("--explain {} names no entry; valid: ID[row, column], as weights[2, 0]", entry));
     for (std::size_t start = open; start != entry.npos && start + 1 < entry.size();) {
       const auto end = std::min(entry.find(',', start + 1), entry.size() - 1);
-      one.places.push_back(trimmed(entry.substr(start + 1, end - start - 1)));
+      one.places.emplace_back(trimmed(std::string_view(entry).substr(start + 1, end - start - 1), " "));
       start = end;
     }
     wanted_.push_back(std::move(one));

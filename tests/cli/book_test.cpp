@@ -77,9 +77,11 @@ TEST_CASE("book refuses what it cannot write or read") {
   CHECK_THAT(refusal("book"), Contains("book has no --output; valid: attnlab book --output FILE.html"));
   CHECK_THAT(refusal("book --output book.pdf"), Contains("valid: a name that ends in .html"));
   CHECK_THAT(refusal("book --output /nowhere/book.html"), Contains("/nowhere/book.html cannot be written"));
-  CHECK_THAT(refusal("book book.html"), Contains("book takes only options, but \"book.html\" is given"));
+  CHECK_THAT(refusal("book book.html"), Contains("book: \"book.html\" belongs to no option"));
   CHECK_THAT(refusal("book --ouput book.html"), Contains("did you mean --output?"));
   const Folder folder;
-  CHECK_THAT(refusal("book --output " + folder.file("b.html") + " --program " + folder.file("missing")),
-             Contains("attnlab.js cannot be read; valid: the folder that lab/browser/build has made"));
+  CHECK_THAT(
+      refusal("book --output " + folder.file("b.html") + " --program " + folder.file("missing")),
+      Contains(
+          "attnlab.js: it cannot be opened: No such file or directory; valid: --program with the folder"));
 }

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "trace/json/strict.hpp"
 
@@ -19,18 +20,12 @@ constexpr std::uint64_t largest_sheet = 1 << 20;  // bytes
 constexpr std::string_view white_space = " \t\r\n";
 constexpr std::string_view of_command = "attnlab worksheet ";
 
-std::string_view trimmed(std::string_view text, std::string_view what) {
-  const auto start = text.find_first_not_of(what);
-  if (start == text.npos) return {};
-  return text.substr(start, text.find_last_not_of(what) + 1 - start);
-}
-
 /// "scores" of the line "1  scores = Q Kᵀ", "T=1/output" of "3  T=1/output: weights · values"; nothing of
 /// other lines.
 std::string_view step_of_heading(std::string_view line) {
   const auto number = line.find_first_not_of("0123456789");
   if (number == 0 || number == line.npos || !line.substr(number).starts_with("  ")) return {};
-  line = trimmed(line.substr(number), white_space);
+  line = trimmed(line.substr(number));
   line = line.substr(0, line.find_first_of(white_space));
   return line.substr(0, line.find(':'));
 }
@@ -52,7 +47,7 @@ Answers answers_in_text(std::string_view text, const std::string& path) {
   std::string step;
   std::istringstream lines{std::string(text.substr(0, text.find('\f')))};
   for (std::string line; std::getline(lines, line);) {
-    const auto seen = trimmed(line, white_space);
+    const auto seen = trimmed(line);
     if (answers.command.empty() && seen.starts_with(of_command)) answers.command = seen;
     if (const auto heading = step_of_heading(line); !heading.empty()) step = heading;
     if (step.empty() || !seen.ends_with('|')) continue;
