@@ -138,7 +138,8 @@ async function checkEdit(page) {
   writeFileSync(file, JSON.stringify(trace));
   execFileSync(attnlab, ["sdpa", "--input", file, "--output", join(folder, "changed.html")]);
   const expected = await page.evaluate((text) => {
-    const table = new DOMParser().parseFromString(text, "text/html").querySelector("#t-output table");
+    const table = new DOMParser().parseFromString(text.slice(text.indexOf("<body")), "text/html")
+      .querySelector("#t-output table");
     return [...table.querySelectorAll("td")].map((node) => node.textContent).join(" ");
   }, readFileSync(join(folder, "changed.html"), "utf8"));
   const shown = await page.locator("#t-output table").first().evaluate((table) =>
