@@ -9,18 +9,38 @@ Range common(const Range& a, const Range& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
+namespace {
+
+constexpr std::ptrdiff_t unlimited = std::ptrdiff_t{1} << 60;
+
+std::ptrdiff_t limited(std::size_t length) {
+  return static_cast<std::ptrdiff_t>(std::min(length, static_cast<std::size_t>(unlimited)));
+}
+
+std::ptrdiff_t position_of(const Sizes& sizes, const Visibility& visible, std::size_t query) {
+  if (!visible.query_positions.empty()) return static_cast<std::ptrdiff_t>(visible.query_positions[query]);
+  return static_cast<std::ptrdiff_t>(query + sizes.n_k) - static_cast<std::ptrdiff_t>(sizes.n_q);
+}
+
+/// How many keys stand before a position.
+std::size_t keys_before(const Sizes& sizes, const Visibility& visible, std::ptrdiff_t position) {
+  const auto before = static_cast<std::size_t>(position);
+  const auto& keys = visible.key_positions;
+  if (keys.empty()) return std::min(before, sizes.n_k);
+  return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), before) - keys.begin());
+}
+
+}  // namespace
+
 Range visible_keys(const Sizes& sizes, const Visibility& visible, std::size_t sample, std::size_t query) {
-  const auto n_q = static_cast<std::ptrdiff_t>(sizes.n_q), n_k = static_cast<std::ptrdiff_t>(sizes.n_k);
-  const std::ptrdiff_t position = static_cast<std::ptrdiff_t>(query) + n_k - n_q;
-  const std::size_t farthest = sizes.n_q + sizes.n_k;
-  const auto window = static_cast<std::ptrdiff_t>(std::min(visible.window.value_or(farthest), farthest));
-  const auto length =
-      visible.key_lengths.empty() ? n_k : static_cast<std::ptrdiff_t>(visible.key_lengths[sample]);
+  const auto position = position_of(sizes, visible, query);
+  const auto window = visible.window ? limited(*visible.window) : unlimited;
+  const auto length = visible.key_lengths.empty() ? unlimited : limited(visible.key_lengths[sample]);
 
   const std::ptrdiff_t last = visible.causal ? position : position + window;
-  const std::ptrdiff_t end = std::clamp(last + 1, std::ptrdiff_t{0}, std::min(length, n_k));
+  const std::ptrdiff_t end = std::clamp(last + 1, std::ptrdiff_t{0}, length);
   const std::ptrdiff_t begin = std::clamp(position - window, std::ptrdiff_t{0}, end);
-  return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+  return {keys_before(sizes, visible, begin), keys_before(sizes, visible, end)};
 }
 
 Range visible_keys(const Sizes& sizes, const Visibility& visible, std::size_t sample, const Range& queries) {

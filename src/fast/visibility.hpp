@@ -19,11 +19,14 @@ struct Sizes {
   std::size_t d_v = 1;
 };
 
-/// Which keys a query may see. Query i stands at position i + n_k − n_q.
+/// Which keys a query may see. Query i stands at position i + n_k − n_q and key j at position j, unless they
+/// are a part of a longer sequence and have positions of their own.
 struct Visibility {
-  bool causal = false;                     ///< no later key
-  std::optional<std::size_t> window{};     ///< no key more than this many positions away
-  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding, n_k at most; n_k where empty
+  bool causal = false;                         ///< no later key
+  std::optional<std::size_t> window{};         ///< no key more than this many positions away
+  std::vector<std::size_t> key_lengths{};      ///< [sample] positions before the padding; all where empty
+  std::vector<std::size_t> query_positions{};  ///< [query] rising
+  std::vector<std::size_t> key_positions{};    ///< [key] rising
 };
 
 /// The positions begin, …, end − 1; none where begin == end.

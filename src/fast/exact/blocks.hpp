@@ -59,6 +59,7 @@ struct BackwardBlock {
   T* d_query;            ///< [query×d_k]
   T* d_key;              ///< [key×d_k], added to
   T* d_value;            ///< [key×d_v], added to
+  bool is_part;          ///< log_sum_exp is over more keys than these
 };
 
 /// The backward kernel as compiled for one instruction set.

@@ -32,11 +32,12 @@ struct Forward {
 /// scores and log_sum_exp.
 template <class T>
 struct Backward {
-  Forward<T> forward;  ///< as it was computed: output and log_sum_exp are read
-  const T* d_output;   ///< [sample×head×query×d_v]
-  T* d_query;          ///< [sample×head×query×d_k]
-  T* d_key;            ///< [sample×kv_head×key×d_k]
-  T* d_value;          ///< [sample×kv_head×key×d_v]
+  Forward<T> forward;    ///< as it was computed: output and log_sum_exp are read
+  const T* d_output;     ///< [sample×head×query×d_v]
+  T* d_query;            ///< [sample×head×query×d_k]
+  T* d_key;              ///< [sample×kv_head×key×d_k]
+  T* d_value;            ///< [sample×kv_head×key×d_v]
+  bool is_part = false;  ///< log_sum_exp is over more keys than these: kernels 3 and 4 alone
 };
 
 /// One kernel, forward and backward.

@@ -52,8 +52,9 @@ class ForwardBlocks {
 
 /// The gradients of one head, block of queries by block of queries.
 template <class T>
-void attend_backward(const BackwardKernel<T>& kernel, const Forward<T>& problem, const BackwardHead<T>& head,
-                     T* scratch) {
+void attend_backward(const BackwardKernel<T>& kernel, const Backward<T>& backward,
+                     const BackwardHead<T>& head, T* scratch) {
+  const Forward<T>& problem = backward.forward;
   const Sizes& sizes = problem.sizes;
   const std::size_t d_k = sizes.d_k, d_v = sizes.d_v, block_queries = kernel.block_queries(d_k, d_v);
   std::vector<Range> visible(block_queries);
@@ -74,7 +75,8 @@ void attend_backward(const BackwardKernel<T>& kernel, const Forward<T>& problem,
                    .d_output = head.d_output + first * d_v,
                    .d_query = head.d_query + first * d_k,
                    .d_key = head.d_key,
-                   .d_value = head.d_value},
+                   .d_value = head.d_value,
+                   .is_part = backward.is_part},
                   scratch);
   }
 }
@@ -93,7 +95,7 @@ void simd_backward(const Backward<T>& problem) {
   const BackwardKernel<T> kernel = simd::for_isa_in_use([](auto isa) { return backward_kernel<isa(), T>(); });
   for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
     simd::Scratch<T> scratch(kernel.scratch_size(sizes.d_k, sizes.d_v));
-    for (const auto& head : heads) attend_backward(kernel, problem.forward, head, scratch.data());
+    for (const auto& head : heads) attend_backward(kernel, problem, head, scratch.data());
   });
 }
 

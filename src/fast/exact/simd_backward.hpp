@@ -278,7 +278,8 @@ class BackwardPass {
 
   void normalise() {
     const auto end = panels_.begin() + static_cast<std::ptrdiff_t>(panel_count_);
-    if (std::none_of(panels_.begin(), end, [](const Panel& panel) { return panel.has_large_log_sum_exp(); }))
+    if (block_.is_part ||
+        std::none_of(panels_.begin(), end, [](const Panel& panel) { return panel.has_large_log_sum_exp(); }))
       return;
     for_each_tile([&](const BackwardTile<T>& tile) {
       for (std::size_t p = 0; p < panel_count_; ++p) panels_[p].sum_weights(tile);

@@ -148,12 +148,13 @@ void weigh(const Forward<T>& problem, const Head<T>& head, const Tile& tile, Bac
 /// A log-sum-exp is rounded, which makes all weights of a query wrong by the same factor. Where it is so
 /// large that this matters, they are summed in a pass of their own.
 template <class T>
-void sum_weights(const Forward<T>& problem, const Head<T>& head, const Range& queries,
+void sum_weights(const Backward<T>& backward, const Head<T>& head, const Range& queries,
                  BackwardBuffers<T>& buffers) {
   std::fill(buffers.weight_sums.begin(), buffers.weight_sums.end(), T{1});
+  const Forward<T>& problem = backward.forward;
   const T* log_sum_exp = head.log_sum_exp;
-  if (std::none_of(log_sum_exp + queries.begin, log_sum_exp + queries.end,
-                   [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
+  if (backward.is_part || std::none_of(log_sum_exp + queries.begin, log_sum_exp + queries.end,
+                                       [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
     return;
   std::vector<T> sums(queries.size());
   for_each_tile(problem.sizes, problem.visible, head.sample, queries, [&](const Tile& tile) {
@@ -226,7 +227,7 @@ void tiled_backward(const Backward<T>& problem) {
     for (const auto& head : heads)
       for (std::size_t block = 0; block < query_blocks(forward.sizes); ++block) {
         const Range queries = block_of_queries(forward.sizes, block);
-        sum_weights(forward, head.forward, queries, buffers);
+        sum_weights(problem, head.forward, queries, buffers);
         for_each_tile(forward.sizes, forward.visible, head.forward.sample, queries,
                       [&](const Tile& tile) { attend_backward(forward, head, tile, buffers); });
       }

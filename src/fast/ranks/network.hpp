@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fast/visibility.hpp"
+
+namespace attn::fast {
+
+/// Bytes on their way from one rank to another. A process that plays neither rank needs neither pointer.
+struct Transfer {
+  std::size_t from, to;
+  const void* source;  ///< where `from` has them; read until `finish`
+  void* destination;   ///< where `to` wants them; theirs after `finish`
+  std::size_t bytes;
+};
+
+/// What carries bytes between the ranks of one computation. A rank is a part of it with a memory of its own.
+/// A process plays some of the ranks: one of them under mpirun, all where it is alone. All processes call the
+/// same functions in the same order.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  std::size_t ranks() const { return bytes_sent_.size(); }
+
+  /// The ranks that this process plays.
+  const Range& here() const { return here_; }
+  bool plays(std::size_t rank) const { return rank >= here_.begin && rank < here_.end; }
+
+  /// Begins these transfers, all that there are between any two ranks, and counts the bytes that ranks send
+  /// to others. They go on while the caller computes.
+  void start(const std::vector<Transfer>& transfers);
+
+  /// Waits for all transfers that were begun.
+  void finish();
+
+  /// What each rank knows and all are to know: the part of rank r is filled in where r is played. Not counted
+  /// and not timed: it is there for whoever looks on.
+  struct Part {
+    std::size_t owner;
+    void* data;
+    std::size_t bytes;
+  };
+  void share(const std::vector<Part>& parts);
+
+  /// Bytes that a rank played here has sent.
+  std::uint64_t bytes_sent(std::size_t rank) const { return bytes_sent_[rank]; }
+
+  /// Seconds that `finish` has waited for.
+  double seconds_waited() const { return seconds_waited_; }
+
+  /// Counts bytes and seconds from 0 again.
+  void reset_counts();
+
+ protected:
+  Network(std::size_t ranks, const Range& here) : here_(here), bytes_sent_(ranks, 0) {}
+
+ private:
+  virtual void carry(const std::vector<Transfer>& transfers) = 0;
+  virtual void wait() = 0;
+
+  Range here_;
+  std::vector<std::uint64_t> bytes_sent_;
+  double seconds_waited_ = 0.0;
+};
+
+/// All ranks in this process: transfers are copies.
+std::unique_ptr<Network> local_network(std::size_t ranks);
+
+}  // namespace attn::fast
