@@ -9,11 +9,14 @@
 
 #include "attn/error.hpp"
 #include "lab/commands.hpp"
+#include "lab/ranks.hpp"
 
 namespace {
 
 /// Prints the message on one line, whatever the values in it: control characters are shown, not obeyed.
+/// Of several ranks with the same message the first one prints it.
 void report(std::string_view message) {
+  if (!lab::is_first_rank()) return;
   std::string line = "attnlab: ";
   for (const char character : message) {
     const auto byte = static_cast<unsigned char>(character);
@@ -28,6 +31,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is refused where it is written
   try {
+    const lab::Ranks ranks(argc, argv);
     return lab::carry_out(lab::parse(argc, argv));
   } catch (const attn::Error& error) {
     report(error.what());

@@ -98,9 +98,9 @@ void compute_whole(const RingProblem& problem, RankBlock<T>& whole) {
 }  // namespace
 
 template <class T>
-RandomRing<T> random_ring(unsigned seed) {
+RandomRing<T> random_ring(unsigned seed, std::size_t ranks) {
   std::mt19937 generator(seed);
-  RandomRing<T> ring = {.ranks = 1 + seed % 8, .problem = random_problem(generator), .whole = {}};
+  RandomRing<T> ring = {.ranks = ranks, .problem = random_problem(generator), .whole = {}};
   const auto& sizes = ring.problem.sizes;
   ring.whole.query = normal<T, 4>({sizes.samples, sizes.heads, sizes.n_q, sizes.d_k}, generator);
   ring.whole.key = normal<T, 4>({sizes.samples, sizes.kv_heads, sizes.n_k, sizes.d_k}, generator);
@@ -139,5 +139,5 @@ double RandomRing<T>::error_backward(std::size_t rank, const RankBlock<T>& block
 
 template struct RandomRing<float>;
 template struct RandomRing<double>;
-template RandomRing<float> random_ring(unsigned seed);
-template RandomRing<double> random_ring(unsigned seed);
+template RandomRing<float> random_ring(unsigned seed, std::size_t ranks);
+template RandomRing<double> random_ring(unsigned seed, std::size_t ranks);

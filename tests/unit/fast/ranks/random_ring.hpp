@@ -19,7 +19,7 @@ struct RandomRing {
   double error_backward(std::size_t rank, const attn::fast::RankBlock<T>& block) const;
 };
 
-/// 1 to 8 ranks and 1 to 40 tokens, so that a rank may hold nothing; heads in groups; causal, a window,
+/// 1 to 40 tokens, so that a rank may hold nothing; heads in groups; causal, a window,
 /// padding, also of a whole sample; the same for one seed everywhere.
 template <class T>
-RandomRing<T> random_ring(unsigned seed);
+RandomRing<T> random_ring(unsigned seed, std::size_t ranks);

@@ -1,0 +1,60 @@
+#include "lab/ranks.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fast/ranks/mpi.hpp"
+
+namespace lab {
+
+namespace {
+
+attn::fast::Network* joined = nullptr;
+bool is_other_rank = false;
+
+bool runs_on_ranks(const std::vector<std::string_view>& arguments) {
+  if (arguments.empty()) return false;
+  const auto asks_for_ranks = [](std::string_view argument) { return argument == "--ranks"; };
+  return arguments.front() == "ring" ||
+         (arguments.front() == "bench" && std::any_of(arguments.begin(), arguments.end(), asks_for_ranks));
+}
+
+/// What must be the same for all ranks.
+std::string identity_of(const std::vector<std::string_view>& arguments) {
+  std::string identity = "attnlab " ATTNLAB_VERSION ":";
+  for (const auto argument : arguments) identity += " " + std::string(argument);
+  return identity;
+}
+
+/// Before MPI is loaded its launcher says who this is.
+bool launcher_says_other_rank() {
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return rank != nullptr && std::string_view(rank) != "0";
+}
+
+}  // namespace
+
+Ranks::Ranks(int argc, char** argv) {
+  const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!attn::fast::started_by_mpirun() || !runs_on_ranks(arguments)) return;
+  is_other_rank = launcher_says_other_rank();
+  network_ = attn::fast::join_mpirun(identity_of(arguments));
+  joined = network_.get();
+}
+
+Ranks::~Ranks() {
+  joined = nullptr;
+}
+
+attn::fast::Network* network() {
+  return joined;
+}
+
+bool is_first_rank() {
+  return !is_other_rank;
+}
+
+}  // namespace lab
