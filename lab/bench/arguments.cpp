@@ -32,6 +32,9 @@ const char* const about_bench =
     "attention, each with one technique more than the one before), sparse-… (some blocks of keys only), "
     "linear-… (features in place of the softmax). With --causal or --window, simd-full and linear-simd-full "
     "see all keys nevertheless.\n\n"
+    "With --ranks, under mpirun, the fastest kernel runs on each rank on its part of one sequence, while "
+    "keys "
+    "and values go round (lesson ring).\n\n"
     "The exit status is 0 whatever the times are.";
 
 std::vector<std::pair<std::string, Isa>> isas() {
@@ -132,6 +135,14 @@ void add_measured(CLI::App& app, RunBench& run) {
 
 void add_how(CLI::App& app, RunBench& run) {
   Group group(app, how_it_is_measured);
+  group.add_flag("ranks", "on the ranks that mpirun started: mpirun -n 2 attnlab bench --ranks",
+                 run.on_ranks);
+  group.add("order", "contiguous|striped|zigzag", "of the ranks' blocks; default contiguous",
+            [&](const std::string& text) {
+              std::vector<std::pair<std::string, attn::fast::Order>> orders;
+              for (const auto order : attn::fast::all_orders()) orders.emplace_back(name_of(order), order);
+              run.order = parse_choice<attn::fast::Order>("order", text, orders);
+            });
   group.add("threads", "N", "threads, for BLAS as well; default 1",
             [&](const std::string& text) { run.setting.threads = parse_whole("threads", text, 1, 1024); });
   group.add("isa", isa_names(), "instruction set of the kernels and of BLAS; default the best that there is",
@@ -163,6 +174,18 @@ void add_shown(CLI::App& app, RunBench& run) {
   throw Error(fmt::format("bench: \"{}\" belongs to no option; valid: options only", argument));
 }
 
+/// Some options are about several kernels beside each other, and one about several ranks.
+void check_ranks(const CLI::App& app, RunBench& run) {
+  if (!run.on_ranks && app.count("--order") > 0)
+    throw Error("--order is of the ranks' blocks; valid: with --ranks");
+  if (!run.on_ranks) return;
+  for (const auto* flag : {"--kernels", "--scores", "--isa", "--seconds"})
+    if (app.count(flag) > 0)
+      throw Error(
+          fmt::format("{} is no option beside --ranks, which times one kernel; valid: without it", flag));
+  if (app.count("--lengths") == 0) run.lengths = {4096};
+}
+
 void check_heads(const attn::bench::Setting& setting) {
   if (setting.heads % setting.kv_heads == 0) return;
   constexpr std::size_t most = 1000;
@@ -189,6 +212,7 @@ Command parse_bench(int argc, char** argv) {
   if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;
   if (app.count("--kv-heads") == 0) run.setting.kv_heads = run.setting.heads;
   check_heads(run.setting);
+  check_ranks(app, run);
   return run;
 }
 

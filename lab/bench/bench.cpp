@@ -105,6 +105,7 @@ std::string shown(const BenchReport& report, BenchFormat format) {
 }  // namespace
 
 void run_bench(const RunBench& run) {
+  if (run.on_ranks) return run_bench_on_ranks(run);
   const auto format = format_of(run);
   if (format == BenchFormat::svg && run.lengths.size() < 2)
     throw attn::Error(fmt::format(

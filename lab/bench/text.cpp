@@ -11,6 +11,7 @@
 #include "fast/bench/statistics.hpp"
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
+#include "lab/bench/table.hpp"
 #include "trace/text/plot.hpp"
 
 namespace lab {
@@ -22,35 +23,9 @@ using attn::bench::LengthResult;
 using attn::bench::Pass;
 using attn::bench::Statistics;
 
-constexpr std::size_t page_width = 80;
-using Row = std::vector<std::string>;
-
-/// A unit for times, with how many there are in a second.
-struct Unit {
-  const char* name;
-  double per_second;
-};
-
-Unit unit_for(double seconds) {
-  if (seconds < 1e-3) return {"µs", 1e6};
-  if (seconds < 1.0) return {"ms", 1e3};
-  return {"s", 1.0};
-}
-
-/// Three digits, but no more than two after the point.
-std::string digits(double value) {
-  const int before_point = value > 0.0 ? static_cast<int>(std::floor(std::log10(value))) + 1 : 1;
-  return fmt::format("{:.{}f}", value, std::clamp(3 - before_point, 0, 2));
-}
-
 std::string tick_text(double seconds) {
   const auto unit = unit_for(seconds);
   return fmt::format("{:.3g} {}", seconds * unit.per_second, unit.name);
-}
-
-std::string in_time(double seconds) {
-  const auto unit = unit_for(seconds);
-  return fmt::format("{} {}", digits(seconds * unit.per_second), unit.name);
 }
 
 std::string in_quartiles(const attn::bench::Quartiles& seconds) {
@@ -60,30 +35,6 @@ std::string in_quartiles(const attn::bench::Quartiles& seconds) {
 
 std::string gflops(double rate) {
   return digits(rate / 1e9);
-}
-
-/// Rows of the same number of columns, the first one to the left and the others to the right, as far apart as
-/// a line allows.
-std::string aligned(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], attn::display_width(row[i]));
-  std::size_t all = 2;
-  for (const std::size_t column : widths) all += column;
-  const std::size_t gap = all + 2 * (widths.size() - 1) <= page_width ? 2 : 1;
-
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line = "  " + attn::pad_right(row.front(), widths.front());
-    for (std::size_t i = 1; i < row.size(); ++i)
-      line += std::string(gap, ' ') + attn::pad_left(row[i], widths[i]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
-
-std::string wrapped(const std::string& text, std::size_t indent) {
-  return attn::paragraph(text, page_width, indent);
 }
 
 std::string heading(const BenchReport& report) {
@@ -99,7 +50,8 @@ std::string heading(const BenchReport& report) {
       "OpenBLAS={}  rounds={}",
       fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads, masks, kernels,
       name_of(setting.scores), run.dtype, setting.threads, report.isa, report.blas_core, run.effort.rounds);
-  return "bench: attention kernels timed against each other as n grows\n" + line + "\n" + wrapped(options, 2);
+  return "bench: attention kernels timed against each other as n grows\n" + line + "\n" +
+         page_paragraph(options, 2);
 }
 
 const std::vector<Row> column_names = {
@@ -125,7 +77,7 @@ std::string ratio_line(const std::string& name, const std::vector<Statistics>& a
   for (const auto& statistics : all)
     if (statistics.pass == pass && statistics.*ratio)
       items.push_back(fmt::format("{} {:.2f}", statistics.kernel, *(statistics.*ratio)));
-  return items.empty() ? "" : wrapped(fmt::format("{}: {}", name, fmt::join(items, ", ")), 2);
+  return items.empty() ? "" : page_paragraph(fmt::format("{}: {}", name, fmt::join(items, ", ")), 2);
 }
 
 /// Says how many rounds were run where time ran out.
@@ -168,7 +120,7 @@ std::string growth(const BenchReport& report) {
   const bool is_fitted =
       std::all_of(growths.begin(), growths.end(), [](const auto& one) { return one.exponent.has_value(); });
   return "\nTime grows as a power of n\n\n" + aligned(rows) +
-         (is_fitted ? "" : "\n" + wrapped("–: two lengths give no exponent. Name three or more.", 2));
+         (is_fitted ? "" : "\n" + page_paragraph("–: two lengths give no exponent. Name three or more.", 2));
 }
 
 std::string chart(const BenchReport& report, Pass pass) {
@@ -183,9 +135,9 @@ std::string omissions(const BenchReport& report) {
   for (const auto& [kernel, n, reason] : report.result.omissions) lengths[{kernel, reason}].push_back(n);
   std::string text;
   for (const auto& [kernel_and_reason, ns] : lengths)
-    text += wrapped(fmt::format("{} at n = {}: {}", kernel_and_reason.first, fmt::join(ns, ", "),
-                                kernel_and_reason.second),
-                    2);
+    text += page_paragraph(fmt::format("{} at n = {}: {}", kernel_and_reason.first, fmt::join(ns, ", "),
+                                       kernel_and_reason.second),
+                           2);
   return text.empty() ? "" : "\nLeft out\n\n" + text;
 }
 
@@ -205,7 +157,7 @@ std::string legend() {
       {"ratios", "are medians of the ratios within a round"}};
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& [word, meaning] : words) {
-    const auto lines = wrapped(meaning, 12);
+    const auto lines = page_paragraph(meaning, 12);
     text += attn::pad_right("  " + word, 12) + lines.substr(12);
   }
   return text;

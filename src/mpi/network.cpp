@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto between_pulses = 500ms;
-constexpr auto longest_silence = 7s;
+constexpr auto longest_silence = 6s;
 constexpr auto between_tests = 50us;                           ///< of transfers that go on
 constexpr std::size_t largest_message = std::size_t{1} << 30;  ///< MPI counts bytes in an int
 

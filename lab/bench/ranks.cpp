@@ -1,0 +1,251 @@
+// attnlab bench --ranks: what ring attention takes on the ranks of mpirun.
+
+#include "fast/bench/ranks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "attn/error.hpp"
+#include "attn/memory.hpp"
+#include "fast/bench/statistics.hpp"
+#include "lab/bench/bench.hpp"
+#include "lab/bench/table.hpp"
+#include "lab/output.hpp"
+#include "lab/progress_bar.hpp"
+#include "lab/ranks.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::bench::median;
+using attn::bench::median_ratio;
+using attn::bench::RanksPass;
+using attn::bench::RanksResult;
+
+constexpr std::size_t projected_tokens = std::size_t{1} << 20;
+constexpr std::size_t projected_ranks[] = {8, 64, 1024};
+
+std::size_t size_of_number(const RunBench& run) {
+  return run.dtype == "float32" ? sizeof(float) : sizeof(double);
+}
+
+/// Operations a second of one rank in the ring, over those of the kernel on a rank that is alone.
+double share_of_one_rank(const RanksResult& result, const RanksPass& pass) {
+  std::vector<double> rates;
+  for (const double seconds : pass.seconds)
+    rates.push_back(pass.operations / seconds / static_cast<double>(result.ranks));
+  return median_ratio(rates, pass.one_rank_rates);
+}
+
+bool bytes_are_right(const RanksPass& pass) {
+  return pass.bytes == pass.formula;
+}
+
+template <class Number>
+double largest_of(const std::vector<Number>& numbers) {
+  return static_cast<double>(*std::max_element(numbers.begin(), numbers.end()));
+}
+
+std::string exponent_form(double error) {
+  return error == 0.0 ? "0" : fmt::format("{:.0e}", error);
+}
+
+std::string settings_line(const RunBench& run, const RanksResult& result) {
+  const auto& setting = result.setting;
+  const auto masks = (setting.causal ? "  causal" : "") +
+                     (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
+  return fmt::format(
+      "ranks={}  hosts={}  order={}  n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}  dtype={}  "
+      "threads={}  rounds={}",
+      result.ranks, result.hosts, name_of(result.order), fmt::join(run.lengths, ","), setting.d_k,
+      setting.d_v, setting.heads, setting.kv_heads, masks, run.dtype, setting.threads, run.effort.rounds);
+}
+
+std::string heading_of_ranks(const RunBench& run, const RanksResult& result) {
+  std::string line;
+  for (std::size_t i = 0; i < page_width; ++i) line += "─";
+  const auto processors = std::thread::hardware_concurrency();
+  const auto wanted = result.ranks * static_cast<std::size_t>(result.setting.threads);
+  const auto crowded =
+      result.hosts == 1 && wanted > processors
+          ? page_paragraph(
+                fmt::format("{} threads share {} processors: no rank has its own.", wanted, processors), 2)
+          : "";
+  return "bench --ranks: one sequence on several ranks, keys and values going round\n" + line + "\n" +
+         page_paragraph(settings_line(run, result), 2) + crowded;
+}
+
+std::string table_of_ranks(const RanksResult& result) {
+  std::vector<Row> rows = {
+      {"", "", "GFLOP/s", "of one", "of one", "", "bytes sent", "memory", ""},
+      {"pass", "median", "a rank", "rank", "process", "waiting", "a rank", "a rank", "error"}};
+  for (const auto& pass : result.passes) {
+    const double seconds = median(pass.seconds);
+    rows.push_back(
+        {std::string(name_of(pass.pass)), in_time(seconds),
+         digits(pass.operations / seconds / static_cast<double>(result.ranks) / 1e9),
+         fmt::format("{:.2f}", share_of_one_rank(result, pass)),
+         pass.one_process.empty() ? "–" : fmt::format("{:.2f}", median_ratio(pass.seconds, pass.one_process)),
+         fmt::format("{:.1f} %", 100.0 * median_ratio(pass.waiting, pass.seconds)),
+         attn::in_bytes(largest_of(pass.bytes)), attn::in_bytes(largest_of(pass.memory)),
+         pass.one_process.empty() ? "–" : exponent_form(pass.error)});
+  }
+  auto text = fmt::format("\nn = {}\n\n", result.setting.n) + aligned(rows);
+  for (const auto& pass : result.passes)
+    text += page_paragraph(
+        fmt::format("{}: the ranks sent {} bytes, {}", name_of(pass.pass), fmt::join(pass.bytes, ", "),
+                    bytes_are_right(pass)
+                        ? "which the formula gives exactly"
+                        : fmt::format("where the formula gives {}", fmt::join(pass.formula, ", "))),
+        2);
+  return text;
+}
+
+std::string projection_table(const RunBench& run, const RanksResult& result) {
+  const auto& [latency, bandwidth] = result.link;
+  if (result.ranks == 1) return "\n" + page_paragraph("One rank sends nothing: no projection to more.", 2);
+  std::vector<Row> rows = {{"ranks", "computing", "transfer", "forward", "waiting", "memory a rank"}};
+  for (const auto ranks : projected_ranks) {
+    const auto one = attn::bench::project(result, projected_tokens, ranks, size_of_number(run));
+    rows.push_back({fmt::format("{}", ranks), in_time(one.computing), in_time(one.transfer),
+                    in_time(one.seconds), fmt::format("{:.1f} %", 100.0 * one.waiting),
+                    attn::in_bytes(one.memory)});
+  }
+  return fmt::format("\nOn paper: {} tokens\n\n", projected_tokens) + aligned(rows) +
+         page_paragraph(
+             fmt::format(
+                 "Not measured, but computed from what was, at n = {}: every rank computes as fast as here "
+                 "({} GFLOP/s), "
+                 "a message between neighbours takes {} and {} for each 8 MiB, all neighbours send at once "
+                 "without slowing each other, the work is shared evenly{}, and a hop takes the longer of "
+                 "computing "
+                 "and transfer. Memory grows with n / ranks.",
+                 result.setting.n,
+                 digits(result.passes.front().operations / median(result.passes.front().seconds) /
+                        static_cast<double>(result.ranks) / 1e9),
+                 in_time(latency), in_time(static_cast<double>(1 << 23) / bandwidth),
+                 result.setting.causal ? " as with zig-zag blocks" : ""),
+             2);
+}
+
+std::string legend_of_ranks() {
+  const std::vector<std::pair<std::string, std::string>> words = {
+      {"of one rank",
+       "a rank's rate in the ring over that of the same kernel on rank 0's own block while the others "
+       "wait; 1 where transfers cost nothing"},
+      {"of one process",
+       "time over that of one process with as many threads as all ranks have, in the same round"},
+      {"waiting", "the share of the time in which the rank that waited longest waited for a transfer"},
+      {"memory",
+       "allocated at one time by a rank, at most, with its part of the inputs and results; it grows with n / "
+       "ranks"},
+      {"error", "of rank 0's rows against one process, in units of the largest number"}};
+  std::string text = "\nWhat the words mean\n\n";
+  for (const auto& [word, meaning] : words) text += page_paragraph(word + ": " + meaning + ".", 2);
+  return text;
+}
+
+std::string ranks_text(const RunBench& run, const std::vector<RanksResult>& results) {
+  auto text = heading_of_ranks(run, results.front());
+  for (const auto& result : results) text += table_of_ranks(result);
+  return text + projection_table(run, results.back()) + legend_of_ranks();
+}
+
+nlohmann::ordered_json pass_json(const RanksResult& result, const RanksPass& pass) {
+  return {{"pass", name_of(pass.pass)},
+          {"operations", pass.operations},
+          {"seconds", pass.seconds},
+          {"waiting", pass.waiting},
+          {"one_rank_gflops", median(pass.one_rank_rates) / 1e9},
+          {"of_one_rank", share_of_one_rank(result, pass)},
+          {"of_one_process", pass.one_process.empty()
+                                 ? nlohmann::ordered_json()
+                                 : nlohmann::ordered_json(median_ratio(pass.seconds, pass.one_process))},
+          {"bytes", pass.bytes},
+          {"bytes_by_formula", pass.formula},
+          {"memory", pass.memory},
+          {"max_error",
+           pass.one_process.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(pass.error)}};
+}
+
+std::string ranks_json(const RunBench& run, const std::vector<RanksResult>& results) {
+  nlohmann::ordered_json lengths = nlohmann::ordered_json::array();
+  for (const auto& result : results) {
+    auto passes = nlohmann::ordered_json::array();
+    for (const auto& pass : result.passes) passes.push_back(pass_json(result, pass));
+    lengths.push_back({{"n", result.setting.n},
+                       {"latency_seconds", result.link.latency},
+                       {"bytes_per_second", result.link.bandwidth},
+                       {"passes", passes}});
+  }
+  const auto& result = results.front();
+  const auto& setting = result.setting;
+  const nlohmann::ordered_json document = {
+      {"schema", "attnlab.bench-ranks/1"},
+      {"config",
+       {{"ranks", result.ranks},
+        {"hosts", result.hosts},
+        {"order", name_of(result.order)},
+        {"d_k", setting.d_k},
+        {"d_v", setting.d_v},
+        {"heads", setting.heads},
+        {"kv_heads", setting.kv_heads},
+        {"causal", setting.causal},
+        {"window", setting.window ? nlohmann::ordered_json(*setting.window) : nlohmann::ordered_json()},
+        {"dtype", run.dtype},
+        {"threads", setting.threads},
+        {"rounds", run.effort.rounds}}},
+      {"lengths", lengths}};
+  return document.dump(2) + "\n";
+}
+
+BenchFormat format_on_ranks(const RunBench& run) {
+  const auto ending = run.output ? std::filesystem::path(*run.output).extension().string() : "";
+  const auto format = run.format.value_or(ending == ".json" ? BenchFormat::json : BenchFormat::text);
+  if (format != BenchFormat::text && format != BenchFormat::json)
+    throw attn::Error("--ranks is shown as text or json; valid: --format text or json");
+  return format;
+}
+
+template <class T>
+std::vector<RanksResult> measure_on_ranks(const RunBench& run, attn::fast::Network& network) {
+  std::optional<ProgressBar> bar;
+  if (is_first_rank()) bar.emplace();
+  std::vector<RanksResult> results;
+  std::vector<attn::bench::Setting> settings;
+  for (const auto n : run.lengths) {
+    settings.push_back(run.setting);
+    settings.back().n = n;
+  }
+  for (const auto& setting : settings)
+    results.push_back(attn::bench::run_on_ranks<T>(setting, run.order, network, run.effort.rounds,
+                                                   [&](double share, const std::string& next) {
+                                                     if (bar) bar->show(share, next);
+                                                   }));
+  return results;
+}
+
+}  // namespace
+
+void run_bench_on_ranks(const RunBench& run) {
+  const auto format = format_on_ranks(run);
+  if (network() == nullptr)
+    throw attn::Error(
+        "--ranks times the ranks that mpirun starts, and it started none; valid: mpirun -n 2 attnlab bench "
+        "--ranks "
+        "(Debian's openmpi-bin, and libopenmpi-dev when attnlab is built)");
+  if (run.output && is_first_rank()) require_writable(*run.output);
+  const auto results = run.dtype == "float32" ? measure_on_ranks<float>(run, *network())
+                                              : measure_on_ranks<double>(run, *network());
+  if (!is_first_rank()) return;
+  const auto text = format == BenchFormat::json ? ranks_json(run, results) : ranks_text(run, results);
+  run.output ? write_to_file(*run.output, text) : write_to_stdout(text);
+}
+
+}  // namespace lab

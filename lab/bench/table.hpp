@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace lab {
+
+/// The columns of a report.
+inline constexpr std::size_t page_width = 80;
+
+using Row = std::vector<std::string>;
+
+/// A unit for times, with how many there are in a second.
+struct Unit {
+  const char* name;
+  double per_second;
+};
+
+Unit unit_for(double seconds);
+
+/// Three digits, but no more than two after the point.
+std::string digits(double value);
+
+/// "1.93 s", "12.4 ms".
+std::string in_time(double seconds);
+
+/// Rows of the same number of columns, the first one to the left and the others to the right, as far apart as
+/// a line allows.
+std::string aligned(const std::vector<Row>& rows);
+
+/// The lines of a text that is as wide as a page.
+std::string page_paragraph(const std::string& text, std::size_t indent);
+
+}  // namespace lab

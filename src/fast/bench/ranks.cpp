@@ -1,0 +1,380 @@
+#include "fast/bench/ranks.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "attn/error.hpp"
+#include "attn/memory.hpp"
+#include "fast/bench/allocations.hpp"
+#include "fast/bench/statistics.hpp"
+#include "fast/bench/stopwatch.hpp"
+#include "fast/exact/kernels.hpp"
+
+namespace attn::bench {
+
+namespace {
+
+using fast::Network;
+using fast::Order;
+using fast::RankBlock;
+using fast::RingProblem;
+using Positions = std::vector<std::size_t>;
+
+/// Scatters the bits of a number: Steele et al. 2014, "SplitMix".
+std::uint64_t scatter(std::uint64_t bits) {
+  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
+  bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
+  return bits ^ bits >> 31;
+}
+
+/// Nearly normal numbers for a row of a tensor, the same wherever the row is drawn.
+template <class T>
+void draw_row(std::uint64_t tensor, std::uint64_t head, std::uint64_t position, T* row, std::size_t width) {
+  const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
+  for (std::size_t c = 0; c < width; ++c) {
+    const std::uint64_t bits = scatter(seed + c + 1);
+    const auto sum =
+        static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
+    row[c] = static_cast<T>((sum / 65535.0 - 2.0) * std::sqrt(3.0));
+  }
+}
+
+template <class T>
+Array<T, 4> draw_rows(std::uint64_t tensor, std::size_t heads, const Positions& positions,
+                      std::size_t width) {
+  Array<T, 4> rows(std::array<std::size_t, 4>{1, heads, positions.size(), width});
+  T* row = rows.data();
+  for (std::size_t head = 0; head < heads; ++head)
+    for (const auto position : positions) {
+      draw_row(tensor, head, position, row, width);
+      row += width;
+    }
+  return rows;
+}
+
+template <class T>
+RankBlock<T> draw_block(const Setting& setting, const Positions& positions) {
+  RankBlock<T> block = {.query = draw_rows<T>(0, setting.heads, positions, setting.d_k),
+                        .key = draw_rows<T>(1, setting.kv_heads, positions, setting.d_k),
+                        .value = draw_rows<T>(2, setting.kv_heads, positions, setting.d_v)};
+  if (setting.backward) block.d_output = draw_rows<T>(3, setting.heads, positions, setting.d_v);
+  return block;
+}
+
+/// Every process knows what each rank measured.
+template <class Number>
+std::vector<Number> of_all_ranks(Network& network, Number own) {
+  std::vector<Number> numbers(network.ranks(), own);
+  std::vector<Network::Part> parts;
+  for (std::size_t rank = 0; rank < numbers.size(); ++rank)
+    parts.push_back({rank, &numbers[rank], sizeof(Number)});
+  network.share(parts);
+  return numbers;
+}
+
+/// Until all processes are here.
+void meet(Network& network) {
+  of_all_ranks(network, char{0});
+}
+
+double largest_of(Network& network, double own) {
+  const auto all = of_all_ranks(network, own);
+  return *std::max_element(all.begin(), all.end());
+}
+
+std::size_t count_hosts(Network& network) {
+  std::array<char, 64> name{};
+  gethostname(name.data(), name.size() - 1);
+  const auto names = of_all_ranks(network, name);
+  return std::set<std::array<char, 64>>(names.begin(), names.end()).size();
+}
+
+/// Seconds of a message of that size from rank 0 to rank 1, half of the way there and back.
+double seconds_of_message(Network& network, std::size_t bytes) {
+  constexpr int times = 9;
+  std::vector<char> out(bytes), in(bytes);
+  std::vector<double> seconds;
+  for (int i = 0; i < times; ++i) {
+    meet(network);
+    const Stopwatch watch;
+    for (const auto& [from, to] : {std::pair<std::size_t, std::size_t>(0, 1), {1, 0}}) {
+      network.start({{from, to, out.data(), in.data(), bytes}});
+      network.finish();
+    }
+    seconds.push_back(watch.seconds() / 2.0);
+  }
+  return of_all_ranks(network, median(seconds))[0];
+}
+
+Link measure_link(Network& network) {
+  if (network.ranks() == 1) return {};
+  constexpr std::size_t few = 8, many = std::size_t{1} << 23;
+  const double latency = seconds_of_message(network, few), both = seconds_of_message(network, many);
+  return {.latency = latency, .bandwidth = static_cast<double>(many) / std::max(both - latency, 1e-9)};
+}
+
+/// While an object of this class exists, this thread and those that it starts may run on every processor:
+/// mpirun ties a rank to one.
+class OnAllProcessors {
+ public:
+  OnAllProcessors() {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int processor = 0; processor < CPU_SETSIZE; ++processor) CPU_SET(processor, &all);
+    sched_setaffinity(0, sizeof(all), &all);
+  }
+  ~OnAllProcessors() { sched_setaffinity(0, sizeof(before_), &before_); }
+  OnAllProcessors(const OnAllProcessors&) = delete;
+  OnAllProcessors& operator=(const OnAllProcessors&) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
+
+/// The operands of a call that one process makes, and its results.
+template <class T>
+class OneProcess {
+ public:
+  OneProcess(const Setting& setting, const Positions& positions, int threads, bool hides_keys)
+      : setting_(setting), block_(draw_block<T>(setting, positions)) {
+    sizes_ = setting.sizes();
+    sizes_.n_q = sizes_.n_k = positions.size();
+    block_.output = Array<T, 4>(std::array{std::size_t{1}, setting.heads, positions.size(), setting.d_v});
+    block_.log_sum_exp = Array<T, 3>(std::array{std::size_t{1}, setting.heads, positions.size()});
+    if (setting.backward) {
+      block_.d_query = Array<T, 4>(block_.query.shape());
+      block_.d_key = Array<T, 4>(block_.key.shape());
+      block_.d_value = Array<T, 4>(block_.value.shape());
+    }
+    forward_ = {.sizes = sizes_,
+                .visible = hides_keys ? setting.visible() : fast::Visibility(),
+                .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
+                .query = block_.query.data(),
+                .key = block_.key.data(),
+                .value = block_.value.data(),
+                .output = block_.output.data(),
+                .log_sum_exp = block_.log_sum_exp.data(),
+                .threads = threads};
+  }
+
+  double seconds(Pass pass) {
+    const auto& kernel = exact::fastest(sizes_);
+    const Stopwatch watch;
+    if (pass == Pass::forward)
+      kernel.forward(forward_);
+    else
+      kernel.backward(exact::Backward<T>{forward_, block_.d_output.data(), block_.d_query.data(),
+                                         block_.d_key.data(), block_.d_value.data()});
+    return watch.seconds();
+  }
+
+  const RankBlock<T>& block() const { return block_; }
+
+ private:
+  const Setting& setting_;
+  RankBlock<T> block_;
+  fast::Sizes sizes_;
+  exact::Forward<T> forward_;
+};
+
+/// The largest difference of some rows, along the third axis, from those of the whole, over the largest
+/// number.
+template <class T>
+double error_of(const Array<T, 4>& rows, const Array<T, 4>& whole, const Positions& positions) {
+  const auto heads = whole.shape(1), n = whole.shape(2), width = whole.shape(3);
+  double difference = 0.0, largest = 0.0;
+  for (std::size_t head = 0; head < heads; ++head)
+    for (std::size_t i = 0; i < positions.size(); ++i)
+      for (std::size_t c = 0; c < width; ++c) {
+        const double expected = whole.data()[(head * n + positions[i]) * width + c];
+        const double actual = rows.data()[(head * positions.size() + i) * width + c];
+        difference = std::max(difference, std::abs(actual - expected));
+        largest = std::max(largest, std::abs(expected));
+      }
+  return largest > 0.0 ? difference / largest : difference;
+}
+
+template <class T>
+double error_of(Pass pass, const RankBlock<T>& block, const RankBlock<T>& whole, const Positions& positions) {
+  if (pass == Pass::forward) return error_of(block.output, whole.output, positions);
+  return std::max({error_of(block.d_query, whole.d_query, positions),
+                   error_of(block.d_key, whole.d_key, positions),
+                   error_of(block.d_value, whole.d_value, positions)});
+}
+
+template <class T>
+double bytes_of(const RankBlock<T>& block) {
+  const auto numbers = block.query.size() + block.key.size() + block.value.size() + block.d_output.size();
+  return static_cast<double>(numbers * sizeof(T));
+}
+
+/// Useful operations of the pairs that some queries see, in all heads.
+double operations_of(const Setting& setting, Pass pass, double pairs) {
+  const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
+  const double a_pair = pass == Pass::forward ? 2.0 * (d_k + d_v) : 2.0 * (3.0 * d_k + 2.0 * d_v);
+  return a_pair * pairs * static_cast<double>(setting.heads);
+}
+
+RingProblem problem_of(const Setting& setting, Order order) {
+  return {.sizes = setting.sizes(),
+          .visible = setting.visible(),
+          .order = order,
+          .scale = 1.0 / std::sqrt(static_cast<double>(setting.d_k)),
+          .threads = setting.threads};
+}
+
+template <class T>
+class RanksBenchmark {
+ public:
+  RanksBenchmark(const Setting& setting, Order order, Network& network)
+      : setting_(setting),
+        network_(network),
+        problem_(problem_of(setting, order)),
+        positions_(fast::blocks_of(order, setting.n, network.ranks())),
+        blocks_{draw_block<T>(setting, positions_[network.here().begin])} {
+    if (!is_first()) return;
+    alone_.emplace(setting, positions_[0], setting.threads, false);
+    Positions all(setting.n);
+    for (std::size_t position = 0; position < all.size(); ++position) all[position] = position;
+    const int threads = setting.threads * static_cast<int>(network.ranks());
+    if (operand_bytes_of_whole() < free_memory() / 2) whole_.emplace(setting, all, threads, true);
+  }
+
+  RanksResult run(int rounds, const Progress& progress) {
+    RanksResult result = {.setting = setting_,
+                          .order = problem_.order,
+                          .ranks = network_.ranks(),
+                          .hosts = count_hosts(network_),
+                          .link = measure_link(network_)};
+    result.passes.push_back(first_run(Pass::forward));
+    if (setting_.backward) result.passes.push_back(first_run(Pass::backward));
+    for (int round = 0; round < rounds; ++round) {
+      if (progress) progress(static_cast<double>(round) / rounds, fmt::format("n = {}", setting_.n));
+      for (auto& pass : result.passes) measure(pass);
+    }
+    return result;
+  }
+
+ private:
+  bool is_first() const { return network_.here().begin == 0; }
+  std::size_t rank() const { return network_.here().begin; }
+
+  double operand_bytes_of_whole() const {
+    const auto widths = 2 * (setting_.d_k + setting_.d_v) * (setting_.backward ? 2 : 1);
+    return static_cast<double>(setting_.n * setting_.heads * widths * sizeof(T));
+  }
+
+  void run_ring(Pass pass) {
+    if (pass == Pass::forward)
+      fast::ring_forward(problem_, network_, blocks_);
+    else
+      fast::ring_backward(problem_, network_, blocks_);
+  }
+
+  double seconds_of_whole(Pass pass) {
+    if (!whole_) return 0.0;
+    const OnAllProcessors unbound;
+    return whole_->seconds(pass);
+  }
+
+  /// Counts bytes and memory and compares with one process.
+  RanksPass first_run(Pass pass) {
+    RanksPass measured = {.pass = pass};
+    double pairs = 0.0;
+    for (std::size_t owner = 0; owner < network_.ranks(); ++owner)
+      for (std::size_t hop = 0; hop < network_.ranks(); ++hop)
+        pairs += static_cast<double>(fast::ring_pairs(problem_, network_.ranks(), owner, hop));
+    measured.operations = operations_of(setting_, pass, pairs);
+    network_.reset_counts();
+    double memory = bytes_of(blocks_[0]);
+    {
+      const AllocationMeter meter;
+      run_ring(pass);
+      memory += meter.growth().value_or(0.0);
+    }
+    measured.memory = of_all_ranks(network_, memory);
+    measured.bytes = of_all_ranks(network_, network_.bytes_sent(rank()));
+    for (std::size_t owner = 0; owner < network_.ranks(); ++owner)
+      measured.formula.push_back(
+          pass == Pass::forward ? fast::ring_bytes_forward(problem_, network_.ranks(), owner, sizeof(T))
+                                : fast::ring_bytes_backward(problem_, network_.ranks(), owner, sizeof(T)));
+    if (whole_) {
+      seconds_of_whole(pass);
+      measured.error = error_of(pass, blocks_[0], whole_->block(), positions_[0]);
+    }
+    measured.error = of_all_ranks(network_, measured.error)[0];
+    return measured;
+  }
+
+  void measure(RanksPass& measured) {
+    meet(network_);
+    network_.reset_counts();
+    const Stopwatch watch;
+    run_ring(measured.pass);
+    const double seconds = watch.seconds();
+    measured.seconds.push_back(largest_of(network_, seconds));
+    measured.waiting.push_back(largest_of(network_, network_.seconds_waited()));
+
+    const auto rows = static_cast<double>(positions_[0].size());
+    const double alone =
+        alone_ ? operations_of(setting_, measured.pass, rows * rows) / alone_->seconds(measured.pass) : 0.0;
+    measured.one_rank_rates.push_back(of_all_ranks(network_, alone)[0]);
+    const double whole = of_all_ranks(network_, seconds_of_whole(measured.pass))[0];
+    if (whole > 0.0) measured.one_process.push_back(whole);
+  }
+
+  const Setting& setting_;
+  Network& network_;
+  RingProblem problem_;
+  std::vector<Positions> positions_;
+  std::vector<RankBlock<T>> blocks_;                ///< of this rank, one
+  std::optional<OneProcess<T>> alone_{}, whole_{};  ///< on rank 0
+};
+
+}  // namespace
+
+template <class T>
+RanksResult run_on_ranks(const Setting& setting, Order order, Network& network, int rounds,
+                         const Progress& progress) {
+  const double widths = 4.0 * static_cast<double>(setting.d_k + setting.d_v) * (setting.backward ? 3.0 : 1.0);
+  const double needed = static_cast<double>(setting.n / network.ranks() + 1) * widths *
+                        static_cast<double>(setting.heads * sizeof(T));
+  if (needed > free_memory())
+    throw Error(
+        fmt::format("--lengths {}: a rank needs {}, this machine has {}; valid: fewer tokens or more "
+                    "ranks",
+                    setting.n, in_bytes(needed), in_bytes(free_memory())));
+  return RanksBenchmark<T>(setting, order, network).run(rounds, progress);
+}
+
+Projection project(const RanksResult& measured, std::size_t n, std::size_t ranks, std::size_t item_size) {
+  const auto& setting = measured.setting;
+  const auto& pass = measured.passes.front();
+  const auto block = static_cast<double>(n) / static_cast<double>(ranks);
+  const double pairs = block * block * (setting.causal ? 0.5 : 1.0);
+  const double rate = pass.operations / median(pass.seconds) / static_cast<double>(measured.ranks);
+  const auto width = static_cast<double>(setting.kv_heads * (setting.d_k + setting.d_v) * item_size);
+  const double bytes_of_token = *std::max_element(pass.memory.begin(), pass.memory.end()) *
+                                static_cast<double>(measured.ranks) / static_cast<double>(setting.n);
+  Projection projection = {.ranks = ranks};
+  projection.computing = operations_of(setting, Pass::forward, pairs) / rate;
+  projection.transfer = measured.link.seconds(block * width);
+  const double hop = std::max(projection.computing, projection.transfer);
+  projection.seconds = hop * static_cast<double>(ranks);
+  projection.waiting = 1.0 - projection.computing / hop;
+  projection.memory = bytes_of_token * block;
+  return projection;
+}
+
+template RanksResult run_on_ranks<float>(const Setting&, Order, Network&, int, const Progress&);
+template RanksResult run_on_ranks<double>(const Setting&, Order, Network&, int, const Progress&);
+
+}  // namespace attn::bench
