@@ -207,6 +207,11 @@ TEST_CASE("bench refuses values that it cannot use") {
   check_refused("--output /nowhere/at/all.json", {"/nowhere/at/all.json", "No such file"});
   check_refused("--length 8", {"--length", "did you mean --lengths?"});
   check_refused("now", {"\"now\""});
+  check_refused("--ranks", {"--ranks", "mpirun -n 2 attnlab bench --ranks"});
+  check_refused("--ranks --kernels simd", {"--kernels", "--ranks"});
+  check_refused("--ranks --format csv", {"--ranks", "text or json"});
+  check_refused("--ranks --order sideways", {"--order sideways", "contiguous, striped, zigzag"});
+  check_refused("--order zigzag", {"--order", "with --ranks"});
 }
 
 TEST_CASE("bench checks memory before it takes any") {
