@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
@@ -120,6 +121,7 @@ Link measure_link(Network& network) {
   return {.latency = latency, .bandwidth = static_cast<double>(many) / std::max(both - latency, 1e-9)};
 }
 
+#ifdef __linux__
 /// While an object of this class exists, this thread and those that it starts may run on every processor:
 /// mpirun ties a rank to one.
 class OnAllProcessors {
@@ -138,6 +140,11 @@ class OnAllProcessors {
  private:
   cpu_set_t before_{};
 };
+#else
+struct OnAllProcessors {
+  OnAllProcessors() {}  // there is no mpirun
+};
+#endif
 
 /// The operands of a call that one process makes, and its results.
 template <class T>
@@ -344,6 +351,8 @@ class RanksBenchmark {
 template <class T>
 RanksResult run_on_ranks(const Setting& setting, Order order, Network& network, int rounds,
                          const Progress& progress) {
+  if (network.here().size() != 1)
+    throw std::invalid_argument("[run_on_ranks] a process that plays several ranks cannot time one");
   const double widths = 4.0 * static_cast<double>(setting.d_k + setting.d_v) * (setting.backward ? 3.0 : 1.0);
   const double needed = static_cast<double>(setting.n / network.ranks() + 1) * widths *
                         static_cast<double>(setting.heads * sizeof(T));

@@ -46,7 +46,8 @@ struct RanksResult {
 /// with its threads; then it alone runs the whole with as many threads as all ranks have, where that fits in
 /// memory. Every process gets the same result. Instantiated for float and double.
 ///
-/// Throws Error where a rank's blocks do not fit in memory.
+/// Throws Error where a rank's blocks do not fit in memory, and std::invalid_argument where this process
+/// plays other than one rank.
 template <class T>
 RanksResult run_on_ranks(const Setting& setting, fast::Order order, fast::Network& network, int rounds,
                          const Progress& progress = {});
