@@ -62,14 +62,11 @@ std::string raised_maxima(const attn::Event& c) {
 std::vector<attn::OnPage> page_of_ring(std::size_t ranks) {
   const auto shown = fmt::format("hop={}/", std::min<std::size_t>(1, ranks - 1));
   std::vector<attn::OnPage> page = {{"holds"}};
-  if (ranks > 1)
-    for (const auto* id : {"hop=0/scores", "hop=0/m", "hop=0/l", "hop=0/o"})
-      page.push_back(attn::in_one_line(id));
   page.push_back(attn::without_table(shown + "scores", [](const auto& scores) { return scores.note; }));
   page.push_back({shown + "m"});
   page.push_back({shown + "c", raised_maxima});
   page.push_back({shown + "l"});
-  page.push_back({shown + "o"});
+  page.push_back(attn::without_table(shown + "o"));
   page.insert(page.end(), {{"one-query"}, {"work"}, {"orders"}, {"bytes"}, {"output"}});
   return page;
 }
@@ -79,8 +76,8 @@ std::vector<attn::OnPage> page_by_heads() {
           attn::in_one_line("rank=0/K"),
           attn::in_one_line("rank=0/V"),
           attn::without_table("rank=0/scores"),
-          {"rank=0/weights"},
-          {"rank=0/heads"},
+          attn::without_table("rank=0/weights"),
+          attn::without_table("rank=0/heads"),
           {"work"},
           {"bytes"},
           {"output"}};
@@ -234,16 +231,14 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
   if (bench.is_mute()) return;
   const auto count = ranks.count();
   const bool divides = bench.options.heads && in.heads() % count == 0;
-  auto table =
-      fmt::format("ring     {:>2} hops         a rank sends up to {} bytes, takes any number of heads",
-                  count - 1, most_bytes(in, ranks, ring_bytes));
-  table +=
-      divides
-          ? fmt::format("\nheads     2 exchanges    a rank sends up to {} bytes, takes {} or {} heads, …",
-                        most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
-          : fmt::format("\nheads     2 exchanges    not with {}: it takes {} or {} heads, …",
-                        in.heads() == 1 ? "one head" : fmt::format("{} heads", in.heads()), count, 2 * count);
-  table += fmt::format("\nmpirun -n {} attnlab ring …    (Open MPI) prints this very page", count);
+  auto table = fmt::format("ring     {:>2} hops      up to {} bytes a rank, any number of heads", count - 1,
+                           most_bytes(in, ranks, ring_bytes));
+  table += divides ? fmt::format("\nheads     2 exchanges up to {} bytes a rank, {} or {} heads, …",
+                                 most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
+                   : fmt::format("\nheads     2 exchanges not with {}: it takes {} or {} heads, …",
+                                 in.heads() == 1 ? "one head" : fmt::format("{} heads", in.heads()), count,
+                                 2 * count);
+  table += fmt::format("\nmpirun -n {} attnlab ring …   (Open MPI) prints this very page", count);
   bench.trace.note("ways", "Two ways, and how to run it for real",
                    "The ring sends while it computes: where a tile takes longer than the trip of a block, "
                    "the trips cost no "

@@ -129,7 +129,9 @@ class HeadsRun {
   }
 
  private:
+  /// The heads of the first rank are called by their index anyhow.
   void label_heads(std::size_t rank) {
+    if (rank == 0) return;
     std::vector<std::string> names;
     for (std::size_t head = 0; head < exchange_.heads(); ++head)
       names.push_back(std::to_string(exchange_.first_head(rank) + head));
@@ -269,13 +271,14 @@ class HeadsRun {
   Integers<1> show_bytes() {
     return bench_.trace.step(
         {.id = "bytes",
-         .title = "Bytes that a rank sends in both exchanges",
-         .formula =
-             fmt::format("(tokens · (heads − {0}) · (2 d_k + d_v) + (n − tokens) · {0} · d_v) · bytes{1}",
-                         exchange_.heads(), in_.samples() > 1 ? " · sentences" : ""),
+         .title = "Bytes that a rank sends",
+         .formula = fmt::format("(t (h − {0}) (2 d_k + d_v) + (n − t) · {0} d_v) · {1}{2}", exchange_.heads(),
+                                ranks_.item_size(), in_.samples() > 1 ? " · sentences" : ""),
          .from = {"Q", "K", "V"},
          .axes = {"rank"},
-         .note = "Counted by the network.",
+         .note =
+             "Counted by the network. t: tokens of the rank. First its tokens of the other heads, then the "
+             "other tokens' outputs of its heads.",
          .worked =
              [&](const attn::Index& at) {
                const auto tokens = ranks_.positions(at[0]).size();

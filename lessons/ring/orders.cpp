@@ -70,7 +70,8 @@ std::vector<std::string> picture_of(attn::fast::Order order, const WorkByHop& wo
     }
   }
   const auto balance = balance_of(work);
-  lines.push_back(fmt::format("{} to {}", balance.least, balance.most));
+  lines.push_back(balance.least == balance.most ? std::to_string(balance.most)
+                                                : fmt::format("{} to {}", balance.least, balance.most));
   lines.push_back(fmt::format("{:.0f} %", 100.0 * balance.idle));
   return lines;
 }

@@ -415,11 +415,11 @@ class RingRun {
     return bench_.trace.step(
         {.id = "bytes",
          .title = "Bytes that a rank sends",
-         .formula = "(n − tokens of the next rank) · (d_k + d_v) · bytes of a number" +
-                    std::string(in_.heads() * in_.samples() > 1 ? " · heads · sentences" : ""),
+         .formula = fmt::format("(n − n_next) · (d_k + d_v) · {}{}", ranks_.item_size(),
+                                in_.heads() * in_.samples() > 1 ? " · heads · sentences" : ""),
          .from = {"K", "V"},
          .axes = {"rank"},
-         .note = "Counted by the network.",
+         .note = "Counted by the network. n_next: tokens of the next rank, whose block it never sends.",
          .worked =
              [&](const attn::Index& at) {
                const auto behind = ranks_.positions(ranks_.next(at[0])).size();
