@@ -24,6 +24,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
 #include "trace/entry.hpp"
@@ -34,57 +35,6 @@ namespace {
 
 /// What much analysis code adds inside the logarithm.
 constexpr double inside_logarithm = 1e-9, its_bias = -9e-10;
-
-/// [batch×1×axes…] → [batch×axes…].
-template <class Element, std::size_t N>
-Array<Element, N - 1> only_head(const Array<Element, N>& x) {
-  std::array<std::size_t, N - 1> shape{x.shape(0)};
-  std::copy(x.shape().begin() + 2, x.shape().end(), shape.begin() + 1);
-  Array<Element, N - 1> result(shape);
-  std::copy(x.begin(), x.end(), result.begin());
-  return result;
-}
-
-/// [batch×axes…] → [batch×1×axes…].
-template <class Element, std::size_t N>
-Array<Element, N + 1> with_one_head(const Array<Element, N>& x) {
-  std::array<std::size_t, N + 1> shape{x.shape(0), 1};
-  std::copy(x.shape().begin() + 1, x.shape().end(), shape.begin() + 2);
-  Array<Element, N + 1> result(shape);
-  std::copy(x.begin(), x.end(), result.begin());
-  return result;
-}
-
-/// What is worked out with heads, in a run without --heads, whose tensors have no such axis.
-attn::WorkedOut without_heads(const attn::WorkedOut& worked) {
-  if (!worked) return {};
-  return [worked](attn::Index at) {
-    at.insert(at.begin() + 1, 0);
-    auto result = worked(at);
-    result.for_each_operand([](attn::Operand& operand) { operand.index.erase(operand.index.begin() + 1); });
-    return result;
-  };
-}
-
-/// Shows a tensor [batch×head×axes…] as a step; in a run without --heads, which has one head, as
-/// [batch×axes…]. `about` names the axes after the head's. Returns the tensor to go on with.
-template <class Element, std::size_t N>
-Array<Element, N> step_of_heads(Workbench& bench, attn::About about, const Array<Element, N>& values) {
-  if (!bench.options.heads) {
-    about.worked = without_heads(about.worked);
-    return with_one_head(bench.trace.step(about, only_head(values)));
-  }
-  about.axes.insert(about.axes.begin(), "head");
-  return bench.trace.step(about, values);
-}
-
-/// The same for an input.
-template <class Element, std::size_t N>
-Array<Element, N> input_of_heads(Workbench& bench, attn::About about, const Array<Element, N>& values) {
-  if (!bench.options.heads) return with_one_head(bench.trace.input(about, only_head(values)));
-  about.axes.insert(about.axes.begin(), "head");
-  return bench.trace.input(about, values);
-}
 
 /// √d_k · T, which the scores are divided by.
 double divisor_of(const Workbench& bench) {

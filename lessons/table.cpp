@@ -12,15 +12,15 @@
 namespace lessons {
 
 extern const Lesson lookup, scoring, scaling, sdpa, self_attention, cross_attention, masking, multihead,
-    positional, seq2seq, transformer_block, classifier, generate, efficient, stability, patterns, training,
-    backward, complexity;
+    positional, seq2seq, transformer_block, classifier, generate, efficient, ring, stability, patterns,
+    training, backward, complexity;
 
 const std::vector<const Lesson*>& all_lessons() {
   static const std::vector<const Lesson*> table = {
-      &lookup,     &scoring,   &scaling,    &sdpa,     &self_attention,    &cross_attention,
-      &masking,    &multihead, &positional, &seq2seq,  &transformer_block, &classifier,
-      &generate,   &efficient, &stability,  &patterns, &training,          &backward,
-      &complexity,
+      &lookup,   &scoring,    &scaling,    &sdpa,      &self_attention,    &cross_attention,
+      &masking,  &multihead,  &positional, &seq2seq,   &transformer_block, &classifier,
+      &generate, &efficient,  &ring,       &stability, &patterns,          &training,
+      &backward, &complexity,
   };
   return table;
 }

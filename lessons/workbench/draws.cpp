@@ -135,6 +135,7 @@ std::string_view DrawCode::library() const {
 INSTANTIATE(1)
 INSTANTIATE(2)
 INSTANTIATE(3)
+INSTANTIATE(4)
 #undef INSTANTIATE
 
 }  // namespace lessons

@@ -61,6 +61,9 @@ struct Options {
   std::optional<std::size_t> warmup{};
   std::optional<double> max_norm{};
   std::vector<std::size_t> lengths{};
+  std::optional<std::size_t> ranks{};
+  std::string order = "contiguous";
+  std::string way = "ring";
 
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
@@ -156,6 +159,9 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("warmup", options.warmup, "N", "steps until the learning rate peaks");
   option("max-norm", options.max_norm, "X", "largest norm that a gradient may have");
   option("lengths", options.lengths, "N,N,...", "sequence lengths to compare");
+  option("ranks", options.ranks, "N", "machines, or processes, that share the work");
+  option("order", options.order, "contiguous|striped|zigzag", "which tokens a rank holds");
+  option("way", options.way, "ring|heads", "what the ranks share: the tokens all along, or the heads");
   option("dtype", options.dtype, "float64|float32|float16|bfloat16",
          "what each tensor is rounded to; computed in float64");
 }

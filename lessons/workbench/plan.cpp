@@ -22,6 +22,7 @@ using attn::Error;
 
 constexpr std::size_t default_d_model = 8;
 constexpr double largest_temperature = 1e6;
+constexpr std::size_t most_ranks = 64;
 
 /// "6 or 9": the multiples of `divisor` on either side of `number`.
 std::string nearest_multiples(std::size_t number, std::size_t divisor) {
@@ -121,6 +122,9 @@ void check_ranges(const Options& options) {
   if (!(options.temperature >= 1.0 / largest_temperature && options.temperature <= largest_temperature))
     throw Error(fmt::format("--temperature {} cannot divide scores; valid: a number from {:g} to {:g}",
                             options.temperature, 1.0 / largest_temperature, largest_temperature));
+  if (options.ranks && *options.ranks > most_ranks)
+    throw Error(fmt::format("--ranks {} are more than a page can follow; valid: 1 to {}", *options.ranks,
+                            most_ranks));
   check_weight_scale(options);
   visit_options(options, [](const OptionInfo& info, const auto& field) { check_range(info, field); });
 }

@@ -4,6 +4,7 @@
 
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"
+#include "fast/ranks/network.hpp"
 #include "lessons/workbench/options.hpp"
 #include "trace/given.hpp"
 #include "trace/stored_trace.hpp"
@@ -23,6 +24,8 @@ struct Plan {
   attn::TokenBatch memory{};  ///< the one memory once for each sentence
   std::optional<attn::WordVectors> vectors{};
   attn::GivenTensors given{};  ///< inputs of --input and of --set
+  attn::fast::Network* network =
+      nullptr;  ///< between the processes of mpirun; none: all ranks are played here
 
   /// What each tensor of the run is rounded to.
   attn::Dtype dtype() const;

@@ -309,6 +309,7 @@ std::vector<double> Workbench::vector_of(const std::string& token) {
 INSTANTIATE(1)
 INSTANTIATE(2)
 INSTANTIATE(3)
+INSTANTIATE(4)
 #undef INSTANTIATE
 
 }  // namespace lessons

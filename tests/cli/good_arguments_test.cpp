@@ -82,7 +82,7 @@ bool has_row(const std::string& text, const std::string& row) {
 TEST_CASE("list shows the lessons in the order in which to learn them") {
   CHECK(lessons() == Strings{"lookup", "scoring", "scaling", "sdpa", "self-attention", "cross-attention",
                              "masking", "multihead", "positional", "seq2seq", "transformer-block",
-                             "classifier", "generate", "efficient", "stability", "patterns", "training",
+                             "classifier", "generate", "efficient", "ring", "stability", "patterns", "training",
                              "backward", "complexity"});
 }
 

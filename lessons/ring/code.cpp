@@ -1,0 +1,201 @@
+/// Both ways in NumPy, and their flow.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "attn/ops/mask.hpp"
+#include "attn/text/width.hpp"
+#include "lessons/ring/ways.hpp"
+#include "lessons/sdpa.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// The tokens of each of P ranks.
+std::string blocks_code(attn::fast::Order order) {
+  switch (order) {
+    case attn::fast::Order::striped:
+      return "[[*range(r, n, P)] for r in range(P)]";
+    case attn::fast::Order::zigzag:
+      return "[ends[r] + ends[-1 - r] for r in range(P)]";
+    default:
+      return "[[*range(r * n // P, (r + 1) * n // P)] for r in range(P)]";
+  }
+}
+
+/// "Q[b]", and with heads "Q[:, b]".
+std::string rows_in_code(const Workbench& bench, const std::string& name) {
+  return name + (bench.options.heads ? "[:, b]" : "[b]");
+}
+
+bool may_see_nothing(const RingInputs& in, const Ranks& ranks) {
+  return in.mask || ranks.any_is_empty();
+}
+
+std::string samples_in_code(const RingInputs& in) {
+  return in.samples() > 1 ? fmt::format(" * {}", in.samples()) : "";
+}
+
+std::vector<std::string> blocks_lines(const RingInputs& in, const Ranks& ranks) {
+  std::vector<std::string> lines = {fmt::format("n, P = {}, {}", in.n(), ranks.count())};
+  if (ranks.order() == attn::fast::Order::zigzag)
+    lines.push_back("ends = [[*range(i * n // (2 * P), (i + 1) * n // (2 * P))] for i in range(2 * P)]");
+  lines.push_back("blocks = " + blocks_code(ranks.order()));
+  return lines;
+}
+
+}  // namespace
+
+void show_ring_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
+  if (bench.is_mute()) return;
+  const bool has_heads = bench.options.heads.has_value();
+  auto before = blocks_lines(in, ranks);
+  const std::string shape = has_heads ? fmt::format("({}, n)", in.heads()) : "n";
+  before.insert(before.end(),
+                {fmt::format("m, l, o = np.full({0}, -np.inf), np.zeros({0}), np.zeros(V.shape)", shape),
+                 "c, history, work = np.zeros_like(l), [], np.zeros((P, P), int)"});
+  bench.trace.within("blocks", [&] { bench.code(before); });
+
+  const auto at = [&](const char* name) { return rows_in_code(bench, name); };
+  const std::string last = has_heads ? ", axis=-1" : ", axis=1";
+  const std::string axis = last.substr(2), column = has_heads ? "[..., None]" : "[:, None]";
+  std::vector<std::string> lines = {"# blocks[r]: the tokens of rank r; m, l, o = -inf, 0, 0 for every query",
+                                    fmt::format("have = [({}, {}) for b in blocks]", at("K"), at("V")),
+                                    "for hop in range(P):",
+                                    "    for r, b in enumerate(blocks):      # each on a machine of its own",
+                                    "        keys, values = have[r]",
+                                    fmt::format("        s = {} @ keys.{} / np.sqrt(Q.shape[-1])", at("Q"),
+                                                has_heads ? "swapaxes(1, 2)" : "T")};
+  if (in.mask) lines.push_back("        s = np.where(mask[np.ix_(b, blocks[r - hop])], s, -np.inf)");
+  const std::string initial = ranks.any_is_empty() ? ", initial=-np.inf" : "";
+  lines.push_back(fmt::format("        larger = np.maximum({}, s.max({}{}))", at("m"), axis, initial));
+  const bool is_careful = may_see_nothing(in, ranks);
+  if (is_careful)
+    lines.push_back("        base = np.where(larger == -np.inf, 0, larger)    # nothing seen yet");
+  const std::string base = is_careful ? "base" : "larger";
+  lines.push_back(
+      fmt::format("        {}, p = np.exp({} - {}), np.exp(s - {}{})", at("c"), at("m"), base, base, column));
+  lines.push_back(fmt::format("        {0} = {1} * {0} + p.sum({2})", at("l"), at("c"), axis));
+  lines.push_back(fmt::format("        {0} = {1}{2} * {0} + p @ values", at("o"), at("c"), column));
+  lines.push_back(fmt::format("        {} = larger", at("m")));
+  lines.push_back("        note(hop, r, s)                 # for the tables of this page");
+  lines.push_back("    have = have[-1:] + have[:-1]        # on to the next rank");
+  const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
+  lines.push_back(fmt::format(
+      "output = {}", sees_nothing ? fmt::format("np.nan_to_num(o / np.where(l == 0, 1, l){})", column)
+                                  : fmt::format("o / l{}", column)));
+  const std::string rows = has_heads ? fmt::format("({}, n, n)", in.heads()) : "(n, n)";
+  bench.trace.within("note", [&] {
+    bench.code({"def note(hop, r, s):", "    if r == 0:",
+                fmt::format("        history.append({{\"scores\": np.full({}, -np.inf)}})", rows),
+                "    tile = np.ix_(blocks[r], blocks[r - hop])",
+                "    history[hop][\"scores\"][(..., *tile)] = s",
+                "    history[hop].update(m=m.copy(), c=c.copy(), l=l.copy(), o=o.copy())",
+                "    work[r, hop] = np.isfinite(s).sum()"});
+  });
+  bench.code(lines);
+  bench.trace.within("names", [&] {
+    bench.code({"holds = [[(r - hop) % P for hop in range(P)] for r in range(P)]",
+                fmt::format("bytes = [(n - len(blocks[(r + 1) % P])) * {} * {}{}{} for r in range(P)]",
+                            in.d_k() + in.d_v(), ranks.item_size(),
+                            in.heads() > 1 ? fmt::format(" * {}", in.heads()) : "", samples_in_code(in)),
+                "for hop, named in enumerate(history):",
+                "    globals().update({f\"hop_{hop}_{name}\": x for name, x in named.items()})"});
+  });
+}
+
+void show_heads_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
+  if (bench.is_mute()) return;
+  auto before = blocks_lines(in, ranks);
+  before.insert(before.begin(), "");
+  const auto softmax = softmax_code();
+  before.insert(before.begin(), softmax.begin(), softmax.end());
+  bench.trace.within("blocks", [&] { bench.code(before); });
+  const auto mine = in.heads() / ranks.count();
+  std::vector<std::string> lines = {
+      fmt::format("some = [slice(r * {0}, (r + 1) * {0}) for r in range(P)]    # heads of a rank", mine),
+      "ranks = []", "for r in range(P):      # each on a machine of its own, after the exchange",
+      "    q, k, v = Q[some[r]], K[some[r]], V[some[r]]",
+      "    scores = q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])"};
+  if (in.mask) lines.push_back("    scores = np.where(mask, scores, -np.inf)");
+  const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
+  lines.push_back(sees_nothing ? "    weights = np.nan_to_num(softmax(scores))"
+                               : "    weights = softmax(scores)");
+  lines.insert(lines.end(),
+               {"    heads = weights @ v",
+                "    ranks.append(dict(Q=q, K=k, V=v, scores=scores, weights=weights, heads=heads))",
+                "output = np.concatenate([rank[\"heads\"] for rank in ranks])"});
+  bench.code(lines);
+  const std::string pairs = in.mask ? "mask.sum()" : "n * n";
+  bench.trace.within("names", [&] {
+    bench.code({fmt::format("work = [{} * {}] * P", mine, pairs),
+                fmt::format("bytes = [(len(b) * {} * {} + (n - len(b)) * {} * {}) * {}{} for b in blocks]",
+                            in.heads() - mine, 2 * in.d_k() + in.d_v(), mine, in.d_v(), ranks.item_size(),
+                            samples_in_code(in)),
+                "for r, named in enumerate(ranks):",
+                "    globals().update({f\"rank_{r}_{name}\": x for name, x in named.items()})"});
+  });
+}
+
+namespace {
+
+/// "2" or "2 to 3": the tokens of a rank.
+std::string tokens_of_a_rank(const Ranks& ranks) {
+  std::size_t least = ranks.positions(0).size(), most = least;
+  for (const auto& tokens : ranks.positions()) {
+    least = std::min(least, tokens.size());
+    most = std::max(most, tokens.size());
+  }
+  return least == most ? std::to_string(most) : fmt::format("{} to {}", least, most);
+}
+
+/// "rank 0 → rank 1 → rank 2 → rank 3", all of them or the ends.
+std::string way_round(std::size_t ranks) {
+  constexpr std::size_t most = 5;
+  auto names = numbered("rank", ranks);
+  if (ranks > most) names = {names[0], names[1], "…", names.back()};
+  return fmt::format("{}", fmt::join(names, " ── K, V ─→ "));
+}
+
+std::string repeated(const char* mark, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += mark;
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> ring_flow(const RingInputs& in, const Ranks& ranks) {
+  const auto tokens = tokens_of_a_rank(ranks);
+  const auto way = way_round(ranks.count());
+  std::vector<std::string> lines = {way};
+  if (ranks.count() > 1) {
+    const std::size_t inside = attn::display_width(way) - 6;
+    lines.push_back("  ↑" + repeated(" ", inside) + "│");
+    lines.push_back("  └" + repeated("─", inside) + "┘");
+  }
+  lines.push_back(fmt::format("a rank, of {} tokens, at each of {} hops:", tokens, ranks.count()));
+  lines.push_back(fmt::format("  Q [{0}×{1}] stays ┐", tokens, in.d_k()));
+  const auto margin = std::string(attn::display_width(lines.back()) - 1, ' ');
+  lines.push_back(margin + fmt::format("├ scores [{0}×{0}] → m, l, o merged → … → o / l → output [{0}×{1}]",
+                                       tokens, in.d_v()));
+  const auto arrived = fmt::format("  K, V arrive ");
+  lines.push_back(attn::pad_right(arrived, margin.size()) + "┘");
+  return lines;
+}
+
+std::vector<std::string> heads_flow(const RingInputs& in, const Ranks& ranks) {
+  const auto tokens = tokens_of_a_rank(ranks);
+  const auto mine = in.heads() / ranks.count();
+  return {fmt::format("a rank has      {} of {} tokens, all {} heads of Q, K, V", tokens, in.n(), in.heads()),
+          "                │ all-to-all: every rank sends to every other",
+          fmt::format("it attends      all {} tokens, {} of {} heads: scores → weights → heads", in.n(), mine,
+                      in.heads()),
+          "                │ all-to-all back",
+          fmt::format("it has again    {} of {} tokens, all {} heads of output", tokens, in.n(), in.heads())};
+}
+
+}  // namespace lessons
