@@ -1,7 +1,6 @@
 #include "lab/run_lesson.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "lab/output.hpp"
+#include "lab/ranks.hpp"
 #include "lab/screen.hpp"
 #include "trace/explanation.hpp"
 #include "trace/filter.hpp"
@@ -54,7 +54,7 @@ void check_archive(const Presentation& presentation, Format format) {
   if (presentation.shapes)
     throw attn::Error(
         fmt::format("--shapes leaves no numbers to store as {}; valid: --format text or json", name));
-  if (!presentation.output && isatty(STDOUT_FILENO) == 1)
+  if (!presentation.output && stdout_is_terminal())
     throw attn::Error(
         fmt::format("--format {0} is no text for a terminal; valid: --output FILE.{0}, or a pipe", name));
 }
@@ -75,7 +75,7 @@ bool environment_has(const char* name) {
 bool is_colored(const Presentation& presentation) {
   if (presentation.plain) return false;
   if (presentation.color != Color::automatic) return presentation.color == Color::always;
-  return !presentation.output && isatty(STDOUT_FILENO) == 1 && !environment_has("NO_COLOR") &&
+  return !presentation.output && stdout_is_terminal() && !environment_has("NO_COLOR") &&
          !terminal_is_dumb();
 }
 
@@ -139,6 +139,20 @@ Page explain(const RunLesson& run, const lessons::Plan& plan) {
   return page;
 }
 
+/// Under mpirun there are as many ranks as it started.
+lessons::Plan plan_of(const RunLesson& run) {
+  auto* const others = network();
+  if (others == nullptr) return lessons::make_plan(*run.lesson, run.options);
+  auto options = run.options;
+  if (options.typed.count("ranks") > 0 && options.ranks != others->ranks())
+    throw attn::Error(fmt::format("--ranks {}, but mpirun started {}; valid: --ranks {}, or without it",
+                                  *options.ranks, others->ranks(), others->ranks()));
+  options.ranks = others->ranks();
+  auto plan = lessons::make_plan(*run.lesson, options);
+  plan.network = others;
+  return plan;
+}
+
 void check_explanation(const Presentation& presentation, Format format) {
   if (presentation.explain.empty()) return;
   if (format != Format::text || presentation.shapes || !presentation.steps.empty())
@@ -149,12 +163,12 @@ void check_explanation(const Presentation& presentation, Format format) {
 }  // namespace
 
 bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for) {
-  const auto plan = lessons::make_plan(*run.lesson, run.options);
+  const auto plan = plan_of(run);
   return run_into(sink_for(header_of(run, plan)), run, plan);
 }
 
 std::string run_lesson_body(const RunLesson& run) {
-  const auto plan = lessons::make_plan(*run.lesson, run.options);
+  const auto plan = plan_of(run);
   attn::HtmlRenderer renderer(header_of(run, plan), html_style_of(run.presentation));
   run_into(renderer, run, plan);
   return renderer.finish_body();
@@ -165,7 +179,7 @@ Page run_lesson(const RunLesson& run) {
   check_archive(run.presentation, format);
   check_script(run.presentation, format);
   check_explanation(run.presentation, format);
-  const auto plan = lessons::make_plan(*run.lesson, run.options);
+  const auto plan = plan_of(run);
   const auto header = header_of(run, plan);
   switch (format) {
     case Format::json:

@@ -6,9 +6,16 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "fast/ranks/mpi.hpp"
+
 namespace lab {
 
+bool stdout_is_terminal() {
+  return isatty(STDOUT_FILENO) == 1 && !attn::fast::started_by_mpirun();
+}
+
 std::optional<Screen> screen_of_stdout() {
+  if (!stdout_is_terminal()) return std::nullopt;
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
     return std::nullopt;

@@ -11,6 +11,10 @@ struct Screen {
   std::size_t columns = 0;
 };
 
+/// Whether somebody may read standard output as it comes. Under mpirun a rank has a terminal of its own, which
+/// mpirun reads.
+bool stdout_is_terminal();
+
 /// The terminal that standard output is. Nothing where it is no terminal, or one that does not tell its size.
 std::optional<Screen> screen_of_stdout();
 

@@ -10,6 +10,7 @@
 #include "lab/output.hpp"
 #include "lab/pager.hpp"
 #include "lab/run_lesson.hpp"
+#include "lab/screen.hpp"
 
 namespace lab {
 
@@ -89,7 +90,7 @@ bool wants_to_go_on(std::size_t next) {
 }
 
 bool is_read_by_a_person(const TakeTour& tour) {
-  return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && !tour.presentation.output;
+  return isatty(STDIN_FILENO) == 1 && stdout_is_terminal() && !tour.presentation.output;
 }
 
 bool go_page_by_page(const TakeTour& tour) {
