@@ -153,10 +153,10 @@ bool is_whole(double value, double rounding) {
 
 std::string worked_number(const Worked& number, int precision) {
   constexpr std::size_t longest_constant = 10;
-  const auto in_full = number_in_full(number);
-  const bool is_exact =
-      number.entry() == nullptr ? in_full.size() <= longest_constant : number.entry()->is_whole;
-  if (is_exact) return in_full;
+  if (number.entry() == nullptr || number.entry()->is_whole) {
+    auto in_full = number_in_full(number);
+    if (number.entry() != nullptr || in_full.size() <= longest_constant) return in_full;
+  }
   const int digits = std::max(precision, 2);
   const double value = number.value();
   const double magnitude = std::abs(value);
