@@ -85,7 +85,8 @@ class Compiler {
   }
 
   void add_entries(State& state, const Table& table) {
-    for (const auto& row : table.rows) count_combined(row.line, count_values(state.allowed));
+    const auto count = count_values(state.allowed);
+    for (const auto& row : table.rows) count_combined(row.line, count);
     std::vector<const Entries*> possible;
     auto values = first_values(state.allowed);
     do {
@@ -110,8 +111,8 @@ class Compiler {
   }
 
   static std::size_t next_allowed(Combinations allowed, std::size_t first) {
-    while (first < most_combinations && (allowed >> first & 1) == 0) ++first;
-    return first;
+    const auto rest = first < most_combinations ? allowed >> first : 0;
+    return rest == 0 ? most_combinations : first + static_cast<std::size_t>(std::countr_zero(rest));
   }
 
   static Values first_values(const std::vector<Combinations>& allowed) {
@@ -140,14 +141,15 @@ class Compiler {
 
   /// Compared with those that have another value of the variable that a noun decides.
   const Entries& entries_of(const Table& table, Values values, std::optional<std::size_t> decided) {
-    const auto known = entries_.find({&table, values});
-    if (known != entries_.end()) return known->second;
-    if (!decided) return entries_[{&table, values}] = entries_with(table, values);
+    auto& entries_of_table = entries_[&table];
+    const auto known = entries_of_table.find(values);
+    if (known != entries_of_table.end()) return known->second;
+    if (!decided) return entries_of_table[values] = entries_with(table, values);
     const auto value = values[*decided];
     const auto count = text_.sorts[text_.symbols[table.symbol].sorts[*decided]].combinations;
     std::vector<Entries*> all;
     for (values[*decided] = 0; values[*decided] < count; ++values[*decided])
-      all.push_back(&(entries_[{&table, values}] = entries_with(table, values)));
+      all.push_back(&(entries_of_table[values] = entries_with(table, values)));
     for (auto* entries : all)
       for (const auto* others : all) compare(*entries, *others);
     return *all[value];
@@ -233,8 +235,7 @@ class Compiler {
     if (allowed[variable] == 0) return;
     if (occurrences(rule, variable) < 2) return add_combinations(index, rule, variable + 1, allowed);
     const auto all = allowed[variable];
-    for (std::size_t value = 0; value < most_combinations; ++value) {
-      if ((all >> value & 1) == 0) continue;
+    for (auto value = next_allowed(all, 0); value < most_combinations; value = next_allowed(all, value + 1)) {
       allowed[variable] = Combinations{1} << value;
       add_combinations(index, rule, variable + 1, allowed);
     }
@@ -300,8 +301,8 @@ class Compiler {
     for (const auto& rule : text_.rules) total[rule.symbol] += rule.weight;
     for (auto& state : grammar_.states) {
       for (auto& alternative : state.alternatives) alternative.rest.resize(alternative.states.size());
-      state.cumulative.resize(longest_sentence + 1);
       if (state.is_table && !state.entries.empty()) state.weights[1] = state.entry_weights.back();
+      if (!state.is_table) state.cumulative.resize(longest_sentence + 1);
     }
     for (std::size_t length = 1; length <= longest_sentence; ++length) {
       is_found_.assign(grammar_.states.size(), false);
@@ -331,6 +332,7 @@ class Compiler {
     if (state.is_table || is_found_[index]) return;
     is_found_[index] = true;
     double sum = 0.0;
+    state.cumulative[length].reserve(state.alternatives.size());
     for (const auto& alternative : state.alternatives) {
       if (alternative.states.size() == 1) find_weight(alternative.states[0], length, total);
       const auto share = alternative.rule->weight / total[state.symbol];
@@ -344,7 +346,7 @@ class Compiler {
   std::vector<std::vector<const Rule*>> rules_of_;
   std::vector<std::vector<const Table*>> tables_of_;
   std::vector<std::map<std::vector<Combinations>, std::size_t>> states_;  ///< by symbol
-  std::map<std::pair<const Table*, Values>, Entries> entries_;
+  std::map<const Table*, std::map<Values, Entries>> entries_;
   std::vector<bool> is_found_;
   std::size_t combined_ = 0;
   CompiledGrammar grammar_;
