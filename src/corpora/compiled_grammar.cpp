@@ -53,14 +53,23 @@ class Compiler {
   }
 
   CompiledGrammar compile() {
-    grammar_.start = state(text_.start, {});
-    drop_dead_alternatives();
+    find_states();
     require_every_rule();
     find_weights();
     return std::move(grammar_);
   }
 
+  CompiledGrammar compile_without_weights() {
+    find_states();
+    return std::move(grammar_);
+  }
+
  private:
+  void find_states() {
+    grammar_.start = state(text_.start, {});
+    drop_dead_alternatives();
+  }
+
   std::size_t state(std::size_t symbol, const std::vector<Combinations>& allowed) {
     const auto index = grammar_.states.size();
     const auto [known, is_new] = states_[symbol].try_emplace(allowed, index);
@@ -357,6 +366,10 @@ class Compiler {
 CompiledGrammar compile(const GrammarText& text) {
   require_sound_rules(text);
   return Compiler(text).compile();
+}
+
+CompiledGrammar compile_without_weights(const GrammarText& text) {
+  return Compiler(text).compile_without_weights();
 }
 
 }  // namespace corpora

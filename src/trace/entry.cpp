@@ -179,7 +179,7 @@ std::string text_on_page(const Worked& worked, const std::function<std::string(c
   constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 250;
   for (std::size_t terms = most_terms;; terms /= 2) {
     auto text = worked.text(number, terms);
-    if (terms == fewest_terms || display_width(text) <= longest) return text;
+    if (terms == fewest_terms || text.size() <= longest || display_width(text) <= longest) return text;
   }
 }
 

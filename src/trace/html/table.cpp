@@ -90,7 +90,8 @@ TableWriter::TableWriter(const Event& event, std::size_t number, const TableStyl
   rows_ = places_along(row_count(), tables_.is_elided);
   columns_ = places_along(columns(), tables_.is_elided);
   for (std::size_t i = 0; i < count; ++i)
-    if (std::isfinite(tensor_.at(i))) largest_ = std::max(largest_, std::abs(tensor_.at(i)));
+    if (const double element = tensor_.at(i); std::isfinite(element))
+      largest_ = std::max(largest_, std::abs(element));
 }
 
 std::string TableWriter::label(std::size_t axis, std::size_t place, std::size_t sample) const {
