@@ -16,6 +16,7 @@ namespace attn::html {
 namespace {
 
 constexpr std::size_t most_entries_of_step = 300'000;  // of all its cells together
+constexpr std::size_t usual_rank = 2;
 
 Index index_at(std::size_t offset, const Shape& shape) {
   Index at(shape.size());
@@ -162,6 +163,9 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
       return;
     std::vector<std::size_t> tensors, ranks;
     std::vector<std::int64_t> places;
+    tensors.reserve(entries.size());
+    ranks.reserve(entries.size());
+    places.reserve(entries.size() * usual_rank);
     for (const auto& [operand, value] : entries) {
       tensors.push_back(number_of(operand->tensor));
       ranks.push_back(operand->index.size());
