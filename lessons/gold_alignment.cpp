@@ -11,7 +11,7 @@
 namespace lessons {
 
 std::optional<corpora::SentencePair> gold_pair(const std::vector<std::string>& source) {
-  return corpora::Grammar::load(attn::data_folder("corpora") + "/english-french.grammar").translate(source);
+  return corpora::Grammar::translate(attn::data_folder("corpora") + "/english-french.grammar", source);
 }
 
 corpora::Alignment strongest_of_rows(const attn::Tensor<2>& weights, std::size_t words) {

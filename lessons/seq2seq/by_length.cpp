@@ -33,7 +33,7 @@ std::vector<Measured> read_measured() {
                                {"rotary", "translation-rotary", {}}};
   for (auto& [name, file, scores] : all) {
     const auto path = fmt::format("{}/{}.safetensors", attn::data_folder("models"), file);
-    scores = attn::read_model(path).scores_by_length;
+    scores = attn::read_scores_by_length(path);
     const auto& first = all.front().scores;
     const bool fits =
         scores.size() == first.size() && !scores.empty() &&

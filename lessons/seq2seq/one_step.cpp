@@ -202,10 +202,18 @@ class OneStep {
                               })});
     };
     hidden_ = Tensor<3>(run_.source.keys.shape());
+    const auto& keys = states().tensor;
     for (std::size_t b = 0; b < hidden_.shape(0); ++b)
-      for (std::size_t j = 0; j < hidden_.shape(1); ++j)
-        for (std::size_t a = 0; a < hidden_.shape(2); ++a)
-          hidden_(b, j, a) = std::tanh(sum({b, j, a}).value());
+      for (std::size_t a = 0; a < hidden_.shape(2); ++a) {
+        double of_query = 0.0;
+        for (std::size_t k = 0; k < asking; ++k) of_query += query(b, k).value() * query_weight.tensor(k, a);
+        for (std::size_t j = 0; j < hidden_.shape(1); ++j) {
+          double of_state = 0.0;
+          for (std::size_t k = 0; k < width_; ++k)
+            of_state += keys(b, j, k) * state_weight.tensor(lower + k, a);
+          hidden_(b, j, a) = std::tanh(of_query + of_state);
+        }
+      }
     std::vector<std::string> from = {attends_first_ ? "query" : "h", states_id(), id_q};
     if (!is_one_matrix) from.emplace_back(id_k);
     hidden_ = bench_.trace.step({.id = "hidden",

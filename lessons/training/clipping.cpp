@@ -31,10 +31,10 @@ void require_positive(const char* op, const char* name, double value) {
 Tensor<2> near_1(const Tensor<2>& x) {
   const double largest = attn::max_abs(x);
   if (largest == 0.0 || !std::isfinite(largest)) return x;
-  const int exponent = std::ilogb(largest);
+  const int exponent = -std::ilogb(largest);
+  const double factor = std::ldexp(1.0, exponent / 2), rest = std::ldexp(1.0, exponent - exponent / 2);
   Tensor<2> result(x.shape());
-  std::transform(x.begin(), x.end(), result.begin(),
-                 [exponent](double element) { return std::ldexp(element, -exponent); });
+  std::transform(x.begin(), x.end(), result.begin(), [=](double element) { return element * factor * rest; });
   return result;
 }
 

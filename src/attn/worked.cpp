@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace attn {
 
@@ -18,7 +19,7 @@ Worked call(const char* function, Worked x) {
   return Worked::call(function, {std::move(x)});
 }
 
-double value_of(const std::string& function, const std::vector<Worked>& arguments) {
+double value_of(std::string_view function, const std::vector<Worked>& arguments) {
   const double x = arguments.at(0).value();
   if (function == "exp") return std::exp(x);
   if (function == "√") return std::sqrt(x);
@@ -40,7 +41,7 @@ Worked::Worked(Operand operand, double value)
     : value_(value), operand_(std::make_shared<Operand>(std::move(operand))) {}
 
 Worked::Worked(Operation operation, std::vector<Worked> parts, double value)
-    : operation_(operation), value_(value), parts_(std::move(parts)) {}
+    : operation_(operation), value_(value), parts_(std::make_shared<std::vector<Worked>>(std::move(parts))) {}
 
 Worked Worked::sum(std::vector<Worked> terms) {
   const double value = fold(terms, std::plus());
@@ -52,10 +53,10 @@ Worked Worked::product(std::vector<Worked> factors) {
   return factors.size() == 1 ? factors[0] : Worked(Operation::product, std::move(factors), value);
 }
 
-Worked Worked::call(std::string function, std::vector<Worked> arguments) {
+Worked Worked::call(const char* function, std::vector<Worked> arguments) {
   const double value = value_of(function, arguments);
   Worked result(Operation::call, std::move(arguments), value);
-  result.function_ = std::move(function);
+  result.function_ = function;
   return result;
 }
 
@@ -165,25 +166,25 @@ Worked mean_of(std::vector<Worked> of) {
 
 bool Worked::is_finite() const {
   return std::isfinite(value_) &&
-         std::all_of(parts_.begin(), parts_.end(), [](const Worked& part) { return part.is_finite(); });
+         (parts_ == nullptr ||
+          std::all_of(parts().begin(), parts().end(), [](const Worked& part) { return part.is_finite(); }));
 }
 
-std::vector<std::pair<Operand, double>> Worked::entries() const {
-  if (operand_) return {{*operand_, value_}};
-  std::vector<std::pair<Operand, double>> all;
-  for (const auto& part : parts_) {
-    const auto entries = part.entries();
-    all.insert(all.end(), entries.begin(), entries.end());
-  }
-  return all;
+void Worked::for_each_entry(const std::function<void(const Operand&, double value)>& see) const {
+  if (operand_) return see(*operand_, value_);
+  if (parts_)
+    for (const auto& part : parts()) part.for_each_entry(see);
 }
 
 void Worked::for_each_operand(const std::function<void(Operand&)>& change) {
   if (operand_) {
-    operand_ = std::make_shared<Operand>(*operand_);
+    if (operand_.use_count() > 1) operand_ = std::make_shared<Operand>(*operand_);
     change(*operand_);
   }
-  for (auto& part : parts_) part.for_each_operand(change);
+  if (parts_) {
+    if (parts_.use_count() > 1) parts_ = std::make_shared<std::vector<Worked>>(*parts_);
+    for (auto& part : *parts_) part.for_each_operand(change);
+  }
 }
 
 /// Whether it needs parentheses as a part of that operation.
@@ -227,26 +228,46 @@ const char* Worked::separator() const {
 
 std::string Worked::text(const std::function<std::string(const Worked&)>& number,
                          std::size_t most_terms) const {
-  if (operation_ == Operation::number) return number(*this);
+  std::string text;
+  append_text(text, number, most_terms);
+  return text;
+}
+
+void Worked::append_text(std::string& text, const std::function<std::string(const Worked&)>& number,
+                         std::size_t most_terms) const {
+  if (operation_ == Operation::number) {
+    text += number(*this);
+    return;
+  }
+  const bool is_call = operation_ == Operation::call;
+  const bool has_parentheses =
+      is_call && (function_ != std::string_view("√") || parts()[0].operation_ != Operation::number);
+  if (operation_ == Operation::negation) text += "−";
+  if (is_call) text += function_;
+  if (has_parentheses) text += '(';
+  append_parts(text, number, most_terms);
+  if (has_parentheses) text += ')';
+}
+
+void Worked::append_parts(std::string& text, const std::function<std::string(const Worked&)>& number,
+                          std::size_t most_terms) const {
+  const std::size_t count = parts().size();
   const std::size_t most_parts =
       operation_ == Operation::sum ? most_terms : std::max<std::size_t>(most_terms, 4);
-  const bool is_long = parts_.size() > most_parts;
-  const std::size_t left = is_long ? most_parts / 2 : parts_.size();
-  std::string text;
-  const auto append = [&](std::size_t i) {
-    const auto part = parts_[i].text(number, most_terms);
+  const std::size_t edge = count > most_parts ? most_parts / 2 : count;
+  for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) text += separator();
-    text += parts_[i].needs_parentheses_in(operation_, i == 0) ? "(" + part + ")" : part;
-  };
-  for (std::size_t i = 0; i < left; ++i) append(i);
-  if (is_long) {
-    text += separator() + std::string("…");
-    for (std::size_t i = parts_.size() - most_parts / 2; i < parts_.size(); ++i) append(i);
+    if (i == edge) {
+      text += "…";
+      text += separator();
+      i = count - edge;
+    }
+    const auto& part = parts()[i];
+    const bool has_parentheses = part.needs_parentheses_in(operation_, i == 0);
+    if (has_parentheses) text += '(';
+    part.append_text(text, number, most_terms);
+    if (has_parentheses) text += ')';
   }
-  if (operation_ == Operation::negation) return "−" + text;
-  if (operation_ != Operation::call) return text;
-  const bool is_root_of_number = function_ == "√" && parts_[0].operation_ == Operation::number;
-  return is_root_of_number ? function_ + text : function_ + "(" + text + ")";
 }
 
 }  // namespace attn

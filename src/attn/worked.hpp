@@ -31,7 +31,7 @@ class Worked {
 
   static Worked sum(std::vector<Worked> terms);
   static Worked product(std::vector<Worked> factors);
-  static Worked call(std::string function, std::vector<Worked> arguments);
+  static Worked call(const char* function, std::vector<Worked> arguments);
   friend Worked operator-(Worked x);
   friend Worked operator-(Worked x, Worked y);
   friend Worked operator/(Worked x, Worked y);
@@ -49,8 +49,8 @@ class Worked {
   /// The entry that the whole expression is, or null.
   const Operand* entry() const { return operand_.get(); }
 
-  /// Each entry in it with its value, in the order in which they are written; the same entry may come twice.
-  std::vector<std::pair<Operand, double>> entries() const;
+  /// Calls `see` with each entry in it, in the order in which they are written; the same one may come twice.
+  void for_each_entry(const std::function<void(const Operand&, double value)>& see) const;
 
   /// Calls `change` with each operand.
   void for_each_operand(const std::function<void(Operand&)>& change);
@@ -63,15 +63,20 @@ class Worked {
   enum class Operation { number, negation, sum, difference, product, quotient, power, less, at_most, call };
 
   Worked(Operation operation, std::vector<Worked> parts, double value);
+  const std::vector<Worked>& parts() const { return *parts_; }
+  void append_text(std::string& text, const std::function<std::string(const Worked&)>& number,
+                   std::size_t most_terms) const;
+  void append_parts(std::string& text, const std::function<std::string(const Worked&)>& number,
+                    std::size_t most_terms) const;
   bool is_comparison() const { return operation_ == Operation::less || operation_ == Operation::at_most; }
   bool needs_parentheses_in(Operation outer, bool is_first) const;
   const char* separator() const;
 
   Operation operation_ = Operation::number;
   double value_ = 0.0;
-  std::shared_ptr<Operand> operand_{};  ///< of a number that is an entry
-  std::string function_{};              ///< of a call
-  std::vector<Worked> parts_{};
+  const char* function_ = nullptr;                ///< of a call
+  std::shared_ptr<Operand> operand_{};            ///< of a number that is an entry
+  std::shared_ptr<std::vector<Worked>> parts_{};  ///< of what is no number; shared with copies of it
 };
 
 Worked operator-(Worked x);

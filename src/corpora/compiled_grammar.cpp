@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,6 +16,10 @@ namespace {
 
 /// A value for each parameter of a table.
 using Values = std::vector<std::size_t>;
+
+/// Of a table with certain values, for each row: nothing where the word does not have them. Empty where no
+/// word of the table has them.
+using Entries = std::vector<std::optional<LexicalEntry>>;
 
 /// The last of the conditions that hold counts; one form alone is for every condition.
 std::optional<std::size_t> form_index(const std::vector<std::vector<Condition>>& possible, std::size_t forms,
@@ -39,25 +44,36 @@ constexpr std::size_t most_combined = 2'000'000;
 class Compiler {
  public:
   explicit Compiler(const GrammarText& text)
-      : text_(text), rules_of_(text.symbols.size()), tables_of_(text.symbols.size()) {
+      : text_(text),
+        rules_of_(text.symbols.size()),
+        tables_of_(text.symbols.size()),
+        states_(text.symbols.size()) {
     for (const auto& rule : text.rules) rules_of_[rule.symbol].push_back(&rule);
     for (const auto& table : text.tables) tables_of_[table.symbol].push_back(&table);
   }
 
   CompiledGrammar compile() {
-    grammar_.start = state(text_.start, {});
-    drop_dead_alternatives();
+    find_states();
     require_every_rule();
     find_weights();
     return std::move(grammar_);
   }
 
+  CompiledGrammar compile_without_weights() {
+    find_states();
+    return std::move(grammar_);
+  }
+
  private:
+  void find_states() {
+    grammar_.start = state(text_.start, {});
+    drop_dead_alternatives();
+  }
+
   std::size_t state(std::size_t symbol, const std::vector<Combinations>& allowed) {
-    const auto known = states_.find({symbol, allowed});
-    if (known != states_.end()) return known->second;
     const auto index = grammar_.states.size();
-    states_.emplace(std::pair(symbol, allowed), index);
+    const auto [known, is_new] = states_[symbol].try_emplace(allowed, index);
+    if (!is_new) return known->second;
     grammar_.states.push_back({symbol, allowed, !tables_of_[symbol].empty(), false, {}, {}, {}, {}, {}, {}});
     if (grammar_.states[index].is_table)
       add_entries(index);
@@ -73,17 +89,39 @@ class Compiler {
       if (text_.sorts[sorts[i]].is_decided && !state.decided_variable) state.decided_variable = i;
     for (const auto* table : tables_of_[state.symbol]) {
       state.decides = text_.shapes[table->shape].decides;
-      for (const auto& row : table->rows) {
-        auto values = first_values(state.allowed);
-        do add_entry(state, *table, row, values);
-        while (advance(state.allowed, values));
-      }
+      add_entries(state, *table);
     }
   }
 
+  void add_entries(State& state, const Table& table) {
+    const auto count = count_values(state.allowed);
+    for (const auto& row : table.rows) count_combined(row.line, count);
+    std::vector<const Entries*> possible;
+    auto values = first_values(state.allowed);
+    do {
+      const auto& entries = entries_of(table, values, state.decided_variable);
+      if (!entries.empty()) possible.push_back(&entries);
+    } while (advance(state.allowed, values));
+    for (std::size_t row = 0; row < table.rows.size(); ++row)
+      for (const auto* entries : possible) {
+        if (!(*entries)[row]) continue;
+        const double before = state.entry_weights.empty() ? 0.0 : state.entry_weights.back();
+        state.entry_weights.push_back(before + 1.0 / static_cast<double>(table.rows.size()));
+        state.entries.push_back(*(*entries)[row]);
+      }
+  }
+
+  /// Or more than are allowed.
+  static std::size_t count_values(const std::vector<Combinations>& allowed) {
+    std::size_t count = 1;
+    for (const auto combinations : allowed)
+      count = std::min(count * static_cast<std::size_t>(std::popcount(combinations)), most_combined + 1);
+    return count;
+  }
+
   static std::size_t next_allowed(Combinations allowed, std::size_t first) {
-    while (first < most_combinations && (allowed >> first & 1) == 0) ++first;
-    return first;
+    const auto rest = first < most_combinations ? allowed >> first : 0;
+    return rest == 0 ? most_combinations : first + static_cast<std::size_t>(std::countr_zero(rest));
   }
 
   static Values first_values(const std::vector<Combinations>& allowed) {
@@ -102,39 +140,61 @@ class Compiler {
     return false;
   }
 
-  void add_entry(State& state, const Table& table, const Row& row, const Values& values) {
-    count_combined(row.line);
-    auto entry = entry_of(state.symbol, table, row, values);
-    if (!entry) return;
-    if (state.decided_variable) compare_with_other_values(state, table, row, values, *entry);
-    const double before = state.entry_weights.empty() ? 0.0 : state.entry_weights.back();
-    state.entry_weights.push_back(before + 1.0 / static_cast<double>(table.rows.size()));
-    state.entries.push_back(std::move(*entry));
-  }
-
-  void count_combined(std::size_t line) {
-    if (++combined_ > most_combined)
+  void count_combined(std::size_t line, std::size_t count) {
+    combined_ += count;
+    if (combined_ > most_combined)
       text_.fail(line,
                  fmt::format("the values of all variables have more than {} combinations", most_combined),
                  "fewer variables that stand twice in a rule, or fewer values");
   }
 
-  /// Nothing where the word does not have these values.
-  std::optional<LexicalEntry> entry_of(std::size_t symbol, const Table& table, const Row& row,
-                                       const Values& values) const {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if ((table.allowed[i] >> values[i] & 1) == 0) return std::nullopt;
-    if (!satisfies(symbol, values, row.condition)) return std::nullopt;
+  /// Compared with those that have another value of the variable that a noun decides.
+  const Entries& entries_of(const Table& table, Values values, std::optional<std::size_t> decided) {
+    auto& entries_of_table = entries_[&table];
+    const auto known = entries_of_table.find(values);
+    if (known != entries_of_table.end()) return known->second;
+    if (!decided) return entries_of_table[values] = entries_with(table, values);
+    const auto value = values[*decided];
+    const auto count = text_.sorts[text_.symbols[table.symbol].sorts[*decided]].combinations;
+    std::vector<Entries*> all;
+    for (values[*decided] = 0; values[*decided] < count; ++values[*decided])
+      all.push_back(&(entries_of_table[values] = entries_with(table, values)));
+    for (auto* entries : all)
+      for (const auto* others : all) compare(*entries, *others);
+    return *all[value];
+  }
+
+  Entries entries_with(const Table& table, const Values& values) const {
+    if (!is_allowed(table, values)) return {};
     const auto& shape = text_.shapes[table.shape];
-    const auto source = form_index(shape.source, row.source.size(), holding(symbol, values, shape.source));
-    const auto target = form_index(shape.target, row.target.size(), holding(symbol, values, shape.target));
-    if (!source || !target || !row.source[*source] || !row.target[*target]) return std::nullopt;
     const std::string* category = nullptr;
     for (const auto& [condition, name] : shape.categories)
-      if (satisfies(symbol, values, condition)) category = &name;
-    if (category == nullptr) return std::nullopt;
-    LexicalEntry entry{&row.source[*source]->front(), &*row.target[*target], category, ""};
-    for (const auto& word : *entry.target) entry.gloss += (entry.gloss.empty() ? "" : " ") + word.text;
+      if (satisfies(table.symbol, values, condition)) category = &name;
+    if (category == nullptr) return {};
+    const auto source = holding(table.symbol, values, shape.source);
+    const auto target = holding(table.symbol, values, shape.target);
+    Entries entries(table.rows.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const auto& row = table.rows[i];
+      if (!satisfies(table.symbol, values, row.condition)) continue;
+      const auto source_form = form_index(shape.source, row.source.size(), source);
+      const auto target_form = form_index(shape.target, row.target.size(), target);
+      if (!source_form || !target_form || !row.source[*source_form] || !row.target[*target_form]) continue;
+      entries[i] = entry_of(row.source[*source_form]->front(), *row.target[*target_form], *category);
+    }
+    return entries;
+  }
+
+  static bool is_allowed(const Table& table, const Values& values) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if ((table.allowed[i] >> values[i] & 1) == 0) return false;
+    return true;
+  }
+
+  static LexicalEntry entry_of(const Word& source, const std::vector<Word>& target,
+                               const std::string& category) {
+    LexicalEntry entry{&source, &target, &category, ""};
+    for (const auto& word : target) entry.gloss += (entry.gloss.empty() ? "" : " ") + word.text;
     if (entry.gloss.empty()) entry.gloss = no_gloss;
     return entry;
   }
@@ -158,17 +218,14 @@ class Compiler {
     return holds;
   }
 
-  void compare_with_other_values(const State& state, const Table& table, const Row& row, Values values,
-                                 LexicalEntry& entry) const {
-    const auto variable = *state.decided_variable;
-    const auto count = text_.sorts[text_.symbols[state.symbol].sorts[variable]].combinations;
-    for (std::size_t value = 0; value < count; ++value) {
-      values[variable] = value;
-      const auto other = entry_of(state.symbol, table, row, values);
-      if (!other) continue;
-      const bool has_same_source = other->source->text == entry.source->text;
-      if (!has_same_source || other->gloss != entry.gloss) entry.agrees = true;
-      if (has_same_source && other->gloss != entry.gloss) entry.needs_controller = true;
+  static void compare(Entries& entries, const Entries& others) {
+    if (others.empty()) return;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!entries[i] || !others[i]) continue;
+      const bool has_same_source = others[i]->source->text == entries[i]->source->text;
+      const bool has_same_gloss = others[i]->gloss == entries[i]->gloss;
+      if (!has_same_source || !has_same_gloss) entries[i]->agrees = true;
+      if (has_same_source && !has_same_gloss) entries[i]->needs_controller = true;
     }
   }
 
@@ -187,8 +244,7 @@ class Compiler {
     if (allowed[variable] == 0) return;
     if (occurrences(rule, variable) < 2) return add_combinations(index, rule, variable + 1, allowed);
     const auto all = allowed[variable];
-    for (std::size_t value = 0; value < most_combinations; ++value) {
-      if ((all >> value & 1) == 0) continue;
+    for (auto value = next_allowed(all, 0); value < most_combinations; value = next_allowed(all, value + 1)) {
       allowed[variable] = Combinations{1} << value;
       add_combinations(index, rule, variable + 1, allowed);
     }
@@ -203,8 +259,8 @@ class Compiler {
   }
 
   void add_alternative(std::size_t index, const Rule& rule, const std::vector<Combinations>& allowed) {
-    count_combined(rule.line);
-    Alternative alternative{&rule, {}, std::vector<LengthWeights>(rule.source.size())};
+    count_combined(rule.line, 1);
+    Alternative alternative{&rule, {}, {}};
     for (const auto& item : rule.source) {
       std::vector<Combinations> arguments;
       for (const auto variable : item.variables) arguments.push_back(allowed[variable]);
@@ -253,8 +309,9 @@ class Compiler {
     std::vector<double> total(text_.symbols.size(), 0.0);
     for (const auto& rule : text_.rules) total[rule.symbol] += rule.weight;
     for (auto& state : grammar_.states) {
-      state.cumulative.resize(longest_sentence + 1);
+      for (auto& alternative : state.alternatives) alternative.rest.resize(alternative.states.size());
       if (state.is_table && !state.entries.empty()) state.weights[1] = state.entry_weights.back();
+      if (!state.is_table) state.cumulative.resize(longest_sentence + 1);
     }
     for (std::size_t length = 1; length <= longest_sentence; ++length) {
       is_found_.assign(grammar_.states.size(), false);
@@ -268,9 +325,11 @@ class Compiler {
 
   /// Of the items from `first` on having `length` words in all.
   double weight(const Alternative& alternative, std::size_t first, std::size_t length) const {
-    const auto& own = grammar_.states[alternative.states[first]].weights;
+    const auto& state = grammar_.states[alternative.states[first]];
+    const auto& own = state.weights;
     if (first + 1 == alternative.states.size()) return own[length];
     const auto& rest = alternative.rest[first + 1];
+    if (state.is_table) return own[1] * rest[length - 1];
     double sum = 0.0;
     for (std::size_t i = 1; i < length; ++i) sum += own[i] * rest[length - i];
     return sum;
@@ -282,6 +341,7 @@ class Compiler {
     if (state.is_table || is_found_[index]) return;
     is_found_[index] = true;
     double sum = 0.0;
+    state.cumulative[length].reserve(state.alternatives.size());
     for (const auto& alternative : state.alternatives) {
       if (alternative.states.size() == 1) find_weight(alternative.states[0], length, total);
       const auto share = alternative.rule->weight / total[state.symbol];
@@ -294,7 +354,8 @@ class Compiler {
   const GrammarText& text_;
   std::vector<std::vector<const Rule*>> rules_of_;
   std::vector<std::vector<const Table*>> tables_of_;
-  std::map<std::pair<std::size_t, std::vector<Combinations>>, std::size_t> states_;
+  std::vector<std::map<std::vector<Combinations>, std::size_t>> states_;  ///< by symbol
+  std::map<const Table*, std::map<Values, Entries>> entries_;
   std::vector<bool> is_found_;
   std::size_t combined_ = 0;
   CompiledGrammar grammar_;
@@ -305,6 +366,10 @@ class Compiler {
 CompiledGrammar compile(const GrammarText& text) {
   require_sound_rules(text);
   return Compiler(text).compile();
+}
+
+CompiledGrammar compile_without_weights(const GrammarText& text) {
+  return Compiler(text).compile_without_weights();
 }
 
 }  // namespace corpora

@@ -58,4 +58,7 @@ struct CompiledGrammar {
 /// Throws Error where a rule cannot end, can never be used or lacks a word that decides a variable.
 CompiledGrammar compile(const GrammarText& text);
 
+/// For sentences that are given: nothing is checked, and nothing is drawn by the weights.
+CompiledGrammar compile_without_weights(const GrammarText& text);
+
 }  // namespace corpora

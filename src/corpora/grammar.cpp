@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +24,28 @@ std::vector<std::string> sorted(const std::set<std::string>& words) {
   return {words.begin(), words.end()};
 }
 
+std::string text_of_file(const std::string& path) {
+  constexpr std::string_view valid = "a text file with a grammar";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw attn::Error(fmt::format("{} is a directory; valid: {}", path, valid));
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw attn::Error(fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid));
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) throw attn::Error(fmt::format("{} cannot be read; valid: {}", path, valid));
+  return text;
+}
+
+bool has_form_among(const Row& row, const std::vector<std::string>& words) {
+  return std::any_of(row.source.begin(), row.source.end(), [&](const Form& form) {
+    return form && std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+             return form->front().text == word || form->front().before_vowel == word;
+           });
+  });
+}
+
 }  // namespace
 
 Grammar::Grammar() = default;
@@ -38,17 +61,17 @@ Grammar Grammar::read(std::string_view text, std::string_view file_name) {
 }
 
 Grammar Grammar::load(const std::string& path) {
-  constexpr std::string_view valid = "a text file with a grammar";
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw attn::Error(fmt::format("{} is a directory; valid: {}", path, valid));
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw attn::Error(fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw attn::Error(fmt::format("{} cannot be read; valid: {}", path, valid));
-  return read(text, path);
+  return read(text_of_file(path), path);
+}
+
+std::optional<SentencePair> Grammar::translate(const std::string& path,
+                                               const std::vector<std::string>& words) {
+  Grammar grammar;
+  grammar.text_ = std::make_unique<GrammarText>(parse_grammar(text_of_file(path), path));
+  for (auto& table : grammar.text_->tables)
+    std::erase_if(table.rows, [&](const Row& row) { return !has_form_among(row, words); });
+  grammar.compiled_ = std::make_unique<CompiledGrammar>(compile_without_weights(*grammar.text_));
+  return grammar.translate(words);
 }
 
 std::vector<std::size_t> Grammar::lengths() const {

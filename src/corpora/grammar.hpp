@@ -27,6 +27,10 @@ class Grammar {
   /// As above, from a file.
   static Grammar load(const std::string& path);
 
+  /// What load(path).translate(words) gives, sooner: words that do not stand there are left out first.
+  static std::optional<SentencePair> translate(const std::string& path,
+                                               const std::vector<std::string>& words);
+
   Grammar(Grammar&&) noexcept;
   Grammar& operator=(Grammar&&) noexcept;
   ~Grammar();

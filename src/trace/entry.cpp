@@ -153,10 +153,10 @@ bool is_whole(double value, double rounding) {
 
 std::string worked_number(const Worked& number, int precision) {
   constexpr std::size_t longest_constant = 10;
-  const auto in_full = number_in_full(number);
-  const bool is_exact =
-      number.entry() == nullptr ? in_full.size() <= longest_constant : number.entry()->is_whole;
-  if (is_exact) return in_full;
+  if (number.entry() == nullptr || number.entry()->is_whole) {
+    auto in_full = number_in_full(number);
+    if (number.entry() != nullptr || in_full.size() <= longest_constant) return in_full;
+  }
   const int digits = std::max(precision, 2);
   const double value = number.value();
   const double magnitude = std::abs(value);
@@ -179,7 +179,7 @@ std::string text_on_page(const Worked& worked, const std::function<std::string(c
   constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 250;
   for (std::size_t terms = most_terms;; terms /= 2) {
     auto text = worked.text(number, terms);
-    if (terms == fewest_terms || display_width(text) <= longest) return text;
+    if (terms == fewest_terms || text.size() <= longest || display_width(text) <= longest) return text;
   }
 }
 

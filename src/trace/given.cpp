@@ -101,7 +101,8 @@ void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype,
 
 void require_at_most(const std::string& name, const TensorView& tensor, double largest) {
   if (!is_floating(tensor.dtype)) return;
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
+  const auto count = element_count(tensor.shape);
+  for (std::size_t i = 0; i < count; ++i)
     if (std::abs(tensor.at(i)) > largest)
       throw Error(fmt::format("{} has {} at {}; valid: numbers up to {}, whose products stay finite", name,
                               tensor.at(i), index_of(i, tensor.shape), largest));

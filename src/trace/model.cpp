@@ -138,12 +138,25 @@ std::string model_file(const Model& model, ElementType type) {
   return file.finish();
 }
 
-Model read_model(const std::string& path) {
-  const auto file = open_trace(File(path, "a .safetensors file that attnlab train wrote"));
+namespace {
+
+std::unique_ptr<StoredTrace> open_model(const std::string& path) {
+  auto file = open_trace(File(path, "a .safetensors file that attnlab train wrote"));
   const auto schema = file->metadata().find("schema");
   if (schema == file->metadata().end() || schema->second != model_schema)
     refuse(path, "it is no model of this lab",
            fmt::format("a .safetensors file of the schema {}", model_schema));
+  return file;
+}
+
+}  // namespace
+
+std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path) {
+  return scores_by_length(*open_model(path), path);
+}
+
+Model read_model(const std::string& path) {
+  const auto file = open_model(path);
   Model model;
   model.task = text_of(*file, path, "task");
   model.command = text_of(*file, path, "command");

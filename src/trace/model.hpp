@@ -58,6 +58,9 @@ std::string model_file(const Model& model, ElementType type);
 /// contradicts itself.
 Model read_model(const std::string& path);
 
+/// The same of its scores by length alone.
+std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path);
+
 /// The model with its numbers rounded to that type, as reading what was written would give it.
 Model rounded(Model model, ElementType type);
 

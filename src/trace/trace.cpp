@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -235,14 +236,24 @@ About Trace::worked_in_words(const About& words, const WorkedOut& worked, const 
 
 /// The same with the full ids of operands, and without the batch axis where it is not shown.
 WorkedOut Trace::worked_as_shown(const WorkedOut& worked, bool drops_batch) const {
-  return [this, &worked, drops_batch](Index at) {
+  struct Shown {
+    std::string id;
+    std::optional<std::size_t> rank;
+  };
+  const auto shown_as = [this](const std::string& name) {
+    const auto id = find(name);
+    const auto rank = ranks_.find(id);
+    return Shown{id, rank == ranks_.end() ? std::nullopt : std::optional(rank->second)};
+  };
+  return [&worked, drops_batch, shown_as, shown = std::map<std::string, Shown>()](Index at) mutable {
     if (drops_batch) at.insert(at.begin(), 0);
     auto result = worked(at);
-    result.for_each_operand([this](Operand& operand) {
-      operand.tensor = find(operand.tensor);
-      const auto rank = ranks_.find(operand.tensor);
-      if (rank != ranks_.end() && operand.index.size() == rank->second + 1)
-        operand.index.erase(operand.index.begin());
+    result.for_each_operand([&](Operand& operand) {
+      auto found = shown.find(operand.tensor);
+      if (found == shown.end()) found = shown.emplace(operand.tensor, shown_as(operand.tensor)).first;
+      const auto& [id, rank] = found->second;
+      operand.tensor = id;
+      if (rank && operand.index.size() == *rank + 1) operand.index.erase(operand.index.begin());
     });
     return result;
   };

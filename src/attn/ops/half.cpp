@@ -1,6 +1,7 @@
 #include "attn/ops/half.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,16 @@ namespace {
 constexpr int fraction_bits = 10, smallest_exponent = -14;
 constexpr unsigned sign_bit = 0x8000, infinity = 0x7C00, quiet_nan = 0x7E00, fraction_mask = 0x03FF;
 constexpr double first_beyond = 65520.0;  // halfway from the largest half to 2^16
+
+/// Between neighbouring numbers, by the exponent's bits; those of subnormal numbers are as far apart as the
+/// next ones.
+constexpr auto step_sizes = [] {
+  std::array<double, 31> sizes{};
+  double size = 0x1p-24;
+  for (std::size_t exponent = 1; exponent < sizes.size(); ++exponent, size *= 2.0) sizes[exponent] = size;
+  sizes[0] = sizes[1];
+  return sizes;
+}();
 
 }  // namespace
 
@@ -34,10 +45,8 @@ double half_value(std::uint16_t bits) {
   const bool is_negative = (bits & sign_bit) != 0;
   const int exponent = (bits & infinity) >> fraction_bits, fraction = bits & fraction_mask;
   double magnitude = 0.0;
-  if (exponent == 0)
-    magnitude = std::ldexp(fraction, smallest_exponent - fraction_bits);
-  else if (exponent < 31)
-    magnitude = std::ldexp(fraction + 1024, exponent - 1 + smallest_exponent - fraction_bits);
+  if (exponent < 31)
+    magnitude = step_sizes[static_cast<std::size_t>(exponent)] * (exponent == 0 ? fraction : fraction + 1024);
   else
     magnitude =
         fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();

@@ -24,20 +24,28 @@ bool is_small(const Size& size) {
   return size.m * size.k * size.n <= most_multiply_adds;
 }
 
-/// Each element is summed over k = 0, 1, …; the inner loop runs along a row, which the compiler vectorises
-/// without a change of that order.
-void multiply_in_order(const double* a, const double* b, double* c, const Size& size) {
-  std::vector<double> row(size.n);
-  for (std::size_t i = 0; i < size.m; ++i) {
-    std::fill(row.begin(), row.end(), 0.0);
-    for (std::size_t k = 0; k < size.k; ++k) {
-      const auto a_ik = static_cast<double>(a[i * size.k + k]);
-      const double* b_k = b + k * size.n;
-      for (std::size_t j = 0; j < size.n; ++j) row[j] += a_ik * static_cast<double>(b_k[j]);
+/// `count` columns of the product at a time, from column `first` on, as long as there are so many. Returns
+/// the first column that is left.
+template <std::size_t count>
+std::size_t multiply_columns(std::size_t first, const double* a, const double* b, double* c,
+                             const Size& size) {
+  for (; first + count <= size.n; first += count)
+    for (std::size_t i = 0; i < size.m; ++i) {
+      std::array<double, count> sums{};
+      for (std::size_t k = 0; k < size.k; ++k)
+        for (std::size_t j = 0; j < count; ++j) sums[j] += a[i * size.k + k] * b[k * size.n + first + j];
+      std::copy(sums.begin(), sums.end(), c + i * size.n + first);
     }
-    std::transform(row.begin(), row.end(), c + i * size.n,
-                   [](double sum) { return static_cast<double>(sum); });
-  }
+  return first;
+}
+
+/// Each element is summed over k = 0, 1, …; the sums of neighbouring columns stay in registers, and the
+/// compiler vectorises them without a change of that order.
+void multiply_in_order(const double* a, const double* b, double* c, const Size& size) {
+  auto first = multiply_columns<8>(0, a, b, c, size);
+  first = multiply_columns<4>(first, a, b, c, size);
+  first = multiply_columns<2>(first, a, b, c, size);
+  multiply_columns<1>(first, a, b, c, size);
 }
 
 void multiply(const double* a, const double* b, double* c, const Size& size) {

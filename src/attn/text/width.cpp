@@ -1,7 +1,9 @@
 #include "attn/text/width.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "attn/text/unicode.hpp"
 #include "attn/text/utf8.hpp"
@@ -15,6 +17,18 @@ constexpr char32_t emoji_variation_selector = U'\uFE0F';
 
 bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char byte) { return byte >= ' ' && byte <= '~'; });
+}
+
+/// Letters of Latin and Greek, signs of mathematics and boxes, each one column wide whatever stands beside it
+/// of these.
+bool is_narrow_alone(char32_t code_point) {
+  constexpr std::pair<char32_t, char32_t> ranges[] = {
+      {U' ', U'~'},     {0x00A1, soft_hyphen - 1}, {soft_hyphen + 1, 0x02FF}, {0x0370, 0x03FF},
+      {0x1D00, 0x1DBF}, {0x2010, 0x2027},          {0x2030, 0x205E},          {0x2070, 0x20BF},
+      {0x2100, 0x22FF}, {0x2500, 0x259F},          {0x2C60, 0x2C7F}};
+  return std::any_of(std::begin(ranges), std::end(ranges), [&](const auto& range) {
+    return range.first <= code_point && code_point <= range.second;
+  });
 }
 
 /// Characters that draw nothing or draw onto the one before.
@@ -105,6 +119,8 @@ std::vector<std::string> wrap_paragraph(std::string_view text, std::size_t width
 
 std::size_t display_width(std::string_view text) {
   if (is_printable_ascii(text)) return text.size();
+  const auto characters = code_points(text);
+  if (std::all_of(characters.begin(), characters.end(), is_narrow_alone)) return characters.size();
   std::size_t width = 0;
   for (const auto cluster : grapheme_clusters(text)) width += cluster_width(cluster);
   return width;

@@ -15,7 +15,10 @@ std::string json_string(std::string_view words) {
   std::string text = "\"";
   for (const char c : svg::without_noncharacters(printable(words))) {
     const bool is_special = c == '"' || c == '\\' || c == '<' || c == '>' || c == '&';
-    text += is_special ? fmt::format("\\u{:04x}", static_cast<int>(c)) : std::string(1, c);
+    if (is_special)
+      text += fmt::format("\\u{:04x}", static_cast<int>(c));
+    else
+      text += c;
   }
   return text + '"';
 }

@@ -206,11 +206,10 @@ const lessonPage = (() => {
   }
 
   /// What scrolls sideways can be reached with the keyboard; what does not is no stop on the way.
-  function reachWhatScrolls() {
-    for (const box of document.querySelectorAll("pre, .drawing, .plot, .formula, .definition"))
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-  }
+  const boxes = new ResizeObserver((resized) => {
+    const scrolls = resized.map(({ target }) => target.scrollWidth > target.clientWidth);
+    resized.forEach(({ target }, i) => (scrolls[i] ? target.setAttribute("tabindex", "0") : target.removeAttribute("tabindex")));
+  });
 
   /// What a link leads to may be folded away.
   function unfoldTarget() {
@@ -232,7 +231,8 @@ const lessonPage = (() => {
     cellsOf = page.tensors.map(() => new Map());
     marked = [];
     for (const table of document.querySelectorAll("table[data-tensor]")) readTable(table);
-    reachWhatScrolls();
+    boxes.disconnect();
+    for (const box of document.querySelectorAll("pre, .drawing, .plot, .formula, .definition")) boxes.observe(box);
     document.querySelector(".hint").hidden = false;
   }
 
@@ -254,7 +254,6 @@ const lessonPage = (() => {
     else if (panel.hidden === false && focused() === null && !panel.contains(event.target)) hide();
   });
   window.addEventListener("hashchange", unfoldTarget);
-  window.addEventListener("resize", reachWhatScrolls);
   open();
   if (location.hash !== "") unfoldTarget();
   return { open, entryOf };

@@ -90,7 +90,8 @@ TableWriter::TableWriter(const Event& event, std::size_t number, const TableStyl
   rows_ = places_along(row_count(), tables_.is_elided);
   columns_ = places_along(columns(), tables_.is_elided);
   for (std::size_t i = 0; i < count; ++i)
-    if (std::isfinite(tensor_.at(i))) largest_ = std::max(largest_, std::abs(tensor_.at(i)));
+    if (const double element = tensor_.at(i); std::isfinite(element))
+      largest_ = std::max(largest_, std::abs(element));
 }
 
 std::string TableWriter::label(std::size_t axis, std::size_t place, std::size_t sample) const {
@@ -201,8 +202,7 @@ std::string TableWriter::cell(std::size_t offset) {
   const double value = tensor_.at(offset);
   const auto shown = event_.distribution && value == 0.0 ? "·" : format_(offset);
   const auto style = shade(value);
-  return style.empty() ? fmt::format("<td>{}</td>", shown)
-                       : fmt::format("<td class=\"{}\">{}</td>", style, shown);
+  return (style.empty() ? "<td>" : "<td class=\"" + style + "\">") + shown + "</td>";
 }
 
 /// Of a share "s1" to "s10", of a mask "seen", of another number "p1" to "p8" or, below 0, "n1" to "n8".
@@ -214,7 +214,7 @@ std::string TableWriter::shade(double value) const {
   if (!is_floating(tensor_.dtype) || !std::isfinite(value) || largest_ == 0.0) return "";
   const int steps = event_.distribution ? level(value, 10) : level(std::abs(value) / largest_, 8);
   if (steps == 0) return "";
-  return fmt::format("{}{}", event_.distribution ? 's' : value < 0.0 ? 'n' : 'p', steps);
+  return (event_.distribution ? 's' : value < 0.0 ? 'n' : 'p') + std::to_string(steps);
 }
 
 std::string TableWriter::strongest(const Sheet& sheet, std::size_t offset) const {

@@ -16,6 +16,7 @@ namespace attn::html {
 namespace {
 
 constexpr std::size_t most_entries_of_step = 300'000;  // of all its cells together
+constexpr std::size_t usual_rank = 2;
 
 Index index_at(std::size_t offset, const Shape& shape) {
   Index at(shape.size());
@@ -32,10 +33,21 @@ std::int64_t offset_in(const Shape& shape, const Places& at) {
   return offset;
 }
 
+/// Whether every number that agrees with this one in nine digits has the same digits after the point on the
+/// page: it is small enough for that, and neither nearly whole in steps of the last digit nor halfway
+/// between.
+bool is_rounded_alike(double value, int precision) {
+  constexpr double largest = 1e7, near = 0.01;
+  const double steps = std::abs(value) * std::pow(10.0, std::max(precision, 2));
+  const double part = std::abs(steps - std::round(steps));
+  return steps > 11.0 && steps < largest && part > near && part < 0.5 - near;
+}
+
 /// A number with the fewest digits, at least nine, that the page rounds as it does the number itself.
 std::string number_for_script(double value, int precision) {
   if (std::isnan(value)) return "\"NaN\"";
   if (std::isinf(value)) return value > 0.0 ? "\"Infinity\"" : "\"-Infinity\"";
+  if (is_rounded_alike(value, precision)) return shortest(*number_in(fmt::format("{:.9g}", value)));
   constexpr int enough = 17;
   const Operand operand{.tensor = "", .index = {}};
   const auto on_page = worked_number(Worked(operand, value), precision);
@@ -50,6 +62,12 @@ std::string number_for_script(double value, int precision) {
 template <class Numbers>
 std::string list_of(const Numbers& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ","));
+}
+
+std::vector<std::pair<const Operand*, double>> entries_of(const Worked& worked) {
+  std::vector<std::pair<const Operand*, double>> entries;
+  worked.for_each_entry([&](const Operand& operand, double value) { entries.emplace_back(&operand, value); });
+  return entries;
 }
 
 /// A row of strides for each of `components`, such that each is linear in the place of the cell; nothing
@@ -85,13 +103,13 @@ std::optional<std::vector<std::vector<std::int64_t>>> fitted_strides(
 }  // namespace
 
 std::size_t Workings::number_of(const std::string& id) {
-  const auto [found, is_new] = numbers_.emplace(id, tensors_.size());
+  const auto [found, is_new] = numbers_.try_emplace(id, tensors_.size());
   if (is_new) tensors_.push_back({.id = id});
   return found->second;
 }
 
 std::size_t Workings::number_of_text(std::string text) {
-  const auto [found, is_new] = text_numbers_.emplace(text, texts_.size());
+  const auto [found, is_new] = text_numbers_.try_emplace(text, texts_.size());
   if (is_new) texts_.push_back(std::move(text));
   return found->second;
 }
@@ -99,7 +117,7 @@ std::size_t Workings::number_of_text(std::string text) {
 std::vector<std::size_t> Workings::names_along(const AxisLabels& labels) {
   std::vector<std::size_t> numbers;
   for (const auto& tokens : labels.lists) {
-    const auto [found, is_new] = name_numbers_.emplace(tokens, names_.size());
+    const auto [found, is_new] = name_numbers_.try_emplace(tokens, names_.size());
     if (is_new) {
       std::vector<std::string> names;
       for (std::size_t i = 0; i < tokens.size(); ++i) names.push_back(json_string(token_name(tokens, i)));
@@ -111,15 +129,14 @@ std::vector<std::size_t> Workings::names_along(const AxisLabels& labels) {
 }
 
 /// The text with a $ for each entry and, in braces, each constant that the page rounds.
-std::pair<std::string, std::vector<std::pair<Operand, double>>> Workings::text_of(
-    const Worked& worked) const {
+std::string Workings::text_of(const Worked& worked) const {
   const auto number = [this](const Worked& part) {
     if (part.entry() != nullptr) return std::string("$");
     auto on_page = worked_number(part, precision_);
     if (on_page == number_in_full(part) || !std::isfinite(part.value())) return on_page;
     return "{" + shortest(part.value()) + "}";
   };
-  return {worked.text(number, std::numeric_limits<std::size_t>::max()), worked.entries()};
+  return worked.text(number, std::numeric_limits<std::size_t>::max());
 }
 
 void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bool is_core) {
@@ -138,25 +155,29 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
   std::map<std::pair<std::size_t, std::vector<std::size_t>>, Alike> alike;
   std::size_t entry_count = 0;
   for (const auto cell : cells) {
-    const auto at = index_at(cell, shape);
-    const auto [text, entries] = text_of(event.worked(at));
+    auto at = index_at(cell, shape);
+    const auto worked = event.worked(at);
+    const auto entries = entries_of(worked);
     entry_count += entries.size();
     if (entry_count > most_entries_of_step || entries.size() * cells.size() > 2 * most_entries_of_step)
       return;
     std::vector<std::size_t> tensors, ranks;
     std::vector<std::int64_t> places;
+    tensors.reserve(entries.size());
+    ranks.reserve(entries.size());
+    places.reserve(entries.size() * usual_rank);
     for (const auto& [operand, value] : entries) {
-      tensors.push_back(number_of(operand.tensor));
-      ranks.push_back(operand.index.size());
-      places.insert(places.end(), operand.index.begin(), operand.index.end());
+      tensors.push_back(number_of(operand->tensor));
+      ranks.push_back(operand->index.size());
+      places.insert(places.end(), operand->index.begin(), operand->index.end());
       auto& source = tensors_[tensors.back()];
-      source.values[operand.index] = value;
-      source.is_whole = source.is_whole || operand.is_whole;
+      source.values[operand->index] = value;
+      source.is_whole = source.is_whole || operand->is_whole;
     }
-    auto& group = alike[{number_of_text(text), tensors}];
+    auto& group = alike[{number_of_text(text_of(worked)), tensors}];
     group.tensors = std::move(tensors);
     group.ranks = std::move(ranks);
-    group.cells.push_back(at);
+    group.cells.push_back(std::move(at));
     group.operands.push_back(std::move(places));
   }
   for (const auto& [key, group] : alike) add_groups(tensors_[number], key.first, group, 0);
@@ -214,6 +235,8 @@ Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& sha
   Piece piece;
   std::vector<std::string> groups;
   for (const auto& group : step.groups) {
+    std::vector<Index> cells;
+    for (const auto cell : group.cells) cells.push_back(index_at(cell, *step.shape));
     std::map<std::vector<std::int64_t>, std::size_t> numbers;
     std::vector<std::string> places;
     std::vector<std::int64_t> terms;
@@ -230,8 +253,7 @@ Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& sha
       const auto base = offset_in(shape, term.base);
       terms.insert(terms.end(), {static_cast<std::int64_t>(found->second), base});
       auto& needed = piece.needed[term.tensor];
-      for (const auto cell : group.cells) {
-        const auto at = index_at(cell, *step.shape);
+      for (const auto& at : cells) {
         auto offset = base;
         for (std::size_t axis = 0; axis < at.size(); ++axis)
           offset += row[axis + 1] * static_cast<std::int64_t>(at[axis]);
@@ -248,15 +270,17 @@ Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& sha
 
 std::string Workings::values_of(const Known& tensor, const std::vector<bool>& needed,
                                 const Shape& shape) const {
-  std::vector<std::string> list, pairs;
   const auto count = static_cast<std::size_t>(std::count(needed.begin(), needed.end(), true));
-  for (std::size_t offset = 0; offset < needed.size(); ++offset) {
-    const auto number =
-        needed[offset] ? number_for_script(tensor.values.at(index_at(offset, shape)), precision_) : "null";
-    list.push_back(number);
-    if (needed[offset]) pairs.push_back(fmt::format("\"{}\":{}", offset, number));
-  }
-  return 2 * count < needed.size() ? fmt::format("{{{}}}", fmt::join(pairs, ",")) : list_of(list);
+  const bool is_sparse = 2 * count < needed.size();
+  std::vector<std::string> list;
+  for (std::size_t offset = 0; offset < needed.size(); ++offset)
+    if (needed[offset]) {
+      auto number = number_for_script(tensor.values.at(index_at(offset, shape)), precision_);
+      list.push_back(is_sparse ? fmt::format("\"{}\":{}", offset, number) : std::move(number));
+    } else if (!is_sparse) {
+      list.emplace_back("null");
+    }
+  return is_sparse ? fmt::format("{{{}}}", fmt::join(list, ",")) : list_of(list);
 }
 
 std::string Workings::json(std::size_t most_bytes) const {
@@ -277,16 +301,19 @@ std::string Workings::json(std::size_t most_bytes) const {
       auto more = step.text.size();
       for (const auto& group : tensors_[i].groups)
         if (!text_used[group.text]) more += texts_[group.text].size();
-      auto with_step = needed;
+      std::vector<std::pair<std::size_t, std::size_t>> added;
       for (const auto& [tensor, offsets] : step.needed)
         for (const auto offset : offsets)
-          if (!with_step[tensor][offset]) {
-            with_step[tensor][offset] = true;
-            more += bytes_of_value;
+          if (!needed[tensor][offset]) {
+            needed[tensor][offset] = true;
+            added.emplace_back(tensor, offset);
           }
-      if (bytes + more > most_bytes) continue;
+      more += bytes_of_value * added.size();
+      if (bytes + more > most_bytes) {
+        for (const auto& [tensor, offset] : added) needed[tensor][offset] = false;
+        continue;
+      }
       bytes += more;
-      needed = std::move(with_step);
       steps[i] = step.text;
       for (const auto& group : tensors_[i].groups) text_used[group.text] = true;
     }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,14 @@ class Workings {
     std::vector<Term> terms;
   };
 
+  struct IndexHash {
+    std::size_t operator()(const Index& at) const {
+      std::size_t hash = 0;
+      for (const auto place : at) hash = hash * 1'000'003 + place;
+      return hash;
+    }
+  };
+
   struct Known {
     std::string id;
     std::optional<Shape> shape{};
@@ -58,7 +67,7 @@ class Workings {
     bool is_core = false;
     std::string origin = "unseen";  ///< input, worked, or none where no entry of a step is worked out
     std::vector<Group> groups{};
-    std::map<Index, double> values{};
+    std::unordered_map<Index, double, IndexHash> values{};
   };
 
   /// Cells with one text and the same tensors: `operands` holds for each cell all indices end to end.
@@ -75,7 +84,7 @@ class Workings {
 
   std::size_t number_of_text(std::string text);
   std::vector<std::size_t> names_along(const AxisLabels& labels);
-  std::pair<std::string, std::vector<std::pair<Operand, double>>> text_of(const Worked& worked) const;
+  std::string text_of(const Worked& worked) const;
   void add_groups(Known& step, std::size_t text, const Alike& alike, std::size_t axis);
   Shape shape_of(const Known& tensor) const;
   Piece piece(const Known& step, const std::vector<Shape>& shapes) const;
@@ -83,9 +92,9 @@ class Workings {
 
   int precision_;
   std::vector<Known> tensors_;
-  std::map<std::string, std::size_t> numbers_;
+  std::unordered_map<std::string, std::size_t> numbers_;
   std::vector<std::string> texts_;
-  std::map<std::string, std::size_t> text_numbers_;
+  std::unordered_map<std::string, std::size_t> text_numbers_;
   std::vector<std::string> names_;  ///< lists of the names of places along an axis, as JSON
   std::map<std::vector<std::string>, std::size_t> name_numbers_;  ///< by the tokens
 };

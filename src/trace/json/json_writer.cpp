@@ -46,14 +46,14 @@ void append_tensor(std::string& text, const Event& event) {
 void append_operands(std::string& text, const Worked& worked) {
   append_name(text, "operands");
   text += '[';
-  const auto entries = worked.entries();
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    text += i > 0 ? ",[" : "[";
-    append_value(text, entries[i].first.tensor);
+  bool is_first = true;
+  worked.for_each_entry([&](const Operand& operand, double) {
+    text += std::exchange(is_first, false) ? "[" : ",[";
+    append_value(text, operand.tensor);
     text += ',';
-    append_value(text, entries[i].first.index);
+    append_value(text, operand.index);
     text += ']';
-  }
+  });
   text += ']';
 }
 
@@ -63,7 +63,9 @@ void append_worked(std::string& text, const Event& event) {
   if (!at) return;
   const auto worked = event.worked(*at);
   constexpr std::size_t most_entries = 4096;
-  if (!worked.is_finite() || worked.entries().size() > most_entries) return;
+  std::size_t count = 0;
+  worked.for_each_entry([&](const Operand&, double) { ++count; });
+  if (!worked.is_finite() || count > most_entries) return;
   append_name(text, "worked");
   text += '{';
   append_member(text, "index", *at);

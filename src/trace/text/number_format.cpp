@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include "trace/entry.hpp"
@@ -27,10 +28,10 @@ namespace {
 
 /// Of the finite elements of a floating-point tensor.
 double largest_magnitude(const TensorView& tensor) {
-  const auto* elements = static_cast<const double*>(tensor.data);
+  const std::span elements(static_cast<const double*>(tensor.data), element_count(tensor.shape));
   double largest = 0.0;
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (std::isfinite(elements[i])) largest = std::max(largest, std::abs(elements[i]));
+  for (const double element : elements)
+    if (std::isfinite(element)) largest = std::max(largest, std::abs(element));
   return largest;
 }
 

@@ -435,9 +435,10 @@ bool has_hidden_keys(const Event& event) {
 }
 
 std::string printable(std::string_view text) {
+  const auto is_visible_ascii = [](char c) { return c >= ' ' && c <= '~'; };
   std::string result;
   while (!text.empty()) {
-    const std::size_t control = control_length(text);
+    const std::size_t control = is_visible_ascii(text.front()) ? 0 : control_length(text);
     if (control == 0) {
       result += text.front();
     } else {

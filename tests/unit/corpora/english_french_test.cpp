@@ -143,6 +143,20 @@ TEST_CASE("links are sure, but possible only for what French does not say") {
                                                                               {6, 4, true}});
 }
 
+TEST_CASE("the words of a sentence alone are enough to translate it") {
+  const std::string path = ATTN_DATA "/corpora/english-french.grammar";
+  attn::Generator random(2);
+  for (std::size_t i = 0; i < 40; ++i) {
+    Texts words;
+    for (const auto& word : english_french().draw(random, 3 + i % 10).source) words.push_back(word.text);
+    const auto pair = corpora::Grammar::translate(path, words);
+    REQUIRE(pair);
+    CHECK(label(*pair) == label(*english_french().translate(words)));
+  }
+  CHECK_FALSE(corpora::Grammar::translate(path, {"the", "girls", "sleeps"}));
+  CHECK_FALSE(corpora::Grammar::translate(path, {"zebra"}));
+}
+
 TEST_CASE("a source sentence has one translation, gloss, controllers and links, in 200,000 draws") {
   attn::Generator random(1);
   std::unordered_map<std::string, std::string> labels;

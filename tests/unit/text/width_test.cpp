@@ -15,6 +15,20 @@ TEST_CASE("letters, accents and mathematical signs take one column each") {
   CHECK(display_width("Σⱼ αᵢⱼ · vⱼ → … ×−∞") == 19);
 }
 
+TEST_CASE("letters and signs are as wide among themselves as beside an accent") {
+  const auto in_utf8 = [](unsigned c) {
+    const auto byte = [](unsigned bits) { return static_cast<char>(bits); };
+    return c < 0x800
+               ? std::string{byte(0xC0 | c >> 6), byte(0x80 | (c & 0x3F))}
+               : std::string{byte(0xE0 | c >> 12), byte(0x80 | (c >> 6 & 0x3F)), byte(0x80 | (c & 0x3F))};
+  };
+  for (unsigned c = 0xA0; c < 0x3000; ++c) {
+    INFO(c);
+    const auto text = "a" + in_utf8(c) + in_utf8(c);
+    CHECK(display_width(text) + 1 == display_width(text + "e\u0301"));
+  }
+}
+
 TEST_CASE("wide East Asian characters take two columns") {
   CHECK(display_width("猫が座った。") == 12);
   CHECK(display_width("한국어") == 6);
