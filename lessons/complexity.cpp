@@ -453,7 +453,8 @@ void run_complexity(Workbench& bench) {
   claim_steps_and_memory(bench, costs, costs.crossing("recurrence", d, longest));
   bench.try_next({{"complexity --lengths 64,128,256", "what grows fastest?"},
                   {"complexity --d-model 64", "full attention costs less for longer"},
-                  {"bench", "the same in seconds, on this machine"}});
+                  {"bench", "the same in seconds, on this machine"}},
+                 {{"complexity --window 8", "what does a wider window cost?"}});
 }
 
 std::vector<Input> complexity_inputs(const Options&) {

@@ -288,7 +288,9 @@ void run_cross_attention(Workbench& bench) {
   if (is_trained)
     return bench.try_next({{"cross-attention --source \"the man slept\" --target \"l'homme dormait\"",
                             "\"l'homme\" comes from two words: which head looks at which?"},
-                           {"masking", "hide words from each other"}});
+                           {"masking", "hide words from each other"}},
+                          {{"cross-attention --source \"a cat slept\" --target \"un chat dormait\"",
+                            "one word for one: where do the heads differ?"}});
   bench.try_next(
       {{"cross-attention --source \"the cat\" --target \"le petit chat\"", "which tables get smaller?"},
        {"cross-attention --heads 2", "two of them at once (lesson multihead)"},

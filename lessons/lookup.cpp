@@ -339,15 +339,16 @@ void run_lookup(Workbench& bench) {
   claim_shares(bench, lookups, scores, hard);
   claim_hard_limit(bench, scores, values, hard);
   const auto& tokens = bench.plan.sentence.tokens[0];
-  bench.try_next({bench.options.model
-                      ? std::pair<std::string, std::string>{"lookup --sentence \"blue green yellow\"",
-                                                            "without red, who answers?"}
-                      : std::pair<std::string, std::string>{"lookup --seed 2",
-                                                            "another query: does a key win as clearly?"},
-                  {fmt::format("lookup --explain 'temperature=0.1/weights[{}]'",
-                               bench.options.model ? tokens[hard.keys[0]] : "red"),
-                   "worked at T = 0.1"},
-                  {"scoring", "other ways to score how well a query matches a key"}});
+  bench.try_next(
+      {bench.options.model ? Proposal{"lookup --sentence \"blue green yellow\"", "without red, who answers?"}
+                           : Proposal{"lookup --seed 2", "another query: does a key win as clearly?"},
+       {fmt::format("lookup --explain 'temperature=0.1/weights[{}]'",
+                    bench.options.model ? tokens[hard.keys[0]] : "red"),
+        "worked at T = 0.1"},
+       {"scoring", "other ways to score how well a query matches a key"}},
+      {bench.options.model
+           ? Proposal{"lookup --sentence \"cyan blue magenta\"", "all are far from the query: who answers?"}
+           : Proposal{"lookup --seed 3", "another query: does a key win as clearly?"}});
 }
 
 std::vector<Input> lookup_inputs(const Options&) {

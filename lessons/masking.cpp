@@ -300,7 +300,8 @@ void run_masking(Workbench& bench) {
                         std::move(fully_masked), std::move(broadcast)});
   bench.try_next({{"masking --mask padding", "the same with another mask"},
                   {"masking --sentence \"the cat slept\" --sentence \"cats slept\"", "real padding"},
-                  {"multihead", "several attentions side by side"}});
+                  {"multihead", "several attentions side by side"}},
+                 {{"masking --mask combined", "both masks at once"}});
 }
 
 std::vector<Input> masking_inputs(const Options&) {

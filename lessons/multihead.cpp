@@ -606,7 +606,9 @@ void run_multihead(Workbench& bench) {
         {{"multihead --sentence \"the cat ate an apple because it was hungry\"",
           "whom does \"hungry\" look at? And \"rotten\" in its place?"},
          {"multihead --model none --kv-heads 1", "both heads read the same keys and values"},
-         {"positional", "tell attention where the words stand"}});
+         {"positional", "tell attention where the words stand"}},
+        {{"multihead --sentence \"the cat ate an apple because it was rotten\"",
+          "whom does \"rotten\" look at?"}});
   bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
                   {"multihead --kv-heads 1", "both heads read the same keys and values"},
                   {"positional", "tell attention where the words stand"}});

@@ -283,7 +283,8 @@ void run_positional(Workbench& bench) {
   compare_encodings(bench, in, other, encodings);
   bench.try_next({{"positional --encoding rope", "queries and keys are turned instead"},
                   {"positional --encoding alibi", "nothing is learned: distance costs"},
-                  {"seq2seq", "attention as it began: a translator that looks back"}});
+                  {"seq2seq", "attention as it began: a translator that looks back"}},
+                 {{"positional --encoding relative", "a vector for each distance"}});
 }
 
 std::vector<Input> positional_inputs(const Options&) {

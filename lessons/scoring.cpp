@@ -574,7 +574,8 @@ void run_scoring(Workbench& bench) {
   claim_rows_sum_to_1(bench, functions);
   bench.try_next({{"scoring --scoring general", "a dot product that can be trained"},
                   {"scoring --weight-scale 5", "whose weights stay mild?"},
-                  {"scaling", "why scaled_dot divides by √d_model"}});
+                  {"scaling", "why scaled_dot divides by √d_model"}},
+                 {{"scoring --scoring concat", "the numbers of additive, by another way"}});
 }
 
 std::vector<Input> scoring_inputs(const Options&) {

@@ -141,7 +141,9 @@ void propose_more(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next({{"seq2seq --source \"the cat did not eat the apple because it was hungry\"",
                             "it writes by itself: what does “affamé” look at?"},
-                           {"transformer-block", "attention without a recurrence"}});
+                           {"transformer-block", "attention without a recurrence"}},
+                          {{"seq2seq --source \"the black cats did not sleep\"",
+                            "which source word does each word come from?"}});
   bench.try_next(
       {{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
         "which state asks now?"},
