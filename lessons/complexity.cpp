@@ -246,6 +246,28 @@ std::string crossing_in_words(LayerCosts& costs, std::string_view layer, std::si
   return place ? fmt::format("n ≥ {}", *place) : "never";
 }
 
+/// Layers whose multiply-adds grow alike.
+struct Group {
+  std::string_view growth;
+  std::vector<std::string_view> layers;
+};
+
+const std::vector<Group>& groups_of_layers() {
+  static const std::vector<Group> groups = {
+      {"n · d²: each token times matrices", {"recurrence", "convolution", "projections"}},
+      {"n² · d: every pair", {"full", "chunked", "flash", "gqa"}},
+      {"pairs · d: fewer pairs", {"local", "sliding", "sparse"}},
+      {"n · d · (d, features or rank): keys and values summed up first",
+       {"linear", "linear/causal", "performer", "linformer"}}};
+  return groups;
+}
+
+bool connects_tokens(std::string_view id) {
+  const auto& layers = counted_layers();
+  return std::find_if(layers.begin(), layers.end(), [&](const auto& layer) { return layer.id == id; })
+      ->connects_tokens;
+}
+
 /// A row a layer, at the longest of the lengths.
 void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   const auto d = bench.d_model();
@@ -258,15 +280,24 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
     return line.substr(0, line.find_last_not_of(' ') + 1);
   };
   auto table = row("", "", "mult-adds", "bytes", "steps", "path", "cheaper");
-  for (const auto& layer : counted_layers()) {
-    const auto& cost = costs.of(layer.id, {longest, d});
-    const auto adds = cost.cost.multiply_adds;
-    table += '\n' + (layer.connects_tokens ? row(layer.id, words_for(layer.id), adds, cost.cost.score_bytes,
-                                                 cost.sequential_steps, cost.path_length,
-                                                 crossing_in_words(costs, layer.id, d, longest))
-                                           : row(layer.id, words_for(layer.id), adds, "", "", "", ""));
+  for (const auto& group : groups_of_layers()) {
+    table += fmt::format("{}\n{}", &group == &groups_of_layers().front() ? "" : "\n", group.growth);
+    for (const auto& id : group.layers) {
+      const auto& cost = costs.of(id, {longest, d});
+      const auto adds = cost.cost.multiply_adds;
+      table += '\n' + (connects_tokens(id)
+                           ? row(id, words_for(id), adds, cost.cost.score_bytes, cost.sequential_steps,
+                                 cost.path_length, crossing_in_words(costs, id, d, longest))
+                           : row(id, words_for(id), adds, "", "", "", ""));
+    }
   }
   const auto kept = attn::item_size(bench.trace.dtype()) * 2 * longest * (d / *options.heads);
+  const auto heads = *options.heads == 1
+                         ? std::string(" gqa has one head here: it is full attention.")
+                         : fmt::format(
+                               " gqa has {} heads, each with scores of its own, so it holds more of them; "
+                               "what it saves are keys and values: {} bytes in place of {}.",
+                               *options.heads, kept * *options.kv_heads, kept * *options.heads);
   bench.trace.note(
       "compared", "What is compared",
       fmt::format("A recurrence computes each token's state from the one before it. A convolution gives each "
@@ -280,12 +311,11 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
                   *options.block, *options.block));
   bench.trace.note(
       "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
-      fmt::format(
-          "cheaper: for which n it takes fewer multiply-adds than full attention; never: not up to n = {}. A "
-          "window waits for nothing (1 step), but its path needs a layer for every {} tokens. gqa has {} "
-          "heads, each with scores of its own, so it holds more of them; what it saves are keys and values: "
-          "{} bytes in place of {}.",
-          longest, *options.window, *options.heads, kept * *options.kv_heads, kept * *options.heads),
+      fmt::format("Four groups, by what the multiply-adds grow with; the first of each has its formula in "
+                  "the code below and its line in the table after it. cheaper: for which n it takes fewer "
+                  "multiply-adds than full attention; never: not up to n = {}. A window waits for nothing (1 "
+                  "step), but its path needs a layer for every {}.{}",
+                  longest, *options.window == 1 ? "token" : fmt::format("{} tokens", *options.window), heads),
       table);
 }
 
@@ -423,7 +453,8 @@ void run_complexity(Workbench& bench) {
   claim_steps_and_memory(bench, costs, costs.crossing("recurrence", d, longest));
   bench.try_next({{"complexity --lengths 64,128,256", "what grows fastest?"},
                   {"complexity --d-model 64", "full attention costs less for longer"},
-                  {"bench", "the same in seconds, on this machine"}});
+                  {"bench", "the same in seconds, on this machine"}},
+                 {{"complexity --window 8", "what does a wider window cost?"}});
 }
 
 std::vector<Input> complexity_inputs(const Options&) {

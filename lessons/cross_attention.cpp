@@ -197,7 +197,8 @@ std::vector<attn::OnPage> page_of_one_head() {
 std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
   const auto what_crosses = [heads](const attn::Event& weights) {
     const auto crossing = words_that_cross(weights, weights.tensor->shape[weights.axes.size() - 2]);
-    return fmt::format("This is head {} of the decoder's layer {}. {}", heads.aligning, heads.layer + 1,
+    return fmt::format("This is head {} (of 0 to {}) of the decoder's layer {}. {}", heads.aligning,
+                       heads.count - 1, heads.layer + 1,
                        crossing.empty() ? "Here the words have one order in both languages." : crossing);
   };
   return {attn::in_one_line("X_target"),
@@ -208,7 +209,7 @@ std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
           attn::in_one_line("mask"),
           {"scores",
            [](const auto&) {
-             return "A row for each target word, a column for each source word (--all: Q, K, V).";
+             return "A target word more adds a row, a source word more a column (--all: Q, K, V).";
            }},
           attn::in_one_line("scaled"),
           attn::in_one_line("masked"),
@@ -238,12 +239,16 @@ std::vector<attn::OnPage> page_of_heads() {
   return page;
 }
 
-constexpr const char* about_the_transformer =
-    "The numbers are a trained transformer's (attnlab train translation --attention transformer). It has "
-    "several attentions side by side, its heads, in each layer. X_source is the source as the encoder, the "
-    "part that reads, hands it on. Row w of X_target is the decoder's just before it writes w: it "
-    "has read <s>, the start, and the words before. Steps 1 to 3 are the head that best finds which "
-    "word comes from which; a second one follows.";
+/// A model has several heads, which the lesson multihead teaches; this page looks at one and then at another.
+std::string about_the_transformer(const AligningHeads& heads) {
+  return fmt::format(
+      "The numbers are a trained transformer's (attnlab train translation --attention transformer). X_source "
+      "is the source as the encoder, the part that reads, hands it on. Row w of X_target is the decoder's "
+      "just before it writes w: it has read <s>, the start, and the words before. It computes this {} times "
+      "with other W_Q, W_K and W_V: its heads (lesson multihead). Steps 1 to 3 show the one that best finds "
+      "which word comes from which.",
+      heads.count);
+}
 
 void run_cross_attention(Workbench& bench) {
   const auto& source = bench.plan.source;
@@ -262,7 +267,7 @@ void run_cross_attention(Workbench& bench) {
       "A translator reads a source sentence and writes a target sentence. The part that writes (the decoder) "
       "must look into the source. So queries come from the target, keys and values from the source; all else "
       "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. " +
-          std::string(is_trained ? about_the_transformer
+          std::string(is_trained ? about_the_transformer(*heads)
                                  : "Trained weights tell which words belong together: chat looks at cat. "
                                    "Here they are random."),
       "Q = X_target W_Q,   K = X_source W_K,   V = X_source W_V\n"
@@ -283,7 +288,9 @@ void run_cross_attention(Workbench& bench) {
   if (is_trained)
     return bench.try_next({{"cross-attention --source \"the man slept\" --target \"l'homme dormait\"",
                             "\"l'homme\" comes from two words: which head looks at which?"},
-                           {"masking", "hide words from each other"}});
+                           {"masking", "hide words from each other"}},
+                          {{"cross-attention --source \"a cat slept\" --target \"un chat dormait\"",
+                            "one word for one: where do the heads differ?"}});
   bench.try_next(
       {{"cross-attention --source \"the cat\" --target \"le petit chat\"", "which tables get smaller?"},
        {"cross-attention --heads 2", "two of them at once (lesson multihead)"},

@@ -67,7 +67,7 @@ const std::vector<Variant> variants = {
      page_of_pairs("sliding"),
      {"sliding-equals-band-mask", "sliding-equals-kernel"}},
     {"sparse",
-     "only the pairs of a pattern, see below",
+     "only the pairs of a pattern, see above",
      false,
      show_sparse,
      page_of_pairs("sparse"),
@@ -138,12 +138,11 @@ const Variant& variant_on_page(const Options& options) {
 void set_efficient_page(attn::Trace& trace, const Options& options) {
   const auto& variant = variant_on_page(options);
   const std::string name(variant.name);
-  std::vector<attn::OnPage> page = {{"idea"},         {"comparison"}, {"counts"},      {"patterns"},
-                                    {name + "/idea"}, {"flow"},       {name + "/code"}};
+  std::vector<attn::OnPage> page = {{"idea"}, {"patterns"}, {name + "/idea"}, {"flow"}, {name + "/code"}};
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
   auto claims = variant.claims;
   if (options.variant == "all") claims.push_back("chunked-is-exact");
-  trace.page(joined_pages(std::move(page), variant.page), claims);
+  trace.page(joined_pages(joined_pages(std::move(page), variant.page), {{"comparison"}, {"counts"}}), claims);
 }
 
 /// Why a variant cannot be shown with these options and what would be valid; empty where it can.
@@ -313,9 +312,10 @@ std::string words_on_heads(const Workbench& bench, const std::vector<VariantResu
       std::any_of(results.begin(), results.end(), [](const auto& result) { return result.variant == "gqa"; });
   if (!has_gqa) return "";
   return fmt::format(
-      " gqa has {0} heads, so it holds {0} tables of scores. Its error is measured against {0} heads that "
-      "each have their own K and V. It saves no scores, but K and V: of {0} it keeps {1}.",
-      bench.heads(), bench.kv_heads());
+      " gqa cuts Q, K and V into {0} heads with d_k = {2}, d_v = {3}, and holds {0} tables of scores. Its "
+      "error is against {0} heads with K and V of their own. It keeps {1} K and V, not {0}.",
+      bench.heads(), bench.kv_heads(), *bench.options.d_k / bench.heads(),
+      *bench.options.d_v / bench.heads());
 }
 
 /// The result of a variant; nothing where it did not run.
@@ -326,38 +326,49 @@ const VariantResult* result_of(const std::vector<VariantResult>& results, std::s
 }
 
 /// What stands behind the counts, and what the letters in the table mean.
-std::string words_on_counts(const Workbench& bench, const std::vector<VariantResult>& results) {
+std::string words_on_counts(const VariantBench& on, const std::vector<VariantResult>& results) {
+  const auto& bench = on.bench;
   const auto *full = result_of(results, "full"), *flash = result_of(results, "flash");
   const auto d_k = *bench.options.d_k, d_v = *bench.options.d_v;
+  const auto pairs = attn::pair_count(on.visible), bytes = attn::item_size(bench.trace.dtype());
   std::string words = fmt::format(
-      "A pair takes d_k + d_v = {}: d_k for its score, d_v for its share of the value.", d_k + d_v);
-  if (full->cost.multiply_adds == full->cost.score_bytes)
-    words += fmt::format(" That full has {} twice is chance.", full->cost.multiply_adds);
+      "A pair takes d_k + d_v = {0} mult-adds, for its score and its value: full takes {1} · {0} = {2}. A "
+      "score takes {3} bytes: full holds {1} · {3} = {4}",
+      d_k + d_v, pairs, full->cost.multiply_adds, bytes, full->cost.score_bytes);
+  const auto block = std::min(*bench.options.block, on.n());
+  if (flash != nullptr && static_cast<std::size_t>(flash->cost.score_bytes) == block * block * bytes)
+    words += fmt::format(", flash a tile, {0} · {0} · {1} = {2} (m, l and o are not counted)", block, bytes,
+                         flash->cost.score_bytes);
+  words += ".";
   if (flash != nullptr && flash->cost.multiply_adds > full->cost.multiply_adds)
-    words += fmt::format(" Flash takes {} more, to multiply l and o by c (below).",
+    words += fmt::format(" Flash takes {} mult-adds more: l and o times c.",
                          flash->cost.multiply_adds - full->cost.multiply_adds);
   if (result_of(results, "linear") != nullptr || result_of(results, "performer") != nullptr)
     words +=
         " φ makes numbers positive (linear: x + 1, eˣ below 0); φ(q) · φ(k) takes the place of exp(q · k / "
         "√d_k).";
   if (result_of(results, "performer") != nullptr)
-    words += fmt::format(" Performer's has {} numbers (features).", *bench.options.features);
+    words += fmt::format(" Performer's has {} (features).", *bench.options.features);
   if (result_of(results, "linformer") != nullptr)
-    words += fmt::format(" Linformer mixes the keys into {} (rank).", *bench.options.rank);
+    words += fmt::format(" Linformer mixes keys into {} (rank).", *bench.options.rank);
   return words;
 }
 
-void compare(const Workbench& bench, const std::vector<VariantResult>& results) {
-  bench.trace.note(
-      "comparison", "Side by side",
-      fmt::format("Error: the largest absolute difference from full attention's output. Mult-adds: products "
-                  "that go into a sum, counted while the code runs. Bytes: of scores (linear, performer: of "
-                  "sums) the most held at one time, {} a number. (What flash keeps beside a tile, m, l and o "
-                  "below, is not counted.)",
-                  attn::item_size(bench.trace.dtype())),
-      comparison_table(results));
-  bench.trace.note("counts", "What stands behind the numbers",
-                   words_on_counts(bench, results) + words_on_heads(bench, results));
+/// How the table is read, and which row the page has worked out.
+std::string words_on_columns(const Workbench& bench, const std::vector<VariantResult>& results) {
+  const auto name = variant_on_page(bench.options).name;
+  return fmt::format(
+      "Worked out above is {}{}. Error: the largest absolute difference from full attention's output. "
+      "Mult-adds: products that go into a sum, counted while the code runs. Bytes: of scores (linear, "
+      "performer: of sums) the most held at one time.",
+      name, results.size() > 2 ? "; the others with --variant NAME" : "");
+}
+
+void compare(const VariantBench& on, const std::vector<VariantResult>& results) {
+  auto& trace = on.bench.trace;
+  trace.note("comparison", "Side by side", words_on_columns(on.bench, results), comparison_table(results));
+  trace.note("counts", "What stands behind the numbers",
+             words_on_counts(on, results) + words_on_heads(on.bench, results));
 }
 
 /// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
@@ -435,7 +446,8 @@ void suggest_variants(const Workbench& bench) {
   bench.try_next({{is_flash ? "efficient --variant local" : "efficient --variant flash",
                    is_flash ? "fewer scores: what is lost?" : "exact, without a whole row of scores"},
                   {"efficient --variant linear", "no scores, but sums of keys and values"},
-                  {"complexity", "multiply-adds, bytes and paths as n grows"}});
+                  {"complexity", "multiply-adds, bytes and paths as n grows"}},
+                 {{"efficient --variant gqa", "heads that share keys and values"}});
 }
 
 void run_efficient(Workbench& bench) {
@@ -456,7 +468,7 @@ void run_efficient(Workbench& bench) {
       bench.trace.note(fmt::format("{}/skipped", variant.name), fmt::format("{}: left out", variant.name),
                        fmt::format("{}. It can be shown with {}.", obstacle.reason, obstacle.valid));
   }
-  compare(bench, on.shown);
+  compare(on, on.shown);
   show_patterns(on);
   bench.flow(efficient_flow(on));
   suggest_variants(bench);

@@ -611,7 +611,8 @@ std::size_t step_on_page(std::size_t steps) {
 std::string about_new_row(const attn::Event& weights) {
   const auto rows = weights.tensor->shape[weights.tensor->shape.size() - 2];
   return rows > 1 ? weights.note
-                  : "One row a head. It needs no mask: nothing stands behind the newest token.";
+                  : "One row a head; in the name above 0 is head 0. It needs no mask: nothing stands behind "
+                    "the newest token.";
 }
 
 std::string about_logits(const attn::Event&) {

@@ -223,11 +223,18 @@ void give_colours(ModelInputs& inputs) {
     inputs.give_rows(id, inputs.rows(id, "words", inputs.sentence()));
 }
 
+bool has_own_query(const Options& options) {
+  return !options.set.empty();
+}
+
 /// What the numbers mean.
 std::string about_numbers(const Workbench& bench) {
   if (!bench.options.model) return "Numbers are random, words only name the entries.";
-  return "Here the entries are colours: a key is a place on the colour wheel, a value its red, green and "
-         "blue. The query lies between red and yellow.";
+  return std::string(
+             "Here the entries are colours: a key is a place on the colour wheel, a value its red, green and "
+             "blue. ") +
+         (has_own_query(bench.options) ? "The query is the one that was set."
+                                       : "The query lies between red and yellow.");
 }
 
 /// What the answer is, where it means something.
@@ -295,7 +302,8 @@ void run_lookup(Workbench& bench) {
               {"values"},
               {"scores"},
               {"temperature=1/weights", best_shares},
-              bench.options.model && bench.options.sentence == bench.plan.lesson->defaults.sentence
+              bench.options.model && bench.options.sentence == bench.plan.lesson->defaults.sentence &&
+                      !has_own_query(bench.options)
                   ? attn::OnPage{"temperature=1/output", about_answer}
                   : attn::OnPage{"temperature=1/output"},
               {"hard-and-soft"}});
@@ -339,15 +347,16 @@ void run_lookup(Workbench& bench) {
   claim_shares(bench, lookups, scores, hard);
   claim_hard_limit(bench, scores, values, hard);
   const auto& tokens = bench.plan.sentence.tokens[0];
-  bench.try_next({bench.options.model
-                      ? std::pair<std::string, std::string>{"lookup --sentence \"blue green yellow\"",
-                                                            "without red, who answers?"}
-                      : std::pair<std::string, std::string>{"lookup --seed 2",
-                                                            "another query: does a key win as clearly?"},
-                  {fmt::format("lookup --explain 'temperature=0.1/weights[{}]'",
-                               bench.options.model ? tokens[hard.keys[0]] : "red"),
-                   "worked at T = 0.1"},
-                  {"scoring", "other ways to score how well a query matches a key"}});
+  bench.try_next(
+      {bench.options.model ? Proposal{"lookup --sentence \"blue green yellow\"", "without red, who answers?"}
+                           : Proposal{"lookup --seed 2", "another query: does a key win as clearly?"},
+       {fmt::format("lookup --explain 'temperature=0.1/weights[{}]'",
+                    bench.options.model ? tokens[hard.keys[0]] : "red"),
+        "worked at T = 0.1"},
+       {"scoring", "other ways to score how well a query matches a key"}},
+      {bench.options.model
+           ? Proposal{"lookup --sentence \"cyan blue magenta\"", "all are far from the query: who answers?"}
+           : Proposal{"lookup --seed 3", "another query: does a key win as clearly?"}});
 }
 
 std::vector<Input> lookup_inputs(const Options&) {
@@ -369,7 +378,8 @@ const Lesson lookup = {
     .defaults = {.sentence = {"blue green yellow red"}, .d_k = 4, .d_v = 4},
     .examples = {"lookup --sentence \"the cat sat\" --d-k 4 --d-v 3", "lookup --seed 2"},
     .inputs = lookup_inputs,
-    .trained = Trained{.task = "colours", .give = give_colours, .hand_made = colours},
+    .trained =
+        Trained{.task = "colours", .give = give_colours, .hand_made = colours, .replaceable = {"query"}},
     .worksheet = Worksheet{{.sentence = {"red green blue"}, .d_k = 2, .d_v = 2}},
     .run = run_lookup,
 };

@@ -213,12 +213,14 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
           fmt::format("weights V → output [{}×{}]", n, bench.d_v())};
 }
 
+/// Under the causal mask.
+constexpr const char* one_word_more =
+    "One more word at the end would add a row and a column to mask, masked and weights. No old row would "
+    "change: none may see that word.";
+
 std::string what_a_word_more_would_do(const std::string& mask) {
-  return mask != "causal"
-             ? "The second factors are a column of V, which --all prints."
-             : "The second factors are a column of V, which --all prints. One more word at the end would "
-               "add a row and a column to mask, masked and weights. No old row would change: none may see "
-               "that word.";
+  const std::string factors = "The second factors are a column of V, which --all prints.";
+  return mask == "causal" ? factors + " " + one_word_more : factors;
 }
 
 /// The page goes into one mask; the others are a --mask away. `scaled` is known when the weights are.
@@ -238,8 +240,7 @@ void page_of_masking(Workbench& bench, const Tensor<3>& scaled) {
        attn::in_one_line(mask + "_mask"),
        {mask + "/masked",
         [](const auto&) {
-          return "A table writes -inf for −∞. In a name \"/\" does not divide: these are the scores under "
-                 "one mask.";
+          return "-inf is −∞. In a name \"/\" does not divide: these are scores under one mask.";
         }},
        {mask + "/weights",
         [&scaled, is_trained](const attn::Event& weights) {
@@ -247,7 +248,8 @@ void page_of_masking(Workbench& bench, const Tensor<3>& scaled) {
                  (is_trained ? what_the_mask_takes_away(weights, scaled) : "");
         }},
        is_trained
-           ? attn::without_table(mask + "/output")
+           ? attn::without_table(mask + "/output",
+                                 [mask](const auto&) { return mask == "causal" ? one_word_more : ""; })
            : attn::OnPage{mask + "/output", [mask](const auto&) { return what_a_word_more_would_do(mask); }},
        {"large-negative"},
        {"nothing-to-see"},
@@ -266,7 +268,7 @@ void run_masking(Workbench& bench) {
       "0, the key gets no weight, and the others share as if it were not there. In this lab a mask is true "
       "(1) where a key may be seen, as in PyTorch's scaled_dot_product_attention; in its MultiheadAttention "
       "true means hidden." +
-          std::string(bench.options.model ? " The scores are those of the lesson self-attention."
+          std::string(bench.options.model ? " The scores: lesson self-attention."
                                           : " The scores are random here."),
       "weights = softmax(scaled where mask, −∞ elsewhere)");
   bench.flow(masking_flow(bench));
@@ -298,7 +300,8 @@ void run_masking(Workbench& bench) {
                         std::move(fully_masked), std::move(broadcast)});
   bench.try_next({{"masking --mask padding", "the same with another mask"},
                   {"masking --sentence \"the cat slept\" --sentence \"cats slept\"", "real padding"},
-                  {"multihead", "several attentions side by side"}});
+                  {"multihead", "several attentions side by side"}},
+                 {{"masking --mask combined", "both masks at once"}});
 }
 
 std::vector<Input> masking_inputs(const Options&) {

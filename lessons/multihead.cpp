@@ -29,6 +29,7 @@
 #include "lessons/transformer_block.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -495,13 +496,28 @@ std::string columns_of_heads(const attn::Event& Q_heads) {
                      d_k - 1, heads - 1, (heads - 1) * d_k, heads * d_k - 1);
 }
 
+/// The name of the row whose entry is worked out: `"the"`.
+std::string row_worked_out(const attn::Event& event) {
+  const auto at = attn::entry_to_work_out(event);
+  if (!at) return "i";
+  const auto axis = event.axes.size() - 2;
+  return fmt::format("\"{}\"", name_along(event, axis, at->at(axis)));
+}
+
+/// Where the numbers of the worked entry of `heads` stand.
+std::string where_its_numbers_are(const attn::Event& heads) {
+  return fmt::format("Row {} of head 0 above times column 0 of V_heads (--steps V_heads).",
+                     row_worked_out(heads));
+}
+
 void lay_out_multihead(Workbench& bench) {
   using attn::in_one_line;
-  const auto with_another_word = [n = bench.plan.sentence.length()](const auto&) {
+  const auto with_another_word = [n = bench.plan.sentence.length()](const attn::Event& output) {
     return fmt::format(
-        "One more word would add a row here, and a row and a column to the weights of each head: "
-        "[{0}×{0}]. W_Q, W_K, W_V and W_O would stay as they are.",
-        n + 1);
+        "Row {1} of concat times column 0 of W_O (--steps concat,W_O). One more word would add a row here, "
+        "and a row and a column to the weights of each head: [{0}×{0}]. W_Q, W_K, W_V and W_O would stay as "
+        "they are.",
+        n + 1, row_worked_out(output));
   };
   const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
     if (h == 1) return std::string();
@@ -521,7 +537,7 @@ void lay_out_multihead(Workbench& bench) {
        {"weights", what_heads_disagree_on},
        {"dropped"},
        {"dropout-at-inference"},
-       attn::without_table("heads"),
+       attn::without_table("heads", where_its_numbers_are),
        attn::without_table("concat",
                            [](const auto&) {
                              return "A row holds what head 0 found for its token, then head 1, and so on.";
@@ -546,6 +562,12 @@ std::string cost_of_heads(const Workbench& bench) {
                             kv == 1 ? "has" : "have", kv == 1 ? "its" : "their"));
 }
 
+/// Which columns are those of the last of several heads.
+std::string columns_of_last_head(const Workbench& bench) {
+  const auto h = bench.heads(), d_k = bench.d_k();
+  return h == 1 ? "" : fmt::format(" (of head {}: columns {} to {})", h - 1, (h - 1) * d_k, h * d_k - 1);
+}
+
 void run_multihead(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
@@ -555,7 +577,8 @@ void run_multihead(Workbench& bench) {
       "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. " +
           cost_of_heads(bench) +
           "In the formula h is the number of heads, i counts them, and W_Qⁱ are the columns of W_Q that "
-          "belong to head i.",
+          "belong to head i" +
+          columns_of_last_head(bench) + ".",
       "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 
   bench.show_lengths(sentence);
@@ -581,10 +604,11 @@ void run_multihead(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next(
         {{"multihead --sentence \"the cat ate an apple because it was hungry\"",
-          "whom does \"hungry\" look at?"},
-         {"multihead --sentence \"the cat ate an apple because it was rotten\"", "and \"rotten\"?"},
+          "whom does \"hungry\" look at? And \"rotten\" in its place?"},
          {"multihead --model none --kv-heads 1", "both heads read the same keys and values"},
-         {"positional", "tell attention where the words stand"}});
+         {"positional", "tell attention where the words stand"}},
+        {{"multihead --sentence \"the cat ate an apple because it was rotten\"",
+          "whom does \"rotten\" look at?"}});
   bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
                   {"multihead --kv-heads 1", "both heads read the same keys and values"},
                   {"positional", "tell attention where the words stand"}});

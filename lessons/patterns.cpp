@@ -372,20 +372,34 @@ std::string verdicts(const Workbench& bench, const Tensor<2>& entropy, const Ten
                                      : lines;
 }
 
+/// That sharp heads of a model that has learned its task are no failure.
+std::string about_trained_heads(const Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
+  const auto& options = bench.options;
+  if (!options.model || options.temperature != 1.0 || options.causal) return "";
+  std::size_t sharp = 0;
+  for (std::size_t i = 0; i < entropy.size(); ++i)
+    if (spread_of(entropy.data()[i], largest.data()[i]) == Spread::over_sparse) ++sharp;
+  if (sharp == 0) return "";
+  return fmt::format(
+      " {} no failure: training for a task made {} sharp.",
+      sharp == 1 ? "The over-sparse head here is" : fmt::format("The {} over-sparse heads here are", sharp),
+      sharp == 1 ? "it" : "them");
+}
+
 void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
   const bool has_little_choice = std::any_of(
       largest.begin(), largest.end(), [](double most) { return most > 0.0 && most <= collapsed_within; });
-  bench.trace.note(
-      "verdict", "What this attention is",
-      std::string("The entropy decides. It is a mean: of uniform attention single rows may still differ. "
-                  "Training hardly changes over-sparse weights any more (lesson backward)."),
-      fmt::format("uniform      within {:g} of the largest entropy possible (the lab's limit)\n"
-                  "over-sparse  below {:g}: about 1.2 keys are in use\n"
-                  "selective    between the two\n"
-                  "undecided    no query sees {}, so there is no choice\n\n{}",
-                  collapsed_within, over_sparse_below,
-                  has_little_choice ? "much more than one key" : "more than one key",
-                  verdicts(bench, entropy, largest)));
+  bench.trace.note("verdict", "What this attention is",
+                   "The entropy decides. It is a mean: of uniform attention single rows may still differ. "
+                   "Training hardly changes over-sparse weights any more (lesson backward)." +
+                       about_trained_heads(bench, entropy, largest),
+                   fmt::format("uniform      within {:g} of the largest entropy possible (the lab's limit)\n"
+                               "over-sparse  below {:g}: about 1.2 keys are in use\n"
+                               "selective    between the two\n"
+                               "undecided    no query sees {}, so there is no choice\n\n{}",
+                               collapsed_within, over_sparse_below,
+                               has_little_choice ? "much more than one key" : "more than one key",
+                               verdicts(bench, entropy, largest)));
   bench.trace.note(
       "collapse", "Uniform: where it comes from and what helps",
       "The scores are nearly equal: parameters drawn too small, tokens that have become alike, too high a "

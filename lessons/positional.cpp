@@ -185,7 +185,10 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
                   "rows are equal.";
          }},
         attn::without_table("encoded",
-                            [](const auto&) { return "The same word has another row in another place."; })}},
+                            [](const auto&) {
+                              return "The same word has another row in another place. One more word at the "
+                                     "end adds a row and changes no other.";
+                            })}},
       {"learned", {{"table"}, {"encoded"}}},
       {"relative", {{"distances"}, {"by_distance"}}},
       {"t5", {{"buckets"}, {"bias"}}},
@@ -204,13 +207,13 @@ void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
   const auto encoding = encoding_on_page(bench.options);
   const auto n = bench.plan.sentence.lengths().front();
   std::vector<attn::OnPage> events = {
-      {"comparison"},
       {"X", nothing_to_notice},
       {"without/scores",
        [n](const auto& scores) { return score_of_pair(scores, n) + ", wherever the two words stand."; }},
       {"order"},
       {"without/reordered"}};
   for (auto& step : steps_on_page(encoding, in, n)) events.push_back(std::move(step));
+  events.push_back({"comparison"});
   events.push_back({"trained"});
   if (encoding == "learned") events.push_back({"trained-attention"});
   std::vector<std::string> claims = {"without/order-is-lost"};
@@ -280,7 +283,8 @@ void run_positional(Workbench& bench) {
   compare_encodings(bench, in, other, encodings);
   bench.try_next({{"positional --encoding rope", "queries and keys are turned instead"},
                   {"positional --encoding alibi", "nothing is learned: distance costs"},
-                  {"seq2seq", "attention as it began: a translator that looks back"}});
+                  {"seq2seq", "attention as it began: a translator that looks back"}},
+                 {{"positional --encoding relative", "a vector for each distance"}});
 }
 
 std::vector<Input> positional_inputs(const Options&) {

@@ -164,8 +164,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .formula = "tanh(qᵢ W_q + kⱼ W_k)",
        .from = {"additive/projected_queries", "additive/projected_keys"},
        .axes = {"query", "key", "d_a"},
-       .note = "Without the tanh every query would get the same weights: its own part of a score "
-               "is the same for all keys, and softmax cancels that.",
+       .note = "Without tanh the query's part is one for all keys, and softmax cancels it.",
        .worked =
            attn::worked_tanh_of_pairwise_sum(attn::Known<2>{"additive/projected_queries", projected_queries},
                                              attn::Known<2>{"additive/projected_keys", projected_keys})},
@@ -429,8 +428,8 @@ std::vector<std::string> scoring_code(std::string_view function) {
 /// The code of the function that the page goes into, then that of the others.
 void show_scoring_code(Workbench& bench) {
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
-  std::vector<std::string> lines = {"# softmax() is that of the lesson lookup: --all shows it"};
-  for (const auto& line : scoring_code(bench.options.scoring)) lines.push_back(line);
+  auto lines = scoring_code(bench.options.scoring);
+  lines[lines.size() - 2] += "   # as in lookup: --all";
   bench.code(lines);
   for (const auto* function : {"dot", "scaled_dot", "general", "additive", "concat"})
     if (function != bench.options.scoring)
@@ -455,7 +454,6 @@ void page_of_scoring(attn::Trace& trace, const std::string& function) {
   };
   std::vector<attn::OnPage> page = {
       {"idea"},
-      {"comparison"},
       {"flow"},
       {"code"},
   };
@@ -476,6 +474,7 @@ void page_of_scoring(attn::Trace& trace, const std::string& function) {
     add({{function + "/weights"}, {function + "/context"}});
   else
     add({attn::in_one_line(function + "/weights"), attn::in_one_line(function + "/context")});
+  add({{"comparison"}});
   trace.page(std::move(page));
 }
 
@@ -515,12 +514,13 @@ void run_scoring(Workbench& bench) {
   page_of_scoring(trace, bench.options.scoring);
   bench.idea(
       "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
-      "if it has a derivative: training needs one. Softmax makes shares of the scores, which mix the values, "
-      "here the keys. " +
+      "if it has a derivative: training needs one. Softmax makes shares of the scores, which mix the values. "
+      "Here a word has one vector, key and value in one, as in the first translators with attention. " +
           std::string(bench.options.model
-                          ? "A word has three hand-made numbers: how much animal, small, grammar. "
+                          ? "It has three hand-made numbers: how much animal, small, grammar. "
                           : "") +
-          fmt::format("The page compares five and works out {}. In names \"/\" does not divide.",
+          fmt::format("The lesson lookup took the dot product; this page works out {}, then compares five. "
+                      "In names \"/\" does not divide.",
                       bench.options.scoring),
       "context = softmax(score(query, key)) · keys");
   bench.flow(scoring_flow(bench));
@@ -574,7 +574,8 @@ void run_scoring(Workbench& bench) {
   claim_rows_sum_to_1(bench, functions);
   bench.try_next({{"scoring --scoring general", "a dot product that can be trained"},
                   {"scoring --weight-scale 5", "whose weights stay mild?"},
-                  {"scaling", "why scaled_dot divides by √d_model"}});
+                  {"scaling", "why scaled_dot divides by √d_model"}},
+                 {{"scoring --scoring concat", "the numbers of additive, by another way"}});
 }
 
 std::vector<Input> scoring_inputs(const Options&) {

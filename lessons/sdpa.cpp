@@ -456,10 +456,13 @@ void run_sdpa(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next({{"sdpa --sentence \"the cat ate an apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
-                           {"self-attention", "where queries, keys and values come from"}});
+                           {"self-attention", "where queries, keys and values come from"}},
+                          {{"sdpa --sentence \"the cat ate an apple because it was rotten\"",
+                            "whom does \"rotten\" look at?"}});
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
                   {"sdpa --explain 'weights[the, cat]'", "another entry, worked out"},
-                  {"self-attention", "where queries, keys and values come from"}});
+                  {"self-attention", "where queries, keys and values come from"}},
+                 {{"sdpa --window 1", "each token sees its neighbours: which weights become 0?"}});
 }
 
 }  // namespace

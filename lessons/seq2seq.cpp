@@ -37,8 +37,8 @@ std::string about_sizes(const Workbench& bench) {
   const auto hidden = *bench.options.hidden;
   if (!bench.options.bidirectional) return fmt::format(" hidden={0}: h and c have {0} numbers.", hidden);
   return fmt::format(
-      " Two encoders read this source, one from each end; side by side, their states of {} numbers (hidden) "
-      "make {}.",
+      " Two encoders read, one from each end: two states of {} numbers (hidden) side by side are {}, as long "
+      "as the decoder's.",
       hidden, state_width(bench));
 }
 
@@ -116,8 +116,9 @@ void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const 
                       ? "It attends, its LSTM makes a step, every word gets a probability."
                       : "The decoder's LSTM makes a step, the decoder attends, then every word gets "
                         "a probability.") +
-          " h is its state, y the word that it reads; " + encoder_states_id(bench) +
-          " has those of source words. [a; b] is a with b behind it.");
+          fmt::format(" h is its state [{}], y the word that it reads [{}]; {} has those of source words. "
+                      "[a; b] is b behind a, ∘ multiplies number by number.",
+                      state_width(bench), bench.d_model(), encoder_states_id(bench)));
   show_one_step(bench, run, t);
 }
 
@@ -140,8 +141,9 @@ void propose_more(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next({{"seq2seq --source \"the cat did not eat the apple because it was hungry\"",
                             "it writes by itself: what does “affamé” look at?"},
-
-                           {"transformer-block", "attention without a recurrence"}});
+                           {"transformer-block", "attention without a recurrence"}},
+                          {{"seq2seq --source \"the black cats did not sleep\"",
+                            "which source word does each word come from?"}});
   bench.try_next(
       {{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
         "which state asks now?"},

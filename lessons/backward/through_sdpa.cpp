@@ -328,7 +328,8 @@ void run_backward_through_sdpa(Workbench& bench) {
   claim_softmax(bench, in.mask, gradients);
   claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
   bench.try_next({{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"},
-                  {"training", "what helps the many small steps of training"}});
+                  {"training", "what helps the many small steps of training"}},
+                 {{"backward --through multihead", "through W_O and the heads to X"}});
 }
 
 std::vector<Input> sdpa_backward_inputs(const Options& options) {

@@ -103,14 +103,14 @@ std::vector<std::string> one_step_back(const Workbench& bench, std::size_t vocab
   return {"# d_h, d_c come back from the step after; cell_back() and the rest: --all",
           fmt::format("decoder_d_logits = {}(", where_there_is_one),
           fmt::format("    decoder_probabilities - (np.arange({}) == words[:, None]))", vocabulary),
-          "def step_back(cell, weights, hidden, d_logits, d_h, d_c):",
+          "def step_back(cell, weights, energy, d_logits, d_h, d_c):",
           fmt::format("    d_h = d_h + output_W[:{}] @ d_logits", H),
           "    d_o, d_c, d_i, d_f, d_g, d_gates, d_c_before = cell_back(*cell, d_h, d_c)",
           fmt::format("    d_context = output_W[{}:] @ d_logits + d_gates @ decoder_W_ih[:, {}:]", H,
                       bench.d_model()),
           "    d_weights = encoder_h @ d_context",
           "    d_scores = weights * (d_weights - weights @ d_weights)",
-          "    d_sums = np.outer(d_scores, attention_v_a) * (1 - hidden**2)",
+          "    d_sums = np.outer(d_scores, attention_v_a) * (1 - energy**2)",
           "    d_queries = attention_W_q @ d_sums.sum(axis=0)",
           "    d_before = d_gates @ decoder_W_hh + d_queries",
           "    return locals()"};
@@ -127,7 +127,7 @@ std::vector<std::string> all_steps_back(const Workbench& bench) {
       "for t in reversed(range(len(passed))):",
       "    c_before = passed[t - 1][\"c\"] if t > 0 else c_0",
       "    cell = [passed[t][name] for name in \"ifgoc\"] + [c_before]",
-      "    back.insert(0, step_back(cell, passed[t][\"weights\"], passed[t][\"hidden\"], "
+      "    back.insert(0, step_back(cell, passed[t][\"weights\"], passed[t][\"energy\"], "
       "decoder_d_logits[t],",
       "                             d_h, d_c))",
       "    d_h, d_c = back[0][\"d_before\"], back[0][\"d_c_before\"]",

@@ -136,7 +136,8 @@ AligningHeads heads_of(const Tensor<2>& rates) {
   const auto best = static_cast<std::size_t>(std::min_element(rates.begin(), rates.end()) - rates.begin());
   const double* row = &rates(best / heads, 0);
   const auto* highest = std::max_element(row, row + heads);
-  return {best / heads, best % heads, static_cast<std::size_t>(highest - row), row[best % heads], *highest};
+  return {best / heads,      best % heads, static_cast<std::size_t>(highest - row),
+          row[best % heads], *highest,     heads};
 }
 
 void require_transformer(const attn::Model& model) {
@@ -282,11 +283,10 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
   rows.push_back({"error rate", "", rate(looks), rate(other_looks)});
   bench.trace.note(
       "gold", "Which word does each head look at most?",
-      fmt::format("Head {} has a W_Q, W_K and W_V of its own. The grammar of the training "
-                  "sentences knows which word comes from which; the model was never told. ≠ marks "
-                  "a look at another word. The error rate counts such looks, and pairs that no "
-                  "look finds: from 0 to 1.{} On unseen sentences the error rate of head {} is "
-                  "{:.2f}, of head {} {:.2f}.",
+      fmt::format("Head {} has another W_Q, W_K and W_V. The grammar of the training sentences knows which "
+                  "word comes from which; the model was never told. ≠ marks a look at another word. The "
+                  "error rate counts such looks, and pairs that no look finds: from 0 to 1.{} On unseen "
+                  "sentences the error rate of head {} is {:.2f}, of head {} {:.2f}.",
                   heads.other, what_it_is_good_for(*pair, other_looks, heads.other), heads.aligning,
                   heads.rate, heads.other, heads.other_rate),
       in_columns(rows));

@@ -27,6 +27,7 @@ struct AligningHeads {
   std::size_t aligning;     ///< the head of the least alignment error rate
   std::size_t other;        ///< the one of the highest in that layer
   double rate, other_rate;  ///< of these two, on sentences that the model was not trained on
+  std::size_t count;        ///< heads of that layer
 };
 
 /// Throws attn::Error where the rates are not given.

@@ -525,7 +525,7 @@ void show_flash(VariantBench& on) {
   trace.note("flash/memory", "What it is for",
              "Flash attention takes a little more arithmetic than full attention and is faster all the same: "
              "on a GPU most time goes into moving scores to the memory and back, and a tile stays in the "
-             "fast memory of the processor. The tile does not grow with the sequence.");
+             "fast memory of the processor.");
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",
                .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",

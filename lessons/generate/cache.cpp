@@ -126,6 +126,14 @@ std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
       heads, heads == 2 ? "" : ", what lies between is grouped-query attention", kv_heads);
 }
 
+/// Which tokens a cache holds in the end.
+std::string about_length(std::size_t of_prompt, std::size_t tokens) {
+  const auto written = tokens - of_prompt;
+  return fmt::format("The cache ends with {} token{}: {} of the prompt{}. The last one written is not read. ",
+                     tokens, tokens == 1 ? "" : "s", of_prompt,
+                     written > 0 ? fmt::format(" and {} written", written) : "");
+}
+
 void compare_bytes(Workbench& bench, const Decoding& decoding) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads(), tokens = decoding.caches.front().length();
   const auto numbers = sharings(heads);
@@ -136,15 +144,16 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
     names.push_back(fmt::format("{}", numbers[i]));
   }
   bench.trace.label("kv_head", {{names}});
-  bench.trace.step({.id = "cache/bytes",
-                    .title = "Bytes of the cache, by key and value heads",
-                    .formula = fmt::format("layers · kv_heads · tokens · (d_k + d_v) · {} bytes",
-                                           attn::item_size(bench.trace.dtype())),
+  bench.trace.step(
+      {.id = "cache/bytes",
+       .title = "Bytes of the cache, by key and value heads",
+       .formula = fmt::format("layers · kv_heads · tokens · (d_k + d_v) · {} bytes",
+                              attn::item_size(bench.trace.dtype())),
 
-                    .axes = {"kv_head"},
-                    .note = about_sharing(heads, kv_heads),
-                    .worked = worked_bytes_of_caches(bench, numbers, tokens)},
-                   bytes);
+       .axes = {"kv_head"},
+       .note = about_length(bench.plan.sentence.length(), tokens) + about_sharing(heads, kv_heads),
+       .worked = worked_bytes_of_caches(bench, numbers, tokens)},
+      bytes);
 
   std::size_t kept = 0;
   for (const auto& cache : decoding.caches) kept += cache.size() * attn::item_size(bench.trace.dtype());

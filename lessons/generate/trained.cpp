@@ -132,11 +132,22 @@ std::optional<std::pair<Look, Look>> two_looks(const Tensor<4>& before, const Te
   return found;
 }
 
-/// Where a token looks, a row a head.
+/// "girl", or "the#2" where it is the second one.
+std::string name_of_place(const std::vector<std::string>& tokens, std::size_t place) {
+  const auto at = tokens.begin() + static_cast<std::ptrdiff_t>(place);
+  const auto number = 1 + std::count(tokens.begin(), at, *at);
+  const auto name = as_row_name(*at);
+  return number == 1 ? name : fmt::format("{}#{}", name, number);
+}
+
+/// Where a token looks, a row a head, named by the token that it looks at most.
 void add_looks(std::vector<std::vector<std::string>>& rows, const Tensor<4>& weights, std::size_t query,
+               const std::vector<std::string>& tokens,
                const std::vector<std::optional<std::size_t>>& columns) {
   for (std::size_t head = 0; head < weights.shape(1); ++head) {
-    rows.push_back({fmt::format("head {}", head)});
+    const double* const row = &weights(0, head, query, 0);
+    const auto strongest = static_cast<std::size_t>(std::max_element(row, row + query + 1) - row);
+    rows.push_back({fmt::format("head {} → {}", head, name_of_place(tokens, strongest))});
     for (const auto& key : columns)
       rows.back().push_back(!key            ? ""
                             : *key <= query ? fmt::format("{:.2f}", double{weights(0, head, query, *key)})
@@ -158,9 +169,10 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   };
   std::vector<std::vector<std::string>> rows = {heading(last, layer)};
   for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
-  add_looks(rows, weights, last, columns);
+  add_looks(rows, weights, last, tokens, columns);
   auto text = "The newest token has to guess the next word. Its row of step=0/" +
-              layer_group(bench.options, layer) + "weights, head by head.";
+              layer_group(bench.options, layer) +
+              "weights, a line a head: its number, and the word that it looks at most.";
   if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
     const auto& [first, second] = *looks;
     text += fmt::format(
@@ -170,7 +182,7 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
         layer + 1, layer, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
         second.share);
     rows.push_back(heading(first.query, layer - 1));
-    add_looks(rows, decoding.weights[layer - 1], first.query, columns);
+    add_looks(rows, decoding.weights[layer - 1], first.query, tokens, columns);
   }
   bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1), text,
                    in_columns(rows));

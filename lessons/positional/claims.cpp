@@ -117,19 +117,16 @@ std::string legend(const Workbench& bench, const OtherOrder& other) {
 std::string explanation(const Workbench& bench, const std::vector<Measured>& measured,
                         const OtherOrder& other) {
   const auto& options = bench.options;
-  const std::string text = options.encoding == "all"
-                               ? fmt::format(
-                                     "Two tell each word its place: sinusoidal adds a computed row to it, "
-                                     "learned a row of a table that training "
-                                     "sets. Four tell each pair of words its distance: relative adds a "
-                                     "vector to the key, t5 and alibi "
-                                     "(attention with linear biases) a number to the score, another one in "
-                                     "each head (heads={}), rope "
-                                     "(rotary position embedding) turns queries and keys by an angle that "
-                                     "grows with the place. The "
-                                     "page goes on with {}.",
-                                     bench.heads(), encoding_on_page(options))
-                               : "All encodings stand here without --encoding.";
+  const std::string text =
+      options.encoding == "all"
+          ? fmt::format(
+                "Two tell each word its place: sinusoidal adds a computed row to it, learned a row of a "
+                "table that training sets. Four tell each pair of words its distance: relative adds a vector "
+                "to the key, t5 and alibi (attention with linear biases) a number to the score, another one "
+                "in each head (heads={}), rope (rotary position embedding) turns queries and keys by an "
+                "angle that grows with the place. Worked out above: {}.",
+                bench.heads(), encoding_on_page(options))
+          : "All encodings stand here without --encoding.";
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
     return text +

@@ -92,11 +92,10 @@ void show_trained_positions(Workbench& bench) {
   const auto more = reverse_alphabet(mute, models.learned, more_letters);
   const auto none = reverse_alphabet(mute, models.without, letters_in_training);
   bench.trace.note(
-      "trained", "Trained: say ten letters backwards",
-      "Two small models learned this (attnlab train reverse); the tables above are drawn. One adds a learned "
-      "table of positions to the letters. The other adds nothing and can only guess. Given 14 letters the "
-      "first still turns ten round: the rows for later places were never trained. The share of right letters "
-      "is that on new sequences.",
+      "trained", "Trained, not drawn as above: say ten letters backwards",
+      "Two small models learned this (attnlab train reverse). One adds a learned table of positions to the "
+      "letters; the other adds nothing and can only guess. Given 14 letters the first still turns ten round: "
+      "the rows for later places were never trained. Right: the share of letters on new sequences.",
       fmt::format(
           "                       right   a b c d … becomes\n{}\n{}\n{}",
           line_of("learned positions", models.learned, "symbols right", ten),

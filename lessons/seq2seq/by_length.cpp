@@ -105,8 +105,8 @@ void show_by_length(Workbench& bench) {
       fmt::format(
           "Unseen sentences translated without a mistake, in percent. Training had up to {} words. Without "
           "attention one state must hold the sentence: {} of the shortest are right, {} of those of {} "
-          "words; with attention {}. The transformer has {}, but {} at {} words: it adds a vector to each "
-          "place, and later places were never trained. With rotary positions it falls later.",
+          "words; with attention {}. A transformer (next lesson) has {}, but {} at {} words: it adds a "
+          "vector to each place, and later ones were never trained. Rotary positions fall later.",
           attn::train::longest_in_training, percent(none.front()), percent(longest_trained(none)),
           attn::train::longest_in_training, percent(longest_trained(models[with_attention].scores)),
           percent(longest_trained(absolute)), percent(shortest_beyond(absolute)),

@@ -125,6 +125,7 @@ void choose_trained_page(Workbench& bench) {
                                     {"teacher-forcing"},
                                     {"greedy-decoding"},
                                     attn::in_one_line("X_source"),
+                                    attn::in_one_line("X_target"),
                                     attn::in_one_line("encoder/h")};
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/reverse/h"));
@@ -148,8 +149,14 @@ void choose_trained_page(Workbench& bench) {
 void choose_seq2seq_page(Workbench& bench) {
   const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
   if (bench.options.model) return choose_trained_page(bench);
-  std::vector<attn::OnPage> page = {
-      {"idea"}, {"flow"}, {"code"}, attn::in_one_line("lengths"), {"teacher-forcing"}, {"greedy-decoding"}};
+  std::vector<attn::OnPage> page = {{"idea"},
+                                    {"flow"},
+                                    {"code"},
+                                    attn::in_one_line("lengths"),
+                                    {"teacher-forcing"},
+                                    {"greedy-decoding"},
+                                    attn::in_one_line("X_source"),
+                                    attn::in_one_line("X_target")};
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/h"));
     page.push_back(attn::in_one_line("encoder/reverse/h"));

@@ -77,14 +77,14 @@ Lines attend_lines(const Workbench& bench) {
     return lines;
   };
   if (attends_before_the_cell(bench.options))
-    return with({fmt::format("    hidden = np.tanh(query @ attention_W_q + {} @ attention_W_k)", states),
-                 "    scores = hidden @ attention_v_a"});
+    return with({fmt::format("    energy = np.tanh(query @ attention_W_q + {} @ attention_W_k)", states),
+                 "    scores = energy @ attention_v_a"});
   if (attends_as(bench, "luong-dot")) return with({fmt::format("    scores = {} @ h", states)});
   if (attends_as(bench, "luong-general"))
     return with({fmt::format("    scores = {} @ (h @ attention_W_a)", states)});
   if (attends_as(bench, "luong-concat"))
     return with({fmt::format("    pairs = np.hstack([np.tile(h, (len({0}), 1)), {0}])", states),
-                 "    hidden = np.tanh(pairs @ attention_W_a)", "    scores = hidden @ attention_v_a"});
+                 "    energy = np.tanh(pairs @ attention_W_a)", "    scores = energy @ attention_v_a"});
   Lines lines = {
       "    Q = split(h[None] @ attention_W_Q)", fmt::format("    K = split({} @ attention_W_K)", states),
       fmt::format("    V = split({} @ attention_W_V)", states),

@@ -47,7 +47,7 @@ Worked logistic(Worked x) {
 }
 
 /// One step of a decoder. Its numbers are rows of the tensors `decoder/…`, which is where each comes from;
-/// its worked entries say how that row follows from the other tensors of this step. Only `hidden`, `scaled`
+/// its worked entries say how that row follows from the other tensors of this step. Only `energy`, `scaled`
 /// and `masked` have no such tensor: they are computed here.
 class OneStep {
  public:
@@ -95,6 +95,12 @@ class OneStep {
     return target.size() != 1 ? "the word before"
                               : fmt::format("“{}”, the word before", target.tokens[0][t_ - 1]);
   }
+  /// How many numbers a decoder reads that is given the context, too.
+  std::string length_of_what_is_read() const {
+    if (!attends_first_) return "";
+    const auto d_model = bench_.d_model();
+    return fmt::format("[y; context] has {} + {} = {} numbers. ", d_model, width_, d_model + width_);
+  }
   const char* state_before_id() const { return t_ == 0 ? "decoder/s_0" : "decoder/h"; }
 
   /// Number k of the state that asks.
@@ -140,7 +146,7 @@ class OneStep {
   }
 
   void attend() {
-    if (run_.weights.decoder.attention.v_a) show_hidden();
+    if (run_.weights.decoder.attention.v_a) show_energy();
     if (has_heads_)
       show_weights<3>(row_of_each(run_.decoder.scores, t_), row_of_each(run_.decoder.weights, t_),
                       {"head", "source"});
@@ -176,7 +182,7 @@ class OneStep {
   }
 
   /// tanh of what the query and each state add up to, for the scores of bahdanau and luong-concat.
-  void show_hidden() {
+  void show_energy() {
     const auto& [W_q, W_k, W_a, v_a, multihead] = run_.weights.decoder.attention;
     const bool is_one_matrix = W_a.has_value();
     const auto id_q = is_one_matrix ? "attention/W_a" : "attention/W_q";
@@ -201,22 +207,22 @@ class OneStep {
                                 return state_weight({lower + k, a});
                               })});
     };
-    hidden_ = Tensor<3>(run_.source.keys.shape());
+    energy_ = Tensor<3>(run_.source.keys.shape());
     const auto& keys = states().tensor;
-    for (std::size_t b = 0; b < hidden_.shape(0); ++b)
-      for (std::size_t a = 0; a < hidden_.shape(2); ++a) {
+    for (std::size_t b = 0; b < energy_.shape(0); ++b)
+      for (std::size_t a = 0; a < energy_.shape(2); ++a) {
         double of_query = 0.0;
         for (std::size_t k = 0; k < asking; ++k) of_query += query(b, k).value() * query_weight.tensor(k, a);
-        for (std::size_t j = 0; j < hidden_.shape(1); ++j) {
+        for (std::size_t j = 0; j < energy_.shape(1); ++j) {
           double of_state = 0.0;
           for (std::size_t k = 0; k < width_; ++k)
             of_state += keys(b, j, k) * state_weight.tensor(lower + k, a);
-          hidden_(b, j, a) = std::tanh(of_query + of_state);
+          energy_(b, j, a) = std::tanh(of_query + of_state);
         }
       }
     std::vector<std::string> from = {attends_first_ ? "query" : "h", states_id(), id_q};
     if (!is_one_matrix) from.emplace_back(id_k);
-    hidden_ = bench_.trace.step({.id = "hidden",
+    energy_ = bench_.trace.step({.id = "energy",
                                  .title = "A small network compares it with each source word",
                                  .formula = is_one_matrix ? "tanh([h; " + states_id() + "] W_a)"
                                                           : "tanh(query W_q + " + states_id() + " W_k)",
@@ -224,7 +230,7 @@ class OneStep {
                                  .axes = {"source", "d_a"},
                                  .worked = [sum](const Index& at) { return tanh(sum(at)); },
                                  .worked_at = where_it_looks({0})},
-                                hidden_);
+                                energy_);
   }
 
   /// Number c of the query of a head, or of the key of source word j.
@@ -263,7 +269,7 @@ class OneStep {
       return sum_of_products_at(
           weights.v_a->size(),
           [&](auto a) {
-            return Known<3>{"hidden", hidden_}({b, j, a});
+            return Known<3>{"energy", energy_}({b, j, a});
           },
           [&](auto a) {
             return Known<1>{"attention/v_a", *weights.v_a}({a});
@@ -287,7 +293,7 @@ class OneStep {
   std::string score_formula() const {
     const auto& weights = run_.weights.decoder.attention;
     if (has_heads_) return "(h W_Q)ᵢ · (" + states_id() + " W_K)ᵢ";
-    if (weights.v_a) return "hidden v_a";
+    if (weights.v_a) return "energy v_a";
     return weights.W_a ? "h W_a · " + states_id() : "h · " + states_id();
   }
 
@@ -400,21 +406,21 @@ class OneStep {
     trace.label("gate", {{{"input", "forget", "new", "output"}}});
     const std::string reads = attends_first_ ? "[y; context]" : "y",
                       before = attends_first_ && !asks_with_word(bench_) ? "query" : "h before";
-    gates_ =
-        trace.step({.id = "gates",
-                    .title = "The gates, and what is new",
-                    .formula = fmt::format("σ(a), for new tanh(a)\na = W_ih {} + W_hh {} + b", reads, before),
-                    .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
-                    .axes = {"gate", "hidden"},
-                    .note = fmt::format("y is row {} of X_target, the vector of {}. σ(x) = 1 / (1 + e⁻ˣ). "
-                                        "W_ih and W_hh stand on the left, as in PyTorch, all others on the "
-                                        "right. b is b_ih + b_hh; where it is 0 the sum leaves it out.",
-                                        t_, word_before()),
-                    .worked =
-                        [this](const Index& at) {
-                          return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
-                        }},
-                   gates_);
+    gates_ = trace.step(
+        {.id = "gates",
+         .title = "The gates, and what is new",
+         .formula = fmt::format("σ(a), for new tanh(a)\na = W_ih {} + W_hh {} + b", reads, before),
+         .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
+         .axes = {"gate", "hidden"},
+         .note = fmt::format(
+             "y is row {} of X_target, the vector of {}. {}σ(x) = 1 / (1 + e⁻ˣ). W_ih and W_hh stand on the "
+             "left, as in PyTorch. b is b_ih + b_hh; where it is 0 the sum leaves it out.",
+             t_, word_before(), length_of_what_is_read()),
+         .worked =
+             [this](const Index& at) {
+               return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
+             }},
+        gates_);
     const auto gate = [this](std::size_t name, const Index& at) {
       return Known<3>{"gates", gates_}({at[0], name, at[1]});
     };
@@ -510,13 +516,13 @@ class OneStep {
   std::size_t t_, width_;
   bool attends_first_, has_heads_;
   Tensor<2> query_{}, weights_{}, context_, h_, c_, attentional_{};
-  Tensor<3> hidden_{}, gates_;
+  Tensor<3> energy_{}, gates_;
   Tensor<2> logits_;
 };
 
-/// What is called hidden here is not what --hidden counts.
-std::string hidden_layer_of_score(const attn::Event&) {
-  return "The hidden layer of additive scoring (lesson scoring), no state of an LSTM.";
+/// In the lesson scoring it is called hidden; here that word counts the numbers of a state.
+std::string about_energy(const attn::Event&) {
+  return "The lesson scoring calls it hidden; here that counts a state's numbers.";
 }
 
 /// What the decoder makes of the probabilities of one sentence.
@@ -556,7 +562,7 @@ std::string about_the_likeliest_few(const attn::Event& probabilities) {
 /// The steps of a trained model, whose tables of many columns are not on the page.
 std::vector<attn::OnPage> trained_step_on_page(bool attends_first) {
   const std::vector<attn::OnPage> attend = {attn::in_one_line("one-step/query"),
-                                            attn::without_table("one-step/hidden", hidden_layer_of_score),
+                                            attn::without_table("one-step/energy", about_energy),
                                             {"one-step/scores"},
                                             attn::in_one_line("one-step/masked"),
                                             {"one-step/weights"},
@@ -587,7 +593,7 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
   if (bench.options.model) return trained_step_on_page(attends_before_the_cell(bench.options));
   const bool has_target = bench.plan.target.size() > 0;
   const std::vector<attn::OnPage> attend = {{"one-step/query", nothing_to_notice},
-                                            {"one-step/hidden", hidden_layer_of_score},
+                                            {"one-step/energy", about_energy},
                                             {"one-step/scores"},
                                             attn::in_one_line("one-step/scaled"),
                                             attn::in_one_line("one-step/masked"),

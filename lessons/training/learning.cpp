@@ -106,9 +106,9 @@ void show_parameters(attn::Trace& trace, const Parameters& parameters) {
     shapes.push_back(fmt::format("{} {}×{}", names_of_parameters()[i], parameters.all()[i]->shape(0),
                                  parameters.all()[i]->shape(1)));
   trace.note("parameters", "What it learns",
-             fmt::format("{}: together {} numbers. E has a vector for each of {} symbols, a to g, P one for "
-                         "each of {} positions. W_out makes of an output a score for each symbol.",
-                         fmt::join(shapes, ", "), count_of(parameters), symbol_count, positions_of_sequence));
+             fmt::format("{}: {} numbers. E has a vector for each symbol, a to g, P for each position; W_out "
+                         "scores symbols.",
+                         fmt::join(shapes, ", "), count_of(parameters)));
 }
 
 void show_flow(const Workbench& bench, const Parameters& parameters) {
@@ -167,7 +167,10 @@ Tensor<3> show_reading(const Workbench& bench, const Parameters& parameters, con
   plan.options.model = "reverse";  // whose worked entries are those where a query looks
   Workbench in_use(plan, bench.trace);
   const auto reading = read_symbols(in_use, parameters, shown);
-  mean_loss(in_use, cross_entropy(in_use, reading.probabilities, said_backwards(shown)));
+  const auto to_say = said_backwards(shown);
+  bench.trace.label("query", {{names_of(to_say)}});
+  mean_loss(in_use, cross_entropy(in_use, reading.probabilities, to_say));
+  bench.trace.label("query", {{names_of(shown)}});
   return reading.attention.weights;
 }
 
@@ -361,18 +364,19 @@ bool learns_with_any_seed(const Options& options) {
 std::string look_of_chance(const attn::Event& weights) {
   const auto n = weights.tensor->shape.back();
   return fmt::format(
-      "A row is a place that is to speak. The first is to say {}, which stands last, and looks there with a "
-      "share of {:.4f}: it knows nothing yet.",
-      name_along(weights, 1, n - 1), weights.tensor->at(n - 1));
+      "A row is named by the symbol read there. The first reads {}, is to say {}, which stands last, and "
+      "looks there with {:.4f}: it knows nothing yet.",
+      name_along(weights, 0, 0), name_along(weights, 1, n - 1), weights.tensor->at(n - 1));
 }
 
 std::string loss_beside_guessing(const attn::Event& losses) {
   double sum = 0.0;
   const auto count = losses.tensor->shape.back();
   for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
-  return fmt::format("Their mean is {:.4f}. Who gives each of {} symbols 1/{} has log {} = {:.4f}.",
-                     sum / static_cast<double>(count), symbol_count, symbol_count, symbol_count,
-                     loss_of_guessing());
+  return fmt::format(
+      "Named by the symbol to be said. Their mean is {:.4f}; to guess, 1/{} for each of {} symbols, has log "
+      "{} = {:.4f}.",
+      sum / static_cast<double>(count), symbol_count, symbol_count, symbol_count, loss_of_guessing());
 }
 
 std::string size_of_first_step(const attn::Event&) {

@@ -29,10 +29,18 @@ constexpr std::array<std::string_view, 19> decided_by_a_model = {
     "d-ff",    "layers",    "classes",    "seed",       "draws", "weight-scale", "embeddings",
     "rng",     "attention", "norm-order", "activation", "memory"};
 
+bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
+  const auto& ids = trained.replaceable;
+  return std::all_of(set.begin(), set.end(), [&](const SetInput& input) {
+    return input.tensor && std::find(ids.begin(), ids.end(), input.id) != ids.end();
+  });
+}
+
 /// The flag of such an option that was typed.
-std::optional<std::string_view> typed_instead(const Options& options) {
+std::optional<std::string_view> typed_instead(const Trained& trained, const Options& options,
+                                              const std::vector<SetInput>& set) {
   if (options.input) return "input";
-  if (options.typed.count("set") > 0) return "set";
+  if (options.typed.count("set") > 0 && !may_replace(trained, set)) return "set";
   std::optional<std::string_view> flag;
   visit_options(options, [&](const OptionInfo& info, const auto&) {
     const bool is_typed = options.typed.count(info.key) > 0;
@@ -200,7 +208,23 @@ void ModelInputs::give_rows(const std::string& id, const attn::Tensor<3>& rows) 
   give<2>(id, attn::sample(rows, 0));
 }
 
-std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
+namespace {
+
+/// The model's inputs but for those that are set; nothing where one that is set has another shape.
+std::optional<std::vector<SetInput>> beside(const std::vector<SetInput>& set, std::vector<SetInput> inputs) {
+  for (const auto& replacement : set) {
+    const auto replaced = std::find_if(inputs.begin(), inputs.end(),
+                                       [&](const SetInput& input) { return input.id == replacement.id; });
+    if (replaced == inputs.end()) continue;
+    if (replaced->tensor->shape() != replacement.tensor->shape()) return std::nullopt;
+    inputs.erase(replaced);
+  }
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const std::vector<SetInput>& set) {
   if (!lesson.trained) return {};
   const auto& trained = *lesson.trained;
   const bool is_typed = options.typed.count("model") > 0;
@@ -208,7 +232,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
     options.model.reset();
     return {};
   }
-  if (const auto flag = typed_instead(options)) {
+  if (const auto flag = typed_instead(trained, options, set)) {
     if (is_typed)
       throw Error(
           fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *flag));
@@ -229,7 +253,13 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options) {
   if (options.unknown_word) return {};
   ModelInputs inputs(lesson, model, options, run);
   trained.give(inputs);
-  return inputs.take();
+  auto given = beside(set, inputs.take());
+  if (given) return std::move(*given);
+  if (is_typed)
+    throw Error(
+        fmt::format("--model {} gives tensors of another shape than --set; valid: one of the two", name));
+  options.model.reset();
+  return {};
 }
 
 }  // namespace lessons

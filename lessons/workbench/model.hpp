@@ -90,12 +90,14 @@ struct Trained {
   std::string_view target_words = "";
   std::string_view name = "";            ///< of the shipped file, where it is not that of the task
   attn::Model (*hand_made)() = nullptr;  ///< in the place of a file: numbers that people chose, not training
+  std::vector<std::string_view> replaceable{};  ///< inputs that --set may give while the model gives the rest
 };
 
 /// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words
-/// and nothing was typed that decides dimensions, draws or inputs. Sets the options that follow, and
-/// `options.unknown_word` where a word keeps the model from being used. Throws attn::Error where `--model`
-/// goes with such an option, names no file, or a model of another task.
-std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options);
+/// and nothing was typed that decides dimensions, draws or inputs. `set` are the inputs of --set: one that
+/// the model lets replace, of the model's shape, takes the place of the model's. Sets the options that
+/// follow, and `options.unknown_word` where a word keeps the model from being used. Throws attn::Error where
+/// `--model` goes with such an option, names no file, or a model of another task.
+std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const std::vector<SetInput>& set);
 
 }  // namespace lessons

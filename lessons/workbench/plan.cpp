@@ -311,7 +311,7 @@ Plan make_plan(const Lesson& whole, const Options& typed, const attn::StoredTrac
   const auto& lesson = choose_part(whole, file, given);
   if (file != nullptr) follow_config(lesson, *file, given);
   auto set = read_set_inputs(lesson, given, file);
-  for (auto& input : model_inputs(lesson, given)) set.push_back(std::move(input));
+  for (auto& input : model_inputs(lesson, given, set)) set.push_back(std::move(input));
   const GivenInputs inputs(file, std::move(set));
   if (!inputs.tensors().empty()) follow_inputs(lesson, inputs, given);
   Plan plan{.lesson = &lesson, .options = given};

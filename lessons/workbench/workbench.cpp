@@ -67,10 +67,11 @@ void Workbench::code(const std::vector<std::string>& lines) const {
   trace.note("code", "In NumPy (import numpy as np)", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
-void Workbench::try_next(const std::vector<std::pair<std::string, std::string>>& commands) const {
+void Workbench::try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare) const {
   if (is_mute()) return;
   std::vector<std::string> lines;
-  for (const auto& [command, what_to_look_for] : commands) {
+  for (const auto& [command, what_to_look_for] :
+       without_those_in_effect(commands, spare, *plan.lesson, options)) {
     const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
     const bool fits = attn::display_width(whole) <= columns_of_a_page;
     lines.push_back(fits ? whole : "attnlab " + command);

@@ -13,6 +13,7 @@
 #include "lessons/workbench/draws.hpp"
 #include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/plan.hpp"
+#include "lessons/workbench/proposals.hpp"
 #include "trace/trace.hpp"
 
 namespace lessons {
@@ -86,8 +87,9 @@ class Workbench {
   /// has the name that `attn::python_name` makes of its id; what has a batch axis stands for one sample.
   void code(const std::vector<std::string>& lines) const;
 
-  /// The note `next`: commands that change one thing, each with what to look for.
-  void try_next(const std::vector<std::pair<std::string, std::string>>& commands) const;
+  /// The note `next`: commands that change one thing, each with what to look for. For one that was just run
+  /// stands one of `spare`.
+  void try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare = {}) const;
 
   /// Names the entries of these axes after the tokens.
   void label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens);

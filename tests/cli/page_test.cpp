@@ -166,7 +166,23 @@ TEST_CASE("what a page tells to try next runs") {
       const auto result = run(command);
       CHECK(result.status == 0);
       CHECK(result.err == "");
+      const auto further = command.find("--explain") == command.npos ? commands_on(result.out) : Strings{};
+      CHECK(std::count(further.begin(), further.end(), command) == 0);
     }
+  }
+}
+
+TEST_CASE("a page does not tell to run what was just run, and has another command in its place") {
+  const Strings commands = {"sdpa --sentence \"the cat ate an apple because it was hungry\"",
+                            "masking --mask padding", "positional --encoding rope",
+                            "scoring --weight-scale 5", "backward --temperature 0.1"};
+  for (const auto& command : commands) {
+    INFO(command);
+    const auto usual = commands_on(output_of(command.substr(0, command.find(' '))));
+    CHECK(std::count(usual.begin(), usual.end(), command) == 1);
+    const auto further = commands_on(output_of(command));
+    CHECK(std::count(further.begin(), further.end(), command) == 0);
+    CHECK(further.size() == usual.size());
   }
 }
 

@@ -129,10 +129,16 @@ TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
   Block block{.is_numbered = true,
               .definition = definition_of(event, style_),
               .title = event.title == event.id || !has_table ? "" : event.title,
-              .shape = event.tensor->shape.empty() ? "" : named_shape(event)};
+              .shape = event.tensor->shape.empty() ? "" : named_shape(event),
+              .id = event.id};
   const auto text = std::exchange(text_, {});
   if (style_.all || style_.plain) write_origin(event);
-  write_worked(event);
+  block.origin = std::exchange(text_, {});
+  const auto last_part = without_groups(event.id);
+  write_worked(event, last_part);
+  block.worked = std::exchange(text_, {});
+  if (last_part > 0) write_worked(event, 0);
+  block.worked_by_full_name = std::exchange(text_, {});
   if (has_table && !event.tensor->shape.empty()) text_ += format_table(event, style_);
   if (has_table) write_legends(event);
   const bool is_plotted = event.curve && !style_.plain && (style_.all || event.place->is_plotted);
@@ -153,6 +159,7 @@ TextRenderer::Block TextRenderer::line_block(const Event& event) {
 void TextRenderer::write_blocks() {
   std::stable_sort(blocks_.begin(), blocks_.end(),
                    [](const Block& a, const Block& b) { return a.position < b.position; });
+  for (const auto& block : blocks_) ids_.insert(block.id);
   std::vector<std::string> lines;
   const auto write_lines = [&] {
     if (lines.empty()) return;
@@ -171,6 +178,7 @@ void TextRenderer::write_blocks() {
   }
   write_lines();
   blocks_.clear();
+  ids_.clear();
 }
 
 void TextRenderer::write_block(const Block& block) {
@@ -179,7 +187,9 @@ void TextRenderer::write_block(const Block& block) {
     write_definition(block);
   else
     write_heading("", block.title);
-  text_ += block.body;
+  const auto last_part = without_groups(block.id);
+  const bool is_name_of_another = last_part > 0 && ids_.count(block.id.substr(last_part)) > 0;
+  text_ += block.origin + (is_name_of_another ? block.worked_by_full_name : block.worked) + block.body;
 }
 
 /// "3  weights = softmax(scaled)   each row becomes shares          [query 6 × key 6]": on one line if
@@ -227,15 +237,15 @@ void TextRenderer::write_origin(const Event& event) {
 }
 
 /// "weights[sat, cat] = exp(0.33) / (exp(0.12) + exp(0.33)) ≈ 0.5525", or where an entry is that of another
-/// tensor "heads[0, sat, 1] = Q[sat, 1]".
-void TextRenderer::write_worked(const Event& event) {
+/// tensor "heads[0, sat, 1] = Q[sat, 1]". The id is written from that place on.
+void TextRenderer::write_worked(const Event& event, std::size_t name_begins) {
   const auto at = entry_to_work_out(event);
   if (!at) return;
   const auto worked = event.worked(*at);
   if (!worked.is_finite()) return;
   const auto number = [this](const Worked& part) { return worked_number(part, style_.precision); };
   const auto full_name = printable(names_.name(event.id, *at));
-  const auto name = full_name.substr(without_groups(event.id));
+  const auto name = full_name.substr(name_begins);
   std::vector<std::string> pieces;
   if (const auto* entry = worked.entry()) {
     pieces = {"= " + printable(names_.name(entry->tensor, entry->index)), "= " + number(worked)};

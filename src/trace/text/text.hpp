@@ -29,6 +29,9 @@ class TextRenderer : public Sink {
     std::string definition{};  ///< "scores = Q Kᵀ"; empty of a note
     std::string title{};
     std::string shape{};  ///< "[query 6 × key 6]"
+    std::string id{};
+    std::string origin{};
+    std::string worked{}, worked_by_full_name{};  ///< "output[a, 0] = …", "ffn/output[a, 0] = …"
     std::string body{};
   };
 
@@ -44,7 +47,7 @@ class TextRenderer : public Sink {
   void write_blocks();
   void write_block(const Block& block);
   void write_definition(const Block& block);
-  void write_worked(const Event& event);
+  void write_worked(const Event& event, std::size_t name_begins);
   void write_origin(const Event& event);
   void write_legends(const Event& event);
   void write_outline();
@@ -67,6 +70,7 @@ class TextRenderer : public Sink {
   std::map<std::string, Shape> shapes_;  ///< of the tensors so far, by id
   EntryNames names_;
   std::vector<Block> blocks_;
+  std::set<std::string> ids_;        ///< of the blocks
   std::vector<OutlineRow> outline_;  ///< tensors without numbers, written together to align their columns
   std::vector<Event> claims_;
   std::size_t claims_left_out_ = 0;

@@ -1,0 +1,130 @@
+#include "lessons/workbench/proposals.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "lessons/lesson.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// An option of a command line and its values: none of a flag, several of one that is repeated.
+struct SaidOption {
+  std::string flag;
+  std::vector<std::string> values;
+};
+
+/// The words of a command line; what stands in quotes is one of them.
+std::vector<std::string> words_of_command(const std::string& command) {
+  std::vector<std::string> words = {""};
+  char quote = '\0';
+  for (const char c : command) {
+    if (quote == '\0' ? c == '"' || c == '\'' : c == quote)
+      quote = quote == '\0' ? c : '\0';
+    else if (c == ' ' && quote == '\0')
+      words.emplace_back();
+    else
+      words.back() += c;
+  }
+  return words;
+}
+
+std::vector<SaidOption> options_said(const std::vector<std::string>& words) {
+  std::vector<SaidOption> said;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i].rfind("--", 0) != 0) {
+      if (!said.empty()) said.back().values.push_back(words[i]);
+      continue;
+    }
+    const auto flag = words[i].substr(2);
+    const auto same =
+        std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.flag == flag; });
+    if (same == said.end())
+      said.push_back({flag, {}});
+    else
+      std::rotate(same, same + 1, said.end());
+  }
+  return said;
+}
+
+using Values = std::vector<std::string>;
+
+bool has_values(bool is_set, const Values&) {
+  return is_set;
+}
+
+bool has_values(const std::string& text, const Values& values) {
+  return values == Values{text};
+}
+
+bool has_values(const Values& texts, const Values& values) {
+  return values == texts;
+}
+
+bool has_values(const std::vector<std::size_t>& numbers, const Values& values) {
+  return values == Values{fmt::format("{}", fmt::join(numbers, ","))};
+}
+
+bool has_values(std::size_t number, const Values& values) {
+  return values == Values{fmt::format("{}", number)};
+}
+
+bool has_values(std::uint32_t number, const Values& values) {
+  return has_values(std::size_t{number}, values);
+}
+
+bool has_values(double number, const Values& values) {
+  return values == Values{fmt::format("{:g}", number)};
+}
+
+bool has_values(const std::optional<std::string>& text, const Values& values) {
+  return has_values(text.value_or("none"), values);
+}
+
+template <class Number>
+bool has_values(const std::optional<Number>& number, const Values& values) {
+  return number && has_values(*number, values);
+}
+
+bool is_option_in_effect(const SaidOption& said, const Lesson& lesson, const Options& options) {
+  bool is_so = false;
+  visit_options(options, [&](const OptionInfo& info, const auto& field) {
+    if (info.flag == said.flag && lesson.uses(info.key) && has_values(field, said.values)) is_so = true;
+  });
+  return is_so;
+}
+
+}  // namespace
+
+bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options) {
+  const auto words = words_of_command(command);
+  const auto said = options_said(words);
+  return words.front() == lesson.name && std::all_of(said.begin(), said.end(), [&](const SaidOption& one) {
+           return is_option_in_effect(one, lesson, options);
+         });
+}
+
+std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& proposals,
+                                              const std::vector<Proposal>& spare, const Lesson& lesson,
+                                              const Options& options) {
+  const auto is_new = [&](const Proposal& proposal) {
+    return !is_in_effect(proposal.first, lesson, options);
+  };
+  auto next = std::find_if(spare.begin(), spare.end(), is_new);
+  std::vector<Proposal> kept;
+  for (const auto& proposal : proposals) {
+    if (is_new(proposal)) {
+      kept.push_back(proposal);
+    } else if (next != spare.end()) {
+      kept.push_back(*next);
+      next = std::find_if(next + 1, spare.end(), is_new);
+    }
+  }
+  return kept;
+}
+
+}  // namespace lessons

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lessons/workbench/options.hpp"
+
+namespace lessons {
+
+struct Lesson;
+
+/// A command and what to look for: {"sdpa --causal", "which weights become 0?"}.
+using Proposal = std::pair<std::string, std::string>;
+
+/// Whether a run of the lesson with these options is what the command asks for.
+bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options);
+
+/// The proposals without those that are in effect; in the place of each comes one of `spare` that is not, as
+/// long as there are any.
+std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& proposals,
+                                              const std::vector<Proposal>& spare, const Lesson& lesson,
+                                              const Options& options);
+
+}  // namespace lessons
