@@ -1,5 +1,14 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
 
 #include "tests/unit/lessons/page.hpp"
 
@@ -7,6 +16,67 @@ namespace {
 
 lessons::Options ring_options(std::size_t ranks, const std::string& order = "contiguous") {
   return {.sentence = {"a b c d e f g"}, .d_k = 3, .d_v = 2, .ranks = ranks, .order = order};
+}
+
+/// What was sent and not received yet, by sender and receiver.
+struct Mail {
+  std::mutex mutex;
+  std::condition_variable came;
+  std::map<std::pair<std::size_t, std::size_t>, std::deque<std::string>> letters;
+};
+
+/// A process that plays one rank, as a thread.
+class OneRank : public attn::fast::Network {
+ public:
+  OneRank(std::size_t ranks, std::size_t rank, Mail& mail) : Network(ranks, {rank, rank + 1}), mail_(mail) {}
+
+ private:
+  void carry(const std::vector<attn::fast::Transfer>& transfers) override {
+    const std::lock_guard lock(mail_.mutex);
+    for (const auto& transfer : transfers) {
+      if (plays(transfer.from))
+        mail_.letters[{transfer.from, transfer.to}].emplace_back(static_cast<const char*>(transfer.source),
+                                                                 transfer.bytes);
+      if (plays(transfer.to)) expected_.push_back(transfer);
+    }
+    mail_.came.notify_all();
+  }
+
+  void wait() override {
+    std::unique_lock lock(mail_.mutex);
+    for (const auto& transfer : expected_) {
+      auto& letters = mail_.letters[{transfer.from, transfer.to}];
+      mail_.came.wait(lock, [&] { return !letters.empty(); });
+      require_same_size(letters.front().size(), transfer.bytes);
+      std::memcpy(transfer.destination, letters.front().data(), letters.front().size());
+      letters.pop_front();
+    }
+    expected_.clear();
+  }
+
+  static void require_same_size(std::size_t sent, std::size_t expected) {
+    if (sent != expected) throw std::logic_error("a letter of another size");
+  }
+
+  Mail& mail_;
+  std::vector<attn::fast::Transfer> expected_;
+};
+
+/// What each of several processes is told, one rank each.
+std::vector<std::unique_ptr<Listener>> told_by_processes(const lessons::Options& options) {
+  Mail mail;
+  std::vector<std::unique_ptr<Listener>> told;
+  std::vector<std::thread> processes;
+  for (std::size_t rank = 0; rank < *options.ranks; ++rank) told.push_back(std::make_unique<Listener>());
+  for (std::size_t rank = 0; rank < *options.ranks; ++rank)
+    processes.emplace_back([&, rank] {
+      OneRank network(*options.ranks, rank, mail);
+      auto plan = lessons::make_plan(lesson_called("ring"), options);
+      plan.network = &network;
+      lessons::run(lesson_called("ring"), plan, *told[rank]);
+    });
+  for (auto& process : processes) process.join();
+  return told;
 }
 
 bool all_claims_hold(const Listener& told) {
@@ -87,4 +157,24 @@ TEST_CASE("a plan's network takes the place of the ranks in one process", "[ring
   Listener told;
   CHECK(lessons::run(lesson_called("ring"), plan, told));
   CHECK(told.elements("bytes").front() == static_cast<double>(network->bytes_sent(0)));
+}
+
+TEST_CASE("processes of one rank each are told what a single process is told", "[ring]") {
+  auto options = ring_options(3, GENERATE("contiguous", "zigzag"));
+  options.causal = true;
+  options.dtype = GENERATE("float64", "float16");
+  if (GENERATE(false, true)) options.way = "heads";
+  if (options.way == "heads" || GENERATE(false, true)) options.heads = 3;
+  auto plan = lessons::make_plan(lesson_called("ring"), options);
+  Listener alone;
+  lessons::run(lesson_called("ring"), plan, alone);
+  for (const auto& told : told_by_processes(options)) {
+    CHECK(all_claims_hold(*told));
+    CHECK(told->notes == alone.notes);
+    REQUIRE(told->tensors.size() == alone.tensors.size());
+    for (const auto& [id, tensor] : alone.tensors) {
+      INFO(id);
+      CHECK(told->elements(id) == alone.elements(id));
+    }
+  }
 }
