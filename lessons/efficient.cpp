@@ -446,7 +446,7 @@ void suggest_variants(const Workbench& bench) {
   bench.try_next({{is_flash ? "efficient --variant local" : "efficient --variant flash",
                    is_flash ? "fewer scores: what is lost?" : "exact, without a whole row of scores"},
                   {"efficient --variant linear", "no scores, but sums of keys and values"},
-                  {"complexity", "multiply-adds, bytes and paths as n grows"}},
+                  {"ring", "the same tiles, each on a machine of its own"}},
                  {{"efficient --variant gqa", "heads that share keys and values"}});
 }
 

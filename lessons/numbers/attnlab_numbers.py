@@ -602,6 +602,22 @@ def efficient(inputs, config):
         inputs.normal("performer/omega", config["features"] or 2 * d_k, d_k)
 
 
+def ring(inputs, config):
+    tokens = config["tokens"]
+    n, d_k, d_v = longest(tokens), config["d_k"], config["d_v"]
+    heads = [config["heads"]] if config.get("heads") else []
+    show_lengths(inputs, tokens)
+    for id, d in (("Q", d_k), ("K", d_k), ("V", d_v)):
+        shape = (*heads, n, d)
+        if inputs.stream:
+            inputs.add_batch(id, inputs.draw(id, 1, (len(tokens), *shape)))
+            continue
+        samples = [inputs.draw(id, 1, shape, len(heads), None, b)
+                   for b in range(len(tokens))]
+        inputs.add_batch(id, np.stack(samples))
+    attention_mask(inputs, "mask", tokens, tokens)
+
+
 def stability(inputs, config):
     """The same scores in four sizes."""
     scores = inputs.draw("scores", 1, (longest(config["tokens"]),), axis=0)
@@ -741,7 +757,7 @@ def attention_weights(arrays, config):
 LESSONS = [
     lookup, scoring, scaling, sdpa, self_attention, cross_attention, masking,
     multihead, positional, seq2seq, transformer_block, classifier, generate,
-    efficient, stability, patterns, training, backward, complexity,
+    efficient, ring, stability, patterns, training, backward, complexity,
 ]
 
 

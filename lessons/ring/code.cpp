@@ -124,10 +124,10 @@ void show_heads_code(Workbench& bench, const RingInputs& in, const Ranks& ranks)
   const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
   lines.push_back(sees_nothing ? "    weights = np.nan_to_num(softmax(scores))"
                                : "    weights = softmax(scores)");
-  lines.insert(lines.end(),
-               {"    heads = weights @ v",
-                "    ranks.append(dict(Q=q, K=k, V=v, scores=scores, weights=weights, heads=heads))",
-                "output = np.concatenate([rank[\"heads\"] for rank in ranks])"});
+  lines.insert(lines.end(), {"    heads = weights @ v",
+                             "    ranks.append({\"Q\": q, \"K\": k, \"V\": v, \"scores\": scores,",
+                             "                  \"weights\": weights, \"heads\": heads})",
+                             "output = np.concatenate([rank[\"heads\"] for rank in ranks])"});
   bench.code(lines);
   const std::string pairs = in.mask ? "mask.sum()" : "n * n";
   bench.trace.within("names", [&] {
@@ -177,13 +177,15 @@ std::vector<std::string> ring_flow(const RingInputs& in, const Ranks& ranks) {
     lines.push_back("  ↑" + repeated(" ", inside) + "│");
     lines.push_back("  └" + repeated("─", inside) + "┘");
   }
-  lines.push_back(fmt::format("a rank, of {} tokens, at each of {} hops:", tokens, ranks.count()));
-  lines.push_back(fmt::format("  Q [{0}×{1}] stays ┐", tokens, in.d_k()));
+  const bool is_even = tokens.find(' ') == std::string::npos;
+  const auto rows = is_even ? tokens : "t";
+  lines.push_back(fmt::format("a rank, of {}{} tokens, at each of {} hops:", is_even ? "" : "t = ", tokens,
+                              ranks.count()));
+  lines.push_back(fmt::format("  Q [{0}×{1}] stays ┐", rows, in.d_k()));
   const auto margin = std::string(attn::display_width(lines.back()) - 1, ' ');
   lines.push_back(margin + fmt::format("├ scores [{0}×{0}] → m, l, o merged → … → o / l → output [{0}×{1}]",
-                                       tokens, in.d_v()));
-  const auto arrived = fmt::format("  K, V arrive ");
-  lines.push_back(attn::pad_right(arrived, margin.size()) + "┘");
+                                       rows, in.d_v()));
+  lines.push_back(attn::pad_right("  K, V arrive", margin.size()) + "┘");
   return lines;
 }
 

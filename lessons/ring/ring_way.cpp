@@ -212,7 +212,7 @@ class RingRun {
         m(b, h, query) = std::max(m(b, h, query), scores_(b, h, query, key));
     });
     ranks_.share_rows(m);
-    if (followed_.empty()) follow_first_raised(before, m);
+    if (!followed_) follow_first_raised(before, m);
     return step_of_heads(bench_,
                          {.id = of_hop(hop_, "m"),
                           .title = "The largest score of each query so far",
@@ -400,15 +400,18 @@ class RingRun {
   attn::Worked worked_work(const attn::Index& at) const {
     const auto& queries = ranks_.positions(at[1]);
     const auto& keys = ranks_.positions(ranks_.owner(at[1], at[2]));
-    const attn::Worked heads = static_cast<double>(in_.heads());
-    if (!in_.mask)
-      return attn::Worked::product(
-          {heads, static_cast<double>(queries.size()), static_cast<double>(keys.size())});
-    std::vector<attn::Worked> pairs = {attn::Worked(0.0)};
+    std::vector<attn::Worked> factors;
+    if (in_.heads() > 1) factors.emplace_back(static_cast<double>(in_.heads()));
+    if (!in_.mask) {
+      factors.emplace_back(static_cast<double>(queries.size()));
+      factors.emplace_back(static_cast<double>(keys.size()));
+      return attn::Worked::product(std::move(factors));
+    }
+    std::vector<attn::Worked> pairs;
     for (const auto query : queries)
       for (const auto key : keys) pairs.push_back(attn::whole_entry("mask", *in_.mask, {at[0], query, key}));
-    if (pairs.size() > 1) pairs.erase(pairs.begin());
-    return attn::Worked::product({heads, attn::Worked::sum(std::move(pairs))});
+    factors.push_back(pairs.empty() ? attn::Worked(0.0) : attn::Worked::sum(std::move(pairs)));
+    return attn::Worked::product(std::move(factors));
   }
 
   Integers<1> show_bytes() {
@@ -461,10 +464,16 @@ class RingRun {
 
   /// From the first hop that raises the maximum of one of the last queries on, the page follows that query.
   void follow_first_raised(const Tensor<3>& before, const Tensor<3>& m) {
-    for (std::size_t query = in_.n(); query-- > 0 && followed_.empty();)
-      if (before(0, 0, query) != unseen && m(0, 0, query) > before(0, 0, query)) followed_ = {query};
+    for (std::size_t query = last_query() + 1; query-- > 0 && !followed_;)
+      if (before(0, 0, query) != unseen && m(0, 0, query) > before(0, 0, query)) followed_ = query;
   }
-  std::size_t followed_query() const { return followed_.empty() ? in_.n() - 1 : followed_.front(); }
+  std::size_t followed_query() const { return followed_.value_or(last_query()); }
+
+  /// Of the first sentence, without its padding.
+  std::size_t last_query() const {
+    const auto words = bench_.plan.sentence.tokens.front().size();
+    return std::clamp<std::size_t>(words, 1, in_.n()) - 1;
+  }
 
   /// The place of a query, in the first head, as the trace shows it.
   template <class... More>
@@ -518,7 +527,7 @@ class RingRun {
   std::vector<RingState> states_;
   std::vector<Tensor<3>> rescalings_;
   std::vector<std::vector<std::int64_t>> work_;  ///< [rank][batch×hop]
-  std::vector<std::size_t> followed_;            ///< the query that the page follows, once it is known
+  std::optional<std::size_t> followed_;          ///< the query that the page follows, once it is known
 };
 
 }  // namespace

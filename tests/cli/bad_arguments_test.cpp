@@ -55,6 +55,7 @@ std::string with_what_it_divides(const std::string& option, const std::string& v
   if (contains(option, "--kv-heads")) arguments += " --heads " + value;
   if (!contains(option, "heads")) return arguments;
   if (contains(option, "seq2seq")) return arguments + " --attention multihead --hidden " + value;
+  if (contains(option, "ring")) return arguments;
   return arguments + (contains(option, "efficient") ? " --d-k " : " --d-model ") + value;
 }
 
@@ -115,6 +116,18 @@ TEST_CASE("key and value heads that do not divide the heads are refused with the
       {"multihead --heads 4 --kv-heads 3", {"--kv-heads 3", "--heads 4", "valid: --kv-heads 2 or 4"}},
       {"multihead --heads 4 --kv-heads 8", {"--kv-heads 8", "valid: --kv-heads 4"}},
       {"cross-attention --kv-heads 2", {"--kv-heads 2", "--heads"}},
+  });
+}
+
+TEST_CASE("ranks that cannot share the work are refused with what can") {
+  check_refused({
+      {"ring --ranks 0", {"--ranks 0", "valid: 1 or more"}},
+      {"ring --ranks 65", {"--ranks 65", "valid: 1 to 64"}},
+      {"ring --ranks x", {"--ranks", "x"}},
+      {"ring --order round", {"--order round", "valid: contiguous, striped, zigzag"}},
+      {"ring --way tokens", {"--way tokens", "valid: ring, heads"}},
+      {"ring --way heads", {"--way heads", "4 ranks", "valid: --heads 4"}},
+      {"ring --way heads --heads 6", {"--heads 6", "--ranks 4", "valid: --heads 8"}},
   });
 }
 
@@ -398,7 +411,8 @@ TEST_CASE("an output that cannot be written is refused") {
       {"sdpa --output " + as_argument(folder.path().string()), {folder.path().string(), "directory"}},
       {output(std::string(300, 'x')), {"too long"}},
       {"sdpa --output /dev/full", {"/dev/full", "No space"}},
-      {output("trace.npy"), {"trace.npy ends in .npy", "valid: .txt, .json, .npz, .safetensors, .svg, .html, .py"}},
+      {output("trace.npy"),
+       {"trace.npy ends in .npy", "valid: .txt, .json, .npz, .safetensors, .svg, .html, .py"}},
       {output("trace.csv"), {".csv, which names no format"}},
       {output("trace.pdf"), {".pdf, which names no format", "valid: .txt, .json, .npz"}},
       {output("trace.png"), {".png, which names no format"}},

@@ -80,10 +80,11 @@ bool has_row(const std::string& text, const std::string& row) {
 }  // namespace
 
 TEST_CASE("list shows the lessons in the order in which to learn them") {
-  CHECK(lessons() == Strings{"lookup", "scoring", "scaling", "sdpa", "self-attention", "cross-attention",
-                             "masking", "multihead", "positional", "seq2seq", "transformer-block",
-                             "classifier", "generate", "efficient", "ring", "stability", "patterns", "training",
-                             "backward", "complexity"});
+  CHECK(lessons() ==
+        Strings{"lookup",   "scoring",   "scaling",    "sdpa",      "self-attention",    "cross-attention",
+                "masking",  "multihead", "positional", "seq2seq",   "transformer-block", "classifier",
+                "generate", "efficient", "ring",       "stability", "patterns",          "training",
+                "backward", "complexity"});
 }
 
 TEST_CASE("every command has a help page") {

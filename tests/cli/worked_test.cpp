@@ -80,6 +80,10 @@ TEST_CASE("each worked entry evaluates to the tensor's entry, and its operands a
        {"--causal --heads 4 --d-k 8 --d-v 8 --kv-heads 2 --block 3", "--pattern fixed",
         "--pattern fixed --causal", "--pattern random --features 3 --rank 3"})
     check_worked("efficient " + options + words, 1e-12);
+  for (const std::string options :
+       {"--order zigzag --causal --ranks 3", "--order striped --window 1 --heads 2",
+        "--way heads --heads 4 --ranks 2 --causal"})
+    check_worked("ring " + options + words, 1e-12);
   check_worked("positional --pairing halves" + words, 1e-12);
   check_worked("generate --layers 2 --heads 4 --kv-heads 2", 1e-12);
   check_worked("patterns --heads 2 --causal --sentence 'I love cats' --sentence Sleep", 1e-12);

@@ -82,6 +82,9 @@ VALUES = {
     "warmup": ["1", "2", "10"],
     "max-norm": ["0.5"],
     "lengths": ["3,5", "8"],
+    "ranks": ["1", "3"],
+    "order": ["striped", "zigzag"],
+    "way": [["--way", "heads", "--heads", "4"]],
     "dtype": ["float32"],
 }
 
