@@ -252,7 +252,7 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
 
 void suggest_ring(const Workbench& bench) {
   if (!goes_round(bench))
-    return bench.try_next({{"ring --heads 4 --ranks 2", "the same output by way of the ring"},
+    return bench.try_next({{"ring --way ring --heads 4 --ranks 2", "the same output by way of the ring"},
                            {"ring --way heads --heads 4 --ranks 4", "one head a rank: what is sent?"},
                            {"multihead", "where heads come from"}});
   bench.try_next(
