@@ -130,18 +130,19 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
   const bool is_padded = bench.plan.sentence.is_padded();
   std::vector<std::string> from = {"attention/normalized"};
   if (is_padded) from.push_back("lengths");
-  const auto pooled = trace.step(
-      {.id = "pooled",
-       .title = "One vector for the sentence",
-       .formula = is_padded ? "Σ normalized over the real tokens / lengths"
-                            : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
-       .from = from,
-       .axes = {"d_model"},
-       .note = "Every sentence, long or short, becomes a vector of the same size. The mean is the same in "
-               "whatever order the rows come. So word order can count only because positions were added to "
-               "the rows.",
-       .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
-      attn::mean_pool(normalized, lengths));
+  const auto pooled =
+      trace.step({.id = "pooled",
+                  .title = "One vector for the sentence",
+                  .formula = is_padded ? "Σ normalized over the real tokens / lengths"
+                                       : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
+                  .from = from,
+                  .axes = {"d_model"},
+                  .note = "Every sentence, long or short, becomes a vector of the same size. The mean is the "
+                          "same in whatever order the rows come. So word order can count only because "
+                          "positions were added to the rows. One more word adds a row to encoded and "
+                          "normalized, and a row and a column to weights; from here on no shape changes.",
+                  .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
+                 attn::mean_pool(normalized, lengths));
 
   const auto logits = logits_of_classes(bench, pooled, weights);
   const auto probabilities = trace.step(

@@ -310,7 +310,7 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
                   options.features.value_or(2 * d), *options.window, *options.block, *options.rank,
                   *options.block, *options.block));
   bench.trace.note(
-      "comparison", fmt::format("At n = {} tokens of d = {} numbers", longest, d),
+      "comparison", fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
       fmt::format("Four groups, by what the multiply-adds grow with; the first of each has its formula in "
                   "the code below and its line in the table after it. cheaper: for which n it takes fewer "
                   "multiply-adds than full attention; never: not up to n = {}. A window waits for nothing (1 "

@@ -311,6 +311,7 @@ std::string words_on_heads(const Workbench& bench, const std::vector<VariantResu
   const bool has_gqa =
       std::any_of(results.begin(), results.end(), [](const auto& result) { return result.variant == "gqa"; });
   if (!has_gqa) return "";
+  if (bench.heads() == 1) return " gqa has one head here, which shares with nobody.";
   return fmt::format(
       " gqa cuts Q, K and V into {0} heads with d_k = {2}, d_v = {3}, and holds {0} tables of scores. Its "
       "error is against {0} heads with K and V of their own. It keeps {1} K and V, not {0}.",
@@ -418,8 +419,8 @@ std::vector<std::string> efficient_flow(const VariantBench& on) {
   const auto n = on.n(), d_k = on.K.shape(1), d_v = on.V.shape(1);
   const auto block = std::min(*options.block, n), pairs = attn::pair_count(on.visible);
   const auto output = fmt::format("output [{}×{}]", n, d_v);
-  std::vector<std::string> lines = {
-      fmt::format("full       Q Kᵀ → {} scores → softmax → weights V → {}", pairs, output)};
+  std::vector<std::string> lines = {fmt::format("full       Q Kᵀ → {} score{} → softmax → weights V → {}",
+                                                pairs, pairs == 1 ? "" : "s", output)};
   std::string way;
   if (name == "linear" || name == "performer") {
     const auto m = name == "linear" ? d_k : *options.features;

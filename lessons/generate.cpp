@@ -387,9 +387,9 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
     bench.trace.note(
         "read",
         fmt::format("Step {}: the model reads “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format("Only this token, written last, goes through the model. Of the {} tokens before it "
-                    "nothing is needed but what the cache holds.",
-                    step.known));
+        fmt::format("Only this token, written last, goes through the model. Of the {} before it nothing is "
+                    "needed but what the cache holds.",
+                    step.known == 1 ? "token" : fmt::format("{} tokens", step.known)));
 }
 
 attn::WorkedOut worked_greedy_token(const attn::Known<2>& logits) {

@@ -235,10 +235,11 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
             n == 1
                 ? std::string(
                       "A single token has no neighbour, so this is 0. Code that divides by 2 (n − 1) fails.")
-                : if_of_one_length(lengths,
-                                   fmt::format("{} tokens have {} pairs of neighbours, and each looks both "
-                                               "ways: {} weights.",
-                                               n, n - 1, 2 * (n - 1))) +
+                : if_of_one_length(
+                      lengths,
+                      fmt::format(
+                          "{} tokens have {} pair{} of neighbours, and each looks both ways: {} weights.", n,
+                          n - 1, n == 2 ? "" : "s", 2 * (n - 1))) +
                       with_equal_shares(neighbour_share(uniform, lengths)) +
                       (bench.options.causal ? " The mask hides the next word." : "")},
        &WorkedMeasures::local, neighbour_share(weights, lengths));
@@ -256,13 +257,13 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
       {.id = "entropy",
        .title = "How widely attention spreads",
        .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-       .note = fmt::format("One bracket for each query; the mean divides by how many there are.{3} An "
-                           "entropy is 0 where one key gets everything, "
-                           "log {0} = {1:.4f} where {0} keys share equally.{2} exp(entropy) says how many "
-                           "keys are in use. (log is the natural logarithm, and 0 log 0 counts as 0.)",
-                           n, std::log(static_cast<double>(n)),
-                           hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
-                           entropy_of_a_row(bench, weights))},
+       .note = fmt::format(
+           "One bracket for each query; the mean divides by how many there are.{3} An entropy is 0 where one "
+           "key gets everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy) says how many keys are "
+           "in use. (log is the natural logarithm, and 0 log 0 counts as 0.)",
+           n, std::log(static_cast<double>(n)),
+           hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "", entropy_of_a_row(bench, weights),
+           n == 1 ? "one key shares" : fmt::format("{} keys share", n))},
       &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",

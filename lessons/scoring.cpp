@@ -344,11 +344,11 @@ std::string sums_of_products(const Workbench& bench) {
              d_a = *bench.options.d_a;
   const auto vectors = n_q + n_k, pairs = n_q * n_k;
   return fmt::format(
-      "additive sends {0} vectors through a {1}×{2} matrix, {0} · {3} = {4}, and {5} pairs through v_a, {5} "
-      "· {2} = {6}: {7}. concat sends {5} pairs through a {8}×{2} matrix, {5} · {9} = {10}, then through "
-      "v_a: {11}",
+      "additive sends {0} vectors through a {1}×{2} matrix, {0} · {3} = {4}, and {12} through v_a, {5} · {2} "
+      "= {6}: {7}. concat sends {12} through a {8}×{2} matrix, {5} · {9} = {10}, then through v_a: {11}",
       vectors, d, d_a, d * d_a, vectors * d * d_a, pairs, pairs * d_a, vectors * d * d_a + pairs * d_a, 2 * d,
-      2 * d * d_a, pairs * 2 * d * d_a, pairs * (2 * d + 1) * d_a);
+      2 * d * d_a, pairs * 2 * d * d_a, pairs * (2 * d + 1) * d_a,
+      pairs == 1 ? "one pair" : fmt::format("{} pairs", pairs));
 }
 
 void compare(Workbench& bench, const std::vector<Scored>& functions) {

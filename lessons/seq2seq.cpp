@@ -35,7 +35,8 @@ using attn::TokenBatch;
 /// What --hidden counts, and how long a state is where two encoders make it.
 std::string about_sizes(const Workbench& bench) {
   const auto hidden = *bench.options.hidden;
-  if (!bench.options.bidirectional) return fmt::format(" hidden={0}: h and c have {0} numbers.", hidden);
+  if (!bench.options.bidirectional)
+    return fmt::format(" hidden={0}: h and c have {0} number{1}.", hidden, hidden == 1 ? "" : "s");
   return fmt::format(
       " Two encoders read, one from each end: two states of {} numbers (hidden) side by side are {}, as long "
       "as the decoder's.",
