@@ -44,7 +44,15 @@ RingInputs ring_inputs(Workbench& bench) {
   return in;
 }
 
-/// "Hop 1 raised the maximum of 3 of 8 queries: their c is below 1."
+/// Of m, where a query has seen nothing so far.
+std::string queries_without_keys(const attn::Event& m) {
+  std::size_t without = 0;
+  const auto count = attn::element_count(m.tensor->shape);
+  for (std::size_t i = 0; i < count; ++i) without += std::isinf(m.tensor->at(i)) ? 1 : 0;
+  return without == 0 ? "" : fmt::format("{} of {} queries have seen no key yet: −∞.", without, count);
+}
+
+/// Of c: how many queries a larger score came for.
 std::string raised_maxima(const attn::Event& c) {
   std::size_t raised = 0, fresh = 0;
   const auto count = attn::element_count(c.tensor->shape);
@@ -63,7 +71,7 @@ std::vector<attn::OnPage> page_of_ring(std::size_t ranks) {
   const auto shown = fmt::format("hop={}/", std::min<std::size_t>(1, ranks - 1));
   std::vector<attn::OnPage> page = {{"holds"}};
   page.push_back(attn::without_table(shown + "scores", [](const auto& scores) { return scores.note; }));
-  page.push_back({shown + "m"});
+  page.push_back({shown + "m", queries_without_keys});
   page.push_back({shown + "c", raised_maxima});
   page.push_back({shown + "l"});
   page.push_back(attn::without_table(shown + "o"));
@@ -106,9 +114,9 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
             "has, and meanwhile sends them on to the next rank. After as many hops as ranks everything has "
             "passed everywhere. What a rank finds it merges as flash attention merges tiles (lesson "
             "efficient): each query carries its largest score so far m, its sum of exponentials l and its "
-            "sum "
-            "of values o. No rank ever holds more than its own tokens and one visiting block, and the output "
-            "is exact.",
+            "sum of values o. No rank ever holds more than its own tokens, the block that visits and the one "
+            "that "
+            "comes next, and the output is exact.",
         "m′ = max(m, s),  c = exp(m − m′),  l′ = c l + Σ exp(s − m′)\n"
         "o′ = c o + Σ exp(s − m′) v,  output = o / l after the last hop");
   bench.idea(
@@ -231,8 +239,8 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
   if (bench.is_mute()) return;
   const auto count = ranks.count();
   const bool divides = bench.options.heads && in.heads() % count == 0;
-  auto table = fmt::format("ring     {:>2} hops      up to {} bytes a rank, any number of heads", count - 1,
-                           most_bytes(in, ranks, ring_bytes));
+  auto table = fmt::format("ring     {:>2} {:<9} up to {} bytes a rank, any number of heads", count - 1,
+                           count == 2 ? "hop" : "hops", most_bytes(in, ranks, ring_bytes));
   table += divides ? fmt::format("\nheads     2 exchanges up to {} bytes a rank, {} or {} heads, …",
                                  most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
                    : fmt::format("\nheads     2 exchanges not with {}: it takes {} or {} heads, …",

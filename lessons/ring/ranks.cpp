@@ -1,7 +1,6 @@
 #include "lessons/ring/ranks.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -114,10 +113,6 @@ std::vector<std::string> numbered(const char* what, std::size_t count) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < count; ++i) names.push_back(fmt::format("{} {}", what, i));
   return names;
-}
-
-std::string list_of(const Positions& positions) {
-  return fmt::format("[{}]", fmt::join(positions, ", "));
 }
 
 #define INSTANTIATE(N)                                                        \

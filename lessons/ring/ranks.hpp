@@ -101,7 +101,4 @@ attn::fast::Order order_of(const Options& options);
 /// "rank 0", "rank 1", …
 std::vector<std::string> numbered(const char* what, std::size_t count);
 
-/// "0 1", "6 7": the tokens of a rank, as a list of Python too.
-std::string list_of(const Positions& positions);
-
 }  // namespace lessons

@@ -77,8 +77,8 @@ def by_heads(Q, K, V, scores, mask, blocks, heads, item):
 
 
 def add(lesson, n, d_k, d_v, heads=None, lengths=None, random_mask=False, **options):
-    case = lesson.case(f"{n}", f"d{d_k}x{d_v}", heads and f"heads-{heads}", lengths and f"lengths-{len(lengths)}",
-                       random_mask and "random-mask", **options)
+    case = lesson.case(f"{n}", f"d{d_k}x{d_v}", lengths and f"lengths-{len(lengths)}", random_mask and "random-mask",
+                       heads=heads, **options)
     case.lengths(lengths)
     batch = len(lengths) if lengths else None
     Q, K = (np.asarray(case.normal(id, batch, heads, n, d_k)) for id in ("Q", "K"))
