@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
@@ -214,12 +215,10 @@ class HeadsRun {
 
   std::int64_t show_work() {
     Integers<2> work({in_.samples(), ranks_.count()});
-    std::int64_t all = 0;
     const auto heads = static_cast<std::int64_t>(exchange_.heads());
     for (std::size_t b = 0; b < in_.samples(); ++b)
-      for (std::size_t rank = 0; rank < ranks_.count(); ++rank)
-        all += work(b, rank) = heads * visible_pairs(b);
-    bench_.trace.step(
+      for (std::size_t rank = 0; rank < ranks_.count(); ++rank) work(b, rank) = heads * visible_pairs(b);
+    work = bench_.trace.step(
         {.id = "work",
          .title = "Pairs of a query and a key that a rank computes",
          .formula = in_.mask ? "its heads · pairs that the mask lets be seen" : "its heads · n · n",
@@ -227,7 +226,7 @@ class HeadsRun {
          .axes = {"rank"},
          .worked = [&](const attn::Index& at) { return worked_work_by_heads(at[0]); }},
         work);
-    return all;
+    return std::accumulate(work.begin(), work.end(), std::int64_t{0});
   }
 
   std::int64_t visible_pairs(std::size_t sample) const {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/text/width.hpp"
@@ -379,12 +380,10 @@ class RingRun {
     ranks_.share_numbers(work_);
     const auto count = ranks_.count();
     Integers<3> work({in_.samples(), count, count});
-    std::int64_t all = 0;
     for (std::size_t b = 0; b < in_.samples(); ++b)
       for (std::size_t rank = 0; rank < count; ++rank)
-        for (std::size_t hop = 0; hop < count; ++hop)
-          all += work(b, rank, hop) = work_[rank][b * count + hop];
-    bench_.trace.step(
+        for (std::size_t hop = 0; hop < count; ++hop) work(b, rank, hop) = work_[rank][b * count + hop];
+    work = bench_.trace.step(
         {.id = "work",
          .title = "Pairs of a query and a key that a rank computes",
          .formula =
@@ -394,7 +393,7 @@ class RingRun {
          .note = "Counted while the code runs.",
          .worked = [&](const attn::Index& at) { return worked_work(at); }},
         work);
-    return all;
+    return std::accumulate(work.begin(), work.end(), std::int64_t{0});
   }
 
   attn::Worked worked_work(const attn::Index& at) const {

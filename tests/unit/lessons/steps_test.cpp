@@ -166,7 +166,9 @@ attn::Watch change_each(const std::string& changed, std::size_t every, double (*
 /// Claims about inputs, and about what is computed a second time with other inputs or sizes and told to
 /// nobody: no step has a part in them.
 const std::set<std::string> about_no_step = {
+    "bytes-equal-formula",
     "cache-in-proportion",
+    "each-pair-once",
     "entropy-rises-with-temperature",
     "flash-memory",
     "full-in-d",
