@@ -153,9 +153,9 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .axes = {"class"},
        .note =
            bench.options.model
-               ? "In training the model read sentences whose class was known, and each parameter was moved "
-                 "a little, again and again, so that the probability of the right class grew. Nobody "
-                 "told it which words to look at."
+               ? "In training the model read sentences whose class was known, and each parameter was moved a "
+                 "little, again and again, so that the probability of the right class grew. Nobody told it "
+                 "which words to look at."
                : "Nothing has been trained: the parameters are drawn at random, and the verdict means "
                  "nothing. Training would show the model sentences whose class is known, and move each "
                  "parameter a little so that the probability of the right class grows.",
@@ -220,8 +220,8 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
       classify_again(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
   bench.trace.note(
       "word-order", "Word order can matter because of the positions",
-      fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for {}. "
-                  "Without positions it would get the same both ways.",
+      fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for {}. Without positions "
+                  "it would get the same both ways.",
                   sentence.size() == 1 ? "the sentence" : "the first sentence", reversed.probabilities(0, 0),
                   probabilities(0, 0), has_sentiment(bench) ? "negative" : "class 0"));
 }

@@ -368,8 +368,8 @@ void conclude(attn::Trace& trace) {
       "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d. Without its projections attention "
       "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not take the place of "
       "recurrence by computing less. What counts is that no token waits for another, and that in full "
-      "attention any two tokens are "
-      "one step apart. (Flash computes the same. Its steps are tiles, taken one by one to hold less.)");
+      "attention any two tokens are one step apart. (Flash computes the same. Its steps are tiles, taken one "
+      "by one to hold less.)");
 }
 
 void claim_growth(Workbench& bench, LayerCosts& costs) {

@@ -315,9 +315,9 @@ const Lesson cross_attention = {
     .title = "the words of one sentence look at the words of another",
     .teaches =
         "How a target sentence asks and a source sentence answers: queries from one, keys and values from "
-        "the other, and an alignment table of target × source between them. By default the numbers are "
-        "those of a trained transformer: a head that aligns the words, and one beside it that does not. "
-        "With --heads it is multi-head cross-attention, the form inside a transformer's decoder.",
+        "the other, and an alignment table of target × source between them. By default the numbers are those "
+        "of a trained transformer: a head that aligns the words, and one beside it that does not. With "
+        "--heads it is multi-head cross-attention, the form inside a transformer's decoder.",
     .options = {"source", "target", "d-model", "d-k", "d-v", "heads", "kv-heads", "dropout", "temperature",
                 "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
     .defaults = {.source = {"the black cat never slept"},

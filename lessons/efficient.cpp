@@ -178,8 +178,8 @@ void introduce_efficient(const Workbench& bench) {
       "for every head of every layer. There are four ways to do with less. Leave pairs out (local, sliding, "
       "sparse). Sum up or mix the keys and values first (linear, performer, linformer). Compute the very "
       "same output in an order that holds few scores at a time (chunked, flash). Let heads share their keys "
-      "and values (gqa). All but gqa run here on the same Q, K and V, a row for each token, as "
-      "the lesson self-attention makes them.",
+      "and values (gqa). All but gqa run here on the same Q, K and V, a row for each token, as the lesson "
+      "self-attention makes them.",
       "softmax(Q Kᵀ / √d_k) V");
 }
 
@@ -241,8 +241,7 @@ void show_full(VariantBench& on) {
                    .axes = {"query", "key"},
                    .note = on.causal()
                                ? "With --causal a query sees the keys up to its own; the others are not "
-                                 "computed here, where a plain implementation computes and then hides "
-                                 "them."
+                                 "computed here, where a plain implementation computes and then hides them."
                                : "",
                    .distribution = true},
        .output = {.id = "full/output",

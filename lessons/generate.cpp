@@ -305,8 +305,8 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
            .axes = {"token", "d_model"},
            .note = step.once(
                1, fmt::format("One row. It stands at position {0}, behind the {0} others. To count from 0 "
-                              "again is a classic mistake with a cache: every shape fits, and the text "
-                              "is wrong.",
+                              "again is a classic mistake with a cache: every shape fits, and the text is "
+                              "wrong.",
                               step.known)),
            .worked = worked_embedding(decoder, unread, step.known)},
           embed_tokens(decoder.embedding, decoder.positions, unread, step.known),
@@ -453,8 +453,8 @@ void require_range(const Workbench& bench) {
   const double score = 2.0 * (token + std::log10(1.0 + growth(d_model, wide_k))) + std::log10(bench.d_k());
   if (std::isfinite(attn::round_to(bench.trace.dtype(), std::pow(10.0, score)))) return;
   throw attn::Error(fmt::format(
-      "--layers {} with weights of this size makes scores of about 1e{:.0f}, too large for {}; valid: "
-      "fewer layers or a smaller --weight-scale",
+      "--layers {} with weights of this size makes scores of about 1e{:.0f}, too large for {}; valid: fewer "
+      "layers or a smaller --weight-scale",
       *options.layers, score, options.dtype));
 }
 

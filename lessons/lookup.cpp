@@ -329,8 +329,8 @@ void run_lookup(Workbench& bench) {
        .formula = "keys · query",
        .from = {"keys", "query"},
        .axes = {"key"},
-       .note = "Think of arrows: a dot product is the length of the query's arrow times the length "
-               "of the key's arrow times the cosine of the angle between them.",
+       .note = "Think of arrows: a dot product is the length of the query's arrow times the length of the "
+               "key's arrow times the cosine of the angle between them.",
        .worked = attn::worked_matmul(attn::Known{"keys", keys}, attn::Known{"query", query})},
       attn::matmul(keys, query));
 

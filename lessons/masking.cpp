@@ -109,8 +109,7 @@ Masks masks_of(Workbench& bench) {
        .formula = "causal_mask ∧ padding_mask",
        .from = {"causal_mask", "padding_mask"},
        .axes = {"query", "key"},
-       .note = "A key may be seen where both masks let it be seen. This is what a decoder uses on "
-               "a batch.",
+       .note = "A key may be seen where both masks let it be seen. This is what a decoder uses on a batch.",
        .worked =
            [&](const attn::Index& at) {
              return attn::Worked::product({attn::whole_entry("causal_mask", masks.causal, at),

@@ -127,10 +127,10 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                              .formula = split_note("Q", n_q, h, d_k),
                              .from = {"Q"},
                              .axes = {"head", "query", "d_k"},
-                             .note = "No number changes. The reshape cuts each token's row into heads; "
-                                     "the transpose brings all tokens of one head together. A "
-                                     "reshape alone has the same shape but hands each head a "
-                                     "block of tokens: a mistake that no shape check finds.",
+                             .note = "No number changes. The reshape cuts each token's row into heads; the "
+                                     "transpose brings all tokens of one head together. A reshape alone has "
+                                     "the same shape but hands each head a block of tokens: a mistake that "
+                                     "no shape check finds.",
                              .worked = worked_heads("Q", Q, X_query, maps[0], d_k)},
                             attn::split_heads(Q, h), mistakes_of_split(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
@@ -202,8 +202,8 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
     bench.trace.note(
         "sharing", "Query heads share key and value heads",
         fmt::format(
-            "{0} query heads read {1} key and value head{2}: query head i reads number ⌊i·{1}/{0}⌋. Keys "
-            "and values are {3} times smaller, and so is the cache that keeps them during generation.",
+            "{0} query heads read {1} key and value head{2}: query head i reads number ⌊i·{1}/{0}⌋. Keys and "
+            "values are {3} times smaller, and so is the cache that keeps them during generation.",
             h, h_kv, h_kv == 1 ? "" : "s", h / h_kv));
   auto [attention, output] = attend_in_heads(bench, Q_heads, K_heads, V_heads, weights.O(), mask);
   return {std::move(Q),       std::move(Q_heads),   std::move(K_heads),

@@ -276,10 +276,10 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
   step({.id = "entropy_bias",
         .title = "What 1e-9 inside the logarithm changes",
         .formula = "(mean over queries of −Σⱼ wⱼ ln(wⱼ + 1e-9)) − entropy",
-        .note = "Much code adds 1e-9 because ln 0 is −∞. It makes the entropy too small, by up to 1e-9 "
-                "for each key, and for one-hot weights negative, which no entropy is. Leave out the "
-                "weights that are 0 instead, and add nothing. (Measured in float64. In float32 the 1e-9 "
-                "is lost beside any weight above 1/32.)"},
+        .note = "Much code adds 1e-9 because ln 0 is −∞. It makes the entropy too small, by up to 1e-9 for "
+                "each key, and for one-hot weights negative, which no entropy is. Leave out the weights that "
+                "are 0 instead, and add nothing. (Measured in float64. In float32 the 1e-9 is lost beside "
+                "any weight above 1/32.)"},
        &WorkedMeasures::entropy_bias, entropy_bias(weights, lengths, inside_logarithm));
   return {spread, strongest};
 }
@@ -305,8 +305,8 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
   const auto lengths = bench.plan.sentence.lengths();
   bench.trace.note(
       "extremes", "The two ends",
-      "All attention lies between two ends: equal shares, which only average, and a single key for "
-      "each query, which only copies. The same measures, applied to both:");
+      "All attention lies between two ends: equal shares, which only average, and a single key for each "
+      "query, which only copies. The same measures, applied to both:");
   const auto uniform = step_of_heads(bench,
                                      {.id = "uniform/weights",
                                       .title = "Equal shares",
@@ -321,8 +321,8 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
        .title = "The entropy of equal shares is the largest possible",
        .formula = "mean over queries of −Σⱼ wⱼ ln wⱼ",
        .from = {"uniform/weights"},
-       .note = bench.options.causal ? "Query i may see i + 1 keys, so this is the mean of ln(i + 1). "
-                                      "Held against ln n, causal attention would always look focused."
+       .note = bench.options.causal ? "Query i may see i + 1 keys, so this is the mean of ln(i + 1). Held "
+                                      "against ln n, causal attention would always look focused."
                                     : "",
        .worked = worked_of(2 * mask.shape(1) * mask.shape(2),
                            [&](const attn::Index& at) {
@@ -410,10 +410,10 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
       "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "
-      "What helps: the scale, and weight decay: training that pulls each parameter towards 0. A head may "
-      "be sharp and useful, such as one that always looks at the token before; it is a failure where a "
-      "head is sharp before it has learned anything. In the literature (Zhai et al. 2023) “entropy "
-      "collapse” is this failure. To cause it: --temperature 0.02.");
+      "What helps: the scale, and weight decay: training that pulls each parameter towards 0. A head may be "
+      "sharp and useful, such as one that always looks at the token before; it is a failure where a head is "
+      "sharp before it has learned anything. In the literature (Zhai et al. 2023) “entropy collapse” is this "
+      "failure. To cause it: --temperature 0.02.");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
@@ -482,8 +482,8 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
   const bool hides = std::find(uniform.begin(), uniform.end(), 0.0) != uniform.end();
   bench.trace.note(
       "comparison", "Between two ends",
-      fmt::format("All attention lies between two ends: equal shares of all keys{}, and a single "
-                  "key for each query, here the strongest. Keys in use: exp(entropy), see step 5.",
+      fmt::format("All attention lies between two ends: equal shares of all keys{}, and a single key for "
+                  "each query, here the strongest. Keys in use: exp(entropy), see step 5.",
                   hides ? " that the mask lets a query see" : ""),
       table);
 }

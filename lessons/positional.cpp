@@ -75,16 +75,16 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
         "order", "The same words in another order",
         sentence.length() == 1
             ? "One word has no other order: take a sentence with more of them."
-            : "These words are all the same: take a sentence with different ones to see what attention "
-              "makes of their order.");
+            : "These words are all the same: take a sentence with different ones to see what attention makes "
+              "of their order.");
     return in.scores;
   }
   const auto reordered = in_order(sentence, other.order);
   trace.note(
       "order", "The same words in another order",
       fmt::format("Two words {}change places: \"{}\" becomes \"{}\". In the table below, rows and columns "
-                  "have moved with the words, and no number is new: each word gets the same result "
-                  "in either order.",
+                  "have moved with the words, and no number is new: each word gets the same result in either "
+                  "order.",
                   sentence.size() > 1 ? "of each sentence " : "",
                   fmt::join(sentence.tokens[other.example], " "),
                   fmt::join(reordered.tokens[other.example], " ")));
@@ -319,10 +319,10 @@ const Lesson positional = {
     .name = "positional",
     .title = "six ways to tell attention where words stand",
     .teaches =
-        "Without positions attention does not know the order of the words: the lesson puts the same words "
-        "in another order and shows that nothing else changes. Then sinusoidal and learned positions, "
-        "relative ones (Shaw et al.), T5's buckets, ALiBi and RoPE, each with its table by position, how it "
-        "enters the scores, and the property that makes it useful.",
+        "Without positions attention does not know the order of the words: the lesson puts the same words in "
+        "another order and shows that nothing else changes. Then sinusoidal and learned positions, relative "
+        "ones (Shaw et al.), T5's buckets, ALiBi and RoPE, each with its table by position, how it enters "
+        "the scores, and the property that makes it useful.",
     .options = {"sentence", "d-model", "heads", "encoding", "pairing", "seed", "rng", "draws", "weight-scale",
                 "embeddings", "dtype"},
     .splits_heads = false,

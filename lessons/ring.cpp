@@ -62,20 +62,22 @@ std::string raised_maxima(const attn::Event& c) {
     if (factor > 0.0 && factor < 1.0) ++raised;
   }
   return fmt::format(
-      "A larger score came for {} of {} queries: what they have is scaled down. The others keep "
-      "it, c = 1{}.",
+      "A larger score came for {} of {} queries: what they have is scaled down. The others keep it, c = 1{}.",
       raised, count, fresh == 0 ? "" : fmt::format("; {} had nothing yet, 0", fresh));
 }
 
 std::vector<attn::OnPage> page_of_ring(std::size_t ranks) {
   const auto shown = fmt::format("hop={}/", std::min<std::size_t>(1, ranks - 1));
   std::vector<attn::OnPage> page = {{"holds"}};
-  page.push_back(attn::without_table(shown + "scores", [](const auto& scores) { return scores.note; }));
+  page.push_back(attn::without_table(shown + "scores", [](const auto&) {
+    return "Each rank computes the tile of its queries and of the keys that it has at this hop.";
+  }));
+  page.push_back({"one-query"});
   page.push_back({shown + "m", queries_without_keys});
   page.push_back({shown + "c", raised_maxima});
   page.push_back({shown + "l"});
   page.push_back(attn::without_table(shown + "o"));
-  page.insert(page.end(), {{"one-query"}, {"work"}, {"orders"}, {"bytes"}, {"output"}});
+  page.insert(page.end(), {{"work"}, {"orders"}, {"bytes"}, {"output"}});
   return page;
 }
 
@@ -110,13 +112,11 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
     return bench.idea(
         common +
             "Ring attention: queries stay, keys and values travel. At each hop a rank attends to those that "
-            "it "
-            "has, and meanwhile sends them on to the next rank. After as many hops as ranks everything has "
-            "passed everywhere. What a rank finds it merges as flash attention merges tiles (lesson "
+            "it has, and meanwhile sends them on to the next rank. After as many hops as ranks everything "
+            "has passed everywhere. What a rank finds it merges as flash attention merges tiles (lesson "
             "efficient): each query carries its largest score so far m, its sum of exponentials l and its "
             "sum of values o. No rank ever holds more than its own tokens, the block that visits and the one "
-            "that "
-            "comes next, and the output is exact.",
+            "that comes next, and the output is exact.",
         "m′ = max(m, s),  c = exp(m − m′),  l′ = c l + Σ exp(s − m′)\n"
         "o′ = c o + Σ exp(s − m′) v,  output = o / l after the last hop");
   bench.idea(
@@ -240,22 +240,21 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
   const auto count = ranks.count();
   const bool divides = bench.options.heads && in.heads() % count == 0;
   auto table = fmt::format("ring     {:>2} {:<9} up to {} bytes a rank, any number of heads", count - 1,
-                           count == 2 ? "hop" : "hops", most_bytes(in, ranks, ring_bytes));
+                           count == 2 ? "trip" : "trips", most_bytes(in, ranks, ring_bytes));
   table += divides ? fmt::format("\nheads     2 exchanges up to {} bytes a rank, {} or {} heads, …",
                                  most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
                    : fmt::format("\nheads     2 exchanges not with {}: it takes {} or {} heads, …",
                                  in.heads() == 1 ? "one head" : fmt::format("{} heads", in.heads()), count,
                                  2 * count);
   table += fmt::format("\nmpirun -n {} attnlab ring …   (Open MPI) prints this very page", count);
-  bench.trace.note("ways", "Two ways, and how to run it for real",
-                   "The ring sends while it computes: where a tile takes longer than the trip of a block, "
-                   "the trips cost no "
-                   "time. The exchange over heads (--way heads) cannot hide its two exchanges, but each rank "
-                   "then runs the "
-                   "fastest attention of one machine, causal or not, and sends less the more ranks there "
-                   "are. Under mpirun "
-                   "with the options of this run each rank is a process of its own.",
-                   table);
+  bench.trace.note(
+      "ways", "Another way, and how to run it for real",
+      "Between the hops each block makes a trip, while the ranks compute: where a tile takes longer than a "
+      "trip, the trips cost no time. Another way (--way heads) is an exchange after which each rank has all "
+      "tokens of some heads; it attends there, and a second exchange brings the outputs back. These two "
+      "cannot hide behind computing, but no rank idles, and with more ranks each sends less. Under mpirun "
+      "each rank is a process of its own.",
+      table);
 }
 
 void suggest_ring(const Workbench& bench) {
@@ -263,10 +262,9 @@ void suggest_ring(const Workbench& bench) {
     return bench.try_next({{"ring --way ring --heads 4 --ranks 2", "the same output by way of the ring"},
                            {"ring --way heads --heads 4 --ranks 4", "one head a rank: what is sent?"},
                            {"multihead", "where heads come from"}});
-  bench.try_next(
-      {{"ring --causal --order zigzag", "which rank waits now?"},
-       {"ring --way heads --heads 4", "heads travel, not keys and values"},
-       {"ring --ranks 3 --sentence \"one two three four five six seven\"", "blocks of two sizes"}});
+  bench.try_next({{"ring --causal --order zigzag", "which rank waits now?"},
+                  {"ring --way heads --heads 4", "heads travel, not keys and values"},
+                  {"ring --ranks 3", "blocks of two sizes"}});
 }
 
 std::vector<Input> inputs_of_ring(const Options&) {

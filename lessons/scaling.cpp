@@ -343,18 +343,17 @@ Softened show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
             .title = "How much gradient gets through without the scale",
             .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s)",
             .note = fmt::format(
-                "How much of a gradient gets through softmax (Frobenius norm): 0 where w is one-hot, "
-                "{:.4f} where all keys share equally, and most, 0.5, where two keys share alone. So "
-                "it may rise before it falls.",
+                "How much of a gradient gets through softmax (Frobenius norm): 0 where w is one-hot, {:.4f} "
+                "where all keys share equally, and most, 0.5, where two keys share alone. So it may rise "
+                "before it falls.",
                 std::sqrt(keys - 1.0) / keys)},
            for_each_d_k(raw, attn::mean_jacobian_norm<2>));
   measured.jacobian_scaled =
       step({.id = "jacobian_scaled",
             .title = "How much gradient gets through with the scale",
             .formula = "mean of ‖diag(w) − w wᵀ‖,  w = softmax(s / √d_k)",
-            .note = "By the undivided score s the derivative is √d_k smaller again: one "
-                    "factor for all rows, which a larger learning rate makes up for. "
-                    "Nothing makes up for a 0."},
+            .note = "By the undivided score s the derivative is √d_k smaller again: one factor for all rows, "
+                    "which a larger learning rate makes up for. Nothing makes up for a 0."},
            for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
   return measured;
 }
@@ -469,8 +468,8 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
     text += " With d_k = 1 there is nothing to scale: √1 = 1, so raw and scaled are the same.";
   else if (!can_claim_gradient(samples, largest_d_k))
     text += fmt::format(
-        " What happens to the gradient stands out from chance, and is claimed, from d_k = {} and {} "
-        "samples on.",
+        " What happens to the gradient stands out from chance, and is claimed, from d_k = {} and {} samples "
+        "on.",
         d_k_for_gradients, samples_for_gradients);
   trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
   trace.note(

@@ -54,8 +54,8 @@ Inputs draw_inputs(Workbench& bench) {
   in.W_q = bench.input<2>(
       {.id = "W_q",
        .title = "How the hidden layer reads a query",
-       .note = "Bahdanau et al. call it W_a and multiply from the left, W_a s. Here vectors are "
-               "rows and weights multiply from the right, so W_q is the transpose of theirs."});
+       .note = "Bahdanau et al. call it W_a and multiply from the left, W_a s. Here vectors are rows and "
+               "weights multiply from the right, so W_q is the transpose of theirs."});
   in.W_k = bench.input<2>({.id = "W_k",
                            .title = "How the hidden layer reads a key",
                            .note = "The transpose of U_a in Bahdanau et al."});
@@ -70,9 +70,9 @@ Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>
        .formula = "queries keysᵀ",
        .from = {"queries", "keys"},
        .axes = {"query", "key"},
-       .note = "Entry i, j is qᵢ · kⱼ. There is nothing to learn. Each number of the "
-               "query meets only the number in the same place of the key, so both must "
-               "have the same length, and their numbers the same meaning.",
+       .note = "Entry i, j is qᵢ · kⱼ. There is nothing to learn. Each number of the query meets only the "
+               "number in the same place of the key, so both must have the same length, and their numbers "
+               "the same meaning.",
        .worked = attn::worked_matmul_transposed(attn::Known{"queries", queries}, attn::Known{"keys", keys})},
       attn::dot_scores(queries, keys), mistakes_of_dot(bench, queries, keys));
 }
@@ -357,8 +357,8 @@ void compare(Workbench& bench, const std::vector<Scored>& functions) {
   bench.trace.note(
       "comparison", "Five functions side by side",
       fmt::format(
-          "q is a query, k a key, [q; k] is k behind q. W_a, W_q, W_k, v_a are learned; W_c is W_q on top "
-          "of W_k. \"products\" counts the multiplications for all pairs: {}. Last: the weights of \"{}\"{}.",
+          "q is a query, k a key, [q; k] is k behind q. W_a, W_q, W_k, v_a are learned; W_c is W_q on top of "
+          "W_k. \"products\" counts the multiplications for all pairs: {}. Last: the weights of \"{}\"{}.",
           sums_of_products(bench), as_row_name(queries[query]),
           bench.options.model ? "" : "; all is random, so none is right"),
       comparison_table(functions, query, bench.plan.source.tokens[0]) +
@@ -560,8 +560,8 @@ void run_scoring(Workbench& bench) {
   functions.push_back(
       {"additive", "v_a·tanh(q W_q + k W_k)", of_hidden_layer, (n_q + n_k) * d * d_a + pairs * d_a,
        take_home(bench, "additive", additive.scores, keys,
-                 "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) "
-                 "times the weight of another.",
+                 "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) times "
+                 "the weight of another.",
                  "The smaller Σ |v_a|, the nearer every row is to the plain average of all keys.")});
 
   const auto concat = concat_scores(bench, in);

@@ -108,9 +108,9 @@ Tensor<N> drop(Workbench& bench, const Tensor<N>& weights, const Integers<N>& ma
   bench.trace.note(
       "dropout-at-inference", "These rows are no longer shares",
       fmt::format("With dropout a row need not sum to 1: the sums here are off by up to {:.4f}. That is "
-                  "right in training, where it keeps the model from leaning on single tokens. Left on "
-                  "when a model is used or looked at, it is a mistake: what you read as attention is "
-                  "partly chance. Run again with --dropout 0 for the weights themselves.",
+                  "right in training, where it keeps the model from leaning on single tokens. Left on when a "
+                  "model is used or looked at, it is a mistake: what you read as attention is partly chance. "
+                  "Run again with --dropout 0 for the weights themselves.",
                   attn::row_sum_deviation(dropped)));
   return dropped;
 }

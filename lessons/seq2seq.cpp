@@ -45,13 +45,13 @@ std::string about_sizes(const Workbench& bench) {
 
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
-      "One LSTM (long short-term memory), the encoder, reads the source word by word. Another, the "
-      "decoder, writes the target. Each carries two vectors from word to word: a memory c and a state h. "
-      "At each word it makes new content g and three gates, numbers between 0 and 1: the forget gate f "
-      "says how much of c is kept, the input gate i how much of g is written to it, the output gate o how "
-      "much of it is shown as h. At first the decoder got only the encoder's last h and c: a bottleneck. "
-      "With attention (Bahdanau et al. 2014) it looks at the states of all source words and takes a "
-      "mixture of them, the context. " +
+      "One LSTM (long short-term memory), the encoder, reads the source word by word. Another, the decoder, "
+      "writes the target. Each carries two vectors from word to word: a memory c and a state h. At each word "
+      "it makes new content g and three gates, numbers between 0 and 1: the forget gate f says how much of c "
+      "is kept, the input gate i how much of g is written to it, the output gate o how much of it is shown "
+      "as h. At first the decoder got only the encoder's last h and c: a bottleneck. With attention "
+      "(Bahdanau et al. 2014) it looks at the states of all source words and takes a mixture of them, the "
+      "context. " +
           std::string(bench.options.model
                           ? "This model learned to translate."
                           : "Trained, it looks at “cat” to write “chat”; here the weights are random.") +
@@ -115,8 +115,8 @@ void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const 
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
       std::string(attends_before_the_cell(bench.options)
                       ? "It attends, its LSTM makes a step, every word gets a probability."
-                      : "The decoder's LSTM makes a step, the decoder attends, then every word gets "
-                        "a probability.") +
+                      : "The decoder's LSTM makes a step, the decoder attends, then every word gets a "
+                        "probability.") +
           fmt::format(" h is its state [{}], y the word that it reads [{}]; {} has those of source words. "
                       "[a; b] is b behind a, ∘ multiplies number by number.",
                       state_width(bench), bench.d_model(), encoder_states_id(bench)));
@@ -210,10 +210,10 @@ const Lesson seq2seq = {
         "word, and the attention between them. Bahdanau's decoder attends with the state before and feeds "
         "the context into the cell (bahdanau-input asks with the word that it reads, too); Luong's attends "
         "with the current state; multihead is Luong's order with --heads heads, 2 unless given. With "
-        "--bidirectional a second encoder of the same size reads backwards, and the decoder's state is "
-        "twice as wide. With --target the decoder is taught (teacher forcing); with --source alone it "
-        "writes by itself (greedy decoding) in the words of the source, or with trained weights in all that "
-        "the model knows.",
+        "--bidirectional a second encoder of the same size reads backwards, and the decoder's state is twice "
+        "as wide. With --target the decoder is taught (teacher forcing); with --source alone it writes by "
+        "itself (greedy decoding) in the words of the source, or with trained weights in all that the model "
+        "knows.",
     .options = {"source", "target", "d-model", "heads", "seed", "rng", "draws", "weight-scale", "embeddings",
                 "model", "attention", "bidirectional", "hidden", "d-a", "dtype"},
     .takes_source_alone = true,

@@ -61,8 +61,8 @@ std::string settings_line(const RunBench& run, const RanksResult& result) {
   const auto masks = (setting.causal ? "  causal" : "") +
                      (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
   return fmt::format(
-      "ranks={}  hosts={}  order={}  n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}  dtype={}  "
-      "threads={}  rounds={}",
+      "ranks={}  hosts={}  order={}  n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}  dtype={}  threads={}  "
+      "rounds={}",
       result.ranks, result.hosts, name_of(result.order), fmt::join(run.lengths, ","), setting.d_k,
       setting.d_v, setting.heads, setting.kv_heads, masks, run.dtype, setting.threads, run.effort.rounds);
 }
@@ -121,11 +121,9 @@ std::string projection_table(const RunBench& run, const RanksResult& result) {
          page_paragraph(
              fmt::format(
                  "Not measured, but computed from what was, at n = {}: every rank computes as fast as here "
-                 "({} GFLOP/s), "
-                 "a message between neighbours takes {} and {} for each 8 MiB, all neighbours send at once "
-                 "without slowing each other, the work is shared evenly{}, and a hop takes the longer of "
-                 "computing "
-                 "and transfer. Memory grows with n / ranks.",
+                 "({} GFLOP/s), a message between neighbours takes {} and {} for each 8 MiB, all neighbours "
+                 "send at once without slowing each other, the work is shared evenly{}, and a hop takes the "
+                 "longer of computing and transfer. Memory grows with n / ranks.",
                  result.setting.n,
                  digits(result.passes.front().operations / median(result.passes.front().seconds) /
                         static_cast<double>(result.ranks) / 1e9),
@@ -137,8 +135,8 @@ std::string projection_table(const RunBench& run, const RanksResult& result) {
 std::string legend_of_ranks() {
   const std::vector<std::pair<std::string, std::string>> words = {
       {"of one rank",
-       "a rank's rate in the ring over that of the same kernel on rank 0's own block while the others "
-       "wait; 1 where transfers cost nothing"},
+       "a rank's rate in the ring over that of the same kernel on rank 0's own block while the others wait; "
+       "1 where transfers cost nothing"},
       {"of one process",
        "time over that of one process with as many threads as all ranks have, in the same round"},
       {"waiting", "the share of the time in which the rank that waited longest waited for a transfer"},
@@ -238,8 +236,7 @@ void run_bench_on_ranks(const RunBench& run) {
   if (network() == nullptr)
     throw attn::Error(
         "--ranks times the ranks that mpirun starts, and it started none; valid: mpirun -n 2 attnlab bench "
-        "--ranks "
-        "(Debian's openmpi-bin, and libopenmpi-dev when attnlab is built)");
+        "--ranks (Debian's openmpi-bin, and libopenmpi-dev when attnlab is built)");
   if (run.output && is_first_rank()) require_writable(*run.output);
   const auto results = run.dtype == "float32" ? measure_on_ranks<float>(run, *network())
                                               : measure_on_ranks<double>(run, *network());

@@ -123,8 +123,8 @@ Tensor<2> error_rates_of(const ModelInputs& inputs) {
       const auto found = inputs.model().scores.find(name);
       if (found == inputs.model().scores.end())
         throw attn::Error(
-            fmt::format("the model of the task {} does not say its {}; valid: one that attnlab "
-                        "train translation --attention transformer wrote, or --model none",
+            fmt::format("the model of the task {} does not say its {}; valid: one that attnlab train "
+                        "translation --attention transformer wrote, or --model none",
                         inputs.model().task, name));
       rates(layer, head) = found->second;
     }

@@ -34,8 +34,8 @@ void give_language(ModelInputs& inputs) {
 std::string about_training(const Workbench& bench) {
   if (!bench.options.model) return "";
   return fmt::format(
-      " It was trained on small sentences, to guess each next word (attnlab train language): {} "
-      "layers, of which this page shows layer {}.",
+      " It was trained on small sentences, to guess each next word (attnlab train language): {} layers, of "
+      "which this page shows layer {}.",
       *bench.options.layers, layer_on_page(bench.options) + 1);
 }
 

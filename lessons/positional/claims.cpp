@@ -169,8 +169,8 @@ void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured
   encoding.claim_property();
   if (encoding.is_relative)
     trace.claim({.id = "distance-only",
-                 .claim = encoding.name + ": scores depend on the distance of two words, not on where "
-                                          "they stand",
+                 .claim = encoding.name + ": scores depend on the distance of two words, not on where they "
+                                          "stand",
                  .formula = "max |scores of X said twice, second time − scores|",
                  .value = *measured.by_moving,
                  .limit = measured.moving_limit});

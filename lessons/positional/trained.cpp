@@ -103,8 +103,8 @@ void show_trained_positions(Workbench& bench) {
           line_of("learned, 14 letters", models.learned, "symbols right, 4 longer than in training", more)));
   bench.trace.note(
       "trained-attention", "Where the trained model looks, with ten letters",
-      "Here Q and K are made by weights of the model's own, W_Q and W_K. Letter and position are "
-      "added, but the query has learned to ask for a place, whatever letter stands there.",
+      "Here Q and K are made by weights of the model's own, W_Q and W_K. Letter and position are added, but "
+      "the query has learned to ask for a place, whatever letter stands there.",
       mirror_table(ten.weights));
 }
 

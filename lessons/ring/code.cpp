@@ -81,7 +81,7 @@ void show_ring_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) 
   lines.push_back(fmt::format("        {0} = {1} * {0} + p.sum({2})", at("l"), at("c"), axis));
   lines.push_back(fmt::format("        {0} = {1}{2} * {0} + p @ values", at("o"), at("c"), column));
   lines.push_back(fmt::format("        {} = larger", at("m")));
-  lines.push_back("        note(hop, r, s)                 # for the tables of this page");
+  lines.push_back("        note(hop, r, s)                 # keeps them for the tables of this page");
   lines.push_back("    have = have[-1:] + have[:-1]        # on to the next rank");
   const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
   lines.push_back(fmt::format(
@@ -183,8 +183,8 @@ std::vector<std::string> ring_flow(const RingInputs& in, const Ranks& ranks) {
                               ranks.count()));
   lines.push_back(fmt::format("  Q [{0}×{1}] stays ┐", rows, in.d_k()));
   const auto margin = std::string(attn::display_width(lines.back()) - 1, ' ');
-  lines.push_back(margin + fmt::format("├ scores [{0}×{0}] → m, l, o merged → … → o / l → output [{0}×{1}]",
-                                       rows, in.d_v()));
+  lines.push_back(margin +
+                  fmt::format("├ scores [{0}×{0}] → m, l, o merged → … → o / l [{0}×{1}]", rows, in.d_v()));
   lines.push_back(attn::pad_right("  K, V arrive", margin.size()) + "┘");
   return lines;
 }

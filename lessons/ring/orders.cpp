@@ -2,6 +2,7 @@
 /// Attention"; the context parallelism of Llama 3 for the zigzag.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -47,6 +48,23 @@ Balance balance_of(const WorkByHop& work) {
   }
   const auto [least, most] = std::minmax_element(of_rank.begin(), of_rank.end());
   return {*least, *most, 1.0 - static_cast<double>(done) / static_cast<double>(lasted)};
+}
+
+/// "contiguous, the hops last 3 + 4 + 4 + 4, so 4 ranks have time for 60 pairs and compute 36".
+std::string words_on_idle(const WorkByHop& work) {
+  std::vector<std::uint64_t> hops;
+  std::uint64_t done = 0, lasted = 0;
+  for (std::size_t hop = 0; hop < work.size(); ++hop) {
+    hops.push_back(0);
+    for (const auto& of_rank : work) {
+      hops.back() = std::max(hops.back(), of_rank[hop]);
+      done += of_rank[hop];
+    }
+    lasted += hops.back();
+  }
+  const auto sum = hops.size() > 8 ? fmt::format("{}", lasted) : fmt::format("{}", fmt::join(hops, " + "));
+  return fmt::format("contiguous, the hops last {}, so {} ranks have time for {} pairs and compute {}", sum,
+                     work.size(), lasted * work.size(), done);
 }
 
 constexpr std::size_t label_columns = 8, widest_picture = 76;
@@ -117,16 +135,16 @@ void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
   bench.trace.note(
       "orders", "Which ranks a causal mask leaves idle",
       fmt::format(
-          "{} Pairs by rank and hop, · none: the rank waits. Below: pairs of the rank with the fewest and "
-          "the "
-          "most, and the share of time that ranks wait if a hop lasts as long as its slowest rank. "
-          "Contiguous: the first ranks' queries see hardly any key. Striped, every {}th token, and zigzag, a "
-          "part from either end, give each rank early and late tokens.",
+          "{} A number is how many pairs a rank computes at a hop; · is none: it waits. \"pairs\" are those "
+          "of the rank with the fewest and the most, \"idle\" the share of time in which ranks wait, if a "
+          "hop lasts as long as its slowest rank: {}. There the queries of the first ranks see hardly any "
+          "key. Striped, one token of every {}, and zigzag, a part from either end, give each rank early and "
+          "late tokens.",
           bench.options.causal
               ? fmt::format("As in this run{}, in one head of a sentence of {} tokens.",
                             window ? " with its window" : "", in.n())
               : fmt::format("This run is not causal; with --causal, {} tokens would take this.", in.n()),
-          ranks.count()),
+          words_on_idle(work.front()), ranks.count()),
       pictures_side_by_side(work, true));
 }
 

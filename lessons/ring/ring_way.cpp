@@ -445,20 +445,23 @@ class RingRun {
     });
     ranks_.share_rows(output);
     const auto last = ranks_.count() - 1;
-    return step_of_heads(bench_,
-                         {.id = "output",
-                          .title = "Divided once, after the last hop",
-                          .formula = "o / l",
-                          .from = {of_hop(last, "l"), of_hop(last, "o")},
-                          .axes = {"query", "d_v"},
-                          .worked =
-                              [&](const attn::Index& at) {
-                                if (state_.l(at[0], at[1], at[2]) == 0.0) return attn::Worked(0.0);
-                                return attn::Known{of_hop(last, "o"), state_.o}(at) /
-                                       attn::Known{of_hop(last, "l"), state_.l}({at[0], at[1], at[2]});
-                              },
-                          .worked_at = place(followed_query(), 0)},
-                         output);
+    return step_of_heads(
+        bench_,
+        {.id = "output",
+         .title = "Divided once, after the last hop",
+         .formula = "o / l",
+         .from = {of_hop(last, "l"), of_hop(last, "o")},
+         .axes = {"query", "d_v"},
+         .note = "One more word at the end adds a row to Q, K, V and here, and a token to one rank, whose "
+                 "block takes longer at every hop.",
+         .worked =
+             [&](const attn::Index& at) {
+               if (state_.l(at[0], at[1], at[2]) == 0.0) return attn::Worked(0.0);
+               return attn::Known{of_hop(last, "o"), state_.o}(at) /
+                      attn::Known{of_hop(last, "l"), state_.l}({at[0], at[1], at[2]});
+             },
+         .worked_at = place(followed_query(), 0)},
+        output);
   }
 
   /// From the first hop that raises the maximum of one of the last queries on, the page follows that query.
@@ -506,12 +509,12 @@ class RingRun {
       for (std::size_t c = 0; c < shown; ++c)
         table += fmt::format(" {:>8}", number(states_[hop].o(0, 0, query, c)));
     }
-    bench_.trace.note(
-        "one-query", "What one query carries",
-        fmt::format("The query of \"{}\" stays on rank {}.{} A row is what it carries after a hop; the row "
-                    "above is what it carried before.",
-                    name(query), rank, bench_.options.heads ? " Head 0." : ""),
-        table);
+    bench_.trace.note("one-query", "What one query carries",
+                      fmt::format("The query of \"{}\" stays on rank {}.{} A row is what it carries after a "
+                                  "hop. How that of hop {} comes about follows.",
+                                  name(query), rank, bench_.options.heads ? " Head 0." : "",
+                                  std::min<std::size_t>(1, ranks_.count() - 1)),
+                      table);
   }
 
   Workbench& bench_;

@@ -41,8 +41,8 @@ std::vector<Measured> read_measured() {
                    [](const auto& a, const auto& b) { return a.fewest == b.fewest && a.most == b.most; });
     if (!fits)
       throw attn::Error(
-          fmt::format("{} has scores of other lengths than the first model; valid: what attnlab "
-                      "train translation wrote",
+          fmt::format("{} has scores of other lengths than the first model; valid: what attnlab train "
+                      "translation wrote",
                       path));
   }
   return all;

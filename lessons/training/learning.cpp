@@ -239,8 +239,8 @@ Tensor<2> show_norms(attn::Trace& trace, const Trainings& trainings) {
                      .formula = "√(Σ g²), as found and clipped",
                      .from = {"examples"},
                      .axes = {"gradient", "step"},
-                     .note = fmt::format("{} of {} gradients {} longer than {:g}{}; the longest, "
-                                         "{:.4f}, came in step {}. Without clipping the longest is {:.4f}.",
+                     .note = fmt::format("{} of {} gradients {} longer than {:g}{}; the longest, {:.4f}, "
+                                         "came in step {}. Without clipping the longest is {:.4f}.",
                                          longer == 0 ? "None" : fmt::to_string(longer), training_steps,
                                          longer <= 1 ? "was" : "were", max_norm,
                                          longer == 0   ? ""
@@ -265,15 +265,15 @@ std::string note_of_losses(const Trainings& trainings) {
   const auto d_model = static_cast<std::int64_t>(main.after.d_model());
   auto note = fmt::format(
       "All start from the same numbers; main has warm-up and clipping. Guessing has log {} = {:.4f}, step 1 "
-      "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each number by {}^−0.5 = "
-      "{:.4f}: the loss goes to {:.4f}, and is {}.",
+      "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each number by {}^−0.5 = {:.4f}: "
+      "the loss goes to {:.4f}, and is {}.",
       symbol_count, loss_of_guessing(), main.loss(0), when_half_learned(main), main.loss(training_steps - 1),
       d_model, learning_rate(1, d_model, 1), without_warmup.loss(1), when_half_learned(without_warmup));
   if (const double p = trainings.back().settings.dropout; p > 0.0)
     note += fmt::format(
         " Dropout sets each attention weight to 0 with probability {0:g}, at each step anew, so that no "
-        "answer rests on one weight. Here each does: where that weight is 0 the model guesses, and "
-        "the loss stays near {0:g} · log {1} = {2:.4f}.",
+        "answer rests on one weight. Here each does: where that weight is 0 the model guesses, and the loss "
+        "stays near {0:g} · log {1} = {2:.4f}.",
         p, symbol_count, p * loss_of_guessing());
   return note;
 }
@@ -329,8 +329,8 @@ void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
          fmt::format("{:.4f}", maximum_of(training.gradient_norm)), percent(right)});
   trace.note(
       "comparison", "What the four trainings came to",
-      fmt::format("The last loss is the mean of the last {} batches. Right is the share of the {} symbols "
-                  "of {} fresh sequences, always without dropout.",
+      fmt::format("The last loss is the mean of the last {} batches. Right is the share of the {} symbols of "
+                  "{} fresh sequences, always without dropout.",
                   last_batches, fresh_sequences * positions_of_sequence, fresh_sequences),
       in_columns(rows));
 }
@@ -381,9 +381,8 @@ std::string loss_beside_guessing(const attn::Event& losses) {
 
 std::string size_of_first_step(const attn::Event&) {
   return "Adam: m is a running mean of the gradients, v of their squares. In step 1 m_now is the gradient g "
-         "and v_now is g²: whatever its gradient, each number moves "
-         "by the rate. So a long first step throws the model far off. Warm-up avoids that; a model as small "
-         "as this one recovers.";
+         "and v_now is g²: whatever its gradient, each number moves by the rate. So a long first step throws "
+         "the model far off. Warm-up avoids that; a model as small as this one recovers.";
 }
 
 namespace {

@@ -179,8 +179,8 @@ attn::Tensor<3> ModelInputs::with_positions(attn::Tensor<3> words, const attn::T
                          : attn::sinusoidal_encoding(tokens.length(), words.shape(2));
   if (table.shape(0) < tokens.length())
     throw Error(fmt::format(
-        "the model of the task {} has {} positions, the sentence {} words; valid: a shorter one, or "
-        "--model none",
+        "the model of the task {} has {} positions, the sentence {} words; valid: a shorter one, or --model "
+        "none",
         model_.task, table.shape(0), tokens.length()));
   for (std::size_t sample = 0; sample < tokens.size(); ++sample)
     for (std::size_t position = 0; position < tokens.lengths()[sample]; ++position)

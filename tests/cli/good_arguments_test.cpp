@@ -329,6 +329,9 @@ TEST_CASE("every option of a lesson does something") {
       {"--scoring", "dot"},
       {"--mask", "padding"},
       {"--layer", "1"},
+      {"--ranks", "2"},
+      {"--order", "zigzag"},
+      {"--way", "heads --heads 4"},
   };
   for (const auto& lesson : lessons()) {
     const auto sentence = with_sentence(lesson, "the cat sat");

@@ -358,8 +358,7 @@ RanksResult run_on_ranks(const Setting& setting, Order order, Network& network, 
                         static_cast<double>(setting.heads * sizeof(T));
   if (needed > free_memory())
     throw Error(
-        fmt::format("--lengths {}: a rank needs {}, this machine has {}; valid: fewer tokens or more "
-                    "ranks",
+        fmt::format("--lengths {}: a rank needs {}, this machine has {}; valid: fewer tokens or more ranks",
                     setting.n, in_bytes(needed), in_bytes(free_memory())));
   return RanksBenchmark<T>(setting, order, network).run(rounds, progress);
 }

@@ -73,8 +73,8 @@ std::unique_ptr<Network> join_mpirun(const std::string& identity) {
   for (std::size_t rank = 1; rank < texts.size(); ++rank)
     if (texts[rank] != texts[0])
       throw Error(
-          fmt::format("rank {} was started as \"{}\" and rank 0 as \"{}\"; valid: one version and the "
-                      "same arguments for all ranks",
+          fmt::format("rank {} was started as \"{}\" and rank 0 as \"{}\"; valid: one version and the same "
+                      "arguments for all ranks",
                       rank, texts[rank], texts[0]));
   return network;
 }
