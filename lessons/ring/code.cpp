@@ -81,7 +81,7 @@ void show_ring_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) 
   lines.push_back(fmt::format("        {0} = {1} * {0} + p.sum({2})", at("l"), at("c"), axis));
   lines.push_back(fmt::format("        {0} = {1}{2} * {0} + p @ values", at("o"), at("c"), column));
   lines.push_back(fmt::format("        {} = larger", at("m")));
-  lines.push_back("        note(hop, r, s)                 # keeps them for the tables of this page");
+  lines.push_back("        note(hop, r, s)                 # keeps the tables of this page");
   lines.push_back("    have = have[-1:] + have[:-1]        # on to the next rank");
   const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
   lines.push_back(fmt::format(
