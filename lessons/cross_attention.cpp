@@ -243,10 +243,10 @@ std::vector<attn::OnPage> page_of_heads() {
 std::string about_the_transformer(const AligningHeads& heads) {
   return fmt::format(
       "The numbers are a trained transformer's (attnlab train translation --attention transformer). X_source "
-      "is the source as the encoder, the part that reads, hands it on. Row w of X_target is the decoder's "
-      "just before it writes w: it has read <s>, the start, and the words before. It computes this {} times "
-      "with other W_Q, W_K and W_V: its heads (lesson multihead). Steps 1 to 3 show the one that best finds "
-      "which word comes from which.",
+      "is the source as the encoder, the part that reads, hands it on. Row w of X_target is the decoder "
+      "about to write w: it has read <s>, the start, and the words before w. It computes this {} times with "
+      "other W_Q, W_K and W_V: its heads (lesson multihead). Steps 1 to 3 show the one that best finds which "
+      "word comes from which.",
       heads.count);
 }
 

@@ -128,7 +128,7 @@ void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const Tensor
       "the lookup becomes hard: like a dictionary it returns a single value. " +
           taken +
           " A soft answer changes a little when the query does. A hard one stays until another key wins: its "
-          "derivative is 0 or undefined: training learns nothing.",
+          "derivative is 0 (or undefined), so training learns nothing.",
       temperature_table(bench, scores, values, lookups, hard));
 }
 

@@ -474,14 +474,15 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
   trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
   trace.note(
       "softened", "What softmax makes of these scores",
-      fmt::format("Means over rows of {0} scores, as if each row were one query's. best share: what the best "
-                  "key gets, from {1:.4f} to 1. gradient: √(Σᵢⱼ (∂wᵢ/∂xⱼ)²), how far the shares w follow x, "
-                  "what softmax is given. ∂wᵢ/∂xⱼ is wᵢ (1 − wᵢ) for i = j, else −wᵢ wⱼ. So it is {2:.4f} "
-                  "where all keys share equally, 0.5 where two share alone, 0 where one has all: as scores "
-                  "grow it rises{3} before it falls. Near 0 training learns nothing.",
-                  keys_per_row, 1.0 / static_cast<double>(keys_per_row),
-                  std::sqrt(keys_per_row - 1.0) / static_cast<double>(keys_per_row),
-                  where_raw_is_larger(dimensions, softened)),
+      fmt::format(
+          "Means over rows of {0} scores, as if each row were one query's. best share: what the best key "
+          "gets, from {1:.4f} to 1. gradient: how much the shares w react to small changes of the scores x, "
+          "√(Σᵢⱼ (∂wᵢ/∂xⱼ)²); ∂wᵢ/∂xⱼ is wᵢ (1 − wᵢ) for i = j, else −wᵢ wⱼ. It is {2:.4f} where all keys "
+          "share equally, 0.5 where two share alone, 0 where one has all: as scores grow it rises{3}, then "
+          "falls. At 0 it passes nothing back.",
+          keys_per_row, 1.0 / static_cast<double>(keys_per_row),
+          std::sqrt(keys_per_row - 1.0) / static_cast<double>(keys_per_row),
+          where_raw_is_larger(dimensions, softened)),
       table_of_softmax(dimensions, softened));
 }
 

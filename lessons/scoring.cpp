@@ -164,7 +164,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .formula = "tanh(qᵢ W_q + kⱼ W_k)",
        .from = {"additive/projected_queries", "additive/projected_keys"},
        .axes = {"query", "key", "d_a"},
-       .note = "Without tanh the query's part is one for all keys, and softmax cancels it.",
+       .note = "Without tanh the query would add one number to all scores: no share changes.",
        .worked =
            attn::worked_tanh_of_pairwise_sum(attn::Known<2>{"additive/projected_queries", projected_queries},
                                              attn::Known<2>{"additive/projected_keys", projected_keys})},

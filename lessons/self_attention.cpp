@@ -215,9 +215,10 @@ void run_self_attention(Workbench& bench) {
       "what it looks for, each word's key what that word can be found by, its value what it has to give. The "
       "better a key matches the query, the more of that value goes into the mixture. X holds d_model numbers "
       "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. " +
-          std::string(bench.options.model ? "All four were trained (attnlab train gloss); X also holds each "
-                                            "word's position. Q, K and V are those of the lesson sdpa."
-                                          : "A model learns all four; here they are random."),
+          std::string(bench.options.model
+                          ? "X and the W were trained (attnlab train gloss); X also holds each word's place. "
+                            "Q, K and V are those of the lesson sdpa."
+                          : "A model learns all four; here they are random."),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
       "output = softmax(Q Kᵀ / √d_k) V");
 

@@ -42,7 +42,7 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
   return fmt::format(
       "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" gives "
       "\"{1}\" {2:.4f} instead of {3:.4f} (its row without a mask: {4}). Setting hidden weights to 0 only "
-      "after softmax would not do: then this row would sum to {5:.4f}, not 1.",
+      "after softmax would not do: this row would sum to {5:.4f}, not 1, and have to be divided again.",
       name_along(weights, weights.axes.size() - 2, row),
       name_along(weights, weights.axes.size() - 1, most % n), weights.tensor->at(most), all(row, most % n),
       in_words_of_row(all, row), seen);
