@@ -118,7 +118,7 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
             "sum of values o. No rank ever holds more than its own tokens, the block that visits and the one "
             "that comes next, and the output is exact.",
         "m′ = max(m, s),  c = exp(m − m′),  l′ = c l + Σ exp(s − m′)\n"
-        "o′ = c o + Σ exp(s − m′) v,  output = o / l after the last hop");
+        "o′ = c o + Σ exp(s − m′) v,  output = o / l");
   bench.idea(
       common +
           "All-to-all over heads: each rank gives away its tokens of most heads and gets all tokens of a "
