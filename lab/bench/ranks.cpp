@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -104,6 +105,9 @@ std::string table_of_ranks(const RanksResult& result) {
                         ? "which the formula gives exactly"
                         : fmt::format("where the formula gives {}", fmt::join(pass.formula, ", "))),
         2);
+  if (result.ranks > 1)
+    text += page_paragraph(
+        fmt::format("pairs that a rank computes, most over fewest: {:.2f}", result.imbalance), 2);
   return text;
 }
 
@@ -177,10 +181,13 @@ std::string ranks_json(const RunBench& run, const std::vector<RanksResult>& resu
   for (const auto& result : results) {
     auto passes = nlohmann::ordered_json::array();
     for (const auto& pass : result.passes) passes.push_back(pass_json(result, pass));
-    lengths.push_back({{"n", result.setting.n},
-                       {"latency_seconds", result.link.latency},
-                       {"bytes_per_second", result.link.bandwidth},
-                       {"passes", passes}});
+    lengths.push_back(
+        {{"n", result.setting.n},
+         {"imbalance", std::isfinite(result.imbalance) ? nlohmann::ordered_json(result.imbalance)
+                                                       : nlohmann::ordered_json()},
+         {"latency_seconds", result.link.latency},
+         {"bytes_per_second", result.link.bandwidth},
+         {"passes", passes}});
   }
   const auto& result = results.front();
   const auto& setting = result.setting;

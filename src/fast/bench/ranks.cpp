@@ -260,6 +260,7 @@ class RanksBenchmark {
                           .order = problem_.order,
                           .ranks = network_.ranks(),
                           .hosts = count_hosts(network_),
+                          .imbalance = imbalance(),
                           .link = measure_link(network_)};
     result.passes.push_back(first_run(Pass::forward));
     if (setting_.backward) result.passes.push_back(first_run(Pass::backward));
@@ -286,6 +287,21 @@ class RanksBenchmark {
       fast::ring_backward(problem_, network_, blocks_);
   }
 
+  /// Pairs of a query and a key that a rank computes, in one head.
+  double pairs_of(std::size_t owner) const {
+    double pairs = 0.0;
+    for (std::size_t hop = 0; hop < network_.ranks(); ++hop)
+      pairs += static_cast<double>(fast::ring_pairs(problem_, network_.ranks(), owner, hop));
+    return pairs;
+  }
+
+  /// Infinity where a rank has none.
+  double imbalance() const {
+    std::vector<double> pairs;
+    for (std::size_t owner = 0; owner < network_.ranks(); ++owner) pairs.push_back(pairs_of(owner));
+    return *std::max_element(pairs.begin(), pairs.end()) / *std::min_element(pairs.begin(), pairs.end());
+  }
+
   double seconds_of_whole(Pass pass) {
     if (!whole_) return 0.0;
     const OnAllProcessors unbound;
@@ -296,9 +312,7 @@ class RanksBenchmark {
   RanksPass first_run(Pass pass) {
     RanksPass measured = {.pass = pass};
     double pairs = 0.0;
-    for (std::size_t owner = 0; owner < network_.ranks(); ++owner)
-      for (std::size_t hop = 0; hop < network_.ranks(); ++hop)
-        pairs += static_cast<double>(fast::ring_pairs(problem_, network_.ranks(), owner, hop));
+    for (std::size_t owner = 0; owner < network_.ranks(); ++owner) pairs += pairs_of(owner);
     measured.operations = operations_of(setting_, pass, pairs);
     network_.reset_counts();
     double memory = bytes_of(blocks_[0]);

@@ -37,7 +37,8 @@ struct RanksResult {
   fast::Order order = fast::Order::contiguous;
   std::size_t ranks = 1;
   std::size_t hosts = 1;
-  Link link{};  ///< from rank 0 to rank 1 and back; where there is one rank, nothing
+  double imbalance = 1.0;  ///< pairs of the rank with the most over those of the one with the fewest
+  Link link{};             ///< from rank 0 to rank 1 and back; where there is one rank, nothing
   std::vector<RanksPass> passes{};
 };
 
