@@ -373,7 +373,9 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
       "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a row "
       "in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
       "becomes −∞ (PyTorch refuses it with an error). With −65504 a query that sees nothing gives all keys "
-      "equal shares. Where two masks each add −65504, the sum is −∞ again.";
+      "equal shares. Some code does not replace the score but adds the fill to it. Two masks then add it "
+      "twice: "
+      "−131008 is beyond −65504, and becomes −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note(
@@ -453,10 +455,14 @@ void lay_out_stability(Workbench& bench) {
                     {"float16/stable/weights"},
                     {"temperature/weights",
                      [](const auto& weights) {
-                       return "T, the temperature, divides the scores before softmax. Keys in use, row by "
-                              "row (as many equal shares would be spread as widely; lesson patterns): " +
+                       return "T, the temperature, divides the scores before softmax. Keys in use "
+                              "says how many keys share the attention: " +
                               keys_in_use(weights) +
-                              ". #3 is the row T = 10, counted from 0. The code subtracts the largest score "
+                              fmt::format(
+                                  ", row by row. It is 1 when one key has all and {0} when {0} share "
+                                  "equally; the lesson patterns computes it.",
+                                  weights.tensor->shape[1]) +
+                              " #3 is the row T = 10, counted from 0. The code subtracts the largest score "
                               "first, which changes no weight but keeps a small T from overflowing.";
                      }},
                     {"fills"},

@@ -34,9 +34,9 @@ void derive_product(attn::Trace& trace) {
 
 void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
-      "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands above the line of wⱼ and "
-      "in the sum below the line of every weight. So a score that rises makes its own weight larger and the "
-      "others smaller, and its gradient depends on all weights of its row.";
+      "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands in the numerator of wⱼ "
+      "and in the denominator of every weight. So a score that rises makes its own weight larger and the "
+      "others smaller, and its gradient depends on all weights of its row. By the quotient rule:";
   if (mask)
     text +=
         " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "

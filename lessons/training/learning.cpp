@@ -264,7 +264,8 @@ std::string note_of_losses(const Trainings& trainings) {
   const auto &main = trainings[0].training, &without_warmup = trainings[1].training;
   const auto d_model = static_cast<std::int64_t>(main.after.d_model());
   auto note = fmt::format(
-      "All start from the same numbers; main has warm-up and clipping. Guessing has log {} = {:.4f}, step 1 "
+      "All start from the same numbers; main has warm-up and clipping. No clipping is not drawn: its loss is "
+      "main's until the first cut. Guessing has log {} = {:.4f}, step 1 "
       "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each number by {}^−0.5 = {:.4f}: "
       "the loss goes to {:.4f}, and is {}.",
       symbol_count, loss_of_guessing(), main.loss(0), when_half_learned(main), main.loss(training_steps - 1),
@@ -374,15 +375,16 @@ std::string loss_beside_guessing(const attn::Event& losses) {
   const auto count = losses.tensor->shape.back();
   for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
   return fmt::format(
-      "Named by the symbol to be said. Their mean is {:.4f}; to guess, 1/{} for each of {} symbols, has log "
-      "{} = {:.4f}.",
-      sum / static_cast<double>(count), symbol_count, symbol_count, symbol_count, loss_of_guessing());
+      "Named by the symbol to be said, to which the model gives the probability p ({:.4f} for {}). Their "
+      "mean is {:.4f}; to guess, p = 1/{} for each symbol, has log {} = {:.4f}.",
+      std::exp(-losses.tensor->at(count / 2 - 1)), name_along(losses, 0, count / 2 - 1),
+      sum / static_cast<double>(count), symbol_count, symbol_count, loss_of_guessing());
 }
 
 std::string size_of_first_step(const attn::Event&) {
   return "Adam: m is a running mean of the gradients, v of their squares. In step 1 m_now is the gradient g "
-         "and v_now is g²: whatever its gradient, each number moves by the rate. So a long first step throws "
-         "the model far off. Warm-up avoids that; a model as small as this one recovers.";
+         "and v_now is g²: whatever its gradient, each number moves by the rate. A large rate would throw "
+         "the model far off. So the rate rises to the end of warm-up, then falls as 1/√step.";
 }
 
 namespace {
@@ -458,9 +460,10 @@ Tensor<2> clip_first_gradient(Workbench& bench, const Tensor<2>& gradient, doubl
       {"factor",
        {.id = "factor",
         .title = "Clipping: one factor for all",
-        .formula = fmt::format("min(1, max_norm / (norm + 1e-6)), max_norm {:g}", max_norm),
+        .formula = "min(1, max_norm / (norm + 1e-6))",
         .from = {"norm"},
-        .note = "1 where the gradient is short enough."}}};
+        .note =
+            fmt::format("max_norm is {:g}. The factor is 1 where the gradient is short enough.", max_norm)}}};
   return bench.trace.in_words(words, [&] { return clip_by_norm(bench, gradient, max_norm); });
 }
 
