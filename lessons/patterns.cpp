@@ -262,9 +262,9 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
        .title = "How widely attention spreads",
        .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
        .note = fmt::format(
-           "One bracket for each query; the mean divides by how many there are.{3} An entropy is 0 where one "
+           "One bracket a query, then their mean.{3} It is 0 where one "
            "key gets everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy) says how many keys are "
-           "in use. (log is the natural logarithm, and 0 log 0 counts as 0.)",
+           "in use. (Natural log; 0 log 0 counts as 0.)",
            n, std::log(static_cast<double>(n)),
            hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "", entropy_of_a_row(bench, weights),
            n == 1 ? "one key shares" : fmt::format("{} keys share", n))},
@@ -410,8 +410,8 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
       "collapse", "Uniform: where it comes from and what helps",
       "The scores are nearly equal: parameters drawn too small, tokens that have become alike, too high a "
       "temperature (which divides the scores). What helps: parameters drawn so that scores are of size 1, "
-      "and a learning rate that starts small (both in the lesson training). Dropout, which sets weights to 0 "
-      "by chance, does not help: it leaves the rest as equal as before. To cause it: --temperature 100.");
+      "and a learning rate that starts small (lesson training). Dropout does not help: the weights that it "
+      "leaves are as equal as before. To cause it: --temperature 100.");
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
       "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "

@@ -64,7 +64,8 @@ void explain_overflow(Workbench& bench) {
       "limits", "Where exp ends",
       fmt::format("The run computes in {}. Tensors whose names begin with float16/ are computed in half "
                   "precision{}.",
-                  attn::name_of(dtype), narrower_formats(dtype).empty() ? "; this run has none" : ""),
+                  attn::name_of(dtype),
+                  narrower_formats(dtype).empty() ? "; this run has none" : " (their code: --all)"),
       table);
 }
 
@@ -128,7 +129,7 @@ Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
        .title = "One query's scores, and the same larger",
        .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
        .axes = {"query", "key"},
-       .note = "Four copies of one query, its scores multiplied by 1, 10, 100 and 1000. The scale "
+       .note = "The axis query holds sizes here: one query's scores times 1, 10, 100 and 1000. The scale "
                "1/√d_k aims at size 1."},
       scores);
 }
@@ -170,17 +171,20 @@ attn::Index another_of_first(const Tensor<2>& scores) {
 }
 
 /// "1.3101 / 1.9843 ≈ 0.6602 in the first row", and what became of the rows that have a nan.
-std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, const Tensor<2>& weights) {
+std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, const Tensor<2>& weights,
+                                  Dtype format) {
   std::vector<std::string> overflowing, vanished;
   for (std::size_t i = 0; i < sum.size(); ++i) {
     if (std::isinf(sum(i))) overflowing.push_back(name_of_size(i));
     if (sum(i) == 0.0) vanished.push_back(name_of_size(i));
   }
   const auto at = largest_of_first(exp);
-  std::string note = std::isfinite(weights(0, at[1]))
-                         ? fmt::format("{}: {:.4f} / {:.4f} ≈ {:.4f}.", name_of_size(0), exp(0, at[1]),
-                                       sum(0), weights(0, at[1]))
-                         : "";
+  std::string note =
+      std::isfinite(weights(0, at[1]))
+          ? fmt::format("{}: {:.4f} / {:.4f} ≈ {:.4f}{}.", name_of_size(0), exp(0, at[1]), sum(0),
+                        weights(0, at[1]),
+                        format == Dtype::float16 ? " (sum and quotient are rounded to 11 binary digits)" : "")
+          : "";
   if (!overflowing.empty())
     note += fmt::format(" {}: the sum is inf, inf / inf is nan, and a finite number over inf is 0.",
                         fmt::join(overflowing, ", "));
@@ -216,7 +220,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
        .title = in.named("Naive: each exponential over the sum"),
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
-       .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum))),
+       .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum)), format),
        .distribution = true,
        .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum}),
        .worked_at = largest_of_first(scores)},
@@ -404,12 +408,10 @@ void show_both_forms(Workbench& bench, const BothForms& narrowest) {
                                 fmt::format("{:.4g}", naive.exp(i, j)), number(naive.weights(i, j)),
                                 number(stable.exp(i, j)), number(stable.weights(i, j)));
   }
-  bench.trace.note("both-forms",
-                   fmt::format("The largest score of each row, both ways, in {}", attn::name_of(format)),
-                   fmt::format("x is the largest score of its row, rounded to {}, so x − m is 0. In exact "
-                               "numbers the two weights would be equal.",
-                               attn::name_of(format)),
-                   table);
+  bench.trace.note(
+      "both-forms", fmt::format("The largest score of each row, both ways, in {}", attn::name_of(format)),
+      fmt::format("x is the largest score of its row, rounded to {}, so x − m is 0.", attn::name_of(format)),
+      table);
 }
 
 void advise_on_softmax(attn::Trace& trace) {
@@ -463,7 +465,7 @@ void lay_out_stability(Workbench& bench) {
                                   "equally; the lesson patterns computes it.",
                                   weights.tensor->shape[1]) +
                               " #3 is the row T = 10, counted from 0. The code subtracts the largest score "
-                              "first, which changes no weight but keeps a small T from overflowing.";
+                              "first: a small T could overflow.";
                      }},
                     {"fills"},
                     {"no-halves"},

@@ -24,9 +24,9 @@ namespace {
 
 void derive_product(attn::Trace& trace) {
   trace.note("product-rule", "Back through a matrix product",
-             "Row i of C is the sum of Aᵢₖ times row k of B, over all k. So the gradient of Aᵢₖ is the dot "
-             "product of row i of d_C and row k of B. In the same way that of Bₖⱼ is the dot product of "
-             "column k of A and column j of d_C. All products here go back by this rule.",
+             "Row i of C is the sum of Aᵢₖ times row k of B, over all k. So the gradient of Aᵢₖ is row i of "
+             "d_C times row k of B, a dot product; that of Bₖⱼ is column k of A times column j of d_C. All "
+             "products here go back by this rule.",
              "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
              "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
              "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
