@@ -257,18 +257,18 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
             "attention is sparse, few weights are large. From 10 keys on, equal shares are not above 0.1." +
             (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
-  const auto spread = step(
-      {.id = "entropy",
-       .title = "How widely attention spreads",
-       .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-       .note = fmt::format(
-           "One bracket a query, then their mean.{3} It is 0 where one "
-           "key gets everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy) says how many keys are "
-           "in use. (Natural log; 0 log 0 counts as 0.)",
-           n, std::log(static_cast<double>(n)),
-           hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "", entropy_of_a_row(bench, weights),
-           n == 1 ? "one key shares" : fmt::format("{} keys share", n))},
-      &WorkedMeasures::entropy, entropy(weights, lengths));
+  const auto spread =
+      step({.id = "entropy",
+            .title = "How widely attention spreads",
+            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
+            .note = fmt::format("One bracket a query, then their mean.{3} An entropy is 0 where one "
+                                "key gets everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy): "
+                                "keys in use. (Natural log; 0 log 0 counts as 0.)",
+                                n, std::log(static_cast<double>(n)),
+                                hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
+                                entropy_of_a_row(bench, weights),
+                                n == 1 ? "one key shares" : fmt::format("{} keys share", n))},
+           &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
             .title = "Where each token looks most",

@@ -20,7 +20,7 @@ Tensor<2> show_d_projection(Workbench& bench, Gradients& gradients, const Named&
       {.title = "How the loss changes with W_" + name,
        .axes = {"d_model", last_axis},
        .note = fmt::format("{0} = {1} W_{0}, so W_{0} is the B of the rule: a sum over all words, which "
-                           "share it: one more word adds a term to each entry.",
+                           "share it: one more word adds a term.",
                            name, X.id)});
 }
 
