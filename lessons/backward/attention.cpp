@@ -36,13 +36,14 @@ void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
       "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands in the numerator of wⱼ "
       "and in the denominator of every weight. So a score that rises makes its own weight larger and the "
-      "others smaller, and its gradient depends on all weights of its row. By the quotient rule:";
+      "others smaller, and its gradient depends on all weights of its row.";
   if (mask)
     text +=
         " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "
         "says so by itself, since its weight is 0.";
   if (mask && attn::has_empty_row(*mask))
     text += " A query that may look at nothing has no weights, and its gradient is 0 throughout.";
+  text += " By the quotient rule:";
   trace.note("softmax-rule", "Back through softmax", text,
              "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ,   ∂wₖ/∂xⱼ = − wₖ wⱼ  for k ≠ j\n"
              "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
