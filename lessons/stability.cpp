@@ -435,46 +435,45 @@ std::string keys_in_use(const attn::Event& weights) {
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
 
+std::string note_of_temperatures(const attn::Event& weights) {
+  const auto keys = weights.tensor->shape[1];
+  return fmt::format(
+      "T, the temperature, divides the scores before softmax. Keys in use says how many keys share the "
+      "attention: {}, row by row. It is 1 when one key has all{}; the lesson patterns computes it. #3 is the "
+      "row T = 10, counted from 0. The code subtracts the largest score first: a small T could overflow.",
+      keys_in_use(weights), keys > 1 ? fmt::format(" and {0} when {0} share equally", keys) : "");
+}
+
 void lay_out_stability(Workbench& bench) {
   using attn::in_one_line;
   const bool has_halves = !narrower_formats(bench.trace.dtype()).empty();
   const auto shown = [&](const char* id) { return has_halves ? in_one_line(id) : attn::OnPage{id}; };
-  bench.trace.page({{"limits"},
-                    {"flow"},
-                    {"code"},
-                    {"both-forms"},
-                    {"scores"},
-                    shown("naive/exp"),
-                    in_one_line("naive/sum"),
-                    shown("naive/weights"),
-                    {"float16/naive/exp", nothing_to_notice},
-                    {"float16/naive/weights"},
-                    in_one_line("stable/max"),
-                    in_one_line("stable/shifted"),
-                    {"stable/exp"},
-                    in_one_line("stable/sum"),
-                    {"stable/weights"},
-                    {"float16/stable/weights"},
-                    {"temperature/weights",
-                     [](const auto& weights) {
-                       return "T, the temperature, divides the scores before softmax. Keys in use "
-                              "says how many keys share the attention: " +
-                              keys_in_use(weights) +
-                              fmt::format(
-                                  ", row by row. It is 1 when one key has all and {0} when {0} share "
-                                  "equally; the lesson patterns computes it.",
-                                  weights.tensor->shape[1]) +
-                              " #3 is the row T = 10, counted from 0. The code subtracts the largest score "
-                              "first: a small T could overflow.";
-                     }},
-                    {"fills"},
-                    {"no-halves"},
-                    {"scores-beyond-format"},
-                    {"forms-not-compared"},
-                    {"fills-not-claimed"},
-                    {"advice"}},
-                   {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
-                    "entropy-rises-with-temperature"});
+  bench.trace.page(
+      {{"limits"},
+       {"flow"},
+       {"code"},
+       {"both-forms"},
+       {"scores"},
+       shown("naive/exp"),
+       in_one_line("naive/sum"),
+       shown("naive/weights"),
+       {"float16/naive/exp", nothing_to_notice},
+       {"float16/naive/weights"},
+       in_one_line("stable/max"),
+       in_one_line("stable/shifted"),
+       {"stable/exp"},
+       in_one_line("stable/sum"),
+       {"stable/weights"},
+       {"float16/stable/weights"},
+       {"temperature/weights", [](const auto& weights) { return note_of_temperatures(weights); }},
+       {"fills"},
+       {"no-halves"},
+       {"scores-beyond-format"},
+       {"forms-not-compared"},
+       {"fills-not-claimed"},
+       {"advice"}},
+      {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
+       "entropy-rises-with-temperature"});
 }
 
 void run_stability(Workbench& bench) {
