@@ -209,12 +209,15 @@ void show_tables(Workbench& bench, LayerCosts& costs) {
 void introduce_complexity(Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(fmt::format(
-      "What does it cost to let tokens know of each other? Four numbers say most of it. Multiply-adds, "
-      "products that go into a sum: how much there is to compute. Bytes: how much must be held meanwhile, of "
-      "scores or of what a layer has in their place, {} for each number. Steps: how many operations of one "
-      "layer have to come one after another, because each needs what the one before made. Path: how many "
-      "such operations lie between the first token and the last, through as many stacked layers as that "
-      "takes. All are counted while the code of each layer runs on random numbers.",
+      "What does it cost to let tokens know of each other? Each layer here turns [n×d], n tokens of d "
+      "numbers, into [n×d]. Four numbers say most of what it costs. Multiply-adds, products that go into a "
+      "sum: how much there is to compute. Bytes: how much must be held meanwhile, of scores or of what a "
+      "layer has in their place, {} for each number. Steps: how many operations of one layer have to wait "
+      "for each other. One operation reads any number of tokens and may hold several products: in full "
+      "attention scores, softmax and mixture are one. Linear attention takes one operation for the sum of "
+      "all φ(k) vᵀ and one for reading it: 2 steps. Path: how many operations lie between the first token "
+      "and the last, through as many stacked layers as that takes. All are counted while the code of each "
+      "layer runs on random numbers.",
       attn::item_size(bench.trace.dtype())));
   bench.trace.note(
       "counting", "How it is counted",
@@ -268,6 +271,39 @@ bool connects_tokens(std::string_view id) {
       ->connects_tokens;
 }
 
+/// The multiply-adds of full attention and of the convolution, from the factors that they are made of.
+std::string multiply_adds_in_words(const Workbench& bench, LayerCosts& costs, const Size& size) {
+  const auto [n, d] = size;
+  const auto side = std::min(*bench.options.window, n - 1), width = 2 * side + 1;
+  return fmt::format(
+      "Full: {0} · {0} pairs · ({1} for the score + {1} for the value) = {2}. Flash rescales sums, which "
+      "adds {3}. Convolution: {0} · {4} − {5} beyond the ends = {6} pairs, {6} · {1}² = {7}.",
+      n, d, costs.multiply_adds("full", size),
+      costs.multiply_adds("flash", size) - costs.multiply_adds("full", size), width, side * (side + 1),
+      n * width - side * (side + 1), costs.multiply_adds("convolution", size));
+}
+
+/// How many layers of a window lie between the first token and the last.
+std::string path_in_words(const Workbench& bench, LayerCosts& costs, const Size& size) {
+  if (size.n < 3) return "";
+  const auto layers = costs.of("local", size).path_length;
+  return fmt::format(
+      " A window waits for nothing (1 step), but its path goes through layers: {} places at {} a layer "
+      "take {} layer{}.",
+      size.n - 1, *bench.options.window, layers, layers == 1 ? "" : "s");
+}
+
+/// What gqa saves, which no column of the table has.
+std::string keys_held_in_words(const Workbench& bench, std::size_t n) {
+  const auto heads = *bench.options.heads, kv_heads = *bench.options.kv_heads, d_k = bench.d_model() / heads;
+  if (heads == 1) return " gqa has one head here: it is full attention.";
+  const auto bytes = attn::item_size(bench.trace.dtype());
+  return fmt::format(
+      " gqa has {} heads, each with scores of its own; all others have one. What gqa saves is not in the "
+      "bytes column: K and V take {} · {} · 2 · {} = {} bytes there, and {} without sharing.",
+      heads, n, kv_heads * d_k, bytes, n * kv_heads * d_k * 2 * bytes, n * heads * d_k * 2 * bytes);
+}
+
 /// A row a layer, at the longest of the lengths.
 void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   const auto d = bench.d_model();
@@ -291,31 +327,24 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
                            : row(id, words_for(id), adds, "", "", "", ""));
     }
   }
-  const auto kept = attn::item_size(bench.trace.dtype()) * 2 * longest * (d / *options.heads);
-  const auto heads = *options.heads == 1
-                         ? std::string(" gqa has one head here: it is full attention.")
-                         : fmt::format(
-                               " gqa has {} heads, each with scores of its own, so it holds more of them; "
-                               "what it saves are keys and values: {} bytes in place of {}.",
-                               *options.heads, kept * *options.kv_heads, kept * *options.heads);
   bench.trace.note(
       "compared", "What is compared",
-      fmt::format("A recurrence computes each token's state from the one before it. A convolution gives each "
-                  "token a sum over its neighbours, each times a matrix. Projections connect no tokens: they "
-                  "come on top in every attention layer. The other ways are those of the lesson efficient. "
-                  "Linear attention adds up all φ(k) vᵀ first, so that no query is compared with a single "
-                  "key; φ makes the numbers of a vector positive. Performer's φ has {} numbers (features). "
-                  "Windows (local, sliding) reach {} tokens far, blocks have {}, linformer mixes into {} "
-                  "keys, sparse reads keys less than {} away or a multiple of {} away.",
+      fmt::format("A recurrence computes each token's state from the one before it: here the simplest, one "
+                  "matrix for the token and one for the state. An LSTM takes four times that. A convolution "
+                  "gives each token a sum over its neighbours, each times a matrix. Projections connect no "
+                  "tokens: they come on top in every attention layer. The other ways are those of the lesson "
+                  "efficient. Linear attention adds up all φ(k) vᵀ first, so that no query is compared with "
+                  "a single key; φ makes the numbers of a vector positive. Performer's φ has {} numbers "
+                  "(features). Windows (local, sliding) reach {} tokens far, blocks have {}, linformer mixes "
+                  "into {} keys, sparse reads keys less than {} away or a multiple of {} away.",
                   options.features.value_or(2 * d), *options.window, *options.block, *options.rank,
                   *options.block, *options.block));
   bench.trace.note(
       "comparison", fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
-      fmt::format("Four groups, by what the multiply-adds grow with; the first of each has its formula in "
-                  "the code below and its line in the table after it. cheaper: for which n it takes fewer "
-                  "multiply-adds than full attention; never: not up to n = {}. A window waits for nothing (1 "
-                  "step), but its path needs a layer for every {}.{}",
-                  longest, *options.window == 1 ? "token" : fmt::format("{} tokens", *options.window), heads),
+      fmt::format("{} Groups: what the multiply-adds grow with. Cheaper: from this n on a layer takes fewer "
+                  "multiply-adds than full attention; never: for no n up to {}.{}{}",
+                  multiply_adds_in_words(bench, costs, {longest, d}), longest,
+                  path_in_words(bench, costs, {longest, d}), keys_held_in_words(bench, longest)),
       table);
 }
 
@@ -362,14 +391,25 @@ void set_complexity_page(attn::Trace& trace) {
               "flash-memory"});
 }
 
-void conclude(attn::Trace& trace) {
-  trace.note(
+void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
+  const auto d = bench.d_model();
+  const auto of_one_more = [&](std::string_view layer) {
+    return costs.multiply_adds(layer, {longest + 1, d}) - costs.multiply_adds(layer, {longest, d});
+  };
+  bench.trace.note(
       "reading", "What it says",
-      "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d. Without its projections attention "
-      "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not take the place of "
-      "recurrence by computing less. What counts is that no token waits for another, and that in full "
-      "attention any two tokens are one step apart. (Flash computes the same. Its steps are tiles, taken one "
-      "by one to hold less.)");
+      fmt::format(
+          "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d. Without its projections attention "
+          "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not take the place of "
+          "recurrence by computing less. What counts is that no token waits for another, and that in full "
+          "attention any two tokens are one step apart. (Flash computes the same. A query takes the blocks "
+          "of "
+          "keys one after another, {} in all, to hold less; the blocks of queries do not wait for each "
+          "other.) "
+          "One more token costs a recurrence {} multiply-adds, whatever n is, and full attention {}, which "
+          "grows "
+          "with n.",
+          costs.of("flash", {longest, d}).sequential_steps, of_one_more("recurrence"), of_one_more("full")));
 }
 
 void claim_growth(Workbench& bench, LayerCosts& costs) {
@@ -448,7 +488,7 @@ void run_complexity(Workbench& bench) {
   show_curves(bench, costs, storage, "Bytes held " + last, {"full", "chunked", "local", "flash"}, "");
   show_growth_in_d(bench, costs, dimensions);
   show_crossings(bench, costs, longest);
-  conclude(trace);
+  conclude(bench, costs, longest);
   claim_growth(bench, costs);
   claim_steps_and_memory(bench, costs, costs.crossing("recurrence", d, longest));
   bench.try_next({{"complexity --lengths 64,128,256", "what grows fastest?"},

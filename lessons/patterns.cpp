@@ -189,22 +189,26 @@ struct WorkedMeasures {
   }
 };
 
-/// " That of “saw” is −(0.2 log 0.2 + …) = 1.6." Nothing where it would be long.
+/// " That of “saw” is −(0.2 log 0.2 + …) = 1.6.", of the first head. Nothing where it would be long.
 std::string entropy_of_a_row(const Workbench& bench, const Tensor<4>& weights) {
   constexpr std::size_t most_keys = 6;
   const auto n = weights.shape(3);
-  if (weights.shape(0) * weights.shape(1) != 1 || n > most_keys) return "";
+  constexpr double seen_in_4_digits = 5e-5;
+  if (weights.shape(0) != 1 || n > most_keys) return "";
+  bool is_whole = true;
   const auto query = std::min<std::size_t>(2, n - 1);
   std::vector<std::string> terms;
   double sum = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
     const double w = weights(0, 0, query, j);
     if (w == 0.0) continue;
-    terms.push_back(fmt::format("{0:.4f} log {0:.4f}", w));
+    if (w >= seen_in_4_digits) terms.push_back(fmt::format("{0:.4f} log {0:.4f}", w));
+    is_whole = is_whole && w >= seen_in_4_digits;
     sum -= w * std::log(w);
   }
-  return fmt::format(" That of “{}” is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
-                     fmt::join(terms, " + "), sum + 0.0);
+  if (!is_whole) terms.emplace_back("…");
+  return fmt::format(" That of “{}”{} is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
+                     bench.options.heads ? " in head 0" : "", fmt::join(terms, " + "), sum + 0.0);
 }
 
 MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
@@ -253,18 +257,18 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
             "attention is sparse, few weights are large. From 10 keys on, equal shares are not above 0.1." +
             (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
-  const auto spread = step(
-      {.id = "entropy",
-       .title = "How widely attention spreads",
-       .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-       .note = fmt::format(
-           "One bracket for each query; the mean divides by how many there are.{3} An entropy is 0 where one "
-           "key gets everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy) says how many keys are "
-           "in use. (log is the natural logarithm, and 0 log 0 counts as 0.)",
-           n, std::log(static_cast<double>(n)),
-           hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "", entropy_of_a_row(bench, weights),
-           n == 1 ? "one key shares" : fmt::format("{} keys share", n))},
-      &WorkedMeasures::entropy, entropy(weights, lengths));
+  const auto spread =
+      step({.id = "entropy",
+            .title = "How widely attention spreads",
+            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
+            .note = fmt::format("One bracket a query, then their mean.{3} An entropy is 0 where one "
+                                "key gets everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy): "
+                                "keys in use. (Natural log; 0 log 0 counts as 0.)",
+                                n, std::log(static_cast<double>(n)),
+                                hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
+                                entropy_of_a_row(bench, weights),
+                                n == 1 ? "one key shares" : fmt::format("{} keys share", n))},
+           &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
             .title = "Where each token looks most",
@@ -391,7 +395,8 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
   const bool has_little_choice = std::any_of(
       largest.begin(), largest.end(), [](double most) { return most > 0.0 && most <= collapsed_within; });
   bench.trace.note("verdict", "What this attention is",
-                   "The entropy decides. It is a mean: of uniform attention single rows may still differ. "
+                   "The entropy decides. It is a mean over the rows. So attention called uniform may still "
+                   "have single rows that are not quite even. "
                    "Training hardly changes over-sparse weights any more (lesson backward)." +
                        about_trained_heads(bench, entropy, largest),
                    fmt::format("uniform      within {:g} of the largest entropy possible (the lab's limit)\n"
@@ -405,8 +410,8 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
       "collapse", "Uniform: where it comes from and what helps",
       "The scores are nearly equal: parameters drawn too small, tokens that have become alike, too high a "
       "temperature (which divides the scores). What helps: parameters drawn so that scores are of size 1, "
-      "and a learning rate that starts small (both in the lesson training). Dropout, which sets weights to 0 "
-      "by chance, does not help: it leaves the rest as equal as before. To cause it: --temperature 100.");
+      "and a learning rate that starts small (lesson training). Dropout does not help: the weights that it "
+      "leaves are as equal as before. To cause it: --temperature 100.");
   bench.trace.note(
       "over-sparse", "Over-sparse: where it comes from and what helps",
       "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "
@@ -483,8 +488,9 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
   bench.trace.note(
       "comparison", "Between two ends",
       fmt::format("All attention lies between two ends: equal shares of all keys{}, and a single key for "
-                  "each query, here the strongest. Keys in use: exp(entropy), see step 5.",
-                  hides ? " that the mask lets a query see" : ""),
+                  "each query, here the strongest{}. Keys in use: exp(entropy), see step 5.",
+                  hides ? " that the mask lets a query see" : "",
+                  bench.options.heads ? fmt::format(" of head {}", (shown - 1) % heads) : ""),
       table);
 }
 
@@ -526,12 +532,36 @@ std::string kind_of_head(const Habits& habits, const std::vector<std::string>& t
   return "each its own";
 }
 
+/// The words of a head that looks ahead or back whose strongest key lies on the other side.
+std::vector<std::string> other_than(std::string_view kind, const Tensor<4>& weights, std::size_t sample,
+                                    std::size_t head, const std::vector<std::string>& tokens) {
+  std::vector<std::string> words;
+  for (std::size_t query = 0; query < tokens.size(); ++query) {
+    const auto* row = &weights(sample, head, query, 0);
+    const auto key = static_cast<std::size_t>(std::max_element(row, row + tokens.size()) - row);
+    if ((kind == "ahead" && key < query) || (kind == "back" && key > query))
+      words.push_back(fmt::format("“{}”", tokens[query]));
+  }
+  return words;
+}
+
+/// Why a share of one neighbour may be larger than that of all words on its side.
+std::string divisors_of_shares(const std::vector<std::size_t>& lengths) {
+  const auto of_one_length = if_of_one_length(
+      lengths, fmt::format("Before and after divide by {} words, −1 and +1 by {}, so a part can exceed its "
+                           "whole.",
+                           lengths.front(), lengths.front() - 1));
+  if (of_one_length.empty()) return "−1 and +1 are means over the words that have such a neighbour.";
+  return of_one_length.substr(0, of_one_length.size() - 1);
+}
+
 /// A line a head: what kind it is.
 void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spread,
                 const Tensor<2>& largest) {
   constexpr std::size_t most_heads = 8;
   const auto lengths = bench.plan.sentence.lengths();
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
+  std::string other_way;
   std::vector<std::vector<std::string>> rows = {
       {"", "itself", "before", "−1", "after", "+1", "one key", "looks"}};
   for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
@@ -542,21 +572,29 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
     for (const double share :
          {habits.itself, habits.before, habits.just_before, habits.after, habits.just_after, habits.one_key})
       rows.back().push_back(fmt::format("{:.2f}", share));
-    rows.back().push_back(kind_of_head(habits, bench.plan.sentence.tokens[sample],
-                                       spread_of(spread.data()[i], largest.data()[i])));
+    const auto kind = kind_of_head(habits, bench.plan.sentence.tokens[sample],
+                                   spread_of(spread.data()[i], largest.data()[i]));
+    rows.back().push_back(kind);
+    const auto others = other_than(kind, weights, sample, i % heads, bench.plan.sentence.tokens[sample]);
+    if (!others.empty() && !bench.plan.is_batched())
+      other_way +=
+          fmt::format(" In head {} not all do: {} looks the other way.", i % heads, fmt::join(others, ", "));
   }
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(
       "kinds", "What kind of head is it?",
       "How much a word gives on average to itself, to all words before it and to the one just before it "
       "(−1), to all words after it and to the one just after it (+1), and how much the others give to the "
-      "one key that gets most from them. Itself, before and after add up to 1, but for rounding; −1 and +1 "
-      "are means over the words that have such a neighbour." +
-          std::string(bench.options.model
-                          ? " Trained, a head has a task: here the French form of each word. A noun comes "
-                            "after its article and adjective, so a head that finds it looks ahead; a subject "
-                            "comes before its verb, so a head that finds it looks back."
-                          : " Nothing here is trained: a kind would be chance."),
+      "one key that gets most from them. Itself, before and after add up to 1, but for rounding. " +
+          divisors_of_shares(lengths) +
+          std::string(
+              bench.options.model
+                  ? std::string() +
+                        " Trained, a head has a task: here the French form of each word. A noun comes "
+                        "after its article and adjective, so a head that finds it looks ahead; a subject "
+                        "comes before its verb, so a head that finds it looks back." +
+                        other_way
+                  : " Nothing here is trained: a kind would be chance."),
       in_columns(rows));
 }
 

@@ -64,7 +64,8 @@ void explain_overflow(Workbench& bench) {
       "limits", "Where exp ends",
       fmt::format("The run computes in {}. Tensors whose names begin with float16/ are computed in half "
                   "precision{}.",
-                  attn::name_of(dtype), narrower_formats(dtype).empty() ? "; this run has none" : ""),
+                  attn::name_of(dtype),
+                  narrower_formats(dtype).empty() ? "; this run has none" : " (their code: --all)"),
       table);
 }
 
@@ -128,7 +129,7 @@ Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
        .title = "One query's scores, and the same larger",
        .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
        .axes = {"query", "key"},
-       .note = "Four copies of one query, its scores multiplied by 1, 10, 100 and 1000. The scale "
+       .note = "The axis query holds sizes here: one query's scores times 1, 10, 100 and 1000. The scale "
                "1/√d_k aims at size 1."},
       scores);
 }
@@ -170,17 +171,20 @@ attn::Index another_of_first(const Tensor<2>& scores) {
 }
 
 /// "1.3101 / 1.9843 ≈ 0.6602 in the first row", and what became of the rows that have a nan.
-std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, const Tensor<2>& weights) {
+std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, const Tensor<2>& weights,
+                                  Dtype format) {
   std::vector<std::string> overflowing, vanished;
   for (std::size_t i = 0; i < sum.size(); ++i) {
     if (std::isinf(sum(i))) overflowing.push_back(name_of_size(i));
     if (sum(i) == 0.0) vanished.push_back(name_of_size(i));
   }
   const auto at = largest_of_first(exp);
-  std::string note = std::isfinite(weights(0, at[1]))
-                         ? fmt::format("{}: {:.4f} / {:.4f} ≈ {:.4f}.", name_of_size(0), exp(0, at[1]),
-                                       sum(0), weights(0, at[1]))
-                         : "";
+  std::string note =
+      std::isfinite(weights(0, at[1]))
+          ? fmt::format("{}: {:.4f} / {:.4f} ≈ {:.4f}{}.", name_of_size(0), exp(0, at[1]), sum(0),
+                        weights(0, at[1]),
+                        format == Dtype::float16 ? " (sum and quotient are rounded to 11 binary digits)" : "")
+          : "";
   if (!overflowing.empty())
     note += fmt::format(" {}: the sum is inf, inf / inf is nan, and a finite number over inf is 0.",
                         fmt::join(overflowing, ", "));
@@ -216,7 +220,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
        .title = in.named("Naive: each exponential over the sum"),
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
-       .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum))),
+       .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum)), format),
        .distribution = true,
        .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum}),
        .worked_at = largest_of_first(scores)},
@@ -373,7 +377,9 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
       "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a row "
       "in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
       "becomes −∞ (PyTorch refuses it with an error). With −65504 a query that sees nothing gives all keys "
-      "equal shares. Where two masks each add −65504, the sum is −∞ again.";
+      "equal shares. Some code does not replace the score but adds the fill to it. Two masks then add it "
+      "twice: "
+      "−131008 is beyond −65504, and becomes −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note(
@@ -402,12 +408,10 @@ void show_both_forms(Workbench& bench, const BothForms& narrowest) {
                                 fmt::format("{:.4g}", naive.exp(i, j)), number(naive.weights(i, j)),
                                 number(stable.exp(i, j)), number(stable.weights(i, j)));
   }
-  bench.trace.note("both-forms",
-                   fmt::format("The largest score of each row, both ways, in {}", attn::name_of(format)),
-                   fmt::format("x is the largest score of its row, rounded to {}, so x − m is 0. In exact "
-                               "numbers the two weights would be equal.",
-                               attn::name_of(format)),
-                   table);
+  bench.trace.note(
+      "both-forms", fmt::format("The largest score of each row, both ways, in {}", attn::name_of(format)),
+      fmt::format("x is the largest score of its row, rounded to {}, so x − m is 0.", attn::name_of(format)),
+      table);
 }
 
 void advise_on_softmax(attn::Trace& trace) {
@@ -431,42 +435,45 @@ std::string keys_in_use(const attn::Event& weights) {
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
 
+std::string note_of_temperatures(const attn::Event& weights) {
+  const auto keys = weights.tensor->shape[1];
+  return fmt::format(
+      "T, the temperature, divides the scores before softmax. Keys in use says how many keys share the "
+      "attention: {}, row by row. It is 1 when one key has all{}; the lesson patterns computes it. #3 is the "
+      "row T = 10, counted from 0. The code subtracts the largest score first: a small T could overflow.",
+      keys_in_use(weights), keys > 1 ? fmt::format(" and {0} when {0} share equally", keys) : "");
+}
+
 void lay_out_stability(Workbench& bench) {
   using attn::in_one_line;
   const bool has_halves = !narrower_formats(bench.trace.dtype()).empty();
   const auto shown = [&](const char* id) { return has_halves ? in_one_line(id) : attn::OnPage{id}; };
-  bench.trace.page({{"limits"},
-                    {"flow"},
-                    {"code"},
-                    {"both-forms"},
-                    {"scores"},
-                    shown("naive/exp"),
-                    in_one_line("naive/sum"),
-                    shown("naive/weights"),
-                    {"float16/naive/exp", nothing_to_notice},
-                    {"float16/naive/weights"},
-                    in_one_line("stable/max"),
-                    in_one_line("stable/shifted"),
-                    {"stable/exp"},
-                    in_one_line("stable/sum"),
-                    {"stable/weights"},
-                    {"float16/stable/weights"},
-                    {"temperature/weights",
-                     [](const auto& weights) {
-                       return "T, the temperature, divides the scores before softmax. Keys in use, row by "
-                              "row (as many equal shares would be spread as widely; lesson patterns): " +
-                              keys_in_use(weights) +
-                              ". #3 is the row T = 10, counted from 0. The code subtracts the largest score "
-                              "first, which changes no weight but keeps a small T from overflowing.";
-                     }},
-                    {"fills"},
-                    {"no-halves"},
-                    {"scores-beyond-format"},
-                    {"forms-not-compared"},
-                    {"fills-not-claimed"},
-                    {"advice"}},
-                   {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
-                    "entropy-rises-with-temperature"});
+  bench.trace.page(
+      {{"limits"},
+       {"flow"},
+       {"code"},
+       {"both-forms"},
+       {"scores"},
+       shown("naive/exp"),
+       in_one_line("naive/sum"),
+       shown("naive/weights"),
+       {"float16/naive/exp", nothing_to_notice},
+       {"float16/naive/weights"},
+       in_one_line("stable/max"),
+       in_one_line("stable/shifted"),
+       {"stable/exp"},
+       in_one_line("stable/sum"),
+       {"stable/weights"},
+       {"float16/stable/weights"},
+       {"temperature/weights", [](const auto& weights) { return note_of_temperatures(weights); }},
+       {"fills"},
+       {"no-halves"},
+       {"scores-beyond-format"},
+       {"forms-not-compared"},
+       {"fills-not-claimed"},
+       {"advice"}},
+      {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
+       "entropy-rises-with-temperature"});
 }
 
 void run_stability(Workbench& bench) {

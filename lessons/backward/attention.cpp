@@ -24,9 +24,9 @@ namespace {
 
 void derive_product(attn::Trace& trace) {
   trace.note("product-rule", "Back through a matrix product",
-             "Row i of C is the sum of Aᵢₖ times row k of B, over all k. So the gradient of Aᵢₖ is the dot "
-             "product of row i of d_C and row k of B. In the same way that of Bₖⱼ is the dot product of "
-             "column k of A and column j of d_C. All products here go back by this rule.",
+             "Row i of C is the sum of Aᵢₖ times row k of B, over all k. So the gradient of Aᵢₖ is row i of "
+             "d_C times row k of B, a dot product; that of Bₖⱼ is column k of A times column j of d_C. All "
+             "products here go back by this rule.",
              "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
              "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
              "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
@@ -34,8 +34,8 @@ void derive_product(attn::Trace& trace) {
 
 void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
-      "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands above the line of wⱼ and "
-      "in the sum below the line of every weight. So a score that rises makes its own weight larger and the "
+      "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands in the numerator of wⱼ "
+      "and in the denominator of every weight. So a score that rises makes its own weight larger and the "
       "others smaller, and its gradient depends on all weights of its row.";
   if (mask)
     text +=
@@ -43,6 +43,7 @@ void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
         "says so by itself, since its weight is 0.";
   if (mask && attn::has_empty_row(*mask))
     text += " A query that may look at nothing has no weights, and its gradient is 0 throughout.";
+  text += " By the quotient rule:";
   trace.note("softmax-rule", "Back through softmax", text,
              "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ,   ∂wₖ/∂xⱼ = − wₖ wⱼ  for k ≠ j\n"
              "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");

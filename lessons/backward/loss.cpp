@@ -10,10 +10,10 @@
 namespace lessons {
 
 Tensor<3> draw_d_output(Workbench& bench) {
-  return bench.input<3>(
-      {.id = "d_output",
-       .title = "How the loss changes with the output",
-       .note = "A real loss would supply it. Here it is random, and L = Σ output · d_output."});
+  return bench.input<3>({.id = "d_output",
+                         .title = "How the loss changes with the output",
+                         .note = "A real loss would supply it. Here it is random. L = Σ output · d_output is "
+                                 "chosen so that ∂L/∂output is just d_output."});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {

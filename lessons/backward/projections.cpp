@@ -20,7 +20,7 @@ Tensor<2> show_d_projection(Workbench& bench, Gradients& gradients, const Named&
       {.title = "How the loss changes with W_" + name,
        .axes = {"d_model", last_axis},
        .note = fmt::format("{0} = {1} W_{0}, so W_{0} is the B of the rule: a sum over all words, which "
-                           "share it.",
+                           "share it: one more word adds a term.",
                            name, X.id)});
 }
 
@@ -44,8 +44,7 @@ Tensor<3> show_d_vectors(Workbench& bench, Gradients& gradients, const Projected
       .axes = {axis, "d_model"},
       .note = fmt::format(
           "{}{}",
-          uses.size() > 1 ? fmt::format("{} enters {} products: gradients add up. ", X.id, uses.size())
-                          : "",
+          uses.size() > 1 ? fmt::format("{} enters {} products: gradients add up. ", X.id, uses.size()) : "",
           from.goes_elsewhere ? "The residual connection has another part."
                               : "The layer below gets it as d_output."),
       .worked = attn::worked_linear_backward_input(products)};

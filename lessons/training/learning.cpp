@@ -260,19 +260,29 @@ std::string when_half_learned(const Training& training) {
                          : std::string("never below half of guessing");
 }
 
+/// The largest difference of two curves up to a step.
+double distance_until(std::size_t step, const Tensor<1>& a, const Tensor<1>& b) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < step; ++i) largest = attn::maximum({largest, std::abs(a(i) - b(i))});
+  return largest;
+}
+
 std::string note_of_losses(const Trainings& trainings) {
   const auto &main = trainings[0].training, &without_warmup = trainings[1].training;
   const auto d_model = static_cast<std::int64_t>(main.after.d_model());
   auto note = fmt::format(
-      "All start from the same numbers; main has warm-up and clipping. Guessing has log {} = {:.4f}, step 1 "
-      "{:.4f}. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each number by {}^−0.5 = {:.4f}: "
+      "All start alike; main has warm-up and clipping. “no clipping” is not drawn: up to "
+      "step "
+      "{} it is within {:.4f} of main. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each "
+      "number by {}^−0.5 = {:.4f}: "
       "the loss goes to {:.4f}, and is {}.",
-      symbol_count, loss_of_guessing(), main.loss(0), when_half_learned(main), main.loss(training_steps - 1),
-      d_model, learning_rate(1, d_model, 1), without_warmup.loss(1), when_half_learned(without_warmup));
+      main.halfway, distance_until(main.halfway, main.loss, trainings[2].training.loss),
+      when_half_learned(main), main.loss(training_steps - 1), d_model, learning_rate(1, d_model, 1),
+      without_warmup.loss(1), when_half_learned(without_warmup));
   if (const double p = trainings.back().settings.dropout; p > 0.0)
     note += fmt::format(
-        " Dropout sets each attention weight to 0 with probability {0:g}, at each step anew, so that no "
-        "answer rests on one weight. Here each does: where that weight is 0 the model guesses, and the loss "
+        " Dropout sets each attention weight to 0 with probability {0:g} in each step. Here each "
+        "answer rests on one weight: where that is 0 the model guesses, and the loss "
         "stays near {0:g} · log {1} = {2:.4f}.",
         p, symbol_count, p * loss_of_guessing());
   return note;
@@ -374,15 +384,16 @@ std::string loss_beside_guessing(const attn::Event& losses) {
   const auto count = losses.tensor->shape.back();
   for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
   return fmt::format(
-      "Named by the symbol to be said. Their mean is {:.4f}; to guess, 1/{} for each of {} symbols, has log "
-      "{} = {:.4f}.",
-      sum / static_cast<double>(count), symbol_count, symbol_count, symbol_count, loss_of_guessing());
+      "Named by the symbol to be said; p is what the model gives it ({:.4f} for {}). Their mean is {:.4f}; "
+      "to guess, p = 1/{}, has log {} = {:.4f}.",
+      std::exp(-losses.tensor->at(count / 2 - 1)), name_along(losses, 0, count / 2 - 1),
+      sum / static_cast<double>(count), symbol_count, symbol_count, loss_of_guessing());
 }
 
 std::string size_of_first_step(const attn::Event&) {
-  return "Adam: m is a running mean of the gradients, v of their squares. In step 1 m_now is the gradient g "
-         "and v_now is g²: whatever its gradient, each number moves by the rate. So a long first step throws "
-         "the model far off. Warm-up avoids that; a model as small as this one recovers.";
+  return "Adam: m is a running mean of the gradients, v of their squares. In step 1 m_now is the clipped "
+         "gradient g, v_now is g²: each number moves by the rate. The rate rises until warm-up ends, then "
+         "falls as 1/√step.";
 }
 
 namespace {
@@ -458,9 +469,10 @@ Tensor<2> clip_first_gradient(Workbench& bench, const Tensor<2>& gradient, doubl
       {"factor",
        {.id = "factor",
         .title = "Clipping: one factor for all",
-        .formula = fmt::format("min(1, max_norm / (norm + 1e-6)), max_norm {:g}", max_norm),
+        .formula = "min(1, max_norm / (norm + 1e-6))",
         .from = {"norm"},
-        .note = "1 where the gradient is short enough."}}};
+        .note =
+            fmt::format("max_norm is {:g}. The factor is 1 where the gradient is short enough.", max_norm)}}};
   return bench.trace.in_words(words, [&] { return clip_by_norm(bench, gradient, max_norm); });
 }
 
