@@ -341,12 +341,14 @@ std::string words_on_counts(const VariantBench& on, const std::vector<VariantRes
                          flash->cost.score_bytes);
   words += ".";
   if (flash != nullptr && flash->cost.multiply_adds > full->cost.multiply_adds)
-    words += fmt::format(" Flash takes {} mult-adds more: l and o times c.",
-                         flash->cost.multiply_adds - full->cost.multiply_adds);
+    words += fmt::format(
+        " Flash takes {} mult-adds more: in each block after the first a query takes 1 for l and d_v for o.",
+        flash->cost.multiply_adds - full->cost.multiply_adds);
   if (result_of(results, "linear") != nullptr || result_of(results, "performer") != nullptr)
     words +=
-        " φ makes numbers positive (linear: x + 1, eˣ below 0); φ(q) · φ(k) takes the place of exp(q · k / "
-        "√d_k).";
+        " Linear: φ(x) = x + 1 for x ≥ 0, eˣ for x < 0, number by number. φ(q) · φ(k) takes the place of "
+        "exp(q · k / √d_k). Then Σⱼ (φ(q) · φ(kⱼ)) vⱼᵀ = φ(q)ᵀ (Σⱼ φ(kⱼ) vⱼᵀ): the sum in brackets is made "
+        "once and serves every query.";
   if (result_of(results, "performer") != nullptr)
     words += fmt::format(" Performer's has {} (features).", *bench.options.features);
   if (result_of(results, "linformer") != nullptr)

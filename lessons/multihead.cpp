@@ -514,9 +514,11 @@ void lay_out_multihead(Workbench& bench) {
   using attn::in_one_line;
   const auto with_another_word = [n = bench.plan.sentence.length()](const attn::Event& output) {
     return fmt::format(
-        "Row {1} of concat times column 0 of W_O (--steps concat,W_O). One more word would add a row here, "
-        "and a row and a column to the weights of each head: [{0}×{0}]. W_Q, W_K, W_V and W_O would stay as "
-        "they are.",
+        "Row {1} of concat times column 0 of W_O (--steps concat,W_O). One more word at the end adds a row "
+        "here, and a "
+        "row and a column to the weights of each head: [{0}×{0}]. Old scores stay, old weights get smaller, "
+        "so "
+        "every old row here changes. No W changes.",
         n + 1, row_worked_out(output));
   };
   const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
@@ -564,8 +566,10 @@ std::string cost_of_heads(const Workbench& bench) {
 
 /// Which columns are those of the last of several heads.
 std::string columns_of_last_head(const Workbench& bench) {
-  const auto h = bench.heads(), d_k = bench.d_k();
-  return h == 1 ? "" : fmt::format(" (of head {}: columns {} to {})", h - 1, (h - 1) * d_k, h * d_k - 1);
+  const auto h = bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
+  return h == 1 ? ""
+                : fmt::format(" (of head {0}: columns {1} to {2}; of W_V {3} to {4})", h - 1, (h - 1) * d_k,
+                              h * d_k - 1, (h - 1) * d_v, h * d_v - 1);
 }
 
 void run_multihead(Workbench& bench) {
@@ -573,7 +577,8 @@ void run_multihead(Workbench& bench) {
   bench.label({"token", "query", "key"}, sentence);
   lay_out_multihead(bench);
   bench.idea(
-      "One attention gives each word one mixture of the others; several heads give it several. Each head "
+      "One attention gives each word one mixture of all words, itself included; several heads give it "
+      "several, each with its own weights. Each head "
       "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. " +
           cost_of_heads(bench) +
           "In the formula h is the number of heads, i counts them, and W_Qⁱ are the columns of W_Q that "

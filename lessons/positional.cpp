@@ -263,10 +263,11 @@ void run_positional(Workbench& bench) {
   PositionalInputs in;
   lay_out_positional(bench, in);
   bench.idea(
-      "A score compares two words; where they stand does not come into it. \"the cat saw the dog\" and \"the "
-      "dog saw the cat\" have the same scores, only in other places. So positions have to be put into the "
-      "numbers: into the words, the keys, the scores, or the angles of queries and keys. To see them alone, "
-      "there are no W_Q, W_K and W_V here: queries Q, keys K and values V are the words X themselves. d is "
+      "A score compares two rows of X; where they stand does not come into it, unless positions were added "
+      "to X, as in earlier lessons. \"the cat saw the dog\" and \"the dog saw the cat\" have the same "
+      "scores, only in other places. So positions have to be put into the words, the keys, the scores, or "
+      "the angles of queries and keys. To see them alone, there are no W_Q, W_K and W_V here: queries Q, "
+      "keys K and values V are the words X themselves. d is "
       "d_model; the scores here include the division by √d.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));
