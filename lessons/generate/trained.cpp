@@ -172,8 +172,8 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   add_looks(rows, weights, last, tokens, columns);
   auto text = fmt::format(
       "The newest token has to guess the next word. The table shows the row of \"{}\" in step=0/{}weights, "
-      "one line for each head: the head's number, and the word it gives most to. A # counts a word that is "
-      "there more than once: \"the#2\" is the second \"the\".",
+      "one line for each head: the head's number, and the word it gives most to. #2 marks a word's second "
+      "place.",
       tokens[last], layer_group(bench.options, layer));
   if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
     const auto& [first, second] = *looks;

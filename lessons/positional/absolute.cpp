@@ -205,7 +205,7 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
         std::string("Each pair of numbers is the hand of a clock, and each hand turns at its own speed. ") +
             clock_hands(in.X.shape(2)) +
-            " All hands together say which position it is. PE is the encoding, p a position, i counts the "
+            " All hands together tell the position. PE is the encoding, p a position, i counts the "
             "pairs, d is d_model. k words further on, each hand has turned by k · ωᵢ, wherever it started: "
             "so PE(p) · PE(p + k) "
             "depends on k alone. But a score has products of word and encoding, too, which change with p.",

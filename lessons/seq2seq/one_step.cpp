@@ -409,9 +409,7 @@ class OneStep {
          .note = fmt::format(
              "W_ih [{0}×{1}] and W_hh [{0}×{2}], on the left as in PyTorch, make {0} numbers, cut into four "
              "rows of {2}: input i, forget f, new g, output o. i, f and o go through σ(x) = 1 / (1 + e⁻ˣ), g "
-             "through tanh. y is row {3} of X_target, the vector of {4}. b = b_ih + b_hh is left out where "
-             "it "
-             "is 0.",
+             "through tanh. y is row {3} of X_target, the vector of {4}. b is b_ih + b_hh.",
              4 * width_, bench_.d_model() + (attends_first_ ? width_ : 0), width_, t_, word_before()),
          .worked =
              [this](const Index& at) {
