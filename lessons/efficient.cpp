@@ -357,7 +357,7 @@ std::string words_on_counts(const VariantBench& on, const std::vector<VariantRes
         "exp(q · k / √d_k). Then Σⱼ (φ(q) · φ(kⱼ)) vⱼᵀ = φ(q)ᵀ (Σⱼ φ(kⱼ) vⱼᵀ): the sum in brackets is made "
         "once and serves every query.";
   if (result_of(results, "performer") != nullptr)
-    words += fmt::format(" Performer's has {} (features).", *bench.options.features);
+    words += fmt::format(" Performer's φ has {} (features).", *bench.options.features);
   if (result_of(results, "linformer") != nullptr)
     words += fmt::format(" Linformer mixes keys into {} (rank).", *bench.options.rank);
   return words;

@@ -702,6 +702,7 @@ std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps
     lines.push_back(margin + "├ " + keys + "┴ " + weights + "┐");
     lines.push_back(margin + "└ " + values + line(end - attn::display_width(values)) + "┴ heads");
   }
+  lines.emplace_back("x        input of a layer: embedding + positions, then the residual before");
   lines.emplace_back("then     heads → W_O → + x → W_vocabulary → logits → token");
   return lines;
 }

@@ -94,7 +94,7 @@ void show_trained_positions(Workbench& bench) {
   bench.trace.note(
       "trained", "Trained, not drawn as above: say ten letters backwards",
       "Two small models learned this (attnlab train reverse). One adds a learned table of positions to the "
-      "letters; the other adds nothing and guesses. Given 14 letters the model with the table still "
+      "letters, the other nothing: it guesses. Given 14 letters the model with the table still "
       "turns ten round: "
       "the rows for later places were never trained. Right: the share of letters on new sequences.",
       fmt::format(
