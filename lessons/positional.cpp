@@ -180,9 +180,7 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
        {in_one_line("frequencies"),
         in_one_line("angles"),
         {"encoding",
-         [](const auto&) {
-           return "Columns 2i and 2i+1 are the sine and the cosine of hand i's angle, in radians.";
-         }},
+         [](const auto&) { return "Columns 2i and 2i+1: sine and cosine of hand i's angle, in radians."; }},
         attn::without_table("encoded",
                             [](const auto&) {
                               return "The same word has another row in another place. One more word at the "
