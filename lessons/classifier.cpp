@@ -109,8 +109,8 @@ Tensor<2> logits_of_classes(Workbench& bench, const Tensor<2>& pooled, const Cla
                            "point the same way, the higher it is. ") +
                (b_class ? "The bias b_class is what a class gets in any case. "
                         : "A bias would be 0 before training, and is left out. ") +
-               "(PyTorch's loss cross_entropy is given these logits, not the probabilities: it takes the "
-               "softmax itself.)",
+               "(In training PyTorch's cross_entropy, which compares with the right class, is given these "
+               "logits: it takes the softmax itself.)",
        .worked = b_class ? attn::worked_linear(known_pooled, W_class, attn::Known<1>{"b_class", *b_class})
                          : attn::worked_linear(known_pooled, W_class)},
       b_class ? attn::linear(pooled, weights.W_class, *b_class) : attn::linear(pooled, weights.W_class));
@@ -293,7 +293,8 @@ std::string about_verdict(const attn::Event& probabilities) {
 /// What each head has learned to look for, as far as this sentence shows it.
 std::string what_heads_look_for(const attn::Event& weights) {
   return "The verdict needs two things: the word of praise or blame, and whether it is negated. " +
-         heads_look_at(weights) + " Which word asks hardly counts, since the mean of all rows decides.";
+         heads_look_at(weights) +
+         " Only the mean of the rows is used: training had no reason to make them differ.";
 }
 
 void choose_trained_page(Workbench& bench) {
@@ -385,7 +386,8 @@ void run_classifier(Workbench& bench) {
                  " Each word becomes a vector, its embedding, and the vector of its position is added. "
                  "Attention rewrites every word in the light of the others. As in the lesson "
                  "transformer-block, its result is added to what came in (a residual connection), and layer "
-                 "norm (LN) brings each row to one scale. The mean over the words makes one vector of them, "
+                 "norm (LN) brings each row to one scale; a feed-forward network is left out. The "
+                 "mean over the words makes one vector of them, "
                  "and a matrix, W_class, gives each class a score." +
                  (bench.options.model ? " All weights were trained (attnlab train sentiment)." : ""),
              trace.is_given("b_class")

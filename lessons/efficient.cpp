@@ -325,6 +325,16 @@ const VariantResult* result_of(const std::vector<VariantResult>& results, std::s
   return found == results.end() ? nullptr : &*found;
 }
 
+/// What flash attention multiplies more than full attention: l and o times c, in each block but the first.
+std::string about_rescaling(const VariantBench& on, std::int64_t more) {
+  const auto n = on.n(), block = std::min(*on.bench.options.block, n), d_v = *on.bench.options.d_v;
+  const auto later = (n + block - 1) / block - 1;
+  if (more != static_cast<std::int64_t>(n * later * (1 + d_v)))
+    return fmt::format(" Flash takes {} mult-adds more: l and o times c.", more);
+  return fmt::format(" Flash takes {} queries · {} later block{} · (1 for l + {} for o) = {} mult-adds more.",
+                     n, later, later == 1 ? "" : "s", d_v, more);
+}
+
 /// What stands behind the counts, and what the letters in the table mean.
 std::string words_on_counts(const VariantBench& on, const std::vector<VariantResult>& results) {
   const auto& bench = on.bench;
@@ -337,18 +347,17 @@ std::string words_on_counts(const VariantBench& on, const std::vector<VariantRes
       d_k + d_v, pairs, full->cost.multiply_adds, bytes, full->cost.score_bytes);
   const auto block = std::min(*bench.options.block, on.n());
   if (flash != nullptr && static_cast<std::size_t>(flash->cost.score_bytes) == block * block * bytes)
-    words += fmt::format(", flash a tile, {0} · {0} · {1} = {2} (m, l and o are not counted)", block, bytes,
-                         flash->cost.score_bytes);
+    words += fmt::format(", flash a tile, {0} · {0} · {1} = {2}", block, bytes, flash->cost.score_bytes);
   words += ".";
   if (flash != nullptr && flash->cost.multiply_adds > full->cost.multiply_adds)
-    words += fmt::format(" Flash takes {} mult-adds more: l and o times c.",
-                         flash->cost.multiply_adds - full->cost.multiply_adds);
+    words += about_rescaling(on, flash->cost.multiply_adds - full->cost.multiply_adds);
   if (result_of(results, "linear") != nullptr || result_of(results, "performer") != nullptr)
     words +=
-        " φ makes numbers positive (linear: x + 1, eˣ below 0); φ(q) · φ(k) takes the place of exp(q · k / "
-        "√d_k).";
+        " Linear: φ(x) = x + 1 for x ≥ 0, eˣ for x < 0, number by number. φ(q) · φ(k) takes the place of "
+        "exp(q · k / √d_k). Then Σⱼ (φ(q) · φ(kⱼ)) vⱼᵀ = φ(q)ᵀ (Σⱼ φ(kⱼ) vⱼᵀ): the sum in brackets is made "
+        "once and serves every query.";
   if (result_of(results, "performer") != nullptr)
-    words += fmt::format(" Performer's has {} (features).", *bench.options.features);
+    words += fmt::format(" Performer's φ has {} (features).", *bench.options.features);
   if (result_of(results, "linformer") != nullptr)
     words += fmt::format(" Linformer mixes keys into {} (rank).", *bench.options.rank);
   return words;

@@ -702,6 +702,7 @@ std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps
     lines.push_back(margin + "├ " + keys + "┴ " + weights + "┐");
     lines.push_back(margin + "└ " + values + line(end - attn::display_width(values)) + "┴ heads");
   }
+  lines.emplace_back("x        input of a layer: embedding + positions, then the residual before");
   lines.emplace_back("then     heads → W_O → + x → W_vocabulary → logits → token");
   return lines;
 }
@@ -712,9 +713,10 @@ void run_generate(Workbench& bench) {
   choose_generate_page(bench, *bench.options.new_tokens);
   bench.idea(
       "A decoder is a model that writes a text one token at a time: it reads what is there, gives every word "
-      "that it knows a number (its logit), writes the word with the largest one and reads again. No token "
-      "sees a later one, so what was computed for the earlier tokens stays as it is. Of their numbers, the "
-      "new token needs only the keys and values. These are kept: the KV cache. The first step, the prefill, "
+      "that it knows a number (its logit), writes the word with the largest and reads again. No token "
+      "sees a later one, so what was computed for the earlier tokens stays as it is. A query is "
+      "used only for the output of its own token, and that is finished; what later tokens read of an earlier "
+      "one is its key and its value. These are kept: the KV cache. The first step, the prefill, "
       "reads the whole prompt; each later step reads one token. The model: embedding has a vector for each "
       "word, positions has one for each place, and W_vocabulary makes the logits. To stay small, it leaves "
       "out layer norm and the feed-forward network." +

@@ -512,12 +512,13 @@ std::string where_its_numbers_are(const attn::Event& heads) {
 
 void lay_out_multihead(Workbench& bench) {
   using attn::in_one_line;
-  const auto with_another_word = [n = bench.plan.sentence.length()](const attn::Event& output) {
+  const auto with_another_word = [n = bench.plan.sentence.length(),
+                                  is_causal = bench.options.causal](const attn::Event& output) {
     return fmt::format(
-        "Row {1} of concat times column 0 of W_O (--steps concat,W_O). One more word would add a row here, "
-        "and a row and a column to the weights of each head: [{0}×{0}]. W_Q, W_K, W_V and W_O would stay as "
-        "they are.",
-        n + 1, row_worked_out(output));
+        "Row {1} of concat times column 0 of W_O (--steps concat,W_O). One more word adds a row here, and a "
+        "row and a column to each head's weights: [{0}×{0}].{2}",
+        n + 1, row_worked_out(output),
+        is_causal ? "" : " Old scores stay, but old weights shrink: every old row here changes.");
   };
   const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
     if (h == 1) return std::string();
@@ -564,8 +565,11 @@ std::string cost_of_heads(const Workbench& bench) {
 
 /// Which columns are those of the last of several heads.
 std::string columns_of_last_head(const Workbench& bench) {
-  const auto h = bench.heads(), d_k = bench.d_k();
-  return h == 1 ? "" : fmt::format(" (of head {}: columns {} to {})", h - 1, (h - 1) * d_k, h * d_k - 1);
+  const auto h = bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
+  if (h == 1) return "";
+  auto columns = fmt::format(" (of head {}: columns {} to {}", h - 1, (h - 1) * d_k, h * d_k - 1);
+  if (bench.kv_heads() == h) columns += fmt::format("; of W_V {} to {}", (h - 1) * d_v, h * d_v - 1);
+  return columns + ")";
 }
 
 void run_multihead(Workbench& bench) {
@@ -573,11 +577,10 @@ void run_multihead(Workbench& bench) {
   bench.label({"token", "query", "key"}, sentence);
   lay_out_multihead(bench);
   bench.idea(
-      "One attention gives each word one mixture of the others; several heads give it several. Each head "
-      "attends with its own few columns of Q, K and V, and W_O mixes what the heads found. " +
+      "One attention gives each word one mixture of all words, itself included; several heads give it "
+      "several. Each head attends with its own columns of Q, K and V; W_O mixes what they found. " +
           cost_of_heads(bench) +
-          "In the formula h is the number of heads, i counts them, and W_Qⁱ are the columns of W_Q that "
-          "belong to head i" +
+          "In the formula h is the number of heads, W_Qⁱ are the columns of W_Q of head i" +
           columns_of_last_head(bench) + ".",
       "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
 

@@ -180,10 +180,7 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
        {in_one_line("frequencies"),
         in_one_line("angles"),
         {"encoding",
-         [](const auto&) {
-           return "Columns 2i and 2i+1 are the sine and the cosine of hand i's angle, in radians. No two "
-                  "rows are equal.";
-         }},
+         [](const auto&) { return "Columns 2i and 2i+1: sine and cosine of hand i's angle, in radians."; }},
         attn::without_table("encoded",
                             [](const auto&) {
                               return "The same word has another row in another place. One more word at the "
@@ -263,10 +260,11 @@ void run_positional(Workbench& bench) {
   PositionalInputs in;
   lay_out_positional(bench, in);
   bench.idea(
-      "A score compares two words; where they stand does not come into it. \"the cat saw the dog\" and \"the "
-      "dog saw the cat\" have the same scores, only in other places. So positions have to be put into the "
-      "numbers: into the words, the keys, the scores, or the angles of queries and keys. To see them alone, "
-      "there are no W_Q, W_K and W_V here: queries Q, keys K and values V are the words X themselves. d is "
+      "A score compares two rows of X; where they stand does not come into it, unless positions were added "
+      "to X, as in earlier lessons. \"the cat saw the dog\" and \"the dog saw the cat\" have the same "
+      "scores, only in other places. So positions have to be put into the words, the keys, the scores, or "
+      "the angles of queries and keys. To see them alone, there are no W_Q, W_K and W_V here: queries Q, "
+      "keys K and values V are the words X themselves. d is "
       "d_model; the scores here include the division by √d.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));

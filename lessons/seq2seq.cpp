@@ -113,13 +113,11 @@ std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun&
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note(
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-      std::string(attends_before_the_cell(bench.options)
-                      ? "It attends, its LSTM makes a step, every word gets a probability."
-                      : "The decoder's LSTM makes a step, the decoder attends, then every word gets a "
-                        "probability.") +
-          fmt::format(" h is its state [{}], y the word that it reads [{}]; {} has those of source words. "
-                      "[a; b] is b behind a, ∘ multiplies number by number.",
-                      state_width(bench), bench.d_model(), encoder_states_id(bench)));
+      fmt::format(
+          "h is the decoder's state [{}], y the word that it reads [{}]; {} has those of source words. "
+          "Before the first step its h and c are the encoder's last. [a; b] is b behind a, ∘ "
+          "multiplies number by number.",
+          state_width(bench), bench.d_model(), encoder_states_id(bench)));
   show_one_step(bench, run, t);
 }
 

@@ -380,9 +380,9 @@ void explain_stack(Workbench& bench) {
   bench.trace.note(
       "stack", "What two blocks find that one cannot",
       "A task: letters in random order, \"g k q x … b q\", and the next one is to be what followed q the "
-      "last time, x. A row says which letter it is, not which one came before. A first block can look at the "
-      "letter before and write it into the row: that of x then says \"x, after q\". A second block can look "
-      "for \"after q\" and find x. Models of attention and residual connections alone (attnlab train "
+      "last time, x. Block 1: each letter looks one place back and adds that letter to its own "
+      "row; the row of x now says \"x, and before me q\". Block 2: the last q looks for the row that says "
+      "\"before me q\", and finds x. Models of attention and residual connections alone (attnlab train "
       "induction) have so much right on new letters:",
       fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * two, 100.0 * one));
 }

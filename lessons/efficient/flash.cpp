@@ -498,12 +498,12 @@ void show_flash(VariantBench& on) {
   trace.note(
       "flash/idea", "Flash attention: tiles, and a running softmax",
       fmt::format(
-          "Queries and keys come in blocks of {0} (the last one may be smaller), and only a tile of {0} × "
-          "{0} scores is held at a time. But softmax needs the maximum and the sum of a whole row. So each "
-          "query keeps three things: the largest score so far m, the sum of exponentials l and the sum of "
-          "values o, both relative to exp(m). Where a block has a larger score, m changes, and l and o are "
-          "multiplied by c to be relative to the new one. Nothing is left out: the output is exact. In the "
-          "formulas m′, l′, o′ are m, l, o after the block; sⱼ is the score of its key j and vⱼ row j of V.",
+          "Queries and keys come in blocks of {0}, and only a tile of {0} × {0} scores is held at a time. "
+          "But "
+          "softmax needs the maximum and the sum of a whole row. So each query keeps, over the keys so far, "
+          "the largest score m, l = Σ exp(sⱼ − m) and o = Σ exp(sⱼ − m) vⱼ, where sⱼ is the score of key j "
+          "and vⱼ row j of V. If a block makes m grow to m′, l and o are multiplied by c = exp(m − m′). "
+          "The output is exact. l′ and o′ are l and o after the block.",
           block));
   show_flash_code(on, block);
   const auto tiles = show_tiles(on, blocks);

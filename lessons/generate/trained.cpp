@@ -81,16 +81,16 @@ std::optional<std::size_t> other_form(const CausalDecoder& decoder, std::size_t 
 void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   const auto n = bench.plan.sentence.length();
   const auto place = [&](std::size_t step) { return decoder.words[decoding.tokens[n + step - 1]]; };
-  std::vector<std::vector<std::string>> rows = {{"step", "behind", "likeliest words, with probabilities"}};
+  std::vector<std::vector<std::string>> rows = {{"step", "after", "likeliest words, with probabilities"}};
   for (const auto& step : places_shown(decoding.logits.size(), 4))
     rows.push_back(step ? std::vector<std::string>{fmt::format("{}", *step), place(*step),
                                                    likeliest_words(decoder, decoding.logits[*step])}
                         : std::vector<std::string>{"…"});
   const auto written = decoding.tokens[n];
-  auto text = fmt::format("Behind \"{}\" the model writes \"{}\".", place(0), decoder.words[written]);
+  auto text = fmt::format("After \"{}\" the model writes \"{}\".", place(0), decoder.words[written]);
   if (const auto other = other_form(decoder, written)) {
     const auto shares = attn::softmax(decoding.logits[0]);
-    text += fmt::format(" It gets {:.4f}; \"{}\", the form for the other number, gets {:.4f}.",
+    text += fmt::format(" It gets {:.4f}; \"{}\", the form for singular or plural in its place, gets {:.4f}.",
                         double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
   }
   std::string table;
@@ -170,9 +170,11 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   std::vector<std::vector<std::string>> rows = {heading(last, layer)};
   for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
   add_looks(rows, weights, last, tokens, columns);
-  auto text = "The newest token has to guess the next word. Its row of step=0/" +
-              layer_group(bench.options, layer) +
-              "weights, a line a head: its number, and the word that it looks at most.";
+  auto text = fmt::format(
+      "The newest token has to guess the next word. The table shows the row of \"{}\" in step=0/{}weights, "
+      "one line for each head: the head's number, and the word it gives most to. #2 marks a word's second "
+      "place.",
+      tokens[last], layer_group(bench.options, layer));
   if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
     const auto& [first, second] = *looks;
     text += fmt::format(

@@ -205,8 +205,10 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
         std::string("Each pair of numbers is the hand of a clock, and each hand turns at its own speed. ") +
             clock_hands(in.X.shape(2)) +
-            " All hands together say which position it is. PE is the encoding, p a position, i counts the "
-            "pairs, d is d_model. k words further on, each hand has turned by k · ωᵢ, wherever it started.",
+            " All hands together tell the position. PE is the encoding, p a position, i counts the "
+            "pairs, d is d_model. k words further on, each hand has turned by k · ωᵢ, wherever it started: "
+            "so PE(p) · PE(p + k) "
+            "depends on k alone. But a score has products of word and encoding, too, which change with p.",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);

@@ -104,9 +104,8 @@ void show_by_length(Workbench& bench) {
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
           "Unseen sentences translated without a mistake, in percent. Training had up to {} words. Without "
-          "attention one state must hold the sentence: {} of the shortest are right, {} of those of {} "
-          "words; with attention {}. A transformer (next lesson) has {}, but {} at {} words: it adds a "
-          "vector to each place, and later ones were never trained. Rotary positions fall later.",
+          "attention {} of the shortest are right, {} of those of {} words; with attention {}. A transformer "
+          "(next lesson) has {}, but {} at {} words: the vectors of later places were never trained.",
           attn::train::longest_in_training, percent(none.front()), percent(longest_trained(none)),
           attn::train::longest_in_training, percent(longest_trained(models[with_attention].scores)),
           percent(longest_trained(absolute)), percent(shortest_beyond(absolute)),

@@ -111,8 +111,9 @@ std::string first_kept(const attn::Event& kept, std::size_t hidden) {
   std::size_t lost = 0;
   for (std::size_t i = 0; i < hidden; ++i) lost += kept.tensor->at(i) < hundredth ? 1 : 0;
   return fmt::format(
-      "What a word writes into the memory is multiplied by f of every word read after it. Of what “{}” wrote "
-      "from the left, less than a hundredth is left at the end in {} of {} numbers.",
+      "The product of the forget gates f of all words read after a word: without attention, the decoder gets "
+      "only what they keep. Of what “{}” wrote from the left, that is less than a hundredth in {} of {} "
+      "numbers.",
       name_along(kept, kept.axes.size() - 2, 0), lost, hidden);
 }
 

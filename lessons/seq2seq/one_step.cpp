@@ -95,12 +95,6 @@ class OneStep {
     return target.size() != 1 ? "the word before"
                               : fmt::format("“{}”, the word before", target.tokens[0][t_ - 1]);
   }
-  /// How many numbers a decoder reads that is given the context, too.
-  std::string length_of_what_is_read() const {
-    if (!attends_first_) return "";
-    const auto d_model = bench_.d_model();
-    return fmt::format("[y; context] has {} + {} = {} numbers. ", d_model, width_, d_model + width_);
-  }
   const char* state_before_id() const { return t_ == 0 ? "decoder/s_0" : "decoder/h"; }
 
   /// Number k of the state that asks.
@@ -409,13 +403,14 @@ class OneStep {
     gates_ = trace.step(
         {.id = "gates",
          .title = "The gates, and what is new",
-         .formula = fmt::format("σ(a), for new tanh(a)\na = W_ih {} + W_hh {} + b", reads, before),
+         .formula = fmt::format("σ(a), row new: tanh(a)\na = W_ih {} + W_hh {} + b", reads, before),
          .from = {"decoder/i", "decoder/f", "decoder/g", "decoder/o"},
          .axes = {"gate", "hidden"},
          .note = fmt::format(
-             "y is row {} of X_target, the vector of {}. {}σ(x) = 1 / (1 + e⁻ˣ). W_ih and W_hh stand on the "
-             "left, as in PyTorch. b is b_ih + b_hh; where it is 0 the sum leaves it out.",
-             t_, word_before(), length_of_what_is_read()),
+             "W_ih [{0}×{1}] and W_hh [{0}×{2}], on the left as in PyTorch, make {0} numbers, cut into four "
+             "rows of {2}: input i, forget f, new g, output o. i, f and o go through σ(x) = 1 / (1 + e⁻ˣ), g "
+             "through tanh. y is row {3} of X_target, the vector of {4}. b is b_ih + b_hh.",
+             4 * width_, bench_.d_model() + (attends_first_ ? width_ : 0), width_, t_, word_before()),
          .worked =
              [this](const Index& at) {
                return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
@@ -520,9 +515,24 @@ class OneStep {
   Tensor<2> logits_;
 };
 
-/// In the lesson scoring it is called hidden; here that word counts the numbers of a state.
-std::string about_energy(const attn::Event&) {
-  return "The lesson scoring calls it hidden; here that counts a state's numbers.";
+/// What is multiplied in an entry of the energy, and the name that it has in the lesson scoring.
+std::string about_energy(const Workbench& bench) {
+  const auto width = state_width(bench), d_a = *bench.options.d_a;
+  std::string matrices;
+  if (attends_before_the_cell(bench.options)) {
+    const auto asking = width + (asks_with_word(bench) ? bench.d_model() : 0);
+    matrices =
+        fmt::format("{0} products for W_q [{0}×{1}], then {2} for W_k [{2}×{1}]. ", asking, d_a, width);
+  }
+  return matrices + fmt::format(
+                        "The lesson scoring calls it hidden; here hidden is the length of an encoder's "
+                        "state, {}.",
+                        *bench.options.hidden);
+}
+
+/// Where the numbers of an entry of the memory come from.
+std::string about_memory(const attn::Event&) {
+  return "In this order: f[0], c[0] of the step before, i[0] and g[0].";
 }
 
 /// What the decoder makes of the probabilities of one sentence.
@@ -542,7 +552,7 @@ std::string about_the_likeliest(const attn::Event& probabilities, bool has_targe
 
 /// The likeliest words of the one row.
 std::string about_the_likeliest_few(const attn::Event& probabilities) {
-  constexpr std::size_t most = 4;
+  constexpr std::size_t most = 3;
   const auto& shares = *probabilities.tensor;
   if (shares.shape.size() != 1) return "";
   std::vector<std::size_t> words(shares.shape[0]);
@@ -560,16 +570,18 @@ std::string about_the_likeliest_few(const attn::Event& probabilities) {
 }
 
 /// The steps of a trained model, whose tables of many columns are not on the page.
-std::vector<attn::OnPage> trained_step_on_page(bool attends_first) {
-  const std::vector<attn::OnPage> attend = {attn::in_one_line("one-step/query"),
-                                            attn::without_table("one-step/energy", about_energy),
-                                            {"one-step/scores"},
-                                            attn::in_one_line("one-step/masked"),
-                                            {"one-step/weights"},
-                                            attn::without_table("one-step/context")};
+std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
+  const bool attends_first = attends_before_the_cell(bench.options);
+  const std::vector<attn::OnPage> attend = {
+      attn::in_one_line("one-step/query"),
+      attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
+      {"one-step/scores"},
+      attn::in_one_line("one-step/masked"),
+      {"one-step/weights"},
+      attn::without_table("one-step/context")};
   const std::vector<attn::OnPage> step = {
       attn::without_table("one-step/gates", [](const attn::Event& gates) { return gates.note; }),
-      attn::without_table("one-step/c"), attn::in_one_line("one-step/h")};
+      attn::without_table("one-step/c", about_memory), attn::in_one_line("one-step/h")};
   std::vector<attn::OnPage> page = {{"one-step"}};
   for (const auto* steps : {attends_first ? &attend : &step, attends_first ? &step : &attend})
     page.insert(page.end(), steps->begin(), steps->end());
@@ -590,15 +602,16 @@ void show_one_step(Workbench& bench, const Seq2SeqRun& run, std::size_t t) {
 }
 
 std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
-  if (bench.options.model) return trained_step_on_page(attends_before_the_cell(bench.options));
+  if (bench.options.model) return trained_step_on_page(bench);
   const bool has_target = bench.plan.target.size() > 0;
-  const std::vector<attn::OnPage> attend = {{"one-step/query", nothing_to_notice},
-                                            {"one-step/energy", about_energy},
-                                            {"one-step/scores"},
-                                            attn::in_one_line("one-step/scaled"),
-                                            attn::in_one_line("one-step/masked"),
-                                            {"one-step/weights"},
-                                            {"one-step/context"}};
+  const std::vector<attn::OnPage> attend = {
+      {"one-step/query", nothing_to_notice},
+      {"one-step/energy", [text = about_energy(bench)](const auto&) { return text; }},
+      {"one-step/scores"},
+      attn::in_one_line("one-step/scaled"),
+      attn::in_one_line("one-step/masked"),
+      {"one-step/weights"},
+      {"one-step/context"}};
   const std::vector<attn::OnPage> step = {
       {"one-step/gates"},
       {"one-step/c"},

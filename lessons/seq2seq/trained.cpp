@@ -97,7 +97,7 @@ void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std
   }
   bench.trace.note(
       "gold", "Beside it: which word comes from which",
-      fmt::format("( ) is the right answer (gold), known from the grammar of the training sentences; the "
+      fmt::format("( ) is the right answer (gold); the "
                   "model never saw it. * is "
                   "where the decoder looks most: {} of {} words at the word that they come from.{}",
                   right, linked, where_they_part(*pair, looks)),

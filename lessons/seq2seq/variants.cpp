@@ -79,7 +79,7 @@ void compare_variants(Workbench& bench) {
       "variants", "Other decoders: which state asks, and where does the context go?",
       "The decoder asks with its state before the step, hₜ₋₁, or after it, hₜ; and the context goes into "
       "its LSTM or only into the choice of the word. yₜ is the word that it reads, eⱼ the state of source "
-      "word j.",
+      "word j. → marks this run.",
       fmt::format("{}", fmt::join(lines, "\n")));
 }
 
