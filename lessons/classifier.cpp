@@ -386,9 +386,8 @@ void run_classifier(Workbench& bench) {
                  " Each word becomes a vector, its embedding, and the vector of its position is added. "
                  "Attention rewrites every word in the light of the others. As in the lesson "
                  "transformer-block, its result is added to what came in (a residual connection), and layer "
-                 "norm (LN) brings each row to one scale; a feed-forward network is left out. The "
-                 "mean over the words makes one vector of them, "
-                 "and a matrix, W_class, gives each class a score." +
+                 "norm (LN) brings each row to one scale; a feed-forward network is left out. The mean over "
+                 "the words makes one vector of them, and a matrix, W_class, gives each class a score." +
                  (bench.options.model ? " All weights were trained (attnlab train sentiment)." : ""),
              trace.is_given("b_class")
                  ? "pooled = mean(LN(encoded + attention(encoded)))\n"

@@ -288,8 +288,8 @@ std::string path_in_words(const Workbench& bench, LayerCosts& costs, const Size&
   if (size.n < 3) return "";
   const auto layers = costs.of("local", size).path_length;
   return fmt::format(
-      " A window waits for nothing (1 step), but its path goes through layers: {} places at {} a layer "
-      "take {} layer{}.",
+      " A window waits for nothing (1 step), but its path goes through layers: {} places at {} a layer take "
+      "{} layer{}.",
       size.n - 1, *bench.options.window, layers, layers == 1 ? "" : "s");
 }
 
@@ -403,12 +403,9 @@ void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
           "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not take the place of "
           "recurrence by computing less. What counts is that no token waits for another, and that in full "
           "attention any two tokens are one step apart. (Flash computes the same. A query takes the blocks "
-          "of "
-          "keys one after another, {} in all, to hold less; the blocks of queries do not wait for each "
-          "other.) "
-          "One more token costs a recurrence {} multiply-adds, whatever n is, and full attention {}, which "
-          "grows "
-          "with n.",
+          "of keys one after another, {} in all, to hold less; the blocks of queries do not wait for each "
+          "other.) One more token costs a recurrence {} multiply-adds, whatever n is, and full attention {}, "
+          "which grows with n.",
           costs.of("flash", {longest, d}).sequential_steps, of_one_more("recurrence"), of_one_more("full")));
 }
 

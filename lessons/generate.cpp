@@ -713,13 +713,13 @@ void run_generate(Workbench& bench) {
   choose_generate_page(bench, *bench.options.new_tokens);
   bench.idea(
       "A decoder is a model that writes a text one token at a time: it reads what is there, gives every word "
-      "that it knows a number (its logit), writes the word with the largest and reads again. No token "
-      "sees a later one, so what was computed for the earlier tokens stays as it is. A query is "
-      "used only for the output of its own token, and that is finished; what later tokens read of an earlier "
-      "one is its key and its value. These are kept: the KV cache. The first step, the prefill, "
-      "reads the whole prompt; each later step reads one token. The model: embedding has a vector for each "
-      "word, positions has one for each place, and W_vocabulary makes the logits. To stay small, it leaves "
-      "out layer norm and the feed-forward network." +
+      "that it knows a number (its logit), writes the word with the largest and reads again. No token sees a "
+      "later one, so what was computed for the earlier tokens stays as it is. A query is used only for the "
+      "output of its own token, and that is finished; what later tokens read of an earlier one is its key "
+      "and its value. These are kept: the KV cache. The first step, the prefill, reads the whole prompt; "
+      "each later step reads one token. The model: embedding has a vector for each word, positions has one "
+      "for each place, and W_vocabulary makes the logits. To stay small, it leaves out layer norm and the "
+      "feed-forward network." +
       about_training(bench));
   bench.trace.note(
       "decoder", "The model",

@@ -261,9 +261,9 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
       step({.id = "entropy",
             .title = "How widely attention spreads",
             .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-            .note = fmt::format("One bracket a query, then their mean.{3} An entropy is 0 where one "
-                                "key gets everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy): "
-                                "keys in use. (Natural log; 0 log 0 counts as 0.)",
+            .note = fmt::format("One bracket a query, then their mean.{3} An entropy is 0 where one key gets "
+                                "everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy): keys in "
+                                "use. (Natural log; 0 log 0 counts as 0.)",
                                 n, std::log(static_cast<double>(n)),
                                 hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
                                 entropy_of_a_row(bench, weights),
@@ -396,8 +396,8 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
       largest.begin(), largest.end(), [](double most) { return most > 0.0 && most <= collapsed_within; });
   bench.trace.note("verdict", "What this attention is",
                    "The entropy decides. It is a mean over the rows. So attention called uniform may still "
-                   "have single rows that are not quite even. "
-                   "Training hardly changes over-sparse weights any more (lesson backward)." +
+                   "have single rows that are not quite even. Training hardly changes over-sparse weights "
+                   "any more (lesson backward)." +
                        about_trained_heads(bench, entropy, largest),
                    fmt::format("uniform      within {:g} of the largest entropy possible (the lab's limit)\n"
                                "over-sparse  below {:g}: about 1.2 keys are in use\n"
@@ -590,9 +590,9 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
           std::string(
               bench.options.model
                   ? std::string() +
-                        " Trained, a head has a task: here the French form of each word. A noun comes "
-                        "after its article and adjective, so a head that finds it looks ahead; a subject "
-                        "comes before its verb, so a head that finds it looks back." +
+                        " Trained, a head has a task: here the French form of each word. A noun comes after "
+                        "its article and adjective, so a head that finds it looks ahead; a subject comes "
+                        "before its verb, so a head that finds it looks back." +
                         other_way
                   : " Nothing here is trained: a kind would be chance."),
       in_columns(rows));

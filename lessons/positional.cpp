@@ -264,8 +264,8 @@ void run_positional(Workbench& bench) {
       "to X, as in earlier lessons. \"the cat saw the dog\" and \"the dog saw the cat\" have the same "
       "scores, only in other places. So positions have to be put into the words, the keys, the scores, or "
       "the angles of queries and keys. To see them alone, there are no W_Q, W_K and W_V here: queries Q, "
-      "keys K and values V are the words X themselves. d is "
-      "d_model; the scores here include the division by √d.",
+      "keys K and values V are the words X themselves. d is d_model; the scores here include the division by "
+      "√d.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));
 

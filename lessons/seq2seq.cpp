@@ -115,8 +115,8 @@ void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const 
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
       fmt::format(
           "h is the decoder's state [{}], y the word that it reads [{}]; {} has those of source words. "
-          "Before the first step its h and c are the encoder's last. [a; b] is b behind a, ∘ "
-          "multiplies number by number.",
+          "Before the first step its h and c are the encoder's last. [a; b] is b behind a, ∘ multiplies "
+          "number by number.",
           state_width(bench), bench.d_model(), encoder_states_id(bench)));
   show_one_step(bench, run, t);
 }

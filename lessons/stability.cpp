@@ -378,8 +378,7 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
       "in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
       "becomes −∞ (PyTorch refuses it with an error). With −65504 a query that sees nothing gives all keys "
       "equal shares. Some code does not replace the score but adds the fill to it. Two masks then add it "
-      "twice: "
-      "−131008 is beyond −65504, and becomes −∞ again.";
+      "twice: −131008 is beyond −65504, and becomes −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note(

@@ -162,12 +162,10 @@ void run_training(Workbench& bench) {
       fmt::format(
           "A model learns by being wrong and being told so. This one is {} random numbers around one head of "
           "attention. It is to say six symbols backwards (e c a g b d as d b g a c e); nobody tells it how. "
-          "Each of {} steps shows it {} of {} sequences (each {} times) and measures "
-          "how wrong its answers are, the "
-          "loss. Then it finds how the loss would change with each number, the gradient, and moves each a "
-          "little the other way. Three aids are tried with and without: warm-up takes small steps at "
-          "first; clipping shortens a long gradient; dropout sets some attention weights to 0 "
-          "at random.",
+          "Each of {} steps shows it {} of {} sequences (each {} times) and measures how wrong its answers "
+          "are, the loss. Then it finds how the loss would change with each number, the gradient, and moves "
+          "each a little the other way. Three aids are tried with and without: warm-up takes small steps at "
+          "first; clipping shortens a long gradient; dropout sets some attention weights to 0 at random.",
           count_of(in.start), training_steps, sequences_of_batch, training_sequences,
           training_steps * sequences_of_batch / training_sequences),
       "loss = mean of −log(probability of the right symbol)");

@@ -380,10 +380,10 @@ void explain_stack(Workbench& bench) {
   bench.trace.note(
       "stack", "What two blocks find that one cannot",
       "A task: letters in random order, \"g k q x … b q\", and the next one is to be what followed q the "
-      "last time, x. Block 1: each letter looks one place back and adds that letter to its own "
-      "row; the row of x now says \"x, and before me q\". Block 2: the last q looks for the row that says "
-      "\"before me q\", and finds x. Models of attention and residual connections alone (attnlab train "
-      "induction) have so much right on new letters:",
+      "last time, x. Block 1: each letter looks one place back and adds that letter to its own row; the row "
+      "of x now says \"x, and before me q\". Block 2: the last q looks for the row that says \"before me "
+      "q\", and finds x. Models of attention and residual connections alone (attnlab train induction) have "
+      "so much right on new letters:",
       fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * two, 100.0 * one));
 }
 
@@ -422,8 +422,8 @@ void run_transformer_block(Workbench& bench) {
        .title = "The tokens as they come into the block",
        .note = bench.options.model
                    ? "One row a token: the word's vector and, added to it, that of its position."
-                   : "In the first block of a model positions have been added to them (see "
-                     "the lesson positional). Here there are none."});
+                   : "In the first block of a model positions have been added to them (see the lesson "
+                     "positional). Here there are none."});
   const auto memory = show_memory(bench);
   const auto weights = draw_block_weights(bench);
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });

@@ -201,8 +201,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .from = {"d_scores", Q_id},
        .axes = axes({"key", "d_k"}, kv_heads),
        .note =
-           "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is "
-           "a sum of the queries, each times its d_score.",
+           "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is a "
+           "sum of the queries, each times its d_score.",
        .worked = worked_shared<N>(attn::worked_transpose_matmul(known_scores, attn::Known<N>{Q_id, kept.Q}),
                                   readers)},
       add_up_shared(attn::matmul(attn::transpose(d.d_scores), kept.Q), kept.K),

@@ -283,8 +283,8 @@ void introduce_backward(Workbench& bench) {
       "How does attention learn? Training asks of every parameter x: if it were a little larger, how much "
       "would the loss L grow? That is its gradient, ∂L/∂x, and training moves the parameter the other way. "
       "The gradients are found by going through the forward pass backwards: each step turns the gradient of "
-      "its result into those of what the result was computed from (the chain rule). d_Q holds ∂L/∂x for "
-      "each number x of Q, so it has the shape of Q.");
+      "its result into those of what the result was computed from (the chain rule). d_Q holds ∂L/∂x for each "
+      "number x of Q, so it has the shape of Q.");
 }
 
 void go_back_to_words(Workbench& bench, Gradients& shown, const ProjectedFrom& from,

@@ -499,11 +499,10 @@ void show_flash(VariantBench& on) {
       "flash/idea", "Flash attention: tiles, and a running softmax",
       fmt::format(
           "Queries and keys come in blocks of {0}, and only a tile of {0} × {0} scores is held at a time. "
-          "But "
-          "softmax needs the maximum and the sum of a whole row. So each query keeps, over the keys so far, "
-          "the largest score m, l = Σ exp(sⱼ − m) and o = Σ exp(sⱼ − m) vⱼ, where sⱼ is the score of key j "
-          "and vⱼ row j of V. If a block makes m grow to m′, l and o are multiplied by c = exp(m − m′). "
-          "The output is exact. l′ and o′ are l and o after the block.",
+          "But softmax needs the maximum and the sum of a whole row. So each query keeps, over the keys so "
+          "far, the largest score m, l = Σ exp(sⱼ − m) and o = Σ exp(sⱼ − m) vⱼ, where sⱼ is the score of "
+          "key j and vⱼ row j of V. If a block makes m grow to m′, l and o are multiplied by c = exp(m − "
+          "m′). The output is exact. l′ and o′ are l and o after the block.",
           block));
   show_flash_code(on, block);
   const auto tiles = show_tiles(on, blocks);

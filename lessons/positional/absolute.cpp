@@ -58,10 +58,10 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .title = "How fast the hand of each pair turns",
        .formula = fmt::format("10000^(−2i/d) = 10000^(−2i/{})", d),
        .axes = {"pair"},
-       .note = d == 2 ? std::string("In radians for each position. The one hand is back after 2π = "
-                                    "6.283 positions.")
-                      : fmt::format("In radians for each position. The first hand is back after 2π = "
-                                    "6.283 positions, the last one after {:.4g}: seconds and hours.",
+       .note = d == 2 ? std::string("In radians for each position. The one hand is back after 2π = 6.283 "
+                                    "positions.")
+                      : fmt::format("In radians for each position. The first hand is back after 2π = 6.283 "
+                                    "positions, the last one after {:.4g}: seconds and hours.",
                                     slowest),
        .curve = d >= shortest_curve,
        .worked = attn::worked_position_frequencies(d)},
@@ -72,8 +72,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .formula = "p · ωᵢ",
        .from = {"frequencies"},
        .axes = {"position", "pair"},
-       .note = fmt::format("In radians, at position 1 the frequency itself. The first hand is "
-                           "back after 2π = 6.283 words, the last one after {:.4g}.",
+       .note = fmt::format("In radians, at position 1 the frequency itself. The first hand is back after 2π "
+                           "= 6.283 words, the last one after {:.4g}.",
                            slowest),
        .worked = attn::worked_position_angles(attn::Known{std::string("frequencies"), frequencies})},
       attn::position_angles(n, frequencies), mistakes_of_angles(n, frequencies));
@@ -205,10 +205,10 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
         std::string("Each pair of numbers is the hand of a clock, and each hand turns at its own speed. ") +
             clock_hands(in.X.shape(2)) +
-            " All hands together tell the position. PE is the encoding, p a position, i counts the "
-            "pairs, d is d_model. k words further on, each hand has turned by k · ωᵢ, wherever it started: "
-            "so PE(p) · PE(p + k) "
-            "depends on k alone. But a score has products of word and encoding, too, which change with p.",
+            " All hands together tell the position. PE is the encoding, p a position, i counts the pairs, d "
+            "is d_model. k words further on, each hand has turned by k · ωᵢ, wherever it started: so PE(p) · "
+            "PE(p + k) depends on k alone. But a score has products of word and encoding, too, which change "
+            "with p.",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);

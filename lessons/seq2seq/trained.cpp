@@ -64,13 +64,13 @@ std::string where_they_part(const corpora::SentencePair& pair, const corpora::Al
   for (std::size_t t = 0; t < pair.target.size(); ++t)
     if (!gold[t].empty() && gold[t].count(looks[t]) == 0)
       return fmt::format(
-          " “{}” looks most at “{}”: attention is not alignment. It is where the decoder reads "
-          "what it lacks, and the state of a word knows of its neighbours, too.",
+          " “{}” looks most at “{}”: attention is not alignment. It is where the decoder reads what it "
+          "lacks, and the state of a word knows of its neighbours, too.",
           pair.target[t], pair.source[looks[t]].text);
   if (looks.size() == pair.target.size()) return "";
   return fmt::format(
-      " Attention is still not alignment: </s> comes from no word, but its row sums to 1 too, "
-      "most of it to “{}”.",
+      " Attention is still not alignment: </s> comes from no word, but its row sums to 1 too, most of it to "
+      "“{}”.",
       pair.source[looks.back()].text);
 }
 
@@ -97,9 +97,8 @@ void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std
   }
   bench.trace.note(
       "gold", "Beside it: which word comes from which",
-      fmt::format("( ) is the right answer (gold); the "
-                  "model never saw it. * is "
-                  "where the decoder looks most: {} of {} words at the word that they come from.{}",
+      fmt::format("( ) is the right answer (gold); the model never saw it. * is where the decoder looks "
+                  "most: {} of {} words at the word that they come from.{}",
                   right, linked, where_they_part(*pair, looks)),
       fmt::format("{}", fmt::join(drawn_links(*pair, looks), "\n")));
 }

@@ -16,11 +16,10 @@ namespace {
 void explain_bahdanau(attn::Trace& trace) {
   trace.note(
       "order", "Bahdanau: attend, then step",
-      "The state before asks, and the context goes into the cell, which needs it to make the current "
-      "state. Three things differ from the paper: the cell (an LSTM in place of the gated unit of Cho et "
-      "al. 2014), the decoder's first state (the encoder's last in place of tanh(W_s h₁) of the backward "
-      "one) and the output (one matrix in place of a maxout layer). The paper's encoder reads both ways: "
-      "--bidirectional.",
+      "The state before asks, and the context goes into the cell, which needs it to make the current state. "
+      "Three things differ from the paper: the cell (an LSTM in place of the gated unit of Cho et al. 2014), "
+      "the decoder's first state (the encoder's last in place of tanh(W_s h₁) of the backward one) and the "
+      "output (one matrix in place of a maxout layer). The paper's encoder reads both ways: --bidirectional.",
       "contextₜ = Σⱼ softmax(a(hₜ₋₁, eⱼ)) eⱼ\n"
       "hₜ = LSTM([yₜ; contextₜ], hₜ₋₁)\n"
       "logitsₜ = [hₜ; contextₜ] W + b");
@@ -40,8 +39,8 @@ void explain_luong(attn::Trace& trace) {
   trace.note(
       "order", "Luong: step, then attend",
       "The cell makes its step first, and the new state asks. Context and state are made one vector, and "
-      "only that is read out. Input feeding (section 3.3), which hands that vector to the next step of "
-      "the cell, is left out here, so the context does not enter the cell.",
+      "only that is read out. Input feeding (section 3.3), which hands that vector to the next step of the "
+      "cell, is left out here, so the context does not enter the cell.",
       "hₜ = LSTM(yₜ, hₜ₋₁)\n"
       "contextₜ = Σⱼ softmax(score(hₜ, eⱼ)) eⱼ\n"
       "attentionalₜ = tanh([contextₜ; hₜ] W_c)\n"
@@ -77,9 +76,9 @@ void compare_variants(Workbench& bench) {
   add("multihead", "hₜ", "(hₜ W_Q)ᵢ · (eⱼ W_K)ᵢ / √d_k", "  word");
   bench.trace.note(
       "variants", "Other decoders: which state asks, and where does the context go?",
-      "The decoder asks with its state before the step, hₜ₋₁, or after it, hₜ; and the context goes into "
-      "its LSTM or only into the choice of the word. yₜ is the word that it reads, eⱼ the state of source "
-      "word j. → marks this run.",
+      "The decoder asks with its state before the step, hₜ₋₁, or after it, hₜ; and the context goes into its "
+      "LSTM or only into the choice of the word. yₜ is the word that it reads, eⱼ the state of source word "
+      "j. → marks this run.",
       fmt::format("{}", fmt::join(lines, "\n")));
 }
 

@@ -271,19 +271,17 @@ std::string note_of_losses(const Trainings& trainings) {
   const auto &main = trainings[0].training, &without_warmup = trainings[1].training;
   const auto d_model = static_cast<std::int64_t>(main.after.d_model());
   auto note = fmt::format(
-      "All start alike; main has warm-up and clipping. “no clipping” is not drawn: up to "
-      "step "
-      "{} it is within {:.4f} of main. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each "
-      "number by {}^−0.5 = {:.4f}: "
-      "the loss goes to {:.4f}, and is {}.",
+      "All start alike; main has warm-up and clipping. “no clipping” is not drawn: up to step {} it is "
+      "within {:.4f} of main. Main is {}, and ends at {:.1e}. Without warm-up step 1 moves each number by "
+      "{}^−0.5 = {:.4f}: the loss goes to {:.4f}, and is {}.",
       main.halfway, distance_until(main.halfway, main.loss, trainings[2].training.loss),
       when_half_learned(main), main.loss(training_steps - 1), d_model, learning_rate(1, d_model, 1),
       without_warmup.loss(1), when_half_learned(without_warmup));
   if (const double p = trainings.back().settings.dropout; p > 0.0)
     note += fmt::format(
-        " Dropout sets each attention weight to 0 with probability {0:g} in each step. Here each "
-        "answer rests on one weight: where that is 0 the model guesses, and the loss "
-        "stays near {0:g} · log {1} = {2:.4f}.",
+        " Dropout sets each attention weight to 0 with probability {0:g} in each step. Here each answer "
+        "rests on one weight: where that is 0 the model guesses, and the loss stays near {0:g} · log {1} = "
+        "{2:.4f}.",
         p, symbol_count, p * loss_of_guessing());
   return note;
 }
