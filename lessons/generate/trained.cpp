@@ -90,7 +90,7 @@ void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding
   auto text = fmt::format("After \"{}\" the model writes \"{}\".", place(0), decoder.words[written]);
   if (const auto other = other_form(decoder, written)) {
     const auto shares = attn::softmax(decoding.logits[0]);
-    text += fmt::format(" It gets {:.4f}; \"{}\", the form for singular or plural in its place, gets {:.4f}.",
+    text += fmt::format(" It gets {:.4f}; \"{}\", its other form (singular, plural), gets {:.4f}.",
                         double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
   }
   std::string table;
