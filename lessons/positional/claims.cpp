@@ -109,7 +109,7 @@ std::string legend(const Workbench& bench, const OtherOrder& other) {
   const auto with_words = swap(words_that_swap(bench, other));
   text += '\n' + (attn::display_width(with_words) <= widest_line ? with_words : swap("two words"));
   const bool has_learned = has_all || options.encoding == "learned";
-  text += fmt::format("\nlater    largest change if the sentence starts at position {}{}", n,
+  text += fmt::format("\nlater    largest change if the sentence starts at place {}{}", n,
                       has_learned ? " (learned: no row)" : " instead of 0");
   return text;
 }

@@ -220,7 +220,7 @@ TEST_CASE("a training that is killed at any moment leaves weights that load, or 
     const auto path = folder.file(std::to_string(i) + ".safetensors");
     const auto moment = i % 2 == 0 ? after(3 + 37 * i) : once_there(path, i);
     const auto result =
-        run("train reverse --steps 20000 --batch 1 --d-model 64 --threads 1 --output " + as_argument(path),
+        run("train reverse --steps 80000 --batch 1 --d-model 64 --threads 1 --output " + as_argument(path),
             {.killed_when = moment});
     REQUIRE(result.status == 128 + SIGKILL);
     if (!std::filesystem::exists(path)) continue;
