@@ -1,6 +1,8 @@
 #include "fast/visibility.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 
 namespace attn::fast {
 
@@ -11,7 +13,7 @@ Range common(const Range& a, const Range& b) {
 
 namespace {
 
-constexpr std::ptrdiff_t unlimited = std::ptrdiff_t{1} << 60;
+constexpr auto unlimited = std::numeric_limits<std::ptrdiff_t>::max() / 4;  // sums of it do not overflow
 
 std::ptrdiff_t limited(std::size_t length) {
   return static_cast<std::ptrdiff_t>(std::min(length, static_cast<std::size_t>(unlimited)));
