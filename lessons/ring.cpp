@@ -127,19 +127,32 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
       "softmax(Q Kᵀ / √d_k) V for each head, on one rank");
 }
 
-/// max |a − b| over whole tensors.
-double largest_difference(const Tensor<4>& a, const Tensor<4>& b) {
-  return attn::max_abs_difference(a, b);
-}
-
 void claim_full(Workbench& bench, const RingInputs& in, const RingResult& result, attn::Limit limit) {
   auto mute = bench.mute();
   const auto full = scaled_dot_product_attention(mute, in.Q, in.K, in.V, in.mask).output;
   bench.trace.claim({.id = "equals-full-attention",
                      .claim = "the output is that of attention on one machine",
                      .formula = "max |output − softmax(Q Kᵀ / √d_k) V|",
-                     .value = largest_difference(result.output, full),
+                     .value = attn::max_abs_difference(result.output, full),
                      .limit = limit});
+}
+
+attn::fast::RingProblem ring_problem(const RingInputs& in, const Ranks& ranks) {
+  return {.sizes = {.samples = in.samples(),
+                    .heads = in.heads(),
+                    .kv_heads = in.heads(),
+                    .n_q = in.n(),
+                    .n_k = in.n(),
+                    .d_k = in.d_k(),
+                    .d_v = in.d_v()},
+          .order = ranks.order(),
+          .scale = 1.0 / in.root()};
+}
+
+/// The bytes that a rank sends in the ring, by formula.
+std::int64_t ring_bytes(const RingInputs& in, const Ranks& ranks, std::size_t rank) {
+  return static_cast<std::int64_t>(
+      attn::fast::ring_bytes_forward(ring_problem(in, ranks), ranks.count(), rank, ranks.item_size()));
 }
 
 void claim_counts(Workbench& bench, const RingInputs& in, const Ranks& ranks, const RingResult& result) {
@@ -173,7 +186,8 @@ void claim_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks, co
   double off = 0.0;
   for (const auto order : attn::fast::all_orders())
     if (!goes_round(bench) || order != ranks.order())
-      off = std::max(off, largest_difference(result.output, ring_with(bench, in, ranks.count(), order)));
+      off =
+          std::max(off, attn::max_abs_difference(result.output, ring_with(bench, in, ranks.count(), order)));
   bench.trace.claim({.id = "orders-agree",
                      .claim = goes_round(bench) ? "another order of blocks changes nothing but rounding"
                                                 : "the ring, in each order of blocks, gives the same",
@@ -191,16 +205,8 @@ Tensor<4> rows_in_block(const Tensor<4>& x, const Positions& rows) {
 
 /// The output of the ring in compiled kernels.
 Tensor<4> compiled_ring(const RingInputs& in, const Ranks& ranks, const attn::fast::Visibility& visible) {
-  const attn::fast::RingProblem problem = {.sizes = {.samples = in.samples(),
-                                                     .heads = in.heads(),
-                                                     .kv_heads = in.heads(),
-                                                     .n_q = in.n(),
-                                                     .n_k = in.n(),
-                                                     .d_k = in.d_k(),
-                                                     .d_v = in.d_v()},
-                                           .visible = visible,
-                                           .order = ranks.order(),
-                                           .scale = 1.0 / in.root()};
+  auto problem = ring_problem(in, ranks);
+  problem.visible = visible;
   const auto network = attn::fast::local_network(ranks.count());
   std::vector<attn::fast::RankBlock<double>> blocks;
   for (const auto& rows : ranks.positions())
@@ -223,7 +229,7 @@ void claim_compiled(Workbench& bench, const RingInputs& in, const Ranks& ranks, 
   bench.trace.claim({.id = "equals-compiled-ring",
                      .claim = "the compiled ring of the library gives the same",
                      .formula = "max |output − ring_forward(Q, K, V)|",
-                     .value = largest_difference(result.output, compiled_ring(in, ranks, *visible)),
+                     .value = attn::max_abs_difference(result.output, compiled_ring(in, ranks, *visible)),
                      .limit = limit});
 }
 

@@ -113,7 +113,11 @@ class Exchange {
 class HeadsRun {
  public:
   HeadsRun(Workbench& bench, const RingInputs& in, const Ranks& ranks)
-      : bench_(bench), in_(in), ranks_(ranks), exchange_(in, ranks) {}
+      : bench_(bench),
+        in_(in),
+        ranks_(ranks),
+        exchange_(in, ranks),
+        work_({in.samples(), ranks.count()}, 0) {}
 
   RingResult run() {
     const auto Q = exchange_.tokens_to_heads(in_.Q), K = exchange_.tokens_to_heads(in_.K),
@@ -194,6 +198,7 @@ class HeadsRun {
                           return products(at) / sqrt(attn::Worked(static_cast<double>(in_.d_k())));
                         }},
                    from_rank(rank, is_here ? computed_scores() : none, in_.n()));
+    count_work(rank, scores);
     const auto weights =
         trace.step({.id = group + "weights",
                     .title = "Each row becomes shares",
@@ -213,27 +218,26 @@ class HeadsRun {
                       from_rank(rank, is_here ? attn::matmul(weights, V) : none, in_.d_v()));
   }
 
-  std::int64_t show_work() {
-    Integers<2> work({in_.samples(), ranks_.count()});
-    const auto heads = static_cast<std::int64_t>(exchange_.heads());
+  /// A score is −∞ where none counts.
+  void count_work(std::size_t rank, const Tensor<4>& scores) {
+    const std::size_t size = scores.size() / in_.samples();
     for (std::size_t b = 0; b < in_.samples(); ++b)
-      for (std::size_t rank = 0; rank < ranks_.count(); ++rank) work(b, rank) = heads * visible_pairs(b);
-    work = bench_.trace.step(
+      work_(b, rank) =
+          std::count_if(scores.data() + b * size, scores.data() + (b + 1) * size,
+                        [](double score) { return score != -std::numeric_limits<double>::infinity(); });
+  }
+
+  std::int64_t show_work() {
+    const auto work = bench_.trace.step(
         {.id = "work",
          .title = "Pairs of a query and a key that a rank computes",
          .formula = in_.mask ? "its heads · pairs that the mask lets be seen" : "its heads · n · n",
          .from = in_.mask ? std::vector<std::string>{"Q", "K", "mask"} : std::vector<std::string>{"Q", "K"},
          .axes = {"rank"},
+         .note = "Counted from the scores.",
          .worked = [&](const attn::Index& at) { return worked_work_by_heads(at[0]); }},
-        work);
+        work_);
     return std::accumulate(work.begin(), work.end(), std::int64_t{0});
-  }
-
-  std::int64_t visible_pairs(std::size_t sample) const {
-    std::int64_t pairs = 0;
-    for (std::size_t query = 0; query < in_.n(); ++query)
-      for (std::size_t key = 0; key < in_.n(); ++key) pairs += in_.sees(sample, query, key) ? 1 : 0;
-    return pairs;
   }
 
   attn::Worked worked_work_by_heads(std::size_t sample) const {
@@ -300,6 +304,7 @@ class HeadsRun {
   const RingInputs& in_;
   const Ranks& ranks_;
   Exchange exchange_;
+  Integers<2> work_;  ///< [batch×rank]
 };
 
 }  // namespace

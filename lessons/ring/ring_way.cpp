@@ -538,10 +538,4 @@ RingResult ring_attention(Workbench& bench, const RingInputs& in, const Ranks& r
   return RingRun(bench, in, ranks).run();
 }
 
-std::int64_t ring_bytes(const RingInputs& in, const Ranks& ranks, std::size_t rank) {
-  const auto behind = ranks.positions(ranks.next(rank)).size();
-  return static_cast<std::int64_t>(in.samples() * in.heads() * (in.n() - behind) * (in.d_k() + in.d_v()) *
-                                   ranks.item_size());
-}
-
 }  // namespace lessons

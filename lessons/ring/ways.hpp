@@ -28,8 +28,7 @@ RingResult attention_by_heads(Workbench& bench, const RingInputs& in, const Rank
 /// Throws attn::Error where the heads cannot be shared out evenly.
 void require_heads_for_ranks(const Options& options, std::size_t ranks);
 
-/// The bytes that a rank sends, by formula.
-std::int64_t ring_bytes(const RingInputs& in, const Ranks& ranks, std::size_t rank);
+/// The bytes that a rank sends in the exchange of heads, by formula.
 std::int64_t bytes_by_heads(const RingInputs& in, const Ranks& ranks, std::size_t rank);
 
 /// The pairs that a run is to compute: those that the mask lets be seen, in every head.

@@ -117,17 +117,21 @@ std::string first_kept(const attn::Event& kept, std::size_t hidden) {
       name_along(kept, kept.axes.size() - 2, 0), lost, hidden);
 }
 
+std::vector<attn::OnPage> beginning_of_page() {
+  return {{"idea"},
+          {"flow"},
+          {"code"},
+          attn::in_one_line("lengths"),
+          {"teacher-forcing"},
+          {"greedy-decoding"},
+          attn::in_one_line("X_source"),
+          attn::in_one_line("X_target")};
+}
+
 /// What a trained model's tables of many columns leave of the page.
 void choose_trained_page(Workbench& bench) {
-  std::vector<attn::OnPage> page = {{"idea"},
-                                    {"flow"},
-                                    {"code"},
-                                    attn::in_one_line("lengths"),
-                                    {"teacher-forcing"},
-                                    {"greedy-decoding"},
-                                    attn::in_one_line("X_source"),
-                                    attn::in_one_line("X_target"),
-                                    attn::in_one_line("encoder/h")};
+  auto page = beginning_of_page();
+  page.push_back(attn::in_one_line("encoder/h"));
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/reverse/h"));
     page.push_back(attn::in_one_line("encoder/states"));
@@ -150,14 +154,7 @@ void choose_trained_page(Workbench& bench) {
 void choose_seq2seq_page(Workbench& bench) {
   const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
   if (bench.options.model) return choose_trained_page(bench);
-  std::vector<attn::OnPage> page = {{"idea"},
-                                    {"flow"},
-                                    {"code"},
-                                    attn::in_one_line("lengths"),
-                                    {"teacher-forcing"},
-                                    {"greedy-decoding"},
-                                    attn::in_one_line("X_source"),
-                                    attn::in_one_line("X_target")};
+  auto page = beginning_of_page();
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/h"));
     page.push_back(attn::in_one_line("encoder/reverse/h"));
