@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "attn/error.hpp"
+#include "lab/ranks.hpp"
 
 namespace lab {
 
@@ -85,12 +86,14 @@ fs::file_status status_for_writing(const std::string& path) {
 }  // namespace
 
 void write_to_stdout(const std::string& text) {
+  if (!is_first_rank()) return;
   const int error = write_all(STDOUT_FILENO, text);
   if (error != 0 && error != EPIPE)
     throw attn::Error(fmt::format("standard output cannot be written: {}", std::strerror(error)));
 }
 
 void require_writable(const std::string& path) {
+  if (!is_first_rank()) return;
   const auto status = status_for_writing(path);
   const auto folder = fs::absolute(followed(path)).parent_path();
   if (!fs::exists(status) && ::access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, errno);
@@ -98,6 +101,7 @@ void require_writable(const std::string& path) {
 }
 
 void write_to_file(const std::string& path, const std::string& text) {
+  if (!is_first_rank()) return;
   const auto status = status_for_writing(path);
   if (fs::exists(status) && !fs::is_regular_file(status)) return write_directly(path, text);
   const auto mode = fs::exists(status) ? static_cast<mode_t>(status.permissions()) : default_file_mode();

@@ -2,6 +2,7 @@
 
 #include <string>
 
+/// Of several ranks with the same output the first one writes.
 namespace lab {
 
 /// Writes to standard output. A reader that has gone away is no error. Throws attn::Error where the system

@@ -77,11 +77,7 @@ void hold_blas_to(Isa isa) {
 }
 
 Result measure(const RunBench& run) {
-  std::vector<attn::bench::Setting> settings;
-  for (const std::size_t n : run.lengths) {
-    settings.push_back(run.setting);
-    settings.back().n = n;
-  }
+  const auto settings = settings_of(run);
   ProgressBar bar;
   const auto progress = [&](double share, const std::string& next) { bar.show(share, next); };
   return run.dtype == "float32"
@@ -103,6 +99,12 @@ std::string shown(const BenchReport& report, BenchFormat format) {
 }
 
 }  // namespace
+
+std::vector<attn::bench::Setting> settings_of(const RunBench& run) {
+  std::vector<attn::bench::Setting> settings(run.lengths.size(), run.setting);
+  for (std::size_t i = 0; i < settings.size(); ++i) settings[i].n = run.lengths[i];
+  return settings;
+}
 
 void run_bench(const RunBench& run) {
   if (run.on_ranks) return run_bench_on_ranks(run);

@@ -26,6 +26,9 @@ struct RunBench {
   attn::fast::Order order = attn::fast::Order::contiguous;  ///< of the ranks' blocks
 };
 
+/// The setting at each of the lengths.
+std::vector<attn::bench::Setting> settings_of(const RunBench& run);
+
 /// Measures, with a bar on stderr where that is a terminal, and shows what was measured. Where an instruction
 /// set is forced, the program first replaces itself by a new start with OPENBLAS_CORETYPE set. Throws
 /// attn::Error for what cannot be measured here.

@@ -59,18 +59,15 @@ std::string exponent_form(double error) {
 
 std::string settings_line(const RunBench& run, const RanksResult& result) {
   const auto& setting = result.setting;
-  const auto masks = (setting.causal ? "  causal" : "") +
-                     (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
   return fmt::format(
       "ranks={}  hosts={}  order={}  n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}  dtype={}  threads={}  "
       "rounds={}",
       result.ranks, result.hosts, name_of(result.order), fmt::join(run.lengths, ","), setting.d_k,
-      setting.d_v, setting.heads, setting.kv_heads, masks, run.dtype, setting.threads, run.effort.rounds);
+      setting.d_v, setting.heads, setting.kv_heads, words_on_masks(setting), run.dtype, setting.threads,
+      run.effort.rounds);
 }
 
 std::string heading_of_ranks(const RunBench& run, const RanksResult& result) {
-  std::string line;
-  for (std::size_t i = 0; i < page_width; ++i) line += "─";
   const auto processors = std::thread::hardware_concurrency();
   const auto wanted = result.ranks * static_cast<std::size_t>(result.setting.threads);
   const auto crowded =
@@ -78,8 +75,9 @@ std::string heading_of_ranks(const RunBench& run, const RanksResult& result) {
           ? page_paragraph(
                 fmt::format("{} threads share {} processors: no rank has its own.", wanted, processors), 2)
           : "";
-  return "bench --ranks: one sequence on several ranks, keys and values going round\n" + line + "\n" +
-         page_paragraph(settings_line(run, result), 2) + crowded;
+  return report_heading("bench --ranks: one sequence on several ranks, keys and values going round",
+                        settings_line(run, result)) +
+         crowded;
 }
 
 std::string table_of_ranks(const RanksResult& result) {
@@ -223,12 +221,7 @@ std::vector<RanksResult> measure_on_ranks(const RunBench& run, attn::fast::Netwo
   std::optional<ProgressBar> bar;
   if (is_first_rank()) bar.emplace();
   std::vector<RanksResult> results;
-  std::vector<attn::bench::Setting> settings;
-  for (const auto n : run.lengths) {
-    settings.push_back(run.setting);
-    settings.back().n = n;
-  }
-  for (const auto& setting : settings)
+  for (const auto& setting : settings_of(run))
     results.push_back(attn::bench::run_on_ranks<T>(setting, run.order, network, run.effort.rounds,
                                                    [&](double share, const std::string& next) {
                                                      if (bar) bar->show(share, next);
@@ -244,10 +237,9 @@ void run_bench_on_ranks(const RunBench& run) {
     throw attn::Error(
         "--ranks times the ranks that mpirun starts, and it started none; valid: mpirun -n 2 attnlab bench "
         "--ranks (Debian's openmpi-bin, and libopenmpi-dev when attnlab is built)");
-  if (run.output && is_first_rank()) require_writable(*run.output);
+  if (run.output) require_writable(*run.output);
   const auto results = run.dtype == "float32" ? measure_on_ranks<float>(run, *network())
                                               : measure_on_ranks<double>(run, *network());
-  if (!is_first_rank()) return;
   const auto text = format == BenchFormat::json ? ranks_json(run, results) : ranks_text(run, results);
   run.output ? write_to_file(*run.output, text) : write_to_stdout(text);
 }

@@ -9,6 +9,17 @@
 
 namespace lab {
 
+std::string report_heading(const std::string& title, const std::string& options) {
+  std::string rule;
+  for (std::size_t i = 0; i < page_width; ++i) rule += "─";
+  return title + "\n" + rule + "\n" + page_paragraph(options, 2);
+}
+
+std::string words_on_masks(const attn::bench::Setting& setting) {
+  return (setting.causal ? "  causal" : "") +
+         (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
+}
+
 Unit unit_for(double seconds) {
   if (seconds < 1e-3) return {"µs", 1e6};
   if (seconds < 1.0) return {"ms", 1e3};

@@ -4,10 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "fast/bench/setting.hpp"
+
 namespace lab {
 
 /// The columns of a report.
 inline constexpr std::size_t page_width = 80;
+
+/// A title, a rule, and the options below it.
+std::string report_heading(const std::string& title, const std::string& options);
+
+/// "  causal  window=2": what hides keys; empty where nothing does.
+std::string words_on_masks(const attn::bench::Setting& setting);
 
 using Row = std::vector<std::string>;
 

@@ -40,18 +40,14 @@ std::string gflops(double rate) {
 std::string heading(const BenchReport& report) {
   const auto& run = report.run;
   const auto& setting = run.setting;
-  std::string line;
-  for (int i = 0; i < static_cast<int>(page_width); ++i) line += "─";
-  const auto masks = (setting.causal ? "  causal" : "") +
-                     (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
   const auto kernels = run.kernels.empty() ? "" : fmt::format("  kernels={}", fmt::join(run.kernels, ","));
   const auto options = fmt::format(
       "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}{}  scores={}  dtype={}  threads={}  isa={}  "
       "OpenBLAS={}  rounds={}",
-      fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads, masks, kernels,
-      name_of(setting.scores), run.dtype, setting.threads, report.isa, report.blas_core, run.effort.rounds);
-  return "bench: attention kernels timed against each other as n grows\n" + line + "\n" +
-         page_paragraph(options, 2);
+      fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads,
+      words_on_masks(setting), kernels, name_of(setting.scores), run.dtype, setting.threads, report.isa,
+      report.blas_core, run.effort.rounds);
+  return report_heading("bench: attention kernels timed against each other as n grows", options);
 }
 
 const std::vector<Row> column_names = {
