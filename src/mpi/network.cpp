@@ -180,5 +180,9 @@ class MpiNetwork : public Network {
 extern "C" Network* attnlab_join_mpi() {
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+  if (provided < MPI_THREAD_SERIALIZED) {
+    std::fputs("attnlab: this MPI lets no second thread call it; valid: one built with threads\n", stderr);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
   return new MpiNetwork(size_of_world(), rank_in_world());
 }

@@ -16,21 +16,6 @@ constexpr double rise_per_key = 0.1;
 constexpr double most_multiply_adds = 5e7;
 constexpr std::size_t fewest_queries = 3;
 
-/// Of mean 0 and variance 1: the sum of four uniform numbers, which is nearly normal and drawn quickly.
-template <class T>
-class NearlyNormal {
- public:
-  T operator()() {
-    const std::uint64_t bits = generator_();
-    const auto sum =
-        static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
-    return static_cast<T>((sum / 65535.0 - 2.0) * std::sqrt(3.0));
-  }
-
- private:
-  std::mt19937_64 generator_{42};
-};
-
 using Shape4 = std::array<std::size_t, 4>;
 
 /// The first component of each query is √d_k and that of key j is 0.1 · j, so that, divided by √d_k, they add
@@ -55,13 +40,19 @@ void clear_unchecked_rows(Array<T, 4>& d_output, const Setting& setting) {
 
 }  // namespace
 
+double nearly_normal(std::uint64_t bits) {
+  const auto sum =
+      static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
+  return (sum / 65535.0 - 2.0) * std::sqrt(3.0);
+}
+
 template <class T>
 Operands<T> draw_operands(const Setting& setting) {
   const std::size_t n = setting.n, d_k = setting.d_k, d_v = setting.d_v;
-  NearlyNormal<T> normal;
+  std::mt19937_64 generator(42);
   const auto drawn = [&](std::size_t heads, std::size_t width) {
     Array<T, 4> tensor(Shape4{1, heads, n, width});
-    for (T& element : tensor) element = normal();
+    for (T& element : tensor) element = static_cast<T>(nearly_normal(generator()));
     return tensor;
   };
   const auto zeros = [&](std::size_t heads, std::size_t width) {

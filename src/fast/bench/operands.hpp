@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "attn/tensor.hpp"
 #include "fast/bench/setting.hpp"
 
@@ -18,6 +20,9 @@ struct Operands {
   Array<T, 3> log_sum_exp;  ///< [batch×head×query]
   Array<T, 4> d_query, d_key, d_value;
 };
+
+/// Of mean 0 and variance 1: the sum of four uniform numbers, made of 64 random bits.
+double nearly_normal(std::uint64_t bits);
 
 /// Inputs of nearly normal numbers, the same at every call. With rising scores each key scores about a tenth
 /// more than the one before, for every query. The loss depends only on the outputs that are checked: the

@@ -14,6 +14,7 @@
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
 #include "fast/bench/allocations.hpp"
+#include "fast/bench/operands.hpp"
 #include "fast/bench/statistics.hpp"
 #include "fast/bench/stopwatch.hpp"
 #include "fast/exact/kernels.hpp"
@@ -40,10 +41,7 @@ template <class T>
 void draw_row(std::uint64_t tensor, std::uint64_t head, std::uint64_t position, T* row, std::size_t width) {
   const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
   for (std::size_t c = 0; c < width; ++c) {
-    const std::uint64_t bits = scatter(seed + c + 1);
-    const auto sum =
-        static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
-    row[c] = static_cast<T>((sum / 65535.0 - 2.0) * std::sqrt(3.0));
+    row[c] = static_cast<T>(nearly_normal(scatter(seed + c + 1)));
   }
 }
 
@@ -223,13 +221,6 @@ double bytes_of(const RankBlock<T>& block) {
   return static_cast<double>(numbers * sizeof(T));
 }
 
-/// Useful operations of the pairs that some queries see, in all heads.
-double operations_of(const Setting& setting, Pass pass, double pairs) {
-  const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
-  const double a_pair = pass == Pass::forward ? 2.0 * (d_k + d_v) : 2.0 * (3.0 * d_k + 2.0 * d_v);
-  return a_pair * pairs * static_cast<double>(setting.heads);
-}
-
 RingProblem problem_of(const Setting& setting, Order order) {
   return {.sizes = setting.sizes(),
           .visible = setting.visible(),
@@ -252,7 +243,7 @@ class RanksBenchmark {
     Positions all(setting.n);
     for (std::size_t position = 0; position < all.size(); ++position) all[position] = position;
     const int threads = setting.threads * static_cast<int>(network.ranks());
-    if (operand_bytes_of_whole() < free_memory() / 2) whole_.emplace(setting, all, threads, true);
+    if (operand_bytes(setting, sizeof(T)) < free_memory() / 2) whole_.emplace(setting, all, threads, true);
   }
 
   RanksResult run(int rounds, const Progress& progress) {
@@ -274,11 +265,6 @@ class RanksBenchmark {
  private:
   bool is_first() const { return network_.here().begin == 0; }
   std::size_t rank() const { return network_.here().begin; }
-
-  double operand_bytes_of_whole() const {
-    const auto widths = 2 * (setting_.d_k + setting_.d_v) * (setting_.backward ? 2 : 1);
-    return static_cast<double>(setting_.n * setting_.heads * widths * sizeof(T));
-  }
 
   void run_ring(Pass pass) {
     if (pass == Pass::forward)
@@ -311,9 +297,7 @@ class RanksBenchmark {
   /// Counts bytes and memory and compares with one process.
   RanksPass first_run(Pass pass) {
     RanksPass measured = {.pass = pass};
-    double pairs = 0.0;
-    for (std::size_t owner = 0; owner < network_.ranks(); ++owner) pairs += pairs_of(owner);
-    measured.operations = operations_of(setting_, pass, pairs);
+    measured.operations = Task{.setting = setting_}.operations(pass);
     network_.reset_counts();
     double memory = bytes_of(blocks_[0]);
     {
@@ -346,7 +330,8 @@ class RanksBenchmark {
 
     const auto rows = static_cast<double>(positions_[0].size());
     const double alone =
-        alone_ ? operations_of(setting_, measured.pass, rows * rows) / alone_->seconds(measured.pass) : 0.0;
+        alone_ ? softmax_operations(setting_, measured.pass, rows * rows) / alone_->seconds(measured.pass)
+               : 0.0;
     measured.one_rank_rates.push_back(of_all_ranks(network_, alone)[0]);
     const double whole = of_all_ranks(network_, seconds_of_whole(measured.pass))[0];
     if (whole > 0.0) measured.one_process.push_back(whole);
@@ -367,9 +352,8 @@ RanksResult run_on_ranks(const Setting& setting, Order order, Network& network, 
                          const Progress& progress) {
   if (network.here().size() != 1)
     throw std::invalid_argument("[run_on_ranks] a process that plays several ranks cannot time one");
-  const double widths = 4.0 * static_cast<double>(setting.d_k + setting.d_v) * (setting.backward ? 3.0 : 1.0);
-  const double needed = static_cast<double>(setting.n / network.ranks() + 1) * widths *
-                        static_cast<double>(setting.heads * sizeof(T));
+  const auto ranks = static_cast<double>(network.ranks());
+  const double needed = 2.0 * operand_bytes(setting, sizeof(T)) / ranks;  // and blocks on their way
   if (needed > free_memory())
     throw Error(
         fmt::format("--lengths {}: a rank needs {}, this machine has {}; valid: fewer tokens or more ranks",
@@ -387,7 +371,7 @@ Projection project(const RanksResult& measured, std::size_t n, std::size_t ranks
   const double bytes_of_token = *std::max_element(pass.memory.begin(), pass.memory.end()) *
                                 static_cast<double>(measured.ranks) / static_cast<double>(setting.n);
   Projection projection = {.ranks = ranks};
-  projection.computing = operations_of(setting, Pass::forward, pairs) / rate;
+  projection.computing = softmax_operations(setting, Pass::forward, pairs) / rate;
   projection.transfer = measured.link.seconds(block * width);
   const double hop = std::max(projection.computing, projection.transfer);
   projection.seconds = hop * static_cast<double>(ranks);

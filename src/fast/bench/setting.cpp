@@ -38,6 +38,12 @@ Setting Setting::unmasked() const {
   return setting;
 }
 
+double softmax_operations(const Setting& setting, Pass pass, double pairs) {
+  const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
+  const double products = pass == Pass::forward ? d_k + d_v : 3.0 * d_k + 2.0 * d_v;
+  return 2.0 * products * pairs * static_cast<double>(setting.heads);
+}
+
 std::vector<std::size_t> Task::keys_of(std::size_t query) const {
   const auto visible = visible_keys(setting, query);
   std::vector<std::size_t> keys(visible.size());
@@ -62,9 +68,7 @@ double Task::pairs() const {
 
 double Task::operations(Pass pass) const {
   if (formula == Formula::linear) return linear_time::operations(setting.sizes());
-  const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
-  const double products = pass == Pass::forward ? d_k + d_v : 3.0 * d_k + 2.0 * d_v;
-  return 2.0 * products * pairs() * static_cast<double>(setting.heads);
+  return softmax_operations(setting, pass, pairs());
 }
 
 }  // namespace attn::bench

@@ -41,6 +41,11 @@ struct Setting {
   Setting unmasked() const;
 };
 
+/// Useful multiplications and additions of softmax attention to so many pairs in each head: 2 (d_k + d_v) a
+/// pair forward, which is 4 n² d for a head where all keys are visible, and 2 (3 d_k + 2 d_v) a pair
+/// backward, 10 n² d: the scores once more and the four products of the gradients.
+double softmax_operations(const Setting& setting, Pass pass, double pairs);
+
 /// What a kernel computes at a setting: which keys a query reads and what it computes from them. From this
 /// its operations are counted and its results are checked.
 struct Task {
@@ -56,9 +61,8 @@ struct Task {
   /// Pairs of a query and a key that it reads, in one head.
   double pairs() const;
 
-  /// Useful multiplications and additions over all heads. For softmax 2 (d_k + d_v) a pair forward, which is
-  /// 4 n² d for a head where all keys are visible, and 2 (3 d_k + 2 d_v) a pair backward, 10 n² d: the scores
-  /// once more and the four products of the gradients. For linear attention as its kernels count.
+  /// Useful multiplications and additions over all heads: `softmax_operations`, or for linear attention as
+  /// its kernels count.
   double operations(Pass pass) const;
 };
 

@@ -122,11 +122,9 @@ std::vector<T> keys_and_values(const RankBlock<T>& block) {
   return numbers;
 }
 
-template <std::size_t N>
-std::array<std::size_t, N> shape_of(const Sizes& sizes, std::size_t heads, std::size_t rows,
+std::array<std::size_t, 4> shape_of(const Sizes& sizes, std::size_t heads, std::size_t rows,
                                     std::size_t width) {
-  if constexpr (N == 3) return {sizes.samples, heads, rows};
-  if constexpr (N == 4) return {sizes.samples, heads, rows, width};
+  return {sizes.samples, heads, rows, width};
 }
 
 template <class T, std::size_t N>
@@ -149,9 +147,9 @@ void require_blocks(const RingProblem& problem, const Ring& ring, const Network&
   for (std::size_t rank = here.begin; rank < here.end; ++rank) {
     const auto& block = blocks[rank - here.begin];
     const auto rows = ring.rows(rank);
-    require_shape("query", rank, block.query, shape_of<4>(sizes, sizes.heads, rows, sizes.d_k));
-    require_shape("key", rank, block.key, shape_of<4>(sizes, sizes.kv_heads, rows, sizes.d_k));
-    require_shape("value", rank, block.value, shape_of<4>(sizes, sizes.kv_heads, rows, sizes.d_v));
+    require_shape("query", rank, block.query, shape_of(sizes, sizes.heads, rows, sizes.d_k));
+    require_shape("key", rank, block.key, shape_of(sizes, sizes.kv_heads, rows, sizes.d_k));
+    require_shape("value", rank, block.value, shape_of(sizes, sizes.kv_heads, rows, sizes.d_v));
   }
 }
 
@@ -208,9 +206,9 @@ void ring_forward(const RingProblem& problem, Network& network, std::vector<Rank
   for (std::size_t rank = here.begin; rank < here.end; ++rank) {
     auto& block = blocks[rank - here.begin];
     travelling.at(rank) = keys_and_values(block);
-    block.output = Array<T, 4>(shape_of<4>(sizes, sizes.heads, ring.rows(rank), sizes.d_v), T{0});
-    block.log_sum_exp =
-        Array<T, 3>(shape_of<3>(sizes, sizes.heads, ring.rows(rank), 0), -std::numeric_limits<T>::infinity());
+    block.output = Array<T, 4>(shape_of(sizes, sizes.heads, ring.rows(rank), sizes.d_v), T{0});
+    block.log_sum_exp = Array<T, 3>(std::array{sizes.samples, sizes.heads, ring.rows(rank)},
+                                    -std::numeric_limits<T>::infinity());
   }
   Found<T> found;
   for (std::size_t hop = 0; hop < network.ranks(); ++hop) {
