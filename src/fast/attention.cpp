@@ -45,13 +45,23 @@ void require_matching(const std::string& function, const Tensor<N>& Q, const Ten
     throw shape_mismatch(function, "Q", Q, "K", K, "the heads of K must divide those of Q");
 }
 
-void require_lengths(const std::string& function, const Visibility& visible, const Sizes& sizes) {
+void require_positions(const std::string& function, const char* of, const std::vector<std::size_t>& positions,
+                       std::size_t count) {
+  if (!positions.empty() && positions.size() != count)
+    throw std::invalid_argument(
+        fmt::format("[{}] {} positions for {} {}", function, positions.size(), count, of));
+}
+
+void require_visibility(const std::string& function, const Visibility& visible, const Sizes& sizes) {
+  require_positions(function, "queries", visible.query_positions, sizes.n_q);
+  require_positions(function, "keys", visible.key_positions, sizes.n_k);
   const auto& lengths = visible.key_lengths;
   if (lengths.empty()) return;
   if (lengths.size() != sizes.samples)
     throw std::invalid_argument(
         fmt::format("[{}] {} key lengths for {} samples", function, lengths.size(), sizes.samples));
-  if (const auto longest = *std::max_element(lengths.begin(), lengths.end()); longest > sizes.n_k)
+  if (const auto longest = *std::max_element(lengths.begin(), lengths.end());
+      longest > sizes.n_k && visible.key_positions.empty())
     throw std::invalid_argument(
         fmt::format("[{}] a key length of {}, but there are {} keys", function, longest, sizes.n_k));
 }
@@ -120,7 +130,7 @@ template <std::size_t N>
 Outcome<Output<N>> attention(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V, double divisor,
                              const Visibility& visible) {
   require_matching("fast::attention", Q, K, V);
-  require_lengths("fast::attention", visible, sizes_of(Q, K, V));
+  require_visibility("fast::attention", visible, sizes_of(Q, K, V));
   if (auto reason = unsupported_scores(Q, K, V, divisor)) return *reason;
   const auto& kernel = exact::fastest(sizes_of(Q, K, V));
   Output<N> result = {std::string(kernel.name), output_for(Q, V)};
@@ -134,7 +144,7 @@ Outcome<Gradients<N>> attention_backward(const Tensor<N>& Q, const Tensor<N>& K,
                                          const Tensor<N>& d_output) {
   require_matching("fast::attention_backward", Q, K, V);
   const Sizes sizes = sizes_of(Q, K, V);
-  require_lengths("fast::attention_backward", visible, sizes);
+  require_visibility("fast::attention_backward", visible, sizes);
   Tensor<N> output = output_for(Q, V);
   if (d_output.shape() != output.shape())
     throw shape_mismatch("fast::attention_backward", "d_output", d_output, "the output", output,

@@ -39,7 +39,7 @@ struct Gradients {
 ///
 /// Unsupported are scores that may exceed 1e15, where rounding alone is larger than 0.1, and numbers whose
 /// products or sums may overflow. Throws std::invalid_argument where `visible` has not one length for each
-/// sample, n_k at most.
+/// sample, n_k at most, or other than one position for each query and key.
 template <std::size_t N>
 Outcome<Output<N>> attention(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V, double divisor,
                              const Visibility& visible = {});

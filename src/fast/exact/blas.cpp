@@ -96,6 +96,7 @@ void blas_forward(const Forward<T>& problem) {
 
 template <class T>
 void blas_backward(const Backward<T>& problem) {
+  require_all_keys(problem);
   const Sizes& sizes = problem.forward.sizes;
   const fast::SingleThreadedBlas single_threaded;
   for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {

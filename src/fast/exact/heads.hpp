@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "fast/exact/kernels.hpp"
@@ -55,6 +56,14 @@ BackwardHead<T> head_of(const Backward<T>& problem, std::size_t sample, std::siz
           .d_query = problem.d_query + forward.index * sizes.n_q * sizes.d_k,
           .d_key = problem.d_key + forward.kv_index * sizes.n_k * sizes.d_k,
           .d_value = problem.d_value + forward.kv_index * sizes.n_k * sizes.d_v};
+}
+
+/// For kernels that compute the weights from these keys alone. Throws std::invalid_argument where
+/// log_sum_exp is over more of them.
+template <class T>
+void require_all_keys(const Backward<T>& problem) {
+  if (problem.is_part)
+    throw std::invalid_argument("[backward] this kernel needs all keys of a query at once");
 }
 
 /// Calls `work(heads)` once for every key and value head, with the query heads that read it. One thread

@@ -37,7 +37,7 @@ struct Backward {
   T* d_query;            ///< [sample×head×query×d_k]
   T* d_key;              ///< [sample×kv_head×key×d_k]
   T* d_value;            ///< [sample×kv_head×key×d_v]
-  bool is_part = false;  ///< log_sum_exp is over more keys than these: kernels 3 and 4 alone
+  bool is_part = false;  ///< log_sum_exp is over more keys than these; kernels 1 and 2 refuse it
 };
 
 /// One kernel, forward and backward.

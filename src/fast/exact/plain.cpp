@@ -79,6 +79,7 @@ void plain_forward(const Forward<T>& problem) {
 
 template <class T>
 void plain_backward(const Backward<T>& problem) {
+  require_all_keys(problem);
   const Sizes& sizes = problem.forward.sizes;
   for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
     std::vector<T> weights(sizes.n_k);

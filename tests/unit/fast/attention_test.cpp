@@ -256,6 +256,10 @@ TEST_CASE("fast attention refuses what does not match, with both shapes", "[fast
                     Contains("Q is 2×3×4 but K is 1×3×4: the batch axes must match"));
   CHECK_THROWS_WITH(attention_backward(x, x, x, 1.0, {}, longer), Contains("2×6×4") && Contains("2×3×4"));
   CHECK_THROWS_WITH(attention(x, x, x, 1.0, {.key_lengths = {1}}), Contains("1 key lengths for 2 samples"));
+  CHECK_THROWS_WITH(attention(x, x, x, 1.0, {.key_positions = std::vector<std::size_t>(x.shape(1) + 1)}),
+                    Contains("positions for") && Contains("keys"));
+  CHECK_THROWS_WITH(attention(x, x, x, 1.0, {.query_positions = std::vector<std::size_t>(x.shape(1) + 1)}),
+                    Contains("positions for") && Contains("queries"));
   CHECK_THROWS_WITH(attention(x, x, x, 1.0, {.key_lengths = {1, 9}}), Contains("9") && Contains("3 keys"));
   const auto heads = normal_tensor<4>({1, 3, 2, 4}, 1), two = normal_tensor<4>({1, 2, 2, 4}, 1);
   CHECK_THROWS_AS(attention(heads, two, two, 1.0), std::invalid_argument);

@@ -3,6 +3,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "fast/exact/kernels.hpp"
 #include "tests/unit/fast/ranks/random_ring.hpp"
 
 using attn::fast::blocks_of;
@@ -84,6 +85,32 @@ TEST_CASE("under a causal mask zig-zag and striped blocks share the work evenly"
     CHECK(imbalance(Order::striped, 64 * ranks, ranks) <= 1.05);
   }
   CHECK(imbalance(Order::contiguous, 256, 4) > 6.0);
+}
+
+TEST_CASE("the kernels that sum a softmax anew refuse a part of the keys", "[ranks]") {
+  const auto ring = random_ring<double>(5, 2);
+  auto whole = ring.whole;
+  const attn::exact::Backward<double> part = {.forward = {.sizes = ring.problem.sizes,
+                                                          .visible = ring.problem.visible,
+                                                          .scale = 1.0,
+                                                          .query = whole.query.data(),
+                                                          .key = whole.key.data(),
+                                                          .value = whole.value.data(),
+                                                          .output = whole.output.data(),
+                                                          .log_sum_exp = whole.log_sum_exp.data()},
+                                              .d_output = whole.d_output.data(),
+                                              .d_query = whole.d_query.data(),
+                                              .d_key = whole.d_key.data(),
+                                              .d_value = whole.d_value.data(),
+                                              .is_part = true};
+  for (const auto& kernel : attn::exact::kernels()) {
+    const bool needs_all = kernel.name == "plain" || kernel.name == "blas";
+    CAPTURE(kernel.name);
+    if (needs_all)
+      CHECK_THROWS_AS(kernel.backward(part), std::invalid_argument);
+    else
+      CHECK_NOTHROW(kernel.backward(part));
+  }
 }
 
 TEST_CASE("a ring refuses blocks that do not fit", "[ranks]") {
