@@ -25,13 +25,11 @@ void report(std::string_view message) {
   std::fputs((line + "\n").c_str(), stderr);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is refused where it is written
+/// The exit status. What went wrong is told before the ranks part: mpirun ends those that have not spoken
+/// when one of them leaves.
+int answer(const lab::Ranks& ranks, int argc, char** argv) {
   try {
-    const lab::Ranks ranks(argc, argv);
+    ranks.require_alike();
     return lab::carry_out(lab::parse(argc, argv));
   } catch (const attn::Error& error) {
     report(error.what());
@@ -41,4 +39,18 @@ int main(int argc, char** argv) {
     report(fmt::format("a fault of the program itself: {}", error.what()));
   }
   return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is refused where it is written
+  try {
+    const lab::Ranks ranks(argc, argv);
+    return answer(ranks, argc, argv);
+  } catch (const attn::Error& error) {
+    report(error.what());
+  }
+  return lab::is_first_rank() ? 2 : 0;  // the ranks have not met, and the one that speaks must not be ended
 }

@@ -22,7 +22,6 @@ bool runs_on_ranks(const std::vector<std::string_view>& arguments) {
          (arguments.front() == "bench" && std::any_of(arguments.begin(), arguments.end(), asks_for_ranks));
 }
 
-/// What must be the same for all ranks.
 std::string identity_of(const std::vector<std::string_view>& arguments) {
   std::string identity = "attnlab " ATTNLAB_VERSION ":";
   for (const auto argument : arguments) identity += " " + std::string(argument);
@@ -41,8 +40,13 @@ Ranks::Ranks(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
   if (!attn::fast::started_by_mpirun() || !runs_on_ranks(arguments)) return;
   is_other_rank = launcher_says_other_rank();
-  network_ = attn::fast::join_mpirun(identity_of(arguments));
+  identity_ = identity_of(arguments);
+  network_ = attn::fast::join_mpirun();
   joined = network_.get();
+}
+
+void Ranks::require_alike() const {
+  if (network_) attn::fast::require_same_text(*network_, identity_);
 }
 
 Ranks::~Ranks() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "fast/ranks/network.hpp"
 
@@ -13,11 +14,16 @@ class Ranks {
  public:
   /// Throws attn::Error as attn::fast::join_mpirun does.
   Ranks(int argc, char** argv);
+
+  /// Throws attn::Error where another rank has other arguments or another version.
+  void require_alike() const;
+
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
  private:
+  std::string identity_;  ///< what must be the same for all ranks
   std::unique_ptr<attn::fast::Network> network_;
 };
 

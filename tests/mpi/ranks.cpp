@@ -101,7 +101,7 @@ void signal_later(int signal) {
 int main(int argc, char** argv) try {
   const std::string what = argc > 1 ? argv[1] : "";
   const std::size_t argument = argc > 2 ? std::stoul(argv[2]) : 0;
-  const auto network = attn::fast::join_mpirun(what);
+  const auto network = attn::fast::join_mpirun();
   const auto rank = network->here().begin;
   if (what == "equal") return all_equal(*network) ? 0 : 1;
   if (what == "delayed") return delay_changes_nothing(*network) ? 0 : 1;

@@ -33,18 +33,6 @@ std::filesystem::path find_module() {
   return *found;
 }
 
-std::unique_ptr<Network> load_network() {
-  const auto path = find_module();
-  // Open MPI's own modules look for its names among all that are loaded.
-  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (module == nullptr) throw Error(fmt::format("MPI cannot be loaded: {}; valid: build again", dlerror()));
-  using Join = Network* (*)();
-  const auto join = reinterpret_cast<Join>(dlsym(module, "attnlab_join_mpi"));
-  if (join == nullptr)
-    throw Error(fmt::format("{} is no module of this program; valid: build again", path.string()));
-  return std::unique_ptr<Network>(join());
-}
-
 /// What each process was given, known to all.
 std::vector<std::string> share_texts(Network& network, const std::string& own) {
   std::vector<std::uint64_t> lengths(network.ranks(), own.size());
@@ -67,16 +55,26 @@ bool started_by_mpirun() {
   return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
 }
 
-std::unique_ptr<Network> join_mpirun(const std::string& identity) {
-  auto network = load_network();
-  const auto texts = share_texts(*network, identity);
+std::unique_ptr<Network> join_mpirun() {
+  const auto path = find_module();
+  // Open MPI's own modules look for its names among all that are loaded.
+  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (module == nullptr) throw Error(fmt::format("MPI cannot be loaded: {}; valid: build again", dlerror()));
+  using Join = Network* (*)();
+  const auto join = reinterpret_cast<Join>(dlsym(module, "attnlab_join_mpi"));
+  if (join == nullptr)
+    throw Error(fmt::format("{} is no module of this program; valid: build again", path.string()));
+  return std::unique_ptr<Network>(join());
+}
+
+void require_same_text(Network& network, const std::string& text) {
+  const auto texts = share_texts(network, text);
   for (std::size_t rank = 1; rank < texts.size(); ++rank)
     if (texts[rank] != texts[0])
       throw Error(
-          fmt::format("rank {} was started as \"{}\" and rank 0 as \"{}\"; valid: one version and the same "
-                      "arguments for all ranks",
+          fmt::format("rank {} was started as \"{}\" and rank 0 as \"{}\"; valid: one version and the "
+                      "same arguments for all ranks",
                       rank, texts[rank], texts[0]));
-  return network;
 }
 
 }  // namespace attn::fast

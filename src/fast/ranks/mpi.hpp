@@ -13,10 +13,13 @@ namespace attn::fast {
 bool started_by_mpirun();
 
 /// Joins the other processes; this one plays the rank that mpirun gave it. A process that ends early, stops
-/// or cannot be reached ends all others within 10 s, with a line that names its rank.
+/// or cannot be reached ends all others within 10 s, with a line that names its rank. None is through with
+/// the network before all are.
 ///
-/// Throws attn::Error where there is no such module beside the program, and where another process was given
-/// another `identity`, with its rank.
-std::unique_ptr<Network> join_mpirun(const std::string& identity);
+/// Throws attn::Error where there is no such module beside the program.
+std::unique_ptr<Network> join_mpirun();
+
+/// Throws attn::Error, in every process, where one was given another text than rank 0, with its rank.
+void require_same_text(Network& network, const std::string& text);
 
 }  // namespace attn::fast
