@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
@@ -321,12 +322,24 @@ std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N
   return dropped;
 }
 
+/// The median of what finite numbers of `a` have more than those of `b`: that of a single place may be
+/// rounding.
+double median_difference(const double* a, const double* b, std::size_t length) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < length; ++i)
+    if (std::isfinite(a[i] - b[i])) differences.push_back(a[i] - b[i]);
+  if (differences.empty()) return 0.0;
+  const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
+  std::nth_element(differences.begin(), middle, differences.end());
+  return *middle;
+}
+
 template <std::size_t N>
 std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
   if (theirs.shape() != right.shape()) return std::nullopt;
   const auto length = right.shape(N - 1);
   for (std::size_t begin = 0; begin < right.size(); begin += length) {
-    const double by = theirs.data()[begin] - right.data()[begin];
+    const double by = median_difference(theirs.data() + begin, right.data() + begin, length);
     for (std::size_t j = 0; j < length; ++j) right.data()[begin + j] += by;
   }
   return right;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/layer_norm.hpp"
@@ -27,7 +30,7 @@ Pair best_pair(const attn::Tensor<2>& Q, const attn::Tensor<2>& K, bool is_same_
                const attn::AnyTensor* mask = nullptr) {
   const auto scores = attn::matmul(Q, attn::transpose(K));
   Pair best{0, 0};
-  score = -1.0;
+  score = std::numeric_limits<double>::lowest();
   for (std::size_t i = 0; i < Q.shape(0); ++i)
     for (std::size_t j = 0; j < K.shape(0); ++j) {
       const bool is_seen = mask == nullptr || mask->view().at(i * K.shape(0) + j) != 0.0;
@@ -44,10 +47,15 @@ attn::Tensor<2> first_sample(const attn::AnyTensor& tensor) {
   return attn::sample(attn::array_of<double, 3>(tensor), 0);
 }
 
+/// The row of a tensor [row×d].
+double* row_of(attn::AnyTensor& tensor, std::size_t row) {
+  return tensor.elements<double>() + row * tensor.shape().back();
+}
+
 void lengthen_row(attn::AnyTensor& tensor, std::size_t row, double factor) {
-  const auto width = tensor.shape().back();
-  auto* numbers = tensor.elements<double>() + row * width;
-  std::transform(numbers, numbers + width, numbers, [&](double number) { return number * factor; });
+  auto* const numbers = row_of(tensor, row);
+  std::transform(numbers, numbers + tensor.shape().back(), numbers,
+                 [&](double number) { return number * factor; });
 }
 
 void lengthen_columns(attn::AnyTensor& W, std::size_t columns, double factor) {
@@ -67,25 +75,37 @@ double factor_for(double score, std::size_t d_k) {
   return score > 0.0 ? std::sqrt(sharp_score * std::sqrt(static_cast<double>(d_k)) / score) : 1.0;
 }
 
-/// Makes a scaled score of the first head 100 by making its columns of W_Q and W_K longer. X [token×d_model].
+/// Makes the scaled score of the first head that is farthest from 0 a 100, by making its columns of W_Q and
+/// W_K longer: no other score of the head is beyond it. X [token×d_model].
 void sharpen_first_head(attn::Tensors& inputs, const attn::Tensor<2>& X, std::size_t d_k,
                         const std::string& group) {
   auto &W_Q = inputs.at(group + "W_Q"), &W_K = inputs.at(group + "W_K");
   const auto project = [&](const attn::AnyTensor& W) {
     return attn::linear(X, attn::columns(attn::array_of<double, 2>(W), 0, d_k));
   };
-  double score = 0.0;
-  best_pair(project(W_Q), project(W_K), false, score);
-  const double factor = factor_for(score, d_k);
+  const auto scores = attn::matmul(project(W_Q), attn::transpose(project(W_K)));
+  const double farthest = *std::max_element(scores.begin(), scores.end(),
+                                            [](double a, double b) { return std::abs(a) < std::abs(b); });
+  const double factor = factor_for(std::abs(farthest), d_k);
   lengthen_columns(W_Q, d_k, factor);
-  lengthen_columns(W_K, d_k, factor);
+  lengthen_columns(W_K, d_k, std::copysign(factor, farthest));
 }
 
-/// Makes a query and a key of Q [batch×query×d_k] and K [batch×key×d_k] longer.
+/// Adds the query to the key, and its squared length to their score.
+void turn_towards(const double* query, double* key, std::size_t d_k, double& score) {
+  std::transform(key, key + d_k, query, key, std::plus<>());
+  score += std::inner_product(query, query + d_k, query, 0.0);
+}
+
+/// Makes a query and a key of Q [batch×query×d_k] and K [batch×key×d_k] longer. Of a pair that hardly matches
+/// the key first turns towards the query: it would have to be so long that products overflow in float16.
 void lengthen_pair(attn::AnyTensor& Q, attn::AnyTensor& K, const attn::AnyTensor* mask = nullptr) {
+  constexpr double matching_score = 1.0;
+  const auto d_k = Q.shape().back();
   double score = 0.0;
   const auto [query, key] = best_pair(first_sample(Q), first_sample(K), false, score, mask);
-  const double factor = factor_for(score, Q.shape().back());
+  if (score < matching_score) turn_towards(row_of(Q, query), row_of(K, key), d_k, score);
+  const double factor = factor_for(score, d_k);
   lengthen_row(Q, query, factor);
   lengthen_row(K, key, factor);
 }

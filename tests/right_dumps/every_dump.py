@@ -1,4 +1,4 @@
-"""tests/right_dumps/every_dump.py PROGRAM: right dumps, of which `PROGRAM check` must call none wrong.
+"""tests/right_dumps/every_dump.py PROGRAM [SEED …]: right dumps, of which `PROGRAM check` must call none wrong.
 
 Probes of random seeds and dimensions are computed here, independently of the lab: in float64, float32, float16 and
 bfloat16, every operation rounded, in several orders of summation, in each way that is as right as the lesson's, and as
@@ -260,10 +260,10 @@ def all_runs(program, draw):
                 yield Run(program, subject, draw, like), 4
 
 
-def main(program, seed=1):
-    draw = random.Random(seed)
+def main(program, *seeds):
     count, accused = collections.Counter(), []
-    for run, dumps_of_a_type in all_runs(program, draw):
+    runs = (run for seed in seeds or ("1",) for run in all_runs(program, random.Random(seed)))
+    for run, dumps_of_a_type in runs:
         with tempfile.TemporaryDirectory() as folder:
             run.make(pathlib.Path(folder), dumps_of_a_type)
             for grade in run.check(pathlib.Path(folder) / "probe.npz"):

@@ -42,7 +42,7 @@ bool tells_its_type(double x) {
 
 /// The type of the entries of tensors that are stored as float64 or float32.
 Dtype type_of_entries(const std::vector<double>& entries, Dtype stored) {
-  constexpr std::ptrdiff_t fewest_entries = 4;  // each has 13 more digits by chance once in 8192 times
+  constexpr std::ptrdiff_t fewest_entries = 2;  // each has 13 more digits by chance once in 8192 times
   if (std::count_if(entries.begin(), entries.end(), tells_its_type) < fewest_entries) return stored;
   const auto* const narrowest = std::find_if(by_width.begin(), by_width.end(), [&](Dtype dtype) {
     return std::all_of(entries.begin(), entries.end(), [&](double x) { return is_number_of(dtype, x); });

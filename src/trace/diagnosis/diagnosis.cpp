@@ -190,7 +190,8 @@ class Search {
     if (step.expected_shape == steps_[index].expected_shape &&
         !matches(step, theirs, step.expected_shape, step.expected, loose_tolerance(steps_[index], step)))
       return std::nullopt;
-    if (changes_nothing(steps_[index], step)) return std::nullopt;
+    const bool is_other_way = std::all_of(more.begin(), more.end(), is_convention);
+    if (!is_other_way && changes_nothing(steps_[index], step)) return std::nullopt;
     const auto tolerance = replay_.tolerance(mistakes, unit_);
     if (!matches(step, theirs, step.expected_shape, step.expected, tolerance.at(step.id)))
       return std::nullopt;

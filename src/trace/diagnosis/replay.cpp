@@ -84,6 +84,15 @@ void store(const Tapped& tapped, std::size_t i, double number) {
   store(tapped.dtype, tapped.elements, i, number);
 }
 
+/// Calls `f` with each row, along the last axis, and its length.
+template <class F>
+void for_each_row(const Tapped& tapped, const F& f) {
+  auto* const numbers = static_cast<double*>(tapped.elements);
+  const auto count = element_count(tapped.shape);
+  const auto length = tapped.shape.empty() ? 1 : tapped.shape.back();
+  for (std::size_t begin = 0; begin < count; begin += length) f(numbers + begin, length);
+}
+
 /// The steps of one run, noted as they are tapped.
 class Notes {
  public:
@@ -101,8 +110,7 @@ class Notes {
       if (theirs != nullptr && covers(theirs->shape(), tapped) && can_be_used(tapped, *theirs))
         hand_on(tapped, *theirs);
     }
-    if (move && is_floating(tapped.dtype))
-      move(static_cast<double*>(tapped.elements), element_count(tapped.shape));
+    if (move && is_floating(tapped.dtype)) for_each_row(tapped, move);
     if (theirs != nullptr && is_last(tapped, *theirs)) open_.erase(tapped.id);
     if (open_.empty() && !theirs_.empty()) throw SeenAll();
   }
@@ -201,10 +209,10 @@ class Notes {
   std::map<std::string, std::size_t> place_of_;
 };
 
-double row_maximum(const std::vector<double>& numbers, std::size_t begin, std::size_t length) {
+double largest_of(const double* row, std::size_t length) {
   double largest = 0.0;
-  for (std::size_t i = begin; i < begin + length; ++i)
-    if (std::isfinite(numbers[i])) largest = std::max(largest, std::abs(numbers[i]));
+  for (std::size_t i = 0; i < length; ++i)
+    if (std::isfinite(row[i])) largest = std::max(largest, std::abs(row[i]));
   return largest;
 }
 
@@ -299,8 +307,9 @@ std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& h
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> direction(-unit, unit);
   for (int replay = 0; replay < replays; ++replay) {
-    const auto moved = run(hypothesis, [&](double* numbers, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) numbers[i] *= 1.0 + direction(random);
+    const auto moved = run(hypothesis, [&](double* row, std::size_t length) {
+      const double largest = largest_of(row, length);
+      for (std::size_t i = 0; i < length; ++i) row[i] += largest * direction(random);
     });
     for (std::size_t step = 0; step < still.size(); ++step)
       for (std::size_t i = 0; i < still[step].expected.size() && i < moved[step].expected.size(); ++i) {
@@ -314,8 +323,8 @@ std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& h
     const auto length =
         step.expected_shape.empty() ? 1 : std::max<std::size_t>(step.expected_shape.back(), 1);
     for (std::size_t begin = 0; begin < of_step.size(); begin += length) {
-      const double change = row_maximum(of_step, begin, length);
-      const double rounding = units_of_rounding * unit * row_maximum(step.expected, begin, length);
+      const double change = largest_of(of_step.data() + begin, length);
+      const double rounding = units_of_rounding * unit * largest_of(step.expected.data() + begin, length);
       std::fill_n(of_step.begin() + static_cast<std::ptrdiff_t>(begin), length,
                   moves_of_rounding * change + rounding + std::numeric_limits<double>::min());
     }

@@ -62,14 +62,14 @@ class Replay {
 
   /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: eight times
   /// the largest change within its row (along the last axis) over several replays in which every number of
-  /// every tensor moves at random by up to one unit, and eight units of the row's largest number. Of numbers
-  /// that were written by hand: their own slack, and how far those of all earlier numbers may move them
-  /// together. By id.
+  /// every tensor moves at random by up to one unit of its row's largest number, and eight of these units. Of
+  /// numbers that were written by hand: their own slack, and how far those of all earlier numbers may move
+  /// them together. By id.
   std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit) const;
 
  private:
-  /// What moves the numbers of a tensor after it was noted.
-  using Move = std::function<void(double* numbers, std::size_t count)>;
+  /// What moves the numbers of a row, along the last axis, after its tensor was noted.
+  using Move = std::function<void(double* row, std::size_t length)>;
 
   static const Slacks& none();
   std::vector<Prediction> run(const Hypothesis& hypothesis, const Move& move) const;
