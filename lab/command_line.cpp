@@ -55,7 +55,7 @@ CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_v
   const auto name = fmt::format("--{}", flag);
   const bool is_list = values == Values::list;
   auto* option = app.add_option(
-      name,
+      flag == "output" ? "-o," + name : name,
       [name, value = std::string(value), is_list, assign_text](const CLI::results_t& texts) {
         if (texts.size() > 1 && !is_list)
           throw Error(fmt::format("{} is given {} times: {}; valid: once", name, texts.size(),

@@ -38,7 +38,7 @@ std::string help_examples(const std::vector<std::string_view>& examples);
 void prepare(CLI::App& app, const std::string& footer);
 
 /// Adds an option whose every value is given to `assign_text` as it was typed. A long `value`
-/// ("dot|scaled_dot|…") is called NAME beside the flag.
+/// ("dot|scaled_dot|…") is called NAME beside the flag. --output is -o, too.
 CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
                              const std::string& help, std::function<void(const std::string&)> assign_text);
 

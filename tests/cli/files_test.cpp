@@ -48,6 +48,17 @@ TEST_CASE("a written file holds what would have been printed and nothing else is
   CHECK(folder.names() == Strings{".hidden", "no ending", "trace.txt"});
 }
 
+TEST_CASE("-o is --output, of a lesson and of the commands") {
+  const Folder folder;
+  const auto page = folder.file("page.txt"), book = folder.file("book.html"), probe = folder.file("probe.npz");
+  output_of("sdpa -o " + as_argument(page));
+  CHECK((read_file(page) == output_of("sdpa")));
+  output_of("book -o " + as_argument(book));
+  CHECK(fs::exists(book));
+  output_of("probe sdpa -o " + as_argument(probe));
+  CHECK(fs::exists(probe));
+}
+
 TEST_CASE("the format follows the ending of the file unless it is given") {
   const Folder folder;
   const auto text = output_of("sdpa"), json = output_of("sdpa --format json");

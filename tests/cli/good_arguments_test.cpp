@@ -39,7 +39,7 @@ std::map<std::string, std::string> options_in(const std::string& help) {
   std::string* current = nullptr;
   for (const auto& line : lines_of(help)) {
     std::smatch match;
-    if (std::regex_search(line, match, std::regex("^  (?:-h,)?(--[a-z-]+)")))
+    if (std::regex_search(line, match, std::regex("^  (?:-[a-z],)?(--[a-z-]+)")))
       current = &(options[match[1]] = match.suffix());
     else if (current != nullptr && line.rfind("      ", 0) == 0)
       *current += " " + line.substr(line.find_first_not_of(' '));
