@@ -48,9 +48,10 @@ TEST_CASE("a written file holds what would have been printed and nothing else is
   CHECK(folder.names() == Strings{".hidden", "no ending", "trace.txt"});
 }
 
-TEST_CASE("-o is --output, of a lesson and of the commands") {
+TEST_CASE("a lesson and the commands take -o for --output") {
   const Folder folder;
-  const auto page = folder.file("page.txt"), book = folder.file("book.html"), probe = folder.file("probe.npz");
+  const auto page = folder.file("page.txt"), book = folder.file("book.html"),
+             probe = folder.file("probe.npz");
   output_of("sdpa -o " + as_argument(page));
   CHECK((read_file(page) == output_of("sdpa")));
   output_of("book -o " + as_argument(book));
