@@ -216,7 +216,7 @@ void introduce_complexity(Workbench& bench) {
       fmt::format("mult-adds  products that go into a sum: how much there is to compute\n"
                   "bytes      the most that is held at a time of scores, or of what a layer\n"
                   "           has in their place: {} for each number\n"
-                  "steps      operations of one layer that wait for each other; one of them may\n"
+                  "steps      operations of one layer that wait for each other; one may\n"
                   "           read any number of tokens\n"
                   "path       operations from the first token to the last, through as many\n"
                   "           layers, one on top of the other, as that takes",

@@ -141,11 +141,9 @@ void set_efficient_page(attn::Trace& trace, const Options& options) {
   const std::string name(variant.name);
   std::vector<attn::OnPage> page = {{"idea"}, {name + "/idea"}, {"flow"}, {name + "/code"}};
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
-  auto claims = variant.claims;
-  if (options.variant == "all") claims.push_back("chunked-is-exact");
   trace.page(
       joined_pages(joined_pages(std::move(page), variant.page), {{"patterns"}, {"comparison"}, {"counts"}}),
-      claims);
+      variant.claims);
 }
 
 /// Why a variant cannot be shown with these options and what would be valid; empty where it can.
@@ -378,22 +376,24 @@ std::string table_of_counts(const VariantBench& on, const std::vector<VariantRes
   return table;
 }
 
-/// How the table is read, and which row the page has worked out.
-std::string words_on_columns(const VariantBench& on, const std::vector<VariantResult>& results) {
+/// How the table is read.
+std::string words_on_columns(const VariantBench& on) {
   const auto& bench = on.bench;
   const bool is_drawn = !bench.has_given("Q") && !bench.has_given("K") && !bench.has_given("V");
   return fmt::format(
-      "Worked out above is {}{}. Error: the largest absolute difference from full attention's output, whose "
-      "largest number is {:.4f}{}. Mult-adds: products that go into a sum, counted while the code runs. "
-      "Bytes: "
-      "of scores (linear, performer: of sums) the most held at one time.",
-      variant_on_page(bench.options).name, results.size() > 2 ? "; the others with --variant NAME" : "",
-      attn::max_abs(on.full), is_drawn ? " (Q, K, V are random: on text errors are smaller)" : "");
+      "error      largest difference from the output of full, whose largest\n"
+      "           number is {:.4f}{}\n"
+      "mult-adds  products that go into a sum, counted while the code runs\n"
+      "bytes      of scores (linear, performer: of sums), the most at one time",
+      attn::max_abs(on.full), is_drawn ? " (random Q, K, V: on text errors are smaller)" : "");
 }
 
 void compare(const VariantBench& on, const std::vector<VariantResult>& results) {
   auto& trace = on.bench.trace;
-  trace.note("comparison", "Side by side", words_on_columns(on, results), comparison_table(on, results));
+  trace.note("comparison", "Side by side",
+             fmt::format("Worked out above is {}{}.", variant_on_page(on.bench.options).name,
+                         results.size() > 2 ? "; the others with --variant NAME" : ""),
+             words_on_columns(on) + "\n\n" + comparison_table(on, results));
   trace.note("counts", "What stands behind the numbers", "", table_of_counts(on, results));
 }
 

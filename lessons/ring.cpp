@@ -66,10 +66,12 @@ std::string raised_maxima(const attn::Event& c) {
       raised, count, fresh == 0 ? "" : fmt::format("; {} had nothing yet, 0", fresh));
 }
 
-std::vector<attn::OnPage> page_of_ring(const Options& options, std::size_t ranks) {
+std::vector<attn::OnPage> page_of_ring(const Workbench& bench, std::size_t ranks) {
   const auto shown = fmt::format("hop={}/", std::min<std::size_t>(1, ranks - 1));
-  const bool is_uneven = options.causal || options.window;
+  const bool is_uneven = bench.options.causal || bench.options.window;
   const auto work = is_uneven ? attn::OnPage{"work"} : attn::without_table("work", nullptr);
+  const auto output =
+      bench.plan.is_batched() ? attn::OnPage{"output"} : attn::without_table("output", nullptr);
   std::vector<attn::OnPage> page = {{"holds"}};
   page.push_back(attn::without_table(shown + "scores", nullptr));
   page.push_back({"one-query"});
@@ -77,7 +79,7 @@ std::vector<attn::OnPage> page_of_ring(const Options& options, std::size_t ranks
   page.push_back(attn::without_table(shown + "c", raised_maxima));
   page.push_back(attn::without_table(shown + "l"));
   page.push_back(attn::without_table(shown + "o", nullptr));
-  page.insert(page.end(), {work, {"orders"}, {"bytes"}, attn::without_table("output", nullptr)});
+  page.insert(page.end(), {work, {"orders"}, {"bytes"}, output});
   return page;
 }
 
@@ -97,7 +99,7 @@ void set_ring_page(Workbench& bench, std::size_t ranks) {
   std::vector<attn::OnPage> page;
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
   page.push_back(attn::in_one_line("mask"));
-  const auto way = goes_round(bench) ? page_of_ring(bench.options, ranks) : page_by_heads();
+  const auto way = goes_round(bench) ? page_of_ring(bench, ranks) : page_by_heads();
   page.insert(page.end(), way.begin(), way.end());
   page.push_back({"ways"});
   bench.trace.page(std::move(page));
@@ -118,10 +120,10 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
         "As in flash attention (lesson efficient) each query carries m, l and o.\n"
         "s: its scores at a hop, v: their values, ′: what it has after the hop.\n"
         "\n"
-        "m   its largest score so far   m′ = max(m, s)\n"
-        "c   brings l and o to m′       c = exp(m − m′)\n"
-        "l   its sum of exponentials    l′ = c l + Σ exp(s − m′)\n"
-        "o   its sum of values          o′ = c o + Σ exp(s − m′) v,   output = o / l");
+        "m   its largest score so far  m′ = max(m, s)\n"
+        "c   brings l and o to m′      c = exp(m − m′)\n"
+        "l   its sum of exponentials   l′ = c l + Σ exp(s − m′)\n"
+        "o   its sum of values         o′ = c o + Σ exp(s − m′) v,  output = o / l");
   bench.idea(
       common +
           "All-to-all over heads: each rank gives away its tokens of most heads and gets all tokens of a "

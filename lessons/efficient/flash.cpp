@@ -184,7 +184,7 @@ const std::vector<std::string>& words_of(const VariantBench& on) {
 }
 
 std::string words_on_scores(const VariantBench& on) {
-  return fmt::format("Row \"{}\" of Q times row \"{}\" of K (--steps Q,K). Only one tile is in memory.",
+  return fmt::format("Row \"{}\" of Q · row \"{}\" of K (--steps Q,K). Only one tile is in memory.",
                      words_of(on)[on.n() - 1], words_of(on).front());
 }
 
