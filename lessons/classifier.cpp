@@ -312,10 +312,8 @@ void choose_trained_page(Workbench& bench) {
   page.push_back(in_one_line("attention/residual"));
   page.push_back(attn::without_table("attention/normalized", [](const auto&) {
     return "What attention found is added to each token (a residual connection); layer norm (LN) follows "
-           "(lesson "
-           "transformer-block). The line above is (x − mean) / √(variance + ε) · gain + bias: x from "
-           "residual, mean and "
-           "variance of its row, ε against a division by 0; gain and bias are learned.";
+           "(lesson transformer-block). The line above is (x − mean) / √(variance + ε) · gain + bias: x from "
+           "residual, mean and variance of its row, ε against a division by 0; gain and bias are learned.";
   }));
   page.push_back({"pooled"});
   page.push_back(in_one_line("W_class"));

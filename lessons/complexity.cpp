@@ -210,9 +210,8 @@ void introduce_complexity(Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(
       "What does it cost to let tokens know of each other? Each layer here turns [n×d], n tokens of d "
-      "numbers, into "
-      "[n×d]. Four numbers tell what it costs. All are counted while the code of each layer runs on random "
-      "numbers.",
+      "numbers, into [n×d]. Four numbers tell what it costs. All are counted while the code of each layer "
+      "runs on random numbers.",
       fmt::format("mult-adds  products that go into a sum: how much there is to compute\n"
                   "bytes      the most that is held at a time of scores, or of what a layer\n"
                   "           has in their place: {} for each number\n"
@@ -330,7 +329,7 @@ std::vector<std::string> complexity_flow(const Workbench& bench, LayerCosts& cos
 void show_complexity_code(const Workbench& bench) {
   const auto& options = bench.options;
   bench.code(
-      {"# n: the lengths; d: how many numbers a token has",
+      {"# n: the lengths; d: numbers of a token; w: how far a window reaches",
        fmt::format("w, block = np.minimum({}, n - 1), np.minimum({}, n)", *options.window, *options.block),
        "pairs = n * (2 * w + 1) - w * (w + 1)       # |i - j| <= w, less the ends",
        "multiply_adds = np.array([", "    2 * n * d ** 2,                         # recurrence",

@@ -568,15 +568,12 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   bench.trace.note(
       "kinds", "What kind of head is it?",
       "What a word gives on average to itself, to all words before it and to all after it; and what the "
-      "others give "
-      "to the one key that gets most from them." +
-          std::string(
-              bench.options.model
-                  ? " The heads were trained to find the French form of each word. One that finds the noun "
-                    "of "
-                    "an article or adjective looks ahead, one that finds the subject of a verb looks back." +
-                        other_way
-                  : " Nothing here is trained: a kind would be chance."),
+      "others give to the one key that gets most from them." +
+          std::string(bench.options.model ? " The heads were trained to find the French form of each word. "
+                                            "One that finds the noun of an article or adjective looks ahead, "
+                                            "one that finds the subject of a verb looks back." +
+                                                other_way
+                                          : " Nothing here is trained: a kind would be chance."),
       in_columns(rows));
 }
 

@@ -113,10 +113,10 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
   if (goes_round(bench))
     return bench.idea(
         common +
-            fmt::format("Ring attention: queries stay. At each hop a rank attends to the keys and values "
-                        "that it has, and "
-                        "meanwhile sends them on to the next rank. After {} hop{} all have been everywhere.",
-                        ranks, ranks == 1 ? "" : "s"),
+            fmt::format(
+                "Ring attention: queries stay. At each hop a rank attends to the keys and values that it "
+                "has, and meanwhile sends them on to the next rank. After {} hop{} all have been everywhere.",
+                ranks, ranks == 1 ? "" : "s"),
         "As in flash attention (lesson efficient) each query carries m, l and o.\n"
         "s: its scores at a hop, v: their values, ′: what it has after the hop.\n"
         "\n"
@@ -262,9 +262,8 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
                                  2 * count);
   table += fmt::format("\nmpirun  -n {} attnlab ring …   each rank a process of its own (Open MPI)", count);
   bench.trace.note("ways", "Another way, and how to run it for real",
-                   "Another way (--way heads) is an exchange after which each rank has all tokens of some "
-                   "heads. It attends there, "
-                   "and a second exchange brings the outputs back.",
+                   "By --way heads there is an exchange after which each rank has all tokens of some heads. "
+                   "It attends there, and a second exchange brings the outputs back.",
                    table);
 }
 

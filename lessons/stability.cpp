@@ -379,18 +379,15 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
   const std::string text =
       "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a row "
-      "in which "
-      "everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ becomes −∞. "
-      "With −65504 a "
-      "query that sees nothing gives all keys equal shares; where two masks add it, −131008 becomes −∞ "
-      "again.";
+      "in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
+      "becomes −∞. With −65504 a query that sees nothing gives all keys equal shares; where two masks add "
+      "it, −131008 becomes −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
-    bench.trace.note(
-        "no-halves", "Not in this run",
-        "The steps of this run are rounded to bfloat16, which has the range of float32 but fewer "
-        "digits than a half, so halves cannot be shown in it. −10⁹ is a number there. See the same "
-        "with --dtype float64.");
+    bench.trace.note("no-halves", "Not in this run",
+                     "The steps of this run are rounded to bfloat16, which has the range of float32 but "
+                     "fewer digits than a half, so halves cannot be shown in it. −10⁹ is a number there. See "
+                     "the same with --dtype float64.");
     return std::nullopt;
   }
   auto fills =
@@ -443,10 +440,8 @@ std::string note_of_temperatures(const attn::Event& weights) {
   const auto keys = weights.tensor->shape[1];
   return fmt::format(
       "T, the temperature, divides the scores before softmax. Keys in use (lesson patterns), row by row: {}. "
-      "It is 1 when one "
-      "key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the largest score first: a "
-      "small T could "
-      "overflow.",
+      "It is 1 when one key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the largest "
+      "score first: a small T could overflow.",
       keys_in_use(weights), keys > 1 ? fmt::format(" and {0} when {0} share equally", keys) : "");
 }
 

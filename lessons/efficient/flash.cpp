@@ -553,13 +553,11 @@ void show_flash(VariantBench& on) {
   trace.label("block", {{names}});
   trace.note(
       "flash/idea", "Flash attention: tiles, and a running softmax",
-      fmt::format(
-          "Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have a tile "
-          "of "
-          "{0} × {0} scores, and only one tile is held at a time. But softmax needs the maximum and the sum "
-          "of a whole row. So each query carries three things from one block of keys to the next. Here s "
-          "are its scores with the keys so far, v their values:",
-          block),
+      fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have "
+                  "a tile of {0} × {0} scores, and only one tile is held at a time. But softmax needs the "
+                  "maximum and the sum of a whole row. So each query carries three things from one block of "
+                  "keys to the next. Here s are its scores with the keys so far, v their values:",
+                  block),
       "m   the largest s\n"
       "l   Σ exp(s − m), the denominator of softmax\n"
       "o   Σ exp(s − m) v, the output times l\n"

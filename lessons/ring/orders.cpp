@@ -136,10 +136,8 @@ void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
       "orders", "Which ranks a causal mask leaves idle",
       fmt::format(
           "{} A number is how many pairs a rank computes at a hop; · is none: it waits. Contiguous, a rank "
-          "has tokens side "
-          "by side, and the queries of the first ones see hardly any key. Striped (one token of every {}) "
-          "and zigzag (a "
-          "part from either end) give each rank early and late tokens.",
+          "has tokens side by side, and the queries of the first ones see hardly any key. Striped (one token "
+          "of every {}) and zigzag (a part from either end) give each rank early and late tokens.",
           bench.options.causal
               ? fmt::format("As in this run{}, in one head of a sentence of {} tokens.",
                             window ? " with its window" : "", in.n())
