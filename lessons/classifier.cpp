@@ -83,13 +83,12 @@ void explain_attention_received(Workbench& bench, const Tensor<4>& weights) {
         table += right(fmt::format("{:.4f}", received(head, key)));
     }
   }
-  bench.trace.note("attention-received", "Attention received: the mean of each column of weights",
-                   fmt::format("Who looks most at a word is one question, how much all of them look at it is "
-                               "another. Even shares would be 1/{} = {:.4f}. A word that gets more goes into "
-                               "more of the rows, and so weighs more in their mean. That is a hint, not a "
-                               "proof, of what decides.",
-                               n, 1.0 / static_cast<double>(n)),
-                   table);
+  bench.trace.note(
+      "attention-received", "Attention received: the mean of each column of weights",
+      fmt::format("How much all words together look at a word. Even shares would be 1/{} = {:.4f}. A word "
+                  "that gets more weighs more in the mean of the rows: a hint, not a proof, of what decides.",
+                  n, 1.0 / static_cast<double>(n)),
+      table);
 }
 
 /// pooled W_class, and b_class where there is one.
@@ -130,19 +129,17 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
   const bool is_padded = bench.plan.sentence.is_padded();
   std::vector<std::string> from = {"attention/normalized"};
   if (is_padded) from.push_back("lengths");
-  const auto pooled =
-      trace.step({.id = "pooled",
-                  .title = "One vector for the sentence",
-                  .formula = is_padded ? "Σ normalized over the real tokens / lengths"
-                                       : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
-                  .from = from,
-                  .axes = {"d_model"},
-                  .note = "Every sentence, long or short, becomes a vector of the same size. The mean is the "
-                          "same in whatever order the rows come. So word order can count only because "
-                          "positions were added to the rows. One more word adds a row to encoded and "
-                          "normalized, and a row and a column to weights; from here on no shape changes.",
-                  .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
-                 attn::mean_pool(normalized, lengths));
+  const auto pooled = trace.step(
+      {.id = "pooled",
+       .title = "One vector for the sentence",
+       .formula = is_padded ? "Σ normalized over the real tokens / lengths"
+                            : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
+       .from = from,
+       .axes = {"d_model"},
+       .note = "Every sentence, long or short, becomes a vector of the same size. One more word adds a row "
+               "to encoded and normalized, and a row and a column to weights; from here on no shape changes.",
+       .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
+      attn::mean_pool(normalized, lengths));
 
   const auto logits = logits_of_classes(bench, pooled, weights);
   const auto probabilities = trace.step(
@@ -220,8 +217,9 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
       classify_again(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
   bench.trace.note(
       "word-order", "Word order can matter because of the positions",
-      fmt::format("With its words in reverse {} would get {:.4f} instead of {:.4f} for {}. Without positions "
-                  "it would get the same both ways.",
+      fmt::format("The mean is the same in whatever order the rows come, so only the positions tell the "
+                  "order. With its words in reverse {} would get {:.4f} instead of {:.4f} for {}; without "
+                  "positions the same both ways.",
                   sentence.size() == 1 ? "the sentence" : "the first sentence", reversed.probabilities(0, 0),
                   probabilities(0, 0), has_sentiment(bench) ? "negative" : "class 0"));
 }
@@ -292,7 +290,7 @@ std::string about_verdict(const attn::Event& probabilities) {
 
 /// What each head has learned to look for, as far as this sentence shows it.
 std::string what_heads_look_for(const attn::Event& weights) {
-  return "The verdict needs two things: the word of praise or blame, and whether it is negated. " +
+  return "The verdict needs the word of praise or blame, and whether it is negated. " +
          heads_look_at(weights) +
          " Only the mean of the rows is used: training had no reason to make them differ.";
 }
@@ -301,7 +299,10 @@ void choose_trained_page(Workbench& bench) {
   using attn::in_one_line;
   std::vector<attn::OnPage> page;
   for (const auto* id : {"lengths", "X", "positions"}) page.push_back(in_one_line(id));
-  page.push_back(attn::without_table("encoded", [](const auto& encoded) { return encoded.note; }));
+  page.push_back(attn::without_table("encoded", [](const auto&) {
+    return "Row p of the positions is added to token p, so the same word at two places has two different "
+           "rows.";
+  }));
   for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
     page.push_back(in_one_line(std::string("attention/") + id));
   page.push_back({"attention/weights", what_heads_look_for});
@@ -309,17 +310,21 @@ void choose_trained_page(Workbench& bench) {
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
   page.push_back(in_one_line("attention/residual"));
-  page.push_back(attn::without_table("attention/normalized", [](const auto& normalized) {
-    return "What attention found is added to each token, and layer norm (LN) follows. " + normalized.note;
+  page.push_back(attn::without_table("attention/normalized", [](const auto&) {
+    return "What attention found is added to each token (a residual connection); layer norm (LN) follows "
+           "(lesson transformer-block). The line above is (x − mean) / √(variance + ε) · gain + bias: x from "
+           "residual, mean and variance of its row, ε against a division by 0; gain and bias are learned.";
   }));
   page.push_back({"pooled"});
   page.push_back(in_one_line("W_class"));
   page.push_back(in_one_line("b_class"));
-  page.push_back({"logits"});
+  page.push_back({"logits", [](const auto&) {
+                    return "Logit c is the dot product of pooled and column c of W_class, plus the bias, "
+                           "which a class gets in any case.";
+                  }});
   page.push_back({"probabilities", about_verdict});
   page.push_back({"word-order"});
-  bench.trace.page(page, {"attention/rows-sum-to-1", "probabilities-sum-to-1", "padding-changes-nothing",
-                          "no-order-without-positions"});
+  bench.trace.page(page, {"probabilities-sum-to-1", "padding-changes-nothing", "no-order-without-positions"});
 }
 
 void choose_classifier_page(Workbench& bench) {
@@ -383,11 +388,9 @@ void run_classifier(Workbench& bench) {
                   : *bench.options.classes == 2
                       ? std::string("is this a complaint (class 1) or not (class 0)?")
                       : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
-                 " Each word becomes a vector, its embedding, and the vector of its position is added. "
-                 "Attention rewrites every word in the light of the others. As in the lesson "
-                 "transformer-block, its result is added to what came in (a residual connection), and layer "
-                 "norm (LN) brings each row to one scale; a feed-forward network is left out. The mean over "
-                 "the words makes one vector of them, and a matrix, W_class, gives each class a score." +
+                 " Each word becomes a vector, its embedding, plus that of its position. Attention and layer "
+                 "norm (LN) rewrite every word in the light of the others. Their mean is one vector, from "
+                 "which a matrix, W_class, makes a score for each class." +
                  (bench.options.model ? " All weights were trained (attnlab train sentiment)." : ""),
              trace.is_given("b_class")
                  ? "pooled = mean(LN(encoded + attention(encoded)))\n"
@@ -429,11 +432,10 @@ void run_classifier(Workbench& bench) {
   explain_order(bench, X, positions, shown.probabilities, weights);
   claim_classifier(bench, X, encoded, weights, shown.pooled, shown.probabilities);
   if (bench.options.model)
-    return bench.try_next(
-        {{"classifier --sentence \"the film was good\"", "without not: the verdict turns over"},
-         {"classifier --sentence \"the film was hardly good\"", "another negator, the same verdict?"},
-         {"classifier --model none", "the same sentence before training"},
-         {"generate", "a model that writes: its classes are words"}});
+    return bench.try_next({{"classifier --sentence \"the film was good\"", "without \"not\""},
+                           {"classifier --sentence \"the film was hardly good\"", "another negator?"},
+                           {"classifier --model none", "the same sentence before training"},
+                           {"generate", "a model that writes: its classes are words"}});
   bench.try_next(
       {{"classifier --model none --sentence \"good not was film the\"", "the same words in reverse"},
        {"classifier --sentence \"the film was not good\" --sentence \"i love cats\"",

@@ -208,17 +208,18 @@ void show_tables(Workbench& bench, LayerCosts& costs) {
 
 void introduce_complexity(Workbench& bench) {
   const auto& options = bench.options;
-  bench.idea(fmt::format(
+  bench.idea(
       "What does it cost to let tokens know of each other? Each layer here turns [n×d], n tokens of d "
-      "numbers, into [n×d]. Four numbers say most of what it costs. Multiply-adds, products that go into a "
-      "sum: how much there is to compute. Bytes: how much must be held meanwhile, of scores or of what a "
-      "layer has in their place, {} for each number. Steps: how many operations of one layer have to wait "
-      "for each other. One operation reads any number of tokens and may hold several products: in full "
-      "attention scores, softmax and mixture are one. Linear attention takes one operation for the sum of "
-      "all φ(k) vᵀ and one for reading it: 2 steps. Path: how many operations lie between the first token "
-      "and the last, through as many stacked layers as that takes. All are counted while the code of each "
-      "layer runs on random numbers.",
-      attn::item_size(bench.trace.dtype())));
+      "numbers, into [n×d]. Four numbers tell what it costs. All are counted while the code of each layer "
+      "runs on random numbers.",
+      fmt::format("mult-adds  products that go into a sum: how much there is to compute\n"
+                  "bytes      the most that is held at a time of scores, or of what a layer\n"
+                  "           has in their place: {} for each number\n"
+                  "steps      operations of one layer that wait for each other; one may\n"
+                  "           read any number of tokens\n"
+                  "path       operations from the first token to the last, through as many\n"
+                  "           layers, one on top of the other, as that takes",
+                  attn::item_size(bench.trace.dtype())));
   bench.trace.note(
       "counting", "How it is counted",
       fmt::format(
@@ -229,19 +230,6 @@ void introduce_complexity(Workbench& bench) {
           *options.window, *options.block, *options.rank, *options.heads, *options.kv_heads));
 }
 
-/// What each layer does, in a few words.
-std::string_view words_for(std::string_view layer) {
-  static const std::map<std::string_view, std::string_view> words = {
-      {"recurrence", "reads token by token"},    {"convolution", "mixes neighbours"},
-      {"projections", "W_Q, W_K, W_V, W_O"},     {"full", "every pair"},
-      {"local", "near keys, both sides"},        {"sliding", "the last few keys"},
-      {"sparse", "near keys, some far"},         {"linear", "one sum of φ(k) vᵀ"},
-      {"linear/causal", "linear, step by step"}, {"chunked", "pairs, rows at a time"},
-      {"flash", "pairs, tile by tile"},          {"linformer", "keys mixed into a few"},
-      {"performer", "linear, random φ"},         {"gqa", "heads share K and V"}};
-  return words.at(layer);
-}
-
 /// "n ≥ 9", "never": from which n on full attention takes more.
 std::string crossing_in_words(LayerCosts& costs, std::string_view layer, std::size_t d, std::size_t longest) {
   if (layer == "full") return "";
@@ -249,20 +237,35 @@ std::string crossing_in_words(LayerCosts& costs, std::string_view layer, std::si
   return place ? fmt::format("n ≥ {}", *place) : "never";
 }
 
-/// Layers whose multiply-adds grow alike.
-struct Group {
-  std::string_view growth;
-  std::vector<std::string_view> layers;
+/// A layer that the page compares: its multiply-adds as a formula, and what it does.
+struct Compared {
+  std::string_view layer, formula;
+  std::string words;
 };
 
-const std::vector<Group>& groups_of_layers() {
-  static const std::vector<Group> groups = {
-      {"n · d²: each token times matrices", {"recurrence", "convolution", "projections"}},
-      {"n² · d: every pair", {"full", "chunked", "flash", "gqa"}},
-      {"pairs · d: fewer pairs", {"local", "sliding", "sparse"}},
-      {"n · d · (d, features or rank): keys and values summed up first",
-       {"linear", "linear/causal", "performer", "linformer"}}};
-  return groups;
+std::string places_of(std::size_t count) {
+  return fmt::format("{} place{}", count, count == 1 ? "" : "s");
+}
+
+/// "keys at most 2 places away: 63 places take 32 layers".
+std::string words_on_local(const Workbench& bench, LayerCosts& costs, const Size& size) {
+  const auto words = fmt::format("only keys at most {} away", places_of(*bench.options.window));
+  const auto layers = costs.of("local", size).path_length;
+  if (layers < 2) return words;
+  return fmt::format("{}: {} places take {} layers", words, size.n - 1, layers);
+}
+
+std::vector<Compared> compared_layers(const Workbench& bench, LayerCosts& costs, const Size& size) {
+  const auto block = *bench.options.block;
+  return {{"recurrence", "2 n d²", "each state from a token and the state before, a matrix each"},
+          {"convolution", "pairs · d²",
+           fmt::format("a sum over {} on either side, a matrix each", places_of(*bench.options.window))},
+          {"full", "2 n² d", "softmax over all pairs: n² scores, n² values"},
+          {"flash", "2 n² d + rescaling",
+           fmt::format("the same, {} × {} scores at a time, blocks of keys in turn", block, block)},
+          {"local", "2 pairs · d", words_on_local(bench, costs, size)},
+          {"linear", "2 n d² + n d", "Σ φ(k) vᵀ once, then read by each φ(q); φ: positive numbers"},
+          {"projections", "4 n d²", "W_Q, W_K, W_V, W_O: on top in every attention layer"}};
 }
 
 bool connects_tokens(std::string_view id) {
@@ -271,88 +274,62 @@ bool connects_tokens(std::string_view id) {
       ->connects_tokens;
 }
 
-/// The multiply-adds of full attention and of the convolution, from the factors that they are made of.
-std::string multiply_adds_in_words(const Workbench& bench, LayerCosts& costs, const Size& size) {
-  const auto [n, d] = size;
-  const auto side = std::min(*bench.options.window, n - 1), width = 2 * side + 1;
-  return fmt::format(
-      "Full: {0} · {0} pairs · ({1} for the score + {1} for the value) = {2}. Flash rescales sums, which "
-      "adds {3}. Convolution: {0} · {4} − {5} beyond the ends = {6} pairs, {6} · {1}² = {7}.",
-      n, d, costs.multiply_adds("full", size),
-      costs.multiply_adds("flash", size) - costs.multiply_adds("full", size), width, side * (side + 1),
-      n * width - side * (side + 1), costs.multiply_adds("convolution", size));
-}
-
-/// How many layers of a window lie between the first token and the last.
-std::string path_in_words(const Workbench& bench, LayerCosts& costs, const Size& size) {
-  if (size.n < 3) return "";
-  const auto layers = costs.of("local", size).path_length;
-  return fmt::format(
-      " A window waits for nothing (1 step), but its path goes through layers: {} places at {} a layer take "
-      "{} layer{}.",
-      size.n - 1, *bench.options.window, layers, layers == 1 ? "" : "s");
-}
-
-/// What gqa saves, which no column of the table has.
-std::string keys_held_in_words(const Workbench& bench, std::size_t n) {
-  const auto heads = *bench.options.heads, kv_heads = *bench.options.kv_heads, d_k = bench.d_model() / heads;
-  if (heads == 1) return " gqa has one head here: it is full attention.";
-  const auto bytes = attn::item_size(bench.trace.dtype());
-  return fmt::format(
-      " gqa has {} heads, each with scores of its own; all others have one. What gqa saves is not in the "
-      "bytes column: K and V take {} · {} · 2 · {} = {} bytes there, and {} without sharing.",
-      heads, n, kv_heads * d_k, bytes, n * kv_heads * d_k * 2 * bytes, n * heads * d_k * 2 * bytes);
+/// "64 · 5 − 6 beyond the ends = 314": the pairs of a window on both sides.
+std::string pairs_of_window(const Workbench& bench, std::size_t n) {
+  const auto side = std::min(*bench.options.window, n - 1), width = 2 * side + 1, beyond = side * (side + 1);
+  return fmt::format("{} · {} − {} beyond the ends = {}", n, width, beyond, n * width - beyond);
 }
 
 /// A row a layer, at the longest of the lengths.
 void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   const auto d = bench.d_model();
-  const auto& options = bench.options;
-  const auto row = [](std::string_view layer, std::string_view words, const auto& adds, const auto& bytes,
+  const auto row = [](const auto& layer, const auto& formula, const auto& adds, const auto& bytes,
                       const auto& steps, const auto& path, const std::string& crossing) {
-    const auto line =
-        fmt::format("{:<13} {} {:>9} {:>6} {:>5} {:>4}  {}", layer, attn::pad_right(std::string(words), 21),
-                    adds, bytes, steps, path, crossing);
+    const auto line = fmt::format("{:<12} {:<19} {:>9} {:>6} {:>6} {:>5}  {}", layer, formula, adds, bytes,
+                                  steps, path, crossing);
     return line.substr(0, line.find_last_not_of(' ') + 1);
   };
-  auto table = row("", "", "mult-adds", "bytes", "steps", "path", "cheaper");
-  for (const auto& group : groups_of_layers()) {
-    table += fmt::format("{}\n{}", &group == &groups_of_layers().front() ? "" : "\n", group.growth);
-    for (const auto& id : group.layers) {
-      const auto& cost = costs.of(id, {longest, d});
-      const auto adds = cost.cost.multiply_adds;
-      table += '\n' + (connects_tokens(id)
-                           ? row(id, words_for(id), adds, cost.cost.score_bytes, cost.sequential_steps,
-                                 cost.path_length, crossing_in_words(costs, id, d, longest))
-                           : row(id, words_for(id), adds, "", "", "", ""));
-    }
+  auto table = row("", "formula", "mult-adds", "bytes", "steps", "path", "cheaper");
+  std::string words;
+  for (const auto& [id, formula, what] : compared_layers(bench, costs, {longest, d})) {
+    const auto& cost = costs.of(id, {longest, d});
+    const auto adds = cost.cost.multiply_adds;
+    table +=
+        '\n' + (connects_tokens(id) ? row(id, formula, adds, cost.cost.score_bytes, cost.sequential_steps,
+                                          cost.path_length, crossing_in_words(costs, id, d, longest))
+                                    : row(id, formula, adds, "", "", "", ""));
+    words += fmt::format("{}{:<12} {}", words.empty() ? "" : "\n", id, what);
   }
-  bench.trace.note(
-      "compared", "What is compared",
-      fmt::format("A recurrence computes each token's state from the one before it: here the simplest, one "
-                  "matrix for the token and one for the state. An LSTM takes four times that. A convolution "
-                  "gives each token a sum over its neighbours, each times a matrix. Projections connect no "
-                  "tokens: they come on top in every attention layer. The other ways are those of the lesson "
-                  "efficient. Linear attention adds up all φ(k) vᵀ first, so that no query is compared with "
-                  "a single key; φ makes the numbers of a vector positive. Performer's φ has {} numbers "
-                  "(features). Windows (local, sliding) reach {} tokens far, blocks have {}, linformer mixes "
-                  "into {} keys, sparse reads keys less than {} away or a multiple of {} away.",
-                  options.features.value_or(2 * d), *options.window, *options.block, *options.rank,
-                  *options.block, *options.block));
-  bench.trace.note(
-      "comparison", fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
-      fmt::format("{} Groups: what the multiply-adds grow with. Cheaper: from this n on a layer takes fewer "
-                  "multiply-adds than full attention; never: for no n up to {}.{}{}",
-                  multiply_adds_in_words(bench, costs, {longest, d}), longest,
-                  path_in_words(bench, costs, {longest, d}), keys_held_in_words(bench, longest)),
-      table);
+  bench.trace.note("compared", "What is compared",
+                   fmt::format("Seven more with --all; one of them below: chunked, {} queries at a time.",
+                               *bench.options.block),
+                   words);
+  bench.trace.note("comparison",
+                   fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
+                   fmt::format("Cheaper: the n from which on a layer takes fewer multiply-adds than full "
+                               "attention (never: none up to {}). Pairs: {}.",
+                               longest, pairs_of_window(bench, longest)),
+                   table);
+}
+
+/// How the tokens of four layers come to know of each other.
+std::vector<std::string> complexity_flow(const Workbench& bench, LayerCosts& costs, std::size_t n) {
+  const auto d = bench.d_model(), window = *bench.options.window;
+  const auto line = [&](std::string_view layer, const std::string& way) {
+    const auto& cost = costs.of(layer, {n, d});
+    return fmt::format("{:<11} {} {:>3} step{} path {:>2}", layer, attn::pad_right(way, 45),
+                       cost.sequential_steps, cost.sequential_steps == 1 ? ", " : "s,", cost.path_length);
+  };
+  return {line("recurrence", "token 0 → token 1 → … → token n − 1"), line("full", "all tokens → each token"),
+          line("local", fmt::format("keys {} to either side, layer by layer", places_of(window))),
+          line("linear", fmt::format("all keys, values → sum [{0}×{0}] → all queries", d))};
 }
 
 /// The counts of the curves as formulas: what was counted is held against them.
 void show_complexity_code(const Workbench& bench) {
   const auto& options = bench.options;
   bench.code(
-      {"# n: the lengths; d: how many numbers a token has",
+      {"# n: the lengths; d: numbers of a token; w: how far a window reaches",
        fmt::format("w, block = np.minimum({}, n - 1), np.minimum({}, n)", *options.window, *options.block),
        "pairs = n * (2 * w + 1) - w * (w + 1)       # |i - j| <= w, less the ends",
        "multiply_adds = np.array([", "    2 * n * d ** 2,                         # recurrence",
@@ -379,6 +356,7 @@ std::string notice_of_growth(const attn::Event& counts) {
 
 void set_complexity_page(attn::Trace& trace) {
   trace.page({{"idea"},
+              {"flow"},
               {"compared"},
               {"comparison"},
               {"reading"},
@@ -387,8 +365,7 @@ void set_complexity_page(attn::Trace& trace) {
               attn::in_one_line("d"),
               {"multiply_adds", notice_of_growth},
               attn::without_plot("score_bytes", notice_of_growth)},
-             {"recurrence-in-n", "recurrence-in-d", "full-in-n", "full-in-d", "full-overtakes-recurrence",
-              "flash-memory"});
+             {"recurrence-in-n", "full-in-n", "full-overtakes-recurrence", "flash-memory"});
 }
 
 void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
@@ -398,15 +375,11 @@ void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   };
   bench.trace.note(
       "reading", "What it says",
-      fmt::format(
-          "A recurrence takes 2 n d² multiply-adds, full attention 2 n² d. Without its projections attention "
-          "takes less while n < d; with them (+ 4 n d²) it never does. Attention did not take the place of "
-          "recurrence by computing less. What counts is that no token waits for another, and that in full "
-          "attention any two tokens are one step apart. (Flash computes the same. A query takes the blocks "
-          "of keys one after another, {} in all, to hold less; the blocks of queries do not wait for each "
-          "other.) One more token costs a recurrence {} multiply-adds, whatever n is, and full attention {}, "
-          "which grows with n.",
-          costs.of("flash", {longest, d}).sequential_steps, of_one_more("recurrence"), of_one_more("full")));
+      fmt::format("Without its projections attention takes fewer multiply-adds than a recurrence while n < "
+                  "d; with them it never does. So it did not win by computing less. What counts is that no "
+                  "token waits for another, and that any two tokens are one step apart. One more token costs "
+                  "a recurrence {} multiply-adds, whatever n is, and full attention {}, and ever more.",
+                  of_one_more("recurrence"), of_one_more("full")));
 }
 
 void claim_growth(Workbench& bench, LayerCosts& costs) {
@@ -476,6 +449,7 @@ void run_complexity(Workbench& bench) {
   LayerCosts costs(bench);
   for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
   compare_layers(bench, costs, longest);
+  bench.flow(complexity_flow(bench, costs, longest));
   show_tables(bench, costs);
   show_complexity_code(bench);
   const auto last =

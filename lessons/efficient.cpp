@@ -33,7 +33,7 @@ std::vector<attn::OnPage> joined_pages(std::vector<attn::OnPage> first,
 
 struct Variant {
   std::string_view name;
-  std::string_view phrase;  ///< what it does, in a few words
+  std::string_view phrase;  ///< what it does, in a few words where no size counts
   bool is_exact;
   void (*show)(VariantBench& on);
   std::vector<attn::OnPage> page;   ///< its events, which come on the page where it is the one that is shown
@@ -89,15 +89,16 @@ const std::vector<Variant> variants = {
      true,
      show_flash,
      {{"flash/scores"},
-      {"flash/maximum"},
-      {"flash/rescaling"},
-      {"flash/sum"},
-      {"flash/accumulated"},
-      {"flash/output"},
+      {"flash/one-query"},
+      attn::without_table("flash/maximum"),
+      attn::without_table("flash/rescaling", nullptr),
+      attn::without_table("flash/sum"),
+      attn::without_table("flash/accumulated", nullptr),
+      attn::without_table("flash/output"),
       {"flash/memory"}},
-     {"flash-is-exact", "flash-equals-kernel", "flash-memory"}},
+     {"flash-is-exact", "flash-memory"}},
     {"linformer",
-     "keys mixed into a few, then softmax",
+     "",
      false,
      show_linformer,
      {attn::in_one_line("linformer/E"),
@@ -108,13 +109,13 @@ const std::vector<Variant> variants = {
       {"linformer/output"}},
      {"linformer-without-mixing"}},
     {"performer",
-     "as linear; a random φ imitates softmax",
+     "",
      false,
      show_performer,
      joined_pages({attn::in_one_line("performer/omega")}, page_of_features("performer")),
      {"performer-equals-all-weights"}},
     {"gqa",
-     "all pairs; heads share one K and V",
+     "",
      false,
      show_gqa,
      {{"gqa/K_grouped"},
@@ -138,11 +139,11 @@ const Variant& variant_on_page(const Options& options) {
 void set_efficient_page(attn::Trace& trace, const Options& options) {
   const auto& variant = variant_on_page(options);
   const std::string name(variant.name);
-  std::vector<attn::OnPage> page = {{"idea"}, {"patterns"}, {name + "/idea"}, {"flow"}, {name + "/code"}};
+  std::vector<attn::OnPage> page = {{"idea"}, {name + "/idea"}, {"flow"}, {name + "/code"}};
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
-  auto claims = variant.claims;
-  if (options.variant == "all") claims.push_back("chunked-is-exact");
-  trace.page(joined_pages(joined_pages(std::move(page), variant.page), {{"comparison"}, {"counts"}}), claims);
+  trace.page(
+      joined_pages(joined_pages(std::move(page), variant.page), {{"patterns"}, {"comparison"}, {"counts"}}),
+      variant.claims);
 }
 
 /// Why a variant cannot be shown with these options and what would be valid; empty where it can.
@@ -173,14 +174,17 @@ void require_possible(const Options& options) {
 }
 
 void introduce_efficient(const Workbench& bench) {
+  const auto& options = bench.options;
   bench.idea(
-      "Full attention computes a score for every pair of tokens: of 100 000 tokens these are 10 000 000 000, "
-      "for every head of every layer. There are four ways to do with less. Leave pairs out (local, sliding, "
-      "sparse). Sum up or mix the keys and values first (linear, performer, linformer). Compute the very "
-      "same output in an order that holds few scores at a time (chunked, flash). Let heads share their keys "
-      "and values (gqa). All but gqa run here on the same Q, K and V, a row for each token, as the lesson "
-      "self-attention makes them.",
-      "softmax(Q Kᵀ / √d_k) V");
+      fmt::format("Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens: of 100 "
+                  "000 tokens these are 10 000 000 000, for every head of every layer. There are four ways "
+                  "to do with less. This page works out one of them, {}, {}:",
+                  variant_on_page(options).name,
+                  options.variant == "all" ? "and compares all" : "and compares it with full attention"),
+      "leave pairs out                    local, sliding, sparse\n"
+      "sum up or mix keys, values first   linear, performer, linformer\n"
+      "hold few scores at a time          chunked, flash: the output stays exact\n"
+      "let heads share keys and values    gqa");
 }
 
 std::optional<Mask<2>> read_pattern(const Plan& plan) {
@@ -267,9 +271,15 @@ void show_full(VariantBench& on) {
   on.shown.push_back({"full", cost, 0.0});
 }
 
-std::string_view phrase_of(std::string_view name) {
+/// What a variant does, with the sizes of this run.
+std::string phrase_of(const VariantBench& on, std::string_view name) {
+  const auto& options = on.bench.options;
+  if (name == "performer") return fmt::format("as linear; a random φ of {} (features)", *options.features);
+  if (name == "linformer") return fmt::format("keys mixed into {} (rank), then softmax", *options.rank);
+  if (name == "gqa")
+    return fmt::format("all pairs; {} heads read {} K and V", on.bench.heads(), on.bench.kv_heads());
   for (const auto& variant : variants)
-    if (variant.name == name) return variant.phrase;
+    if (variant.name == name) return std::string(variant.phrase);
   return "softmax over all pairs";
 }
 
@@ -291,93 +301,100 @@ std::vector<VariantResult> by_kind(std::vector<VariantResult> results) {
   return results;
 }
 
-std::string comparison_table(const std::vector<VariantResult>& results) {
+std::string comparison_table(const VariantBench& on, const std::vector<VariantResult>& results) {
   static constexpr char columns[] = "{:<9} {} {:>6} {:>9} {:>6}";
   constexpr std::size_t width = 40;
   auto table =
       fmt::format(columns, "", attn::pad_right("what it computes", width), "error", "mult-adds", "bytes");
   for (const auto& [variant, cost, error] : by_kind(results)) {
     const bool is_exact = error == 0.0 && is_exact_variant(variant);
-    table += '\n' + fmt::format(columns, variant, attn::pad_right(std::string(phrase_of(variant)), width),
+    table += '\n' + fmt::format(columns, variant, attn::pad_right(phrase_of(on, variant), width),
                                 is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds,
                                 cost.score_bytes);
   }
   return table;
 }
 
-/// What the row of gqa compares; nothing where there is none.
-std::string words_on_heads(const Workbench& bench, const std::vector<VariantResult>& results) {
-  const bool has_gqa =
-      std::any_of(results.begin(), results.end(), [](const auto& result) { return result.variant == "gqa"; });
-  if (!has_gqa) return "";
-  if (bench.heads() == 1) return " gqa has one head here, which shares with nobody.";
-  return fmt::format(
-      " gqa cuts Q, K and V into {0} heads with d_k = {2}, d_v = {3}, and holds {0} tables of scores. Its "
-      "error is against {0} heads with K and V of their own. It keeps {1} K and V, not {0}.",
-      bench.heads(), bench.kv_heads(), *bench.options.d_k / bench.heads(),
-      *bench.options.d_v / bench.heads());
-}
-
-/// The result of a variant; nothing where it did not run.
-const VariantResult* result_of(const std::vector<VariantResult>& results, std::string_view name) {
-  const auto found = std::find_if(results.begin(), results.end(),
-                                  [&](const auto& result) { return result.variant == name; });
-  return found == results.end() ? nullptr : &*found;
-}
-
 /// What flash attention multiplies more than full attention: l and o times c, in each block but the first.
-std::string about_rescaling(const VariantBench& on, std::int64_t more) {
+std::string rescalings_of_flash(const VariantBench& on, std::int64_t more) {
   const auto n = on.n(), block = std::min(*on.bench.options.block, n), d_v = *on.bench.options.d_v;
   const auto later = (n + block - 1) / block - 1;
   if (more != static_cast<std::int64_t>(n * later * (1 + d_v)))
-    return fmt::format(" Flash takes {} mult-adds more: l and o times c.", more);
-  return fmt::format(" Flash takes {} queries · {} later block{} · (1 for l + {} for o) = {} mult-adds more.",
-                     n, later, later == 1 ? "" : "s", d_v, more);
+    return fmt::format("{} more, for l and o times c", more);
+  return fmt::format("{} queries · {} later block{} · (1 for l + {} for o) = {} more", n, later,
+                     later == 1 ? "" : "s", d_v, more);
 }
 
-/// What stands behind the counts, and what the letters in the table mean.
-std::string words_on_counts(const VariantBench& on, const std::vector<VariantResult>& results) {
+/// What stands behind the numbers of a row, line by line.
+using LinesOn = std::vector<std::string>;
+
+LinesOn lines_on_full(const VariantBench& on, const attn::Cost& cost) {
+  const auto pairs = attn::pair_count(on.visible);
+  return {
+      fmt::format("{} pair{} · ({} for the score + {} for the value) = {} mult-adds", pairs,
+                  pairs == 1 ? "" : "s", *on.bench.options.d_k, *on.bench.options.d_v, cost.multiply_adds),
+      fmt::format("{} = {}", on.bytes_of(pairs, pairs == 1 ? "score" : "scores"), cost.score_bytes)};
+}
+
+LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
+  const auto block = std::min(*on.bench.options.block, on.n());
+  const auto more = cost.multiply_adds - on.shown.front().cost.multiply_adds;
+  LinesOn lines;
+  if (more > 0) lines.push_back(rescalings_of_flash(on, more));
+  if (static_cast<std::size_t>(cost.score_bytes) == block * block * attn::item_size(on.bench.trace.dtype()))
+    lines.push_back(fmt::format("a tile: {} · {} = {}", block,
+                                on.bytes_of(block, block == 1 ? "score" : "scores"), cost.score_bytes));
+  return lines;
+}
+
+LinesOn lines_on_gqa(const VariantBench& on, const attn::Cost& cost) {
   const auto& bench = on.bench;
-  const auto *full = result_of(results, "full"), *flash = result_of(results, "flash");
-  const auto d_k = *bench.options.d_k, d_v = *bench.options.d_v;
-  const auto pairs = attn::pair_count(on.visible), bytes = attn::item_size(bench.trace.dtype());
-  std::string words = fmt::format(
-      "A pair takes d_k + d_v = {0} mult-adds, for its score and its value: full takes {1} · {0} = {2}. A "
-      "score takes {3} bytes: full holds {1} · {3} = {4}",
-      d_k + d_v, pairs, full->cost.multiply_adds, bytes, full->cost.score_bytes);
-  const auto block = std::min(*bench.options.block, on.n());
-  if (flash != nullptr && static_cast<std::size_t>(flash->cost.score_bytes) == block * block * bytes)
-    words += fmt::format(", flash a tile, {0} · {0} · {1} = {2}", block, bytes, flash->cost.score_bytes);
-  words += ".";
-  if (flash != nullptr && flash->cost.multiply_adds > full->cost.multiply_adds)
-    words += about_rescaling(on, flash->cost.multiply_adds - full->cost.multiply_adds);
-  if (result_of(results, "linear") != nullptr || result_of(results, "performer") != nullptr)
-    words +=
-        " Linear: φ(x) = x + 1 for x ≥ 0, eˣ for x < 0, number by number. φ(q) · φ(k) takes the place of "
-        "exp(q · k / √d_k). Then Σⱼ (φ(q) · φ(kⱼ)) vⱼᵀ = φ(q)ᵀ (Σⱼ φ(kⱼ) vⱼᵀ): the sum in brackets is made "
-        "once and serves every query.";
-  if (result_of(results, "performer") != nullptr)
-    words += fmt::format(" Performer's φ has {} (features).", *bench.options.features);
-  if (result_of(results, "linformer") != nullptr)
-    words += fmt::format(" Linformer mixes keys into {} (rank).", *bench.options.rank);
-  return words;
+  if (bench.heads() == 1) return {"one head here, which shares with nobody"};
+  return {fmt::format("{} heads · {} = {}", bench.heads(),
+                      on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes),
+          fmt::format("error: against {} heads with K and V of their own", bench.heads())};
 }
 
-/// How the table is read, and which row the page has worked out.
-std::string words_on_columns(const Workbench& bench, const std::vector<VariantResult>& results) {
-  const auto name = variant_on_page(bench.options).name;
+LinesOn lines_on(const VariantBench& on, const VariantResult& result) {
+  const auto& name = result.variant;
+  if (name == "full") return lines_on_full(on, result.cost);
+  if (name == "flash") return lines_on_flash(on, result.cost);
+  if (name == "gqa") return lines_on_gqa(on, result.cost);
+  if (name == "linear") return {"φ makes numbers positive; φ(q) · φ(k) for exp(q · k / √d_k)"};
+  return {};
+}
+
+std::string table_of_counts(const VariantBench& on, const std::vector<VariantResult>& results) {
+  std::string table;
+  for (const auto& result : by_kind(results)) {
+    auto name = result.variant;
+    for (const auto& line : lines_on(on, result)) {
+      table += fmt::format("{}{:<9}  {}", table.empty() ? "" : "\n", name, line);
+      name.clear();
+    }
+  }
+  return table;
+}
+
+/// How the table is read.
+std::string words_on_columns(const VariantBench& on) {
+  const auto& bench = on.bench;
+  const bool is_drawn = !bench.has_given("Q") && !bench.has_given("K") && !bench.has_given("V");
   return fmt::format(
-      "Worked out above is {}{}. Error: the largest absolute difference from full attention's output. "
-      "Mult-adds: products that go into a sum, counted while the code runs. Bytes: of scores (linear, "
-      "performer: of sums) the most held at one time.",
-      name, results.size() > 2 ? "; the others with --variant NAME" : "");
+      "error      largest difference from the output of full, whose largest\n"
+      "           number is {:.4f}{}\n"
+      "mult-adds  products that go into a sum, counted while the code runs\n"
+      "bytes      of scores (linear, performer: of sums), the most at one time",
+      attn::max_abs(on.full), is_drawn ? " (random Q, K, V: on text errors are smaller)" : "");
 }
 
 void compare(const VariantBench& on, const std::vector<VariantResult>& results) {
   auto& trace = on.bench.trace;
-  trace.note("comparison", "Side by side", words_on_columns(on.bench, results), comparison_table(results));
-  trace.note("counts", "What stands behind the numbers",
-             words_on_counts(on, results) + words_on_heads(on.bench, results));
+  trace.note("comparison", "Side by side",
+             fmt::format("Worked out above is {}{}.", variant_on_page(on.bench.options).name,
+                         results.size() > 2 ? "; the others with --variant NAME" : ""),
+             words_on_columns(on) + "\n\n" + comparison_table(on, results));
+  trace.note("counts", "What stands behind the numbers", "", table_of_counts(on, results));
 }
 
 /// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
@@ -399,13 +416,20 @@ std::string pictures_of(const std::vector<std::pair<std::string, Mask<2>>>& mask
   return lines;
 }
 
-/// " Strided sparse: near keys, closer than 2, and those 2, 4, … away." Empty where no rule can be said.
-std::string rule_of_sparse(const VariantBench& on) {
-  if (!is_wanted("sparse", on.bench.options) || *on.bench.options.pattern != "strided") return "";
-  const auto block = *on.bench.options.block;
-  return fmt::format(
-      " Sparse is strided here: keys less than {0} places away, and those {0}, {1}, {2} … away.", block,
-      2 * block, 3 * block);
+/// What the pictures show, variant by variant.
+std::string rules_of_patterns(const VariantBench& on) {
+  const auto& options = on.bench.options;
+  const auto block = *options.block;
+  std::string rules;
+  if (is_wanted("local", options))
+    rules += fmt::format(" Local: keys at most {} places away (window){}.", *options.window,
+                         on.causal() ? ", none after the query" : "");
+  if (is_wanted("sliding", options))
+    rules += fmt::format(" Sliding: its own key and the {} before it.", *options.window);
+  if (is_wanted("sparse", options) && *options.pattern == "strided")
+    rules += fmt::format(" Sparse: keys less than {0} places away, and those {0}, {1}, {2} … away (block).",
+                         block, 2 * block, 3 * block);
+  return rules;
 }
 
 void show_patterns(VariantBench& on) {
@@ -414,8 +438,8 @@ void show_patterns(VariantBench& on) {
   masks.insert(masks.end(), on.patterns.begin(), on.patterns.end());
   if (masks.size() == 1) return;
   on.bench.trace.note(
-      "patterns", "Which pairs are computed",
-      fmt::format("A row is a query, a column a key: █ computed, · left out.{}{}", rule_of_sparse(on),
+      "patterns", "Which pairs are left out",
+      fmt::format("A row is a query, a column a key: █ computed, · left out.{}{}", rules_of_patterns(on),
                   on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
       pictures_of(masks, most));
 }

@@ -522,8 +522,10 @@ void lay_out_multihead(Workbench& bench) {
   };
   const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
     if (h == 1) return std::string();
-    return fmt::format("A score of one head adds up {1} products, so it is divided by √{1}, not by √{0}.",
-                       h * d_k, d_k);
+    return fmt::format(
+        "A score of one head adds up {1} products, so it is divided by √{1}, not by √{0}. (K_heads: --steps "
+        "K_heads)",
+        h * d_k, d_k);
   };
   std::vector<std::string> claims = {"merge-undoes-split", "equals-separate-heads"};
   if (bench.kv_heads() != bench.heads()) claims.push_back("kv-heads");
@@ -553,10 +555,10 @@ void lay_out_multihead(Workbench& bench) {
 /// What several heads cost, and how many of them have keys of their own.
 std::string cost_of_heads(const Workbench& bench) {
   const auto n = bench.plan.sentence.length(), h = bench.heads(), d_k = bench.d_k(), kv = bench.kv_heads();
-  if (h == 1) return "Here there is one head. ";
+  if (h == 1) return "Here there is one head.";
   return fmt::format(
-      "Cutting {0} columns into {1} heads of {2} needs as many multiplications as one head of {0}. Only the "
-      "tables of scores become more: {1} of {3}×{3} instead of one. kv_heads={4}: {5}. ",
+      "{1} heads of {2} columns need as many multiplications as one of {0}. Only the tables of scores become "
+      "more: {1} of {3}×{3} instead of one. kv_heads={4}: {5}.",
       h * d_k, h, d_k, n, kv,
       kv == h ? "each head has keys and values of its own"
               : fmt::format("{} of the heads {} keys and values of {} own, which the others share", kv,
@@ -566,8 +568,8 @@ std::string cost_of_heads(const Workbench& bench) {
 /// Which columns are those of the last of several heads.
 std::string columns_of_last_head(const Workbench& bench) {
   const auto h = bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
-  if (h == 1) return "";
-  auto columns = fmt::format(" (of head {}: columns {} to {}", h - 1, (h - 1) * d_k, h * d_k - 1);
+  if (h == 1) return ", all of them";
+  auto columns = fmt::format(" for head i (head {}: {} to {}", h - 1, (h - 1) * d_k, h * d_k - 1);
   if (bench.kv_heads() == h) columns += fmt::format("; of W_V {} to {}", (h - 1) * d_v, h * d_v - 1);
   return columns + ")";
 }
@@ -579,10 +581,11 @@ void run_multihead(Workbench& bench) {
   bench.idea(
       "One attention gives each word one mixture of all words, itself included; several heads give it "
       "several. Each head attends with its own columns of Q, K and V; W_O mixes what they found. " +
-          cost_of_heads(bench) +
-          "In the formula h is the number of heads, W_Qⁱ are the columns of W_Q of head i" +
-          columns_of_last_head(bench) + ".",
-      "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\nheadᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)");
+          cost_of_heads(bench),
+      "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
+      "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n"
+      "h heads; W_Qⁱ: columns of W_Q" +
+          columns_of_last_head(bench));
 
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
@@ -605,13 +608,12 @@ void run_multihead(Workbench& bench) {
   if (bench.options.residual) last = attention_residual(bench, {"X", X}, last);
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
   if (bench.options.model)
-    return bench.try_next(
-        {{"multihead --sentence \"the cat ate an apple because it was hungry\"",
-          "whom does \"hungry\" look at? And \"rotten\" in its place?"},
-         {"multihead --model none --kv-heads 1", "both heads read the same keys and values"},
-         {"positional", "tell attention where the words stand"}},
-        {{"multihead --sentence \"the cat ate an apple because it was rotten\"",
-          "whom does \"rotten\" look at?"}});
+    return bench.try_next({{"multihead --sentence \"the cat ate an apple because it was hungry\"",
+                            "whom does \"hungry\" look at? And \"rotten\" there?"},
+                           {"multihead --model none --kv-heads 1", "heads share keys and values"},
+                           {"positional", "tell attention where the words stand"}},
+                          {{"multihead --sentence \"the cat ate an apple because it was rotten\"",
+                            "whom does \"rotten\" look at?"}});
   bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
                   {"multihead --kv-heads 1", "both heads read the same keys and values"},
                   {"positional", "tell attention where the words stand"}});

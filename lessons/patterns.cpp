@@ -82,8 +82,7 @@ Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::stri
        .title = bench.options.heads ? "The weights of each head" : "The weights of attention",
        .formula = formula,
        .axes = {"query", "key"},
-       .note = "All the rest of this page is read off these numbers. Row i says how query i shares out its "
-               "attention.",
+       .note = "Row i says how query i shares out its attention. All below is read off these numbers.",
        .distribution = true},
       drawn);
   if (bench.trace.is_given("weights"))
@@ -207,7 +206,7 @@ std::string entropy_of_a_row(const Workbench& bench, const Tensor<4>& weights) {
     sum -= w * std::log(w);
   }
   if (!is_whole) terms.emplace_back("…");
-  return fmt::format(" That of “{}”{} is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
+  return fmt::format(" That of \"{}\"{} is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
                      bench.options.heads ? " in head 0" : "", fmt::join(terms, " + "), sum + 0.0);
 }
 
@@ -262,8 +261,8 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
             .title = "How widely attention spreads",
             .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
             .note = fmt::format("One bracket a query, then their mean.{3} An entropy is 0 where one key gets "
-                                "everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy): keys in "
-                                "use. (Natural log; 0 log 0 counts as 0.)",
+                                "everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy) is the "
+                                "number of keys in use. (Natural log; 0 log 0 counts as 0.)",
                                 n, std::log(static_cast<double>(n)),
                                 hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
                                 entropy_of_a_row(bench, weights),
@@ -395,10 +394,7 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
   const bool has_little_choice = std::any_of(
       largest.begin(), largest.end(), [](double most) { return most > 0.0 && most <= collapsed_within; });
   bench.trace.note("verdict", "What this attention is",
-                   "The entropy decides. It is a mean over the rows. So attention called uniform may still "
-                   "have single rows that are not quite even. Training hardly changes over-sparse weights "
-                   "any more (lesson backward)." +
-                       about_trained_heads(bench, entropy, largest),
+                   "The entropy decides." + about_trained_heads(bench, entropy, largest),
                    fmt::format("uniform      within {:g} of the largest entropy possible (the lab's limit)\n"
                                "over-sparse  below {:g}: about 1.2 keys are in use\n"
                                "selective    between the two\n"
@@ -406,19 +402,21 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
                                collapsed_within, over_sparse_below,
                                has_little_choice ? "much more than one key" : "more than one key",
                                verdicts(bench, entropy, largest)));
-  bench.trace.note(
-      "collapse", "Uniform: where it comes from and what helps",
-      "The scores are nearly equal: parameters drawn too small, tokens that have become alike, too high a "
-      "temperature (which divides the scores). What helps: parameters drawn so that scores are of size 1, "
-      "and a learning rate that starts small (lesson training). Dropout does not help: the weights that it "
-      "leaves are as equal as before. To cause it: --temperature 100.");
-  bench.trace.note(
-      "over-sparse", "Over-sparse: where it comes from and what helps",
-      "The scores are far apart: no division by √d_k, parameters that have grown, too low a temperature. "
-      "What helps: the scale, and weight decay: training that pulls each parameter towards 0. A head may be "
-      "sharp and useful, such as one that always looks at the token before; it is a failure where a head is "
-      "sharp before it has learned anything. In the literature (Zhai et al. 2023) “entropy collapse” is this "
-      "failure. To cause it: --temperature 0.02.");
+  bench.trace.note("collapse", "Uniform: where it comes from and what helps", "",
+                   "the scores   are nearly equal\n"
+                   "comes from   parameters drawn too small, tokens that have become alike,\n"
+                   "             too high a temperature, which divides the scores\n"
+                   "helps        parameters drawn so that scores are of size 1, a learning rate\n"
+                   "             that starts small (lesson training)\n"
+                   "no help      dropout: the weights that it leaves are as equal as before\n"
+                   "to cause it  --temperature 100");
+  bench.trace.note("over-sparse", "Over-sparse: where it comes from and what helps", "",
+                   "the scores   are far apart\n"
+                   "comes from   no division by √d_k, parameters that have grown, too low a\n"
+                   "             temperature\n"
+                   "helps        the scale, and weight decay: training pulls parameters to 0\n"
+                   "a failure    where nothing is learned yet: entropy collapse (Zhai et al. 2023)\n"
+                   "to cause it  --temperature 0.02");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
@@ -460,9 +458,9 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
 std::string line_of_measures(const std::string& name, const Tensor<4>& weights,
                              const std::vector<std::size_t>& lengths, std::size_t i) {
   const double spread = entropy(weights, lengths).data()[i];
-  return fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>14.4f}{:>9.4f}{:>13.2f}", name,
+  return fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>9.4f}{:>13.2f}", name,
                      diagonal_share(weights, lengths).data()[i], neighbour_share(weights, lengths).data()[i],
-                     sparse_ratio(weights, lengths).data()[i], spread, std::exp(spread));
+                     spread, std::exp(spread));
 }
 
 /// The measures of every head beside those of the two ends, as far as there is room.
@@ -471,8 +469,7 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
   constexpr std::size_t most_heads = 6;
   const auto lengths = bench.plan.sentence.lengths();
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
-  auto table = fmt::format("{:<19}{:>9}{:>9}{:>14}{:>9}{:>13}", "", "diagonal", "local", "sparse_ratio",
-                           "entropy", "keys in use");
+  auto table = fmt::format("{:<19}{:>9}{:>9}{:>9}{:>13}", "", "diagonal", "local", "entropy", "keys in use");
   const auto shown = std::min(all_heads, most_heads);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto sample = bench.plan.is_batched() ? fmt::format("sample {}  ", i / heads) : "";
@@ -485,13 +482,12 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
   }
   if (all_heads > shown) table += fmt::format("\n… and {} more heads", all_heads - shown);
   const bool hides = std::find(uniform.begin(), uniform.end(), 0.0) != uniform.end();
-  bench.trace.note(
-      "comparison", "Between two ends",
-      fmt::format("All attention lies between two ends: equal shares of all keys{}, and a single key for "
-                  "each query, here the strongest{}. Keys in use: exp(entropy), see step 5.",
-                  hides ? " that the mask lets a query see" : "",
-                  bench.options.heads ? fmt::format(" of head {}", (shown - 1) % heads) : ""),
-      table);
+  bench.trace.note("comparison", "Between two ends",
+                   fmt::format("All attention lies between two ends: equal shares of all keys{}, and a "
+                               "single key for each query, here the strongest{}.",
+                               hides ? " that the mask lets a query see" : "",
+                               bench.options.heads ? fmt::format(" of head {}", (shown - 1) % heads) : ""),
+                   table);
 }
 
 /// What a word gives on average to itself, to all words before and after it, to the one just before it and
@@ -540,19 +536,9 @@ std::vector<std::string> other_than(std::string_view kind, const Tensor<4>& weig
     const auto* row = &weights(sample, head, query, 0);
     const auto key = static_cast<std::size_t>(std::max_element(row, row + tokens.size()) - row);
     if ((kind == "ahead" && key < query) || (kind == "back" && key > query))
-      words.push_back(fmt::format("“{}”", tokens[query]));
+      words.push_back(fmt::format("\"{}\"", tokens[query]));
   }
   return words;
-}
-
-/// Why a share of one neighbour may be larger than that of all words on its side.
-std::string divisors_of_shares(const std::vector<std::size_t>& lengths) {
-  const auto of_one_length = if_of_one_length(
-      lengths, fmt::format("Before and after divide by {} words, −1 and +1 by {}, so a part can exceed its "
-                           "whole.",
-                           lengths.front(), lengths.front() - 1));
-  if (of_one_length.empty()) return "−1 and +1 are means over the words that have such a neighbour.";
-  return of_one_length.substr(0, of_one_length.size() - 1);
 }
 
 /// A line a head: what kind it is.
@@ -562,15 +548,13 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   const auto lengths = bench.plan.sentence.lengths();
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
   std::string other_way;
-  std::vector<std::vector<std::string>> rows = {
-      {"", "itself", "before", "−1", "after", "+1", "one key", "looks"}};
+  std::vector<std::vector<std::string>> rows = {{"", "itself", "before", "after", "one key", "looks"}};
   for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
     const auto sample = i / heads;
     const auto habits = habits_of(weights, sample, i % heads, lengths[sample]);
     rows.push_back({(bench.plan.is_batched() ? fmt::format("sample {} ", sample) : "") +
                     (bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights"))});
-    for (const double share :
-         {habits.itself, habits.before, habits.just_before, habits.after, habits.just_after, habits.one_key})
+    for (const double share : {habits.itself, habits.before, habits.after, habits.one_key})
       rows.back().push_back(fmt::format("{:.2f}", share));
     const auto kind = kind_of_head(habits, bench.plan.sentence.tokens[sample],
                                    spread_of(spread.data()[i], largest.data()[i]));
@@ -583,18 +567,13 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(
       "kinds", "What kind of head is it?",
-      "How much a word gives on average to itself, to all words before it and to the one just before it "
-      "(−1), to all words after it and to the one just after it (+1), and how much the others give to the "
-      "one key that gets most from them. Itself, before and after add up to 1, but for rounding. " +
-          divisors_of_shares(lengths) +
-          std::string(
-              bench.options.model
-                  ? std::string() +
-                        " Trained, a head has a task: here the French form of each word. A noun comes after "
-                        "its article and adjective, so a head that finds it looks ahead; a subject comes "
-                        "before its verb, so a head that finds it looks back." +
-                        other_way
-                  : " Nothing here is trained: a kind would be chance."),
+      "What a word gives on average to itself, to all words before it and to all after it; and what the "
+      "others give to the one key that gets most from them." +
+          std::string(bench.options.model ? " The heads were trained to find the French form of each word. "
+                                            "One that finds the noun of an article or adjective looks ahead, "
+                                            "one that finds the subject of a verb looks back." +
+                                                other_way
+                                          : " Nothing here is trained: a kind would be chance."),
       in_columns(rows));
 }
 
@@ -605,7 +584,6 @@ std::vector<std::string> patterns_flow(const Workbench& bench) {
   const std::string margin(attn::display_width(weights), ' ');
   return {weights + "┬ diagonal      how much a token looks at itself",
           margin + "├ local         how much at its neighbours",
-          margin + "├ sparse_ratio  how many weights are large",
           margin + "├ entropy       how widely they spread",
           margin + fmt::format("└ strongest     at which key each token looks most [{}{}]", heads, n)};
 }
@@ -619,21 +597,26 @@ std::vector<std::string> patterns_code(const Workbench& bench) {
           "to_next     = weights[..., i[:-1], i[1:]]",
           "to_previous = weights[..., i[1:], i[:-1]]",
           "local = (to_next + to_previous).sum(axis=-1) / max(2 * (n - 1), 1)",
-          "sparse_ratio = (weights[..., :n, :n] > 0.1).mean(axis=(-2, -1))",
           "logarithms = np.log(np.where(weights > 0, weights, 1))   # log 1 = 0",
           "entropy = -(weights * logarithms).sum(axis=-1)[..., :n].mean(axis=-1)",
           "strongest = weights.argmax(axis=-1)"};
 }
 
+void show_patterns_code(Workbench& bench) {
+  bench.code(patterns_code(bench));
+  bench.trace.within("sparse_ratio", [&] {
+    bench.code({"sparse_ratio = (weights[..., :n, :n] > 0.1).mean(axis=(-2, -1))"});
+  });
+}
+
 void lay_out_patterns(Workbench& bench) {
-  bench.trace.page({{"comparison"},
-                    attn::in_one_line("mask"),
+  bench.trace.page({attn::in_one_line("mask"),
                     {"weights"},
                     {"diagonal"},
                     {"local"},
-                    {"sparse_ratio"},
                     {"entropy"},
                     attn::in_one_line("strongest"),
+                    {"comparison"},
                     {"kinds"},
                     {"verdict"},
                     {"collapse"},
@@ -649,9 +632,12 @@ void run_patterns(Workbench& bench) {
   bench.idea(
       "A table of weights is soon too large to look at. A few numbers say what kind of attention it is: does "
       "a token look at itself, at its neighbours, at few words or at many? And they warn of two failures: "
-      "attention that looks at everything alike, and attention that looks at one key only.");
+      "attention that looks at everything alike, and attention that looks at one key only." +
+      std::string(bench.options.model
+                      ? " The heads here were trained (attnlab train gloss) and do their task."
+                      : ""));
   bench.flow(patterns_flow(bench));
-  bench.code(patterns_code(bench));
+  show_patterns_code(bench);
   bench.show_lengths(sentence);
   const auto [weights, mask] = weights_and_mask(bench);
   const auto visible = mask ? *mask : Mask<3>({sentence.size(), n, n}, true);

@@ -66,18 +66,20 @@ std::string raised_maxima(const attn::Event& c) {
       raised, count, fresh == 0 ? "" : fmt::format("; {} had nothing yet, 0", fresh));
 }
 
-std::vector<attn::OnPage> page_of_ring(std::size_t ranks) {
+std::vector<attn::OnPage> page_of_ring(const Workbench& bench, std::size_t ranks) {
   const auto shown = fmt::format("hop={}/", std::min<std::size_t>(1, ranks - 1));
+  const bool is_uneven = bench.options.causal || bench.options.window;
+  const auto work = is_uneven ? attn::OnPage{"work"} : attn::without_table("work", nullptr);
+  const auto output =
+      bench.plan.is_batched() ? attn::OnPage{"output"} : attn::without_table("output", nullptr);
   std::vector<attn::OnPage> page = {{"holds"}};
-  page.push_back(attn::without_table(shown + "scores", [](const auto&) {
-    return "Each rank computes the tile of its queries and of the keys that it has at this hop.";
-  }));
+  page.push_back(attn::without_table(shown + "scores", nullptr));
   page.push_back({"one-query"});
-  page.push_back({shown + "m", queries_without_keys});
-  page.push_back({shown + "c", raised_maxima});
-  page.push_back({shown + "l"});
-  page.push_back(attn::without_table(shown + "o"));
-  page.insert(page.end(), {{"work"}, {"orders"}, {"bytes"}, {"output"}});
+  page.push_back(attn::without_table(shown + "m", queries_without_keys));
+  page.push_back(attn::without_table(shown + "c", raised_maxima));
+  page.push_back(attn::without_table(shown + "l"));
+  page.push_back(attn::without_table(shown + "o", nullptr));
+  page.insert(page.end(), {work, {"orders"}, {"bytes"}, output});
   return page;
 }
 
@@ -97,7 +99,7 @@ void set_ring_page(Workbench& bench, std::size_t ranks) {
   std::vector<attn::OnPage> page;
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
   page.push_back(attn::in_one_line("mask"));
-  const auto way = goes_round(bench) ? page_of_ring(ranks) : page_by_heads();
+  const auto way = goes_round(bench) ? page_of_ring(bench, ranks) : page_by_heads();
   page.insert(page.end(), way.begin(), way.end());
   page.push_back({"ways"});
   bench.trace.page(std::move(page));
@@ -111,14 +113,17 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
   if (goes_round(bench))
     return bench.idea(
         common +
-            "Ring attention: queries stay, keys and values travel. At each hop a rank attends to those that "
-            "it has, and meanwhile sends them on to the next rank. After as many hops as ranks everything "
-            "has passed everywhere. What a rank finds it merges as flash attention merges tiles (lesson "
-            "efficient): each query carries its largest score so far m, its sum of exponentials l and its "
-            "sum of values o. No rank ever holds more than its own tokens, the block that visits and the one "
-            "that comes next, and the output is exact.",
-        "m′ = max(m, s),  c = exp(m − m′),  l′ = c l + Σ exp(s − m′)\n"
-        "o′ = c o + Σ exp(s − m′) v,  output = o / l");
+            fmt::format(
+                "Ring attention: queries stay. At each hop a rank attends to the keys and values that it "
+                "has, and meanwhile sends them on to the next rank. After {} hop{} all have been everywhere.",
+                ranks, ranks == 1 ? "" : "s"),
+        "As in flash attention (lesson efficient) each query carries m, l and o.\n"
+        "s: its scores at a hop, v: their values, ′: what it has after the hop.\n"
+        "\n"
+        "m   its largest score so far  m′ = max(m, s)\n"
+        "c   brings l and o to m′      c = exp(m − m′)\n"
+        "l   its sum of exponentials   l′ = c l + Σ exp(s − m′)\n"
+        "o   its sum of values         o′ = c o + Σ exp(s − m′) v,  output = o / l");
   bench.idea(
       common +
           "All-to-all over heads: each rank gives away its tokens of most heads and gets all tokens of a "
@@ -245,22 +250,21 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
   if (bench.is_mute()) return;
   const auto count = ranks.count();
   const bool divides = bench.options.heads && in.heads() % count == 0;
-  auto table = fmt::format("ring     {:>2} {:<9} up to {} bytes a rank, any number of heads", count - 1,
-                           count == 2 ? "trip" : "trips", most_bytes(in, ranks, ring_bytes));
-  table += divides ? fmt::format("\nheads     2 exchanges up to {} bytes a rank, {} or {} heads, …",
+  auto table = fmt::format(
+      "ring    {} trip{}, up to {} bytes a rank; takes no time of its own where\n"
+      "        a tile takes longer than a trip; any number of heads",
+      count - 1, count == 2 ? "" : "s", most_bytes(in, ranks, ring_bytes));
+  table += "\nheads   2 exchanges, in which nobody computes; then no rank idles\n        ";
+  table += divides ? fmt::format("up to {} bytes a rank, for {} or {} heads, …",
                                  most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
-                   : fmt::format("\nheads     2 exchanges not with {}: it takes {} or {} heads, …",
+                   : fmt::format("not with {}: it takes {} or {} heads, …",
                                  in.heads() == 1 ? "one head" : fmt::format("{} heads", in.heads()), count,
                                  2 * count);
-  table += fmt::format("\nmpirun -n {} attnlab ring …   (Open MPI) prints this very page", count);
-  bench.trace.note(
-      "ways", "Another way, and how to run it for real",
-      "Between the hops each block makes a trip, while the ranks compute: where a tile takes longer than a "
-      "trip, the trips cost no time. Another way (--way heads) is an exchange after which each rank has all "
-      "tokens of some heads; it attends there, and a second exchange brings the outputs back. These two "
-      "cannot hide behind computing, but no rank idles, and with more ranks each sends less. Under mpirun "
-      "each rank is a process of its own.",
-      table);
+  table += fmt::format("\nmpirun  -n {} attnlab ring …   each rank a process of its own (Open MPI)", count);
+  bench.trace.note("ways", "Another way, and how to run it for real",
+                   "By --way heads there is an exchange after which each rank has all tokens of some heads. "
+                   "It attends there, and a second exchange brings the outputs back.",
+                   table);
 }
 
 void suggest_ring(const Workbench& bench) {

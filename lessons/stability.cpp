@@ -47,11 +47,10 @@ std::vector<Dtype> formats_to_compare(Dtype dtype) {
 
 void explain_overflow(Workbench& bench) {
   bench.idea(
-      "Softmax takes e to the power of each score: a score that is 2.3 higher counts ten times as much. But "
-      "the numbers of a computer end. Beyond the largest comes inf. inf / inf has no value: it gives nan, "
-      "not a number, and so does every sum or product with a nan. In float64 a score must exceed 709 for "
-      "that, in half precision (float16) only 11: without the division by √d_k scores get that large. The "
-      "cure: subtract the largest score m first. The shares stay the same, for exp(m) cancels.",
+      "Softmax takes e to the power of each score, but numbers of a computer end: beyond the largest comes "
+      "inf, and inf / inf gives nan, not a number, which spreads to all that follows. In half precision "
+      "(float16) a score above 11 is enough; without the division by √d_k scores get that large. The cure: "
+      "subtract the largest score m first. The shares stay the same, for exp(m) cancels.",
       "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
@@ -65,7 +64,7 @@ void explain_overflow(Workbench& bench) {
       fmt::format("The run computes in {}. Tensors whose names begin with float16/ are computed in half "
                   "precision{}.",
                   attn::name_of(dtype),
-                  narrower_formats(dtype).empty() ? "; this run has none" : " (their code: --all)"),
+                  narrower_formats(dtype).empty() ? "; this run has none" : ": half() rounds to it"),
       table);
 }
 
@@ -82,34 +81,40 @@ std::vector<std::string> stability_code(attn::Dtype dtype) {
   if (dtype != Dtype::float64)
     lines.push_back(
         fmt::format("scores = scores.astype(np.{})", dtype == Dtype::float16 ? "float16" : "float32"));
-  const std::vector<std::string> both_forms = {
-      "naive_exp     = np.exp(scores)",
-      "naive_sum     = naive_exp.sum(axis=1)",
-      "naive_weights = naive_exp / naive_sum[:, None]",
-      "",
-      "stable_max     = scores.max(axis=1)",
-      "stable_shifted = scores - stable_max[:, None]",
-      "stable_exp     = np.exp(stable_shifted)",
-      "stable_sum     = stable_exp.sum(axis=1)",
-      "stable_weights = stable_exp / stable_sum[:, None]",
-      "",
-      "T      = np.array([[0.01], [0.1], [1], [10], [100]])",
-      "shares = np.exp((scores[0] - scores[0].max()) / T)",
-      "temperature_weights = shares / shares.sum(axis=1, keepdims=True)"};
+  const std::vector<std::string> both_forms = {"naive_exp     = np.exp(scores)",
+                                               "naive_sum     = naive_exp.sum(axis=1)",
+                                               "naive_weights = naive_exp / naive_sum[:, None]",
+                                               "",
+                                               "stable_max     = scores.max(axis=1)",
+                                               "stable_shifted = scores - stable_max[:, None]",
+                                               "stable_exp     = np.exp(stable_shifted)",
+                                               "stable_sum     = stable_exp.sum(axis=1)",
+                                               "stable_weights = stable_exp / stable_sum[:, None]"};
   lines.insert(lines.end(), both_forms.begin(), both_forms.end());
   return lines;
 }
 
 /// The same in halves, each number rounded, for a run that is wider.
-void show_code_of_halves(Workbench& bench) {
-  if (narrower_formats(bench.trace.dtype()).empty()) return;
-  bench.trace.within("float16", [&] {
-    bench.code({"def half(x):", "    return x.astype(np.float16).astype(float)",
-                "def shares_in_half(x):                 # rounds after every step",
-                "    exp = half(np.exp(x))", "    return exp, half(exp / half(exp.sum(axis=1))[:, None])", "",
-                "s = half(scores)", "float16_naive_exp, float16_naive_weights = shares_in_half(s)",
-                "shifted = half(s - s.max(axis=1)[:, None])",
-                "float16_stable_weights = shares_in_half(shifted)[1]"});
+std::vector<std::string> code_of_halves() {
+  return {"",
+          "def half(x): return x.astype(np.float16).astype(float)",
+          "def shares_in_half(x):                 # rounds after every step",
+          "    exp = half(np.exp(x))",
+          "    return exp, half(exp / half(exp.sum(axis=1))[:, None])",
+          "s = half(scores)",
+          "float16_naive_exp, float16_naive_weights = shares_in_half(s)",
+          "float16_stable_weights = shares_in_half(half(s - s.max(axis=1)[:, None]))[1]"};
+}
+
+void show_stability_code(Workbench& bench) {
+  auto lines = stability_code(bench.trace.dtype());
+  if (!narrower_formats(bench.trace.dtype()).empty())
+    for (auto& line : code_of_halves()) lines.push_back(std::move(line));
+  bench.code(lines);
+  bench.trace.within("temperature", [&] {
+    bench.code({"T      = np.array([[0.01], [0.1], [1], [10], [100]])",
+                "shares = np.exp((scores[0] - scores[0].max()) / T)",
+                "temperature_weights = shares / shares.sum(axis=1, keepdims=True)"});
   });
 }
 
@@ -189,7 +194,6 @@ std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, co
     note += fmt::format(" {}: the sum is inf, inf / inf is nan, and a finite number over inf is 0.",
                         fmt::join(overflowing, ", "));
   if (!vanished.empty()) note += fmt::format(" {}: 0 / 0 is nan.", fmt::join(vanished, ", "));
-  if (!overflowing.empty() || !vanished.empty()) note += " A · is exactly 0.";
   return note;
 }
 
@@ -376,16 +380,14 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
   const std::string text =
       "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a row "
       "in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
-      "becomes −∞ (PyTorch refuses it with an error). With −65504 a query that sees nothing gives all keys "
-      "equal shares. Some code does not replace the score but adds the fill to it. Two masks then add it "
-      "twice: −131008 is beyond −65504, and becomes −∞ again.";
+      "becomes −∞. With −65504 a query that sees nothing gives all keys equal shares; where two masks add "
+      "it, −131008 becomes −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
-    bench.trace.note(
-        "no-halves", "Not in this run",
-        "The steps of this run are rounded to bfloat16, which has the range of float32 but fewer "
-        "digits than a half, so halves cannot be shown in it. −10⁹ is a number there. See the same "
-        "with --dtype float64.");
+    bench.trace.note("no-halves", "Not in this run",
+                     "The steps of this run are rounded to bfloat16, which has the range of float32 but "
+                     "fewer digits than a half, so halves cannot be shown in it. −10⁹ is a number there. See "
+                     "the same with --dtype float64.");
     return std::nullopt;
   }
   auto fills =
@@ -437,9 +439,9 @@ std::string keys_in_use(const attn::Event& weights) {
 std::string note_of_temperatures(const attn::Event& weights) {
   const auto keys = weights.tensor->shape[1];
   return fmt::format(
-      "T, the temperature, divides the scores before softmax. Keys in use says how many keys share the "
-      "attention: {}, row by row. It is 1 when one key has all{}; the lesson patterns computes it. #3 is the "
-      "row T = 10, counted from 0. The code subtracts the largest score first: a small T could overflow.",
+      "T, the temperature, divides the scores before softmax. Keys in use (lesson patterns), row by row: {}. "
+      "It is 1 when one key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the largest "
+      "score first: a small T could overflow.",
       keys_in_use(weights), keys > 1 ? fmt::format(" and {0} when {0} share equally", keys) : "");
 }
 
@@ -451,7 +453,6 @@ void lay_out_stability(Workbench& bench) {
       {{"limits"},
        {"flow"},
        {"code"},
-       {"both-forms"},
        {"scores"},
        shown("naive/exp"),
        in_one_line("naive/sum"),
@@ -462,7 +463,7 @@ void lay_out_stability(Workbench& bench) {
        in_one_line("stable/shifted"),
        {"stable/exp"},
        in_one_line("stable/sum"),
-       {"stable/weights"},
+       has_halves ? attn::without_table("stable/weights") : attn::OnPage{"stable/weights"},
        {"float16/stable/weights"},
        {"temperature/weights", [](const auto& weights) { return note_of_temperatures(weights); }},
        {"fills"},
@@ -471,7 +472,7 @@ void lay_out_stability(Workbench& bench) {
        {"forms-not-compared"},
        {"fills-not-claimed"},
        {"advice"}},
-      {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1", "forms-agree",
+      {"stable-never-overflows", "naive-overflows-as-predicted", "rows-sum-to-1",
        "entropy-rises-with-temperature"});
 }
 
@@ -480,8 +481,7 @@ void run_stability(Workbench& bench) {
   lay_out_stability(bench);
   explain_overflow(bench);
   bench.flow(stability_flow(bench));
-  bench.code(stability_code(trace.dtype()));
-  show_code_of_halves(bench);
+  show_stability_code(bench);
   const auto scores = show_scores_of_all_sizes(bench);
   std::vector<BothForms> formats = {show_own_format(bench, scores)};
   for (const auto format : narrower_formats(trace.dtype()))

@@ -143,7 +143,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
       add_up_shared(attn::matmul(attn::transpose(used_weights), d_output), kept.V),
       mistakes_of_d_V(kept, d_output));
 
-  std::string note = fmt::format("{} is the A: the dot product of row i of {} and value j.", used, d_result);
+  std::string note = fmt::format("{} is the A: row i of {} times value j.", used, d_result);
   if (kept.mask)
     note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
   d.d_weights = gradients.show(

@@ -241,50 +241,65 @@ void show_backward_code(Workbench& bench, const BackwardStart& start) {
   bench.code(lines);
 }
 
+/// The note of the event and where the numbers are that its worked entry takes from elsewhere.
+attn::Notice note_with(const std::string& where) {
+  return [where](const attn::Event& event) { return event.note + where; };
+}
+
+/// Also why d_X has the terms that its line on the page shows.
+attn::Notice notice_of_W_Q(const Workbench& bench) {
+  const bool is_one_text = bench.plan.sentence.size() > 0;
+  return [is_one_text](const attn::Event& d_W_Q) {
+    const std::string about_words =
+        " X enters 3 products, so d_X adds up 3 terms; the layer below gets it as d_output.";
+    return notice_of_weight(d_W_Q) + (is_one_text ? about_words : "");
+  };
+}
+
 void set_backward_page(Workbench& bench) {
   const bool has_projections = starts_from_projections(bench);
   const auto known = [&](const char* id) {
     return has_projections ? attn::in_one_line(id) : attn::OnPage{id};
   };
-  bench.trace.page({attn::in_one_line("X"),
-                    attn::in_one_line("X_target"),
-                    attn::in_one_line("X_source"),
-                    known("Q"),
-                    known("K"),
-                    known("V"),
-                    attn::in_one_line("scores"),
-                    attn::in_one_line("mask"),
-                    attn::in_one_line("scaled"),
-                    attn::in_one_line("masked"),
-                    {"weights", nothing_to_notice},
-                    {"d_output"},
-                    attn::in_one_line("output"),
-                    attn::in_one_line("L"),
-                    {"product-rule"},
-                    {"d_V"},
-                    {"d_weights"},
-                    {"softmax-rule"},
-                    {"d_scaled", notice_of_scaled},
-                    attn::in_one_line("d_scores"),
-                    {"d_Q"},
-                    known("d_K"),
-                    whole_batch(bench, "d_W_Q", notice_of_weight),
-                    attn::in_one_line("d_W_K"),
-                    attn::in_one_line("d_W_V"),
-                    {"d_X"},
-                    {"d_X_target"},
-                    {"d_X_source"}},
-                   {"check/d_Q", "check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
-                    "hidden-scores-have-no-gradient"});
+  bench.trace.page(
+      {attn::in_one_line("X"),
+       attn::in_one_line("X_target"),
+       attn::in_one_line("X_source"),
+       known("Q"),
+       known("K"),
+       known("V"),
+       attn::in_one_line("scores"),
+       attn::in_one_line("mask"),
+       attn::in_one_line("scaled"),
+       attn::in_one_line("masked"),
+       {"weights", nothing_to_notice},
+       {"d_output"},
+       attn::in_one_line("output"),
+       attn::in_one_line("L"),
+       {"product-rule"},
+       attn::without_table("d_V", nullptr),
+       {"d_weights", note_with(" (V: --steps V)")},
+       {"softmax-rule"},
+       {"d_scaled", notice_of_scaled},
+       attn::in_one_line("d_scores"),
+       {"d_Q", [](const auto&) { return "A sum of the keys, each times its d_score. (K: --steps K)"; }},
+       known("d_K"),
+       whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),
+       attn::in_one_line("d_W_K"),
+       attn::in_one_line("d_W_V"),
+       bench.plan.is_batched() ? attn::without_table("d_X", nullptr) : attn::in_one_line("d_X"),
+       {"d_X_target"},
+       {"d_X_source"}},
+      {"check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
+       "hidden-scores-have-no-gradient"});
 }
 
 void introduce_backward(Workbench& bench) {
   bench.idea(
       "How does attention learn? Training asks of every parameter x: if it were a little larger, how much "
-      "would the loss L grow? That is its gradient, ∂L/∂x, and training moves the parameter the other way. "
-      "The gradients are found by going through the forward pass backwards: each step turns the gradient of "
-      "its result into those of what the result was computed from (the chain rule). d_Q holds ∂L/∂x for each "
-      "number x of Q, so it has the shape of Q.");
+      "would the loss L grow? That is its gradient ∂L/∂x, and training moves x the other way. Going through "
+      "the forward pass backwards, each step turns the gradient of its result into those of what it was "
+      "computed from (the chain rule). d_Q holds ∂L/∂x for each x in Q.");
 }
 
 void go_back_to_words(Workbench& bench, Gradients& shown, const ProjectedFrom& from,

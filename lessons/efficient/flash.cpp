@@ -2,6 +2,7 @@
 /// Sources: Milakov & Gimelshein 2018 (the running softmax), Dao et al. 2022.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/scoring.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
@@ -177,6 +179,23 @@ attn::WorkedOut worked_tile(const std::vector<Block>& blocks, bool causal) {
   };
 }
 
+const std::vector<std::string>& words_of(const VariantBench& on) {
+  return on.bench.plan.sentence.tokens.front();
+}
+
+std::string words_on_scores(const VariantBench& on) {
+  return fmt::format("Row \"{}\" of Q · row \"{}\" of K (--steps Q,K). Only one tile is in memory.",
+                     words_of(on)[on.n() - 1], words_of(on).front());
+}
+
+/// Which numbers the worked entry of the sums of values takes from V.
+std::string words_on_values(const VariantBench& on, const Block& keys) {
+  std::string words;
+  for (std::size_t j = keys.begin; j < keys.end && keys.size() <= 2; ++j)
+    words += fmt::format("{}V[{}, 0] = {:.4f}", words.empty() ? "" : ", ", words_of(on)[j], on.V(j, 0) + 0.0);
+  return (words.empty() ? "v is column 0 of V" : words) + " (--steps V).";
+}
+
 Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
   const auto n = on.n();
   const Visible visible = {n, n, on.causal()};
@@ -197,20 +216,17 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
   const auto hidden = [&](const char* shown) -> std::string {
     return on.causal() ? fmt::format(" What --causal hides is not computed: {}.", shown) : "";
   };
-  tiles.scores =
-      on.bench.trace.step({.id = "flash/scores",
-                           .title = "The scores of all tiles",
-                           .formula = "Q Kᵀ / √d_k",
-                           .from = {"Q", "K"},
-                           .axes = {"query", "key"},
-                           .note = "Only one tile of them is held at a time. Below we follow the last query: "
-                                   "the last row here, the last column in the next three tables." +
-                                   hidden("−inf"),
-                           .worked = worked_scores_of_tiles(on, visible),
-                           .worked_at = attn::Index{n - 1, 0}},
-                          tiles.scores, mistakes_of_scale(on.K.shape(1), [&](double factor) {
-                            return attn::divide(tiles.scores, 1.0 / factor);
-                          }));
+  tiles.scores = on.bench.trace.step({.id = "flash/scores",
+                                      .title = "The scores of all tiles",
+                                      .formula = "Q Kᵀ / √d_k",
+                                      .from = {"Q", "K"},
+                                      .axes = {"query", "key"},
+                                      .note = words_on_scores(on) + hidden("−inf"),
+                                      .worked = worked_scores_of_tiles(on, visible),
+                                      .worked_at = attn::Index{n - 1, 0}},
+                                     tiles.scores, mistakes_of_scale(on.K.shape(1), [&](double factor) {
+                                       return attn::divide(tiles.scores, 1.0 / factor);
+                                     }));
   tiles.number = on.bench.trace.step(
       {.id = "flash/tile",
        .title = "The tile in which each score is computed",
@@ -227,6 +243,8 @@ Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
 struct RunningRows {
   Tensor<2> maximum, rescaling, sum;  ///< [block×query]
   Tensor<2> output;                   ///< [query×d_v]
+  Tensor<2> of_last_query;            ///< its sums of values, [block×d_v]
+  std::size_t followed = 0;           ///< the block whose entries are worked out
 };
 
 /// Σⱼ exp(sⱼ − m′) xⱼ over the keys of a block, for query i.
@@ -292,9 +310,9 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
   const auto n = on.n(), d_v = on.V.shape(1), last = blocks.size() - 1;
   const auto followed = first_rescaling(scores, blocks);
   const Tensor<2> empty({blocks.size(), n});
-  RunningRows running = {empty, empty, empty, Tensor<2>({n, d_v})};
+  RunningRows running = {empty, empty, empty, Tensor<2>({n, d_v}), {}, followed[0]};
   auto &maximum = running.maximum, &rescaling = running.rescaling, &sum = running.sum;
-  auto& output = running.output;
+  auto &output = running.output, &of_last_query = running.of_last_query;
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i) {
@@ -322,8 +340,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                   .formula = "c = exp(m − m′)",
                   .from = {"flash/maximum"},
                   .axes = {"block", "query"},
-                  .note = "1 where the block has no larger score. 0 in the first row: before the first block "
-                          "m is −∞ and nothing is summed. To leave c out is the classic mistake.",
+                  .note = "c is 1 where m stays. To leave c out is the classic mistake.",
                   .worked =
                       [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
                         return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
@@ -355,7 +372,6 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                     .worked_at = followed},
                    sum);
 
-  Tensor<2> of_last_query;
   for (std::size_t i = 0; i < n; ++i) {
     Tensor<2> accumulated({blocks.size(), d_v});
     for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -372,7 +388,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
            .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ",
            .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling"},
            .axes = {"block", "d_v"},
-           .note = "After the last block it is divided by l, once.",
+           .note = words_on_values(on, blocks[followed[0]]),
            .worked =
                [&](const attn::Index& at) {
                  auto terms = worked_block_terms(scores, maximum, blocks[at[0]], at[0], i, &on.V, at[1]);
@@ -404,6 +420,38 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .worked_at = attn::Index{n - 1, 0}},
       output, mistakes_of_flash_output(output, sum));
   return running;
+}
+
+/// What the last query carries from block to block, a row a block.
+std::string table_of_last_query(const VariantBench& on, const RunningRows& running,
+                                const std::vector<Block>& blocks) {
+  constexpr std::size_t most_blocks = 8, width = 16;
+  const auto i = on.n() - 1, shown = std::min<std::size_t>(on.V.shape(1), 2);
+  const auto names = names_of(blocks);
+  auto table =
+      fmt::format("{:<6} {} {:>8} {:>8} {:>8}", "block", attn::pad_right("its keys", width), "m", "c", "l");
+  for (std::size_t c = 0; c < shown; ++c) table += fmt::format(" {:>8}", fmt::format("o[{}]", c));
+  for (std::size_t b = 0; b < blocks.size() && b < most_blocks; ++b) {
+    std::vector<std::string> keys;
+    for (std::size_t j = blocks[b].begin; j < blocks[b].end; ++j) keys.push_back(words_of(on)[j]);
+    table +=
+        fmt::format("\n{} {} {:>8.4f} {:>8} {:>8.4f}", attn::pad_right(names[b], 6),
+                    attn::pad_right(attn::shorten(fmt::format("{}", fmt::join(keys, " ")), width), width),
+                    running.maximum(b, i) + 0.0, b == 0 ? "" : fmt::format("{:.4f}", running.rescaling(b, i)),
+                    running.sum(b, i));
+    for (std::size_t c = 0; c < shown; ++c)
+      table += fmt::format(" {:>8.4f}", running.of_last_query(b, c) + 0.0);
+  }
+  return table;
+}
+
+void show_last_query(const VariantBench& on, const RunningRows& running, const std::vector<Block>& blocks) {
+  on.bench.trace.note(
+      "flash/one-query", "What one query carries",
+      fmt::format(
+          "A row is what the last query, \"{}\", has after a block of keys. How row {} comes about follows.",
+          words_of(on)[on.n() - 1], names_of(blocks)[running.followed]),
+      table_of_last_query(on, running, blocks));
 }
 
 /// How often a query met a block of keys that it sees.
@@ -471,20 +519,28 @@ namespace {
 /// For all queries at once: a block of queries does the same without the others.
 void show_flash_code(VariantBench& on, std::size_t block) {
   std::vector<std::string> lines = {
-      "flash_scores = Q @ K.T / np.sqrt(Q.shape[1])   # a kernel: tile by tile"};
-  if (on.causal())
-    lines.push_back("flash_scores = np.where(np.tri(len(Q), dtype=bool), flash_scores, -np.inf)");
-  lines.insert(lines.end(),
-               {"n = len(Q)", "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)", "history = []",
-                fmt::format("for start in range(0, n, {}):", block),
-                fmt::format("    keys = slice(start, start + {})", block), "    s = flash_scores[:, keys]"});
+      "n = len(Q)      # all queries at once; a kernel takes them in blocks, too",
+      "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)",
+      "kept = []       # for the tables of this page; a kernel keeps none",
+      fmt::format("for start in range(0, n, {}):", block),
+      fmt::format("    keys = slice(start, start + {})", block),
+      "    s = Q @ K[keys].T / np.sqrt(Q.shape[1])"};
+  if (on.causal()) lines.push_back("    s = np.where(np.tri(n, dtype=bool)[:, keys], s, -np.inf)");
   lines.insert(lines.end(), {"    larger = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - larger)",
                              "    p = np.exp(s - larger[:, None])", "    l = c * l + p.sum(axis=1)",
                              "    o = c[:, None] * o + p @ V[keys]", "    m = larger",
-                             "    history.append((m, c, l, o[-1]))    # for the tables of this page",
-                             "flash_output = o / l[:, None]",
-                             "flash_maximum, flash_rescaling, flash_sum, flash_accumulated = zip(*history)"});
+                             "    kept.append((s, m, c, l, o[-1]))", "flash_output = o / l[:, None]",
+                             "s, flash_maximum, flash_rescaling, flash_sum, flash_accumulated = zip(*kept)",
+                             "flash_scores = np.hstack(s)"});
   show_code(on, "flash", lines);
+}
+
+/// Where a tile stays as it is with one token more.
+std::string words_on_one_more_word(const VariantBench& on, std::size_t block) {
+  if (on.n() < *on.bench.options.block || on.causal()) return "";
+  return fmt::format(
+      " With one more word full attention would hold {0} · {0} scores, flash {1} · {1} as before.",
+      on.n() + 1, block);
 }
 
 }  // namespace
@@ -497,13 +553,18 @@ void show_flash(VariantBench& on) {
   trace.label("block", {{names}});
   trace.note(
       "flash/idea", "Flash attention: tiles, and a running softmax",
-      fmt::format(
-          "Queries and keys come in blocks of {0}, and only a tile of {0} × {0} scores is held at a time. "
-          "But softmax needs the maximum and the sum of a whole row. So each query keeps, over the keys so "
-          "far, the largest score m, l = Σ exp(sⱼ − m) and o = Σ exp(sⱼ − m) vⱼ, where sⱼ is the score of "
-          "key j and vⱼ row j of V. If a block makes m grow to m′, l and o are multiplied by c = exp(m − "
-          "m′). The output is exact. l′ and o′ are l and o after the block.",
-          block));
+      fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have "
+                  "a tile of {0} × {0} scores, and only one tile is held at a time. But softmax needs the "
+                  "maximum and the sum of a whole row. So each query carries three things from one block of "
+                  "keys to the next. Here s are its scores with the keys so far, v their values:",
+                  block),
+      "m   the largest s\n"
+      "l   Σ exp(s − m), the denominator of softmax\n"
+      "o   Σ exp(s − m) v, the output times l\n"
+      "\n"
+      "A block that raises m to m′ calls for exp(s − m′) in all terms. As\n"
+      "exp(s − m′) = c exp(s − m) with c = exp(m − m′), the old sums times c\n"
+      "are what they would have been with m′ from the start: it is exact.");
   show_flash_code(on, block);
   const auto tiles = show_tiles(on, blocks);
   const auto running = show_running_softmax(on, tiles.scores, blocks);
@@ -520,11 +581,13 @@ void show_flash(VariantBench& on) {
                .worked_score_bytes = worked_bytes(
                    on, attn::Worked::product({static_cast<double>(block), static_cast<double>(block)}))},
               running.output, cost, on.full);
+  show_last_query(on, running, blocks);
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
   trace.note("flash/memory", "What it is for",
              "Flash attention takes a little more arithmetic than full attention and is faster all the same: "
              "on a GPU most time goes into moving scores to the memory and back, and a tile stays in the "
-             "fast memory of the processor.");
+             "fast memory of the processor." +
+                 words_on_one_more_word(on, block));
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",
                .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",

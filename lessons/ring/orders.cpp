@@ -50,7 +50,7 @@ Balance balance_of(const WorkByHop& work) {
   return {*least, *most, 1.0 - static_cast<double>(done) / static_cast<double>(lasted)};
 }
 
-/// "contiguous, the hops last 3 + 4 + 4 + 4, so 4 ranks have time for 60 pairs and compute 36".
+/// "3 + 4 + 4 + 4,", and in the next line "time for 4 · 15 = 60 pairs; 36 are computed".
 std::string words_on_idle(const WorkByHop& work) {
   std::vector<std::uint64_t> hops;
   std::uint64_t done = 0, lasted = 0;
@@ -63,8 +63,8 @@ std::string words_on_idle(const WorkByHop& work) {
     lasted += hops.back();
   }
   const auto sum = hops.size() > 8 ? fmt::format("{}", lasted) : fmt::format("{}", fmt::join(hops, " + "));
-  return fmt::format("contiguous, the hops last {}, so {} ranks have time for {} pairs and compute {}", sum,
-                     work.size(), lasted * work.size(), done);
+  return fmt::format("{},\n        time for {} · {} = {} pairs; {} are computed", sum, work.size(), lasted,
+                     lasted * work.size(), done);
 }
 
 constexpr std::size_t label_columns = 8, widest_picture = 76;
@@ -135,17 +135,19 @@ void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
   bench.trace.note(
       "orders", "Which ranks a causal mask leaves idle",
       fmt::format(
-          "{} A number is how many pairs a rank computes at a hop; · is none: it waits. \"pairs\" are those "
-          "of the rank with the fewest and the most, \"idle\" the share of time in which ranks wait, if a "
-          "hop lasts as long as its slowest rank: {}. There the queries of the first ranks see hardly any "
-          "key. Striped, one token of every {}, and zigzag, a part from either end, give each rank early and "
-          "late tokens.",
+          "{} A number is how many pairs a rank computes at a hop; · is none: it waits. Contiguous, a rank "
+          "has tokens side by side, and the queries of the first ones see hardly any key. Striped (one token "
+          "of every {}) and zigzag (a part from either end) give each rank early and late tokens.",
           bench.options.causal
               ? fmt::format("As in this run{}, in one head of a sentence of {} tokens.",
                             window ? " with its window" : "", in.n())
               : fmt::format("This run is not causal; with --causal, {} tokens would take this.", in.n()),
-          words_on_idle(work.front()), ranks.count()),
-      pictures_side_by_side(work, true));
+          ranks.count()),
+      pictures_side_by_side(work, true) +
+          fmt::format("\n\npairs   of the rank with the fewest and with the most\n"
+                      "idle    share of time that ranks wait, if a hop lasts as long as its\n"
+                      "        slowest rank. Contiguous, the hops last {}",
+                      words_on_idle(work.front())));
 }
 
 }  // namespace lessons

@@ -194,8 +194,7 @@ class RingRun {
          .formula = "Q Kᵀ / √d_k",
          .from = {"Q", "K"},
          .axes = {"query", "key"},
-         .note = "Each rank computes the tile of its queries and of the keys that it has at this hop. −inf: "
-                 "not computed.",
+         .note = words_on_scores(),
          .worked =
              [&, products](const attn::Index& at) {
                if (!is_computed(at[0], at[2], at[3])) return attn::Worked(unseen);
@@ -204,6 +203,37 @@ class RingRun {
          .worked_at = place(followed_query(),
                             keys_for(followed_query()).empty() ? 0 : keys_for(followed_query()).front())},
         scores);
+  }
+
+  /// The name of a position of the first sentence.
+  std::string name(std::size_t position) const {
+    const auto& words = bench_.plan.sentence.tokens.front();
+    return position < words.size() ? words[position] : "<pad>";
+  }
+
+  std::string words_on_scores() const {
+    const auto query = followed_query();
+    const auto& keys = keys_for(query);
+    const auto rows = keys.empty() ? ""
+                                   : fmt::format("Row \"{}\" of Q times row \"{}\" of K (--steps Q,K). ",
+                                                 name(query), name(keys.front()));
+    return rows +
+           "A rank computes the tile of its queries and the keys that it has at this hop. −inf: not "
+           "computed.";
+  }
+
+  /// What the worked entry of o takes from V, where that is little.
+  std::string words_on_values() const {
+    constexpr std::size_t most = 2;
+    const auto query = followed_query();
+    const auto& keys = keys_for(query);
+    if (keys.size() > most || bench_.options.heads) return "v is column 0 of V (--steps V).";
+    std::string words;
+    for (const auto key : keys)
+      if (is_computed(0, query, key))
+        words += fmt::format("{}V[{}, 0] = {:.4f}", words.empty() ? "" : ", ", name(key),
+                             in_.V(0, 0, key, 0) + 0.0);
+    return words.empty() ? "" : words + " (--steps V).";
   }
 
   Tensor<3> show_maximum(const Tensor<3>& before) {
@@ -334,6 +364,7 @@ class RingRun {
          .formula = hop_ == 0 ? "Σⱼ exp(sⱼ − m) vⱼ" : "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ",
          .from = with_hop_before(hop_, sources({of_hop(hop_, "scores"), of_hop(hop_, "m"), "V"}), "o"),
          .axes = {"query", "d_v"},
+         .note = words_on_values(),
          .worked =
              [&](const attn::Index& at) {
                return worked_sum_with(at, known_before(of_hop(hop_ == 0 ? 0 : hop_ - 1, "o"), before, at),
@@ -452,8 +483,8 @@ class RingRun {
          .formula = "o / l",
          .from = {of_hop(last, "l"), of_hop(last, "o")},
          .axes = {"query", "d_v"},
-         .note = "One more word at the end adds a row to Q, K, V and here, and a token to one rank, whose "
-                 "block takes longer at every hop.",
+         .note =
+             "One more word adds a row here and a token to one rank, whose block takes longer at every hop.",
          .worked =
              [&](const attn::Index& at) {
                if (state_.l(at[0], at[1], at[2]) == 0.0) return attn::Worked(0.0);
@@ -489,8 +520,6 @@ class RingRun {
   void show_one_query() const {
     if (bench_.is_mute()) return;
     const auto query = followed_query(), rank = rank_of_[query];
-    const auto& words = bench_.plan.sentence.tokens.front();
-    const auto name = [&](std::size_t i) { return i < words.size() ? words[i] : std::string("<pad>"); };
     const std::size_t shown = std::min<std::size_t>(in_.d_v(), 2);
     std::string table =
         fmt::format("{:<6} {} {:>8} {:>8} {:>8}", "", attn::pad_right("keys there", 18), "m", "c", "l");
@@ -510,8 +539,8 @@ class RingRun {
         table += fmt::format(" {:>8}", number(states_[hop].o(0, 0, query, c)));
     }
     bench_.trace.note("one-query", "What one query carries",
-                      fmt::format("The query of \"{}\" stays on rank {}.{} A row is what it carries after a "
-                                  "hop. How that of hop {} comes about follows.",
+                      fmt::format("The query of \"{}\" stays on rank {}.{} A row is what it has after a hop. "
+                                  "How that of hop {} comes about follows.",
                                   name(query), rank, bench_.options.heads ? " Head 0." : "",
                                   std::min<std::size_t>(1, ranks_.count() - 1)),
                       table);
