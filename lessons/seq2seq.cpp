@@ -49,7 +49,7 @@ void explain_lstm(Workbench& bench) {
       "memory c and the state h, what it shows of c. Three gates, numbers from 0 to 1, decide: f how much "
       "of the memory is kept, i how much of the new content g is written, o how much is shown. " +
           about_sizes(bench),
-      "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    σ(a) = 1 / (1 + e⁻ᵃ)\n"
+      "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    σ(a) = 1 / (1 + exp(−a))\n"
       "g  = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)      i, f, g, o: each its own rows\n"
       "cₜ = f ∘ cₜ₋₁ + i ∘ g                   ∘ multiplies number by number\n"
       "hₜ = o ∘ tanh(cₜ)                       hₜ₋₁, cₜ₋₁: of the step before");
