@@ -46,8 +46,8 @@ void explain_lstm(Workbench& bench) {
   bench.trace.note(
       "lstm", "An LSTM in four lines",
       "An LSTM (long short-term memory) reads a vector xₜ at each step t. It carries two vectors along: a "
-      "memory c and the state h, what it shows of c. Three gates, numbers from 0 to 1, decide: f how much "
-      "of the memory is kept, i how much of the new content g is written, o how much is shown. " +
+      "memory c and the state h, what it shows of c. Three gates, numbers from 0 to 1, decide: f how much of "
+      "the memory is kept, i how much of the new content g is written, o how much is shown. " +
           about_sizes(bench),
       "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    σ(a) = 1 / (1 + exp(−a))\n"
       "g  = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)      i, f, g, o: each its own rows\n"
@@ -60,8 +60,7 @@ void explain_bottleneck(Workbench& bench) {
       "One network, the encoder, reads the source word by word; another, the decoder, writes the target. "
       "Both are LSTMs: what one has read so far is in its state, a vector. At first the decoder got the "
       "encoder's last state alone: a bottleneck for long sentences.\nWith attention (Bahdanau et al. 2014) "
-      "it "
-      "mixes the states of all source words at each step: the context. " +
+      "it mixes the states of all source words at each step: the context. " +
           std::string(bench.options.model
                           ? "This model learned to translate."
                           : "Trained, it looks at “cat” to write “chat”; here the weights are random."),
@@ -123,8 +122,8 @@ std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun&
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note(
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-      fmt::format("The decoder has its h and c from {}, and reads y, the vector of {} (row {} of "
-                  "X_target). [a; b] is b behind a.",
+      fmt::format("The decoder has its h and c from {}, and reads y, the vector of {} (row {} of X_target). "
+                  "[a; b] is b behind a.",
                   t == 0 ? "the encoder's last" : fmt::format("step {}", t - 1), word_read(bench, t), t));
   show_one_step(bench, run, t);
 }

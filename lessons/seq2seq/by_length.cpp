@@ -97,8 +97,8 @@ void show_by_length(Workbench& bench) {
   bench.trace.note(
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
-          "Unseen sentences translated without a mistake, in percent; training had up to {} words. "
-          "Both translators do well on short ones. At {} words {} are right with attention, {} without.",
+          "Unseen sentences translated without a mistake, in percent; training had up to {} words. Both "
+          "translators do well on short ones. At {} words {} are right with attention, {} without.",
           attn::train::longest_in_training, attn::train::longest_in_training,
           percent(longest_trained(models[with_attention].scores)),
           percent(longest_trained(models[without_attention].scores))),

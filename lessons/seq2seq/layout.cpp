@@ -119,8 +119,7 @@ std::string about_gate(const Workbench& bench, const attn::Event& gate) {
   const auto d_model = bench.d_model(), hidden = shape.back();
   return fmt::format(
       "The forget gate of the encoder at “{}”: {} products with xₜ, row {} of X_source, {} with hₜ₋₁, {}, "
-      "and "
-      "b. Of the {} rows of W_ih and W_hh, f has those from {} on.",
+      "and b. Of the {} rows of W_ih and W_hh, f has those from {} on.",
       word, d_model, t, hidden, before, 4 * hidden, hidden);
 }
 

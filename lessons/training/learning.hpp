@@ -61,7 +61,6 @@ ShownLearning show_trainings(Workbench& bench, const LearningInputs& in, const T
 std::string look_of_chance(const attn::Event& weights);
 std::string loss_beside_guessing(const attn::Event& losses);
 std::string size_of_first_step(const attn::Event& updated);
-std::string look_half_learned(const attn::Event& weights);
 std::string look_at_mirror(const attn::Event& weights);
 
 /// The note of the event, also where its table is not shown.
