@@ -58,9 +58,9 @@ void explain_lstm(Workbench& bench) {
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
       "One network, the encoder, reads the source word by word; another, the decoder, writes the target. "
-      "Both are LSTMs: what one has read so far is in its state, a vector. At first the decoder got the "
-      "encoder's last state alone: a bottleneck for long sentences.\nWith attention (Bahdanau et al. 2014) "
-      "it mixes the states of all source words at each step: the context. " +
+      "Both are LSTMs: what one has read so far is in its state, a vector. In the first translators the "
+      "decoder got the encoder's last state alone: a bottleneck for long sentences.\nWith attention "
+      "(Bahdanau et al. 2014) it mixes the states of all source words at each step: the context. " +
           std::string(bench.options.model
                           ? "This model learned to translate."
                           : "Trained, it looks at “cat” to write “chat”; here the weights are random."),

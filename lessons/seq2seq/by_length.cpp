@@ -94,14 +94,15 @@ void show_by_length(Workbench& bench) {
                "positions. Bahdanau et al. 2014 show such curves in figure 2.",
        .curve = true},
       shares);
+  const auto &with = models[with_attention].scores, &without = models[without_attention].scores;
   bench.trace.note(
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
-          "Unseen sentences translated without a mistake, in percent; training had up to {} words. Both "
-          "translators do well on short ones. At {} words {} are right with attention, {} without.",
-          attn::train::longest_in_training, attn::train::longest_in_training,
-          percent(longest_trained(models[with_attention].scores)),
-          percent(longest_trained(models[without_attention].scores))),
+          "Unseen sentences translated without a mistake, in percent; training had up to {} words. Of the "
+          "shortest {} are right with attention and {} without, of those of {} words {} and {}.",
+          attn::train::longest_in_training, percent(with.front()), percent(without.front()),
+          attn::train::longest_in_training, percent(longest_trained(with)),
+          percent(longest_trained(without))),
       table_of(models));
 }
 

@@ -119,8 +119,15 @@ std::string about_gate(const Workbench& bench, const attn::Event& gate) {
   const auto d_model = bench.d_model(), hidden = shape.back();
   return fmt::format(
       "The forget gate of the encoder at “{}”: {} products with xₜ, row {} of X_source, {} with hₜ₋₁, {}, "
-      "and b. Of the {} rows of W_ih and W_hh, f has those from {} on.",
-      word, d_model, t, hidden, before, 4 * hidden, hidden);
+      "and b = b_ih + b_hh. Of the {} rows of W_ih and W_hh, f has {} to {}.",
+      word, d_model, t, hidden, before, 4 * hidden, hidden, 2 * hidden - 1);
+}
+
+/// Where the numbers of an entry of the encoder's memory come from.
+std::string about_cell(const Workbench& bench) {
+  const bool has_one_word = bench.plan.source.lengths().front() == 1;
+  return has_one_word ? "In this order: i and g (encoder/i, encoder/g). Nothing was in the memory before."
+                      : "In this order: f, c of the word before, i and g (encoder/i, encoder/g).";
 }
 
 /// The state of the encoder, and whose state attention looks at.
@@ -151,7 +158,8 @@ void add_reading(std::vector<attn::OnPage>& page) {
 /// What a trained model's tables of many columns leave of the page.
 void choose_trained_page(Workbench& bench) {
   auto page = beginning_of_page(bench);
-  page.push_back(attn::without_table("encoder/c"));
+  page.push_back(
+      attn::without_table("encoder/c", [&bench](const attn::Event&) { return about_cell(bench); }));
   page.push_back(attn::without_table(
       "encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }));
   if (bench.options.bidirectional) page.push_back(attn::in_one_line("encoder/states"));

@@ -50,8 +50,9 @@ std::string knows_words(const Workbench& bench) {
 void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
   bench.trace.note(
       "teacher-forcing", "Teacher forcing: the decoder is given the true words",
-      "<s> begins a sentence, </s> ends it. At each step the decoder reads the true word before (a row of "
-      "X_target), not its own. A step has the name of the word to be written." +
+      "<s> begins a sentence, </s> ends it. The decoder starts with the encoder's last h and c. At each step "
+      "it reads the true word before (a row of X_target), not its own. A step has the name of the word to be "
+      "written." +
           std::string(bench.options.model ? "" : " The decoder knows the target's words and </s>.") +
           about_padding(writes),
       steps_of_words(writes));
