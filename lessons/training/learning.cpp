@@ -516,13 +516,15 @@ namespace {
 
 /// What clipping and Adam do, at the number W_out[0, a]. The notes are outside of the group of the steps.
 void explain_first_step(attn::Trace& trace, const Parameters& gradient, double clipped) {
+  const double found = gradient.W_out(0, 0);
+  const auto after_clipping = clipped == found ? std::string("Here it is not.")
+                                               : fmt::format("{:.4f} becomes {:.4f}.", found, clipped);
   trace.note("one-number", "Step 1: the gradient, and clipping",
              fmt::format("The first {} sequences give the gradient: for each of the {} numbers, how the loss "
                          "changes with it. For W_out[0, a] that is {:.4f}. The length of the gradient is its "
                          "norm. Clipping: if the norm is over a limit, max_norm, all numbers of the gradient "
-                         "are multiplied by one factor. {:.4f} becomes {:.4f}.",
-                         sequences_of_batch, count_of(gradient), gradient.W_out(0, 0), gradient.W_out(0, 0),
-                         clipped));
+                         "are multiplied by one factor. {}",
+                         sequences_of_batch, count_of(gradient), found, after_clipping));
   trace.note(
       "adam", "Step 1: Adam moves each number",
       "Adam keeps two means for each number: m of its gradients so far, v of their squares. Both begin at 0 "
