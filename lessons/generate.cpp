@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -203,9 +204,24 @@ std::string sharing(const Heads& heads) {
                      heads.query);
 }
 
+/// With a model, the weight of the key that head 0 of a token alone looks at most: the largest score.
+std::optional<attn::Index> where_head_0_looks(const Workbench& bench, const Step& step, const Tensor<4>& Q,
+                                              const Tensor<4>& keys) {
+  if (!bench.options.model || step.is_prefill()) return std::nullopt;
+  std::size_t most = 0;
+  double largest = -INFINITY;
+  for (std::size_t j = 0; j < keys.shape(2); ++j) {
+    const double score =
+        std::inner_product(&Q(0, 0, 0, 0), &Q(0, 0, 0, 0) + Q.shape(3), &keys(0, 0, j, 0), 0.0);
+    if (score > largest) most = j;
+    largest = std::max(largest, score);
+  }
+  return attn::Index{0, 0, most};
+}
+
 /// The attention of the new tokens to all in the cache, in the words of this lesson.
 attn::Words attention_words(const Step& step, const std::string& layer, const Heads& heads, std::size_t d_k,
-                            bool is_masked) {
+                            bool is_masked, const std::optional<attn::Index>& worked_weight) {
   const std::vector<std::string> axes = {"head", "query", "key"};
   return {
       {"Q_heads", {.id = "Q"}},
@@ -241,7 +257,8 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
         .formula = is_masked ? "softmax(masked)" : "softmax(scaled)",
         .from = {is_masked ? "masked" : "scaled"},
         .axes = axes,
-        .distribution = true}},
+        .distribution = true,
+        .worked_at = worked_weight}},
       {"heads",
        {.id = "heads",
         .title = step.either("What the tokens find in the values", "What the new token finds in the values"),
@@ -329,7 +346,8 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
       show_kept(bench, step, group, decoder.heads, cache);
       const auto d_k = cache.keys.shape(3);
       const auto [attention, output] = trace.in_words(
-          attention_words(step, group, decoder.heads, d_k, mask.has_value()),
+          attention_words(step, group, decoder.heads, d_k, mask.has_value(),
+                          where_head_0_looks(bench, step, heads.Q_heads, cache.keys)),
           [&] { return attend_in_heads(bench, heads.Q_heads, cache.keys, cache.values, weights.O(), mask); });
       decoding.weights.push_back(attention.weights);
 
@@ -387,9 +405,13 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
     bench.trace.note(
         "read",
         fmt::format("Step {}: the model reads “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format("Only this token, written last, goes through the model. Of the {} before it nothing is "
-                    "needed but what the cache holds.",
-                    step.known == 1 ? "token" : fmt::format("{} tokens", step.known)));
+        fmt::format("Only this token, written last, goes through the model. In each layer its key and value "
+                    "are put below those of the {} before it.{}",
+                    step.known == 1 ? "token" : fmt::format("{} tokens", step.known),
+                    *bench.options.layers > 1
+                        ? fmt::format(" step={}/layer={}/ in a name: in this step, in that layer.",
+                                      step.number, layer_on_page(bench.options) + 1)
+                        : ""));
 }
 
 attn::WorkedOut worked_greedy_token(const attn::Known<2>& logits) {
@@ -611,8 +633,8 @@ std::size_t step_on_page(std::size_t steps) {
 std::string about_new_row(const attn::Event& weights) {
   const auto rows = weights.tensor->shape[weights.tensor->shape.size() - 2];
   return rows > 1 ? weights.note
-                  : "One row a head; in the name above 0 is head 0. It needs no mask: nothing stands behind "
-                    "the newest token.";
+                  : "One row a head, for the new token alone; 0 in the name above is head 0, and exp is "
+                    "taken of its scaled scores. It needs no mask: no token stands behind the newest.";
 }
 
 std::string about_logits(const attn::Event&) {
@@ -644,40 +666,41 @@ std::string about_largest_logit(const attn::Event& logits) {
       numbers.at(best), name_along(logits, logits.axes.size() - 1, best), best);
 }
 
+/// The layer of a step, of which a trained model's page shows what has to do with the cache.
+void add_layer(std::vector<attn::OnPage>& page, const std::string& layer, bool is_trained) {
+  const auto add_lines = [&](const std::vector<std::string>& ids) {
+    for (const auto& id : ids) page.push_back(attn::in_one_line(layer + id));
+  };
+  if (is_trained) {
+    add_lines({"Q", "K", "cache/K", "scores", "scaled", "masked"});
+    page.push_back(attn::without_table(layer + "weights", about_new_row));
+    return add_lines({"heads", "output", "residual"});
+  }
+  add_lines({"Q", "K", "V"});
+  page.push_back({layer + "cache/K", about_cache});
+  add_lines({"cache/V", "scores", "scaled", "masked"});
+  page.push_back({layer + "weights", about_new_row});
+  add_lines({"heads", "output", "residual"});
+}
+
 void choose_generate_page(Workbench& bench, std::size_t steps) {
   const bool is_trained = bench.options.model.has_value();
   const auto step = fmt::format("step={}/", step_on_page(steps));
   const auto layer = step + layer_group(bench.options, layer_on_page(bench.options));
-  const auto with_table = [&](const std::string& id, attn::Notice notice) {
-    return is_trained ? attn::in_one_line(id) : attn::OnPage{id, std::move(notice)};
-  };
-  std::vector<attn::OnPage> page;
-  if (is_trained) page = {{"guesses"}, {"looks"}};
-  page.push_back({"cost"});
-  page.push_back(with_table("logits", about_logits));
-  page.push_back(attn::in_one_line("full/logits"));
-  page.push_back({step + "read"});
+  std::vector<attn::OnPage> page = {{"guesses"}, {"looks"}, {step + "read"}};
   page.push_back(is_trained ? attn::without_table(step + "x", [](const attn::Event& x) { return x.note; })
                             : attn::OnPage{step + "x"});
   if (layer != step + "layer=1/" && layer != step)
     page.push_back(attn::in_one_line(step + "layer=1/residual"));
-  page.push_back(attn::in_one_line(layer + "Q"));
-  page.push_back(attn::in_one_line(layer + "K"));
-  page.push_back(attn::in_one_line(layer + "V"));
-  page.push_back(with_table(layer + "cache/K", about_cache));
-  page.push_back(attn::in_one_line(layer + "cache/V"));
-  page.push_back(attn::in_one_line(layer + "scores"));
-  page.push_back(attn::in_one_line(layer + "scaled"));
-  page.push_back(attn::in_one_line(layer + "masked"));
-  page.push_back(is_trained ? attn::without_table(layer + "weights", about_new_row)
-                            : attn::OnPage{layer + "weights", about_new_row});
-  for (const auto* id : {"heads", "output", "residual"}) page.push_back(attn::in_one_line(layer + id));
+  add_layer(page, layer, is_trained);
   page.push_back(is_trained ? attn::without_table(step + "logits", about_largest_logit)
                             : attn::OnPage{step + "logits", about_largest_logit});
   page.push_back(attn::in_one_line(step + "probabilities"));
   page.push_back(attn::in_one_line(step + "token"));
   page.push_back({"written"});
-  page.push_back({"cache/bytes"});
+  if (!is_trained) page.push_back({"logits", about_logits});
+  page.push_back({"work"});
+  page.push_back({"memory"});
   bench.trace.page(page, {"cached-equals-full", "same-text", "future-weights-are-0", "rows-sum-to-1"});
 }
 
@@ -702,8 +725,8 @@ std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps
     lines.push_back(margin + "├ " + keys + "┴ " + weights + "┐");
     lines.push_back(margin + "└ " + values + line(end - attn::display_width(values)) + "┴ heads");
   }
-  lines.emplace_back("x        input of a layer: embedding + positions, then the residual before");
-  lines.emplace_back("then     heads → W_O → + x → W_vocabulary → logits → token");
+  lines.emplace_back("x     embedding (a vector for each word) + positions (one for each place)");
+  lines.emplace_back("then  heads → W_O → + x: x of the next layer, or → W_vocabulary → logits");
   return lines;
 }
 
@@ -713,13 +736,10 @@ void run_generate(Workbench& bench) {
   choose_generate_page(bench, *bench.options.new_tokens);
   bench.idea(
       "A decoder is a model that writes a text one token at a time: it reads what is there, gives every word "
-      "that it knows a number (its logit), writes the word with the largest and reads again. No token sees a "
-      "later one, so what was computed for the earlier tokens stays as it is. A query is used only for the "
-      "output of its own token, and that is finished; what later tokens read of an earlier one is its key "
-      "and its value. These are kept: the KV cache. The first step, the prefill, reads the whole prompt; "
-      "each later step reads one token. The model: embedding has a vector for each word, positions has one "
-      "for each place, and W_vocabulary makes the logits. To stay small, it leaves out layer norm and the "
-      "feed-forward network." +
+      "that it knows a number (its logit), writes the word with the largest and reads again.\nNo token sees "
+      "a later one, so what was computed for it stays as it is. Its query is needed once, for its own "
+      "output. Its key and its value are read by all later tokens, so these are kept: the KV cache. Step 0, "
+      "the prefill, reads the whole prompt; each later step reads one token." +
       about_training(bench));
   bench.trace.note(
       "decoder", "The model",
@@ -748,7 +768,6 @@ void run_generate(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next({{"generate --sentence \"the apple that the girl ate\"", "one apple"},
                            {"generate --layer 1", "where does the first layer look?"},
-                           {"generate --new-tokens 9", "until </s>"},
                            {"generate --model none --kv-heads 1", "shared keys"},
                            {"efficient", "what to do about n² scores"}});
   bench.try_next(

@@ -32,32 +32,41 @@ namespace {
 
 using attn::TokenBatch;
 
-/// What --hidden counts, and how long a state is where two encoders make it.
+/// How long the vectors of an LSTM are.
 std::string about_sizes(const Workbench& bench) {
   const auto hidden = *bench.options.hidden;
   if (!bench.options.bidirectional)
-    return fmt::format(" hidden={0}: h and c have {0} number{1}.", hidden, hidden == 1 ? "" : "s");
-  return fmt::format(
-      " Two encoders read, one from each end: two states of {} numbers (hidden) side by side are {}, as long "
-      "as the decoder's.",
-      hidden, state_width(bench));
+    return fmt::format("Each of the six vectors has {} number{} (axis hidden).", hidden,
+                       hidden == 1 ? "" : "s");
+  return fmt::format("Each of the six vectors has {} numbers in an encoder (axis hidden), {} in the decoder.",
+                     hidden, state_width(bench));
+}
+
+void explain_lstm(Workbench& bench) {
+  bench.trace.note(
+      "lstm", "An LSTM in four lines",
+      "An LSTM (long short-term memory) reads a vector xₜ at each step t. It carries two vectors along: a "
+      "memory c and the state h, what it shows of c. Three gates, numbers from 0 to 1, decide: f how much of "
+      "the memory is kept, i how much of the new content g is written, o how much is shown. " +
+          about_sizes(bench),
+      "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    σ(a) = 1 / (1 + exp(−a))\n"
+      "g  = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)      i, f, g, o: each its own rows\n"
+      "cₜ = f ∘ cₜ₋₁ + i ∘ g                   ∘ multiplies number by number\n"
+      "hₜ = o ∘ tanh(cₜ)                       hₜ₋₁, cₜ₋₁: of the step before");
 }
 
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
-      "One LSTM (long short-term memory), the encoder, reads the source word by word. Another, the decoder, "
-      "writes the target. Each carries two vectors from word to word: a memory c and a state h. At each word "
-      "it makes new content g and three gates, numbers between 0 and 1: the forget gate f says how much of c "
-      "is kept, the input gate i how much of g is written to it, the output gate o how much of it is shown "
-      "as h. At first the decoder got only the encoder's last h and c: a bottleneck. With attention "
-      "(Bahdanau et al. 2014) it looks at the states of all source words and takes a mixture of them, the "
-      "context. " +
+      "One network, the encoder, reads the source word by word; another, the decoder, writes the target. "
+      "Both are LSTMs: what one has read so far is in its state, a vector. In the first translators the "
+      "decoder got the encoder's last state alone: a bottleneck for long sentences.\nWith attention "
+      "(Bahdanau et al. 2014) it mixes the states of all source words at each step: the context. " +
           std::string(bench.options.model
                           ? "This model learned to translate."
-                          : "Trained, it looks at “cat” to write “chat”; here the weights are random.") +
-          about_sizes(bench),
-      "");
+                          : "Trained, it looks at “cat” to write “chat”; here the weights are random."),
+      "contextₜ = Σⱼ weightₜⱼ · state of source word j");
   bench.flow(seq2seq_flow(bench));
+  explain_lstm(bench);
   explain_variants(bench);
 }
 
@@ -113,11 +122,9 @@ std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun&
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note(
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-      fmt::format(
-          "h is the decoder's state [{}], y the word that it reads [{}]; {} has those of source words. "
-          "Before the first step its h and c are the encoder's last. [a; b] is b behind a, ∘ multiplies "
-          "number by number.",
-          state_width(bench), bench.d_model(), encoder_states_id(bench)));
+      fmt::format("The decoder has its h and c from {}, and reads y, the vector of {} (row {} of X_target). "
+                  "[a; b] is b behind a.",
+                  t == 0 ? "the encoder's last" : fmt::format("step {}", t - 1), word_read(bench, t), t));
   show_one_step(bench, run, t);
 }
 

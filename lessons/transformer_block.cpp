@@ -132,6 +132,19 @@ attn::WorkedOut worked_without_zeros(const attn::Known<3>& x, const attn::Known<
 
 }  // namespace
 
+namespace {
+
+/// An entry that ReLU lets through, of the token that is worked out in other steps; nothing where it has
+/// none.
+std::optional<attn::Index> first_let_through(const Tensor<3>& hidden) {
+  const std::size_t token = std::min<std::size_t>(2, hidden.shape(1) - 1);
+  for (std::size_t j = 0; j < hidden.shape(2); ++j)
+    if (hidden(0, token, j) > 0.0) return attn::Index{token, j};
+  return std::nullopt;
+}
+
+}  // namespace
+
 FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeights& weights) {
   const auto activation = activation_of(bench);
   const bool is_relu = activation == Activation::relu;
@@ -139,6 +152,8 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
   const std::size_t d_model = weights.W_1.shape(0), d_ff = weights.W_1.shape(1);
   const std::string about_width =
       d_ff == 4 * d_model ? " d_ff is 4 · d_model, as in the first transformer." : "";
+  auto activated = attn::activate(activation, attn::linear(x.tensor, weights.W_1, weights.b_1));
+  const auto let_through = is_relu ? first_let_through(activated) : std::nullopt;
   auto hidden = trace.step(
       {.id = "ffn/hidden",
        .title = "The network's hidden layer",
@@ -157,9 +172,9 @@ FeedForward feed_forward(Workbench& bench, const Named& x, const FeedForwardWeig
            about_width,
        .worked = attn::worked_activation(
            activation, attn::worked_linear(attn::Known{x.id, x.tensor}, attn::Known<2>{"W_1", weights.W_1},
-                                           attn::Known<1>{"b_1", weights.b_1}))},
-      attn::activate(activation, attn::linear(x.tensor, weights.W_1, weights.b_1)),
-      mistakes_of_hidden(activation, x.tensor, weights));
+                                           attn::Known<1>{"b_1", weights.b_1})),
+       .worked_at = let_through},
+      std::move(activated), mistakes_of_hidden(activation, x.tensor, weights));
   if (is_relu)
     trace.note("ffn/zeros", "How much ReLU cuts off",
                fmt::format("{} of the {} numbers of ffn/hidden are 0. Which ones they are differs from token "
@@ -290,14 +305,27 @@ std::string block_formula(NormOrder order, bool has_memory) {
 void explain_idea(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   bench.idea(
-      fmt::format("A transformer is a stack of blocks like this one. In it attention lets the tokens look at "
-                  "each other{}, and a small network, the feed-forward network (ffn), then rewrites every "
-                  "token by itself. Each of these parts is a sublayer. What a sublayer finds is added to "
-                  "what came in: a residual connection. Layer norm (LN) keeps the rows at one scale. The "
-                  "output has the shape of X, so the next block can go on with it.{}",
-                  has_memory ? ", cross-attention lets them look into an encoder's sentence" : "",
-                  bench.options.model ? " All weights here were trained (attnlab train sentiment)." : ""),
+      fmt::format(
+          "A transformer is a stack of blocks like this one. Attention lets the tokens look at each other{}. "
+          "Then a small network, the feed-forward network (ffn), rewrites every token by itself. Each of "
+          "these parts is a sublayer.\nWhat a sublayer finds is added to what came in: a residual "
+          "connection. Layer norm (LN) keeps the rows at one scale. The output has the shape of X: the next "
+          "block can go on with it.{}",
+          has_memory ? ", and cross-attention lets them look into an encoder's sentence" : "",
+          bench.options.model ? " All weights are trained." : ""),
       block_formula(norm_order_of(bench), has_memory));
+}
+
+/// What the lesson multihead taught, with the shapes of this run.
+void recall_attention(Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), d = bench.d_model(), heads = bench.heads(), d_k = bench.d_k();
+  bench.trace.note(
+      "attention-recalled", "Sublayer 1: attention, as in the lesson multihead",
+      fmt::format(
+          "W_Q, W_K and W_V [{0}×{0}] make a query, a key and a value of each token. {1} numbers are cut "
+          "into {2} head{3} of d_k = {4}. Each head compares the {5} tokens by itself, and W_O [{0}×{0}] "
+          "mixes what the heads found.",
+          d, heads * d_k, heads, heads == 1 ? "" : "s", d_k, n));
 }
 
 void explain_norm_order(Workbench& bench) {
@@ -306,10 +334,8 @@ void explain_norm_order(Workbench& bench) {
       "norm-order",
       is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
       is_post
-          ? "The first transformer had it so, and every row leaves the block at one scale. But training "
-            "sends a correction back through the whole stack (lesson backward), and each layer norm on its "
-            "way changes how large it is. So training has to begin with very small steps (Xiong et al. "
-            "2020). Most models since have the layer norm before the sublayer: --norm pre."
+          ? "Each layer norm changes the gradient that goes back through it, so training begins with small "
+            "steps (Xiong et al. 2020). Most later models: --norm pre."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. So the correction that training sends back (lesson backward) has a straight way "
             "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "
@@ -379,12 +405,13 @@ void explain_stack(Workbench& bench) {
   const double two = share_of_induction("induction"), one = share_of_induction("induction-one-layer");
   bench.trace.note(
       "stack", "What two blocks find that one cannot",
-      "A task: letters in random order, \"g k q x … b q\", and the next one is to be what followed q the "
-      "last time, x. Block 1: each letter looks one place back and adds that letter to its own row; the row "
-      "of x now says \"x, and before me q\". Block 2: the last q looks for the row that says \"before me "
-      "q\", and finds x. Models of attention and residual connections alone (attnlab train induction) have "
-      "so much right on new letters:",
-      fmt::format("two blocks   {:3.0f} % right\none block    {:3.0f} % right", 100.0 * two, 100.0 * one));
+      "A task: letters in random order, \"g k q x … b q\". The next one is to be what followed q the last "
+      "time: x.\nBlock 1: each letter looks one place back and adds that letter to its own row. The row of x "
+      "now says \"x, and before me q\". Block 2: the last q looks for the row that says \"before me q\", and "
+      "finds x.",
+      fmt::format("right on new letters (attnlab train induction; no ffn, no layer norm)\n"
+                  "two blocks   {:3.0f} %\none block    {:3.0f} %",
+                  100.0 * two, 100.0 * one));
 }
 
 }  // namespace
@@ -429,6 +456,7 @@ void run_transformer_block(Workbench& bench) {
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
   show_block_code(bench, mask);
   show_parameter_count(bench);
+  recall_attention(bench);
   explain_norm_order(bench);
 
   const auto block = apply_block(bench, {"X", X}, weights, mask, memory);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "lessons/workbench/columns.hpp"
+
 namespace lessons {
 
 namespace {
@@ -54,6 +56,27 @@ void show_cost(Workbench& bench, std::size_t steps) {
                     .note = "“Anew” is without a cache: every step reads the whole text.",
                     .worked = worked},
                    cost);
+}
+
+/// "2 · 4 · 1 · 7 = 56": layers, heads, queries and keys.
+std::string counted_scores(std::size_t layers, std::size_t heads, std::size_t queries, std::size_t keys) {
+  return fmt::format("{} · {} · {} · {} = {}", layers, heads, queries, keys, layers * heads * queries * keys);
+}
+
+void explain_work(Workbench& bench, std::size_t steps) {
+  constexpr std::size_t most_steps = 4;
+  const auto n = bench.plan.sentence.length(), layers = *bench.options.layers, heads = bench.heads();
+  auto table = fmt::format("{:<6}{:<28}{}", "step", "with the cache", "without");
+  for (const auto& step : places_shown(steps, most_steps))
+    table += !step ? "\n…"
+                   : fmt::format("\n{:<6}{:<28}{}", *step,
+                                 counted_scores(layers, heads, *step == 0 ? n : 1, n + *step),
+                                 counted_scores(layers, heads, n + *step, n + *step));
+  bench.trace.note(
+      "work", "What the cache saves: scores",
+      "A step computes layers · heads · queries · keys scores. With the cache only the new token asks; "
+      "without it the whole text is read anew.",
+      table);
 }
 
 void show_growth(Workbench& bench, std::size_t steps) {
@@ -169,6 +192,31 @@ void compare_bytes(Workbench& bench, const Decoding& decoding) {
        .limit = attn::exactly(0.0)});
 }
 
+/// "4, multi-head": what attention with so many key and value heads is called.
+std::string name_of_sharing(std::size_t heads, std::size_t kv_heads) {
+  const auto* const name = kv_heads == heads ? "multi-head" : kv_heads == 1 ? "multi-query" : "grouped-query";
+  return heads == 1 ? "1" : fmt::format("{}, {}", kv_heads, name);
+}
+
+void explain_memory(Workbench& bench, const Decoding& decoding) {
+  const auto heads = bench.heads(), tokens = decoding.caches.front().length();
+  const auto number = attn::item_size(bench.trace.dtype());
+  auto table = fmt::format("layers · kv_heads · tokens · (d_k + d_v) · {} bytes a number", number);
+  for (const auto kv_heads : sharings(heads))
+    table += fmt::format("\n{:<20}{} · {} · {} · ({} + {}) · {} = {}{}", name_of_sharing(heads, kv_heads),
+                         *bench.options.layers, kv_heads, tokens, bench.d_k(), bench.d_v(), number,
+                         bytes_of_caches(bench, kv_heads, tokens),
+                         kv_heads == bench.kv_heads() && heads > 1 ? "   ← this run" : "");
+  bench.trace.note(
+      "memory", "What the cache takes: bytes",
+      about_length(bench.plan.sentence.length(), tokens) +
+          (heads == 1
+               ? "One head has nobody to share with; try --heads 4 --kv-heads 1."
+               : "Heads may share keys and values (kv_heads): the cache gets smaller, which long texts need, "
+                 "at the price of fewer keys to look for."),
+      table);
+}
+
 /// `cost` and `cache/bytes` in NumPy.
 void show_cost_code(Workbench& bench, std::size_t steps, std::size_t tokens) {
   const auto tables = *bench.options.layers * bench.heads(), n = bench.plan.sentence.length();
@@ -185,6 +233,8 @@ void show_cost_code(Workbench& bench, std::size_t steps, std::size_t tokens) {
 
 void show_cache(Workbench& bench, const Decoding& decoding) {
   const auto steps = decoding.logits.size();
+  explain_work(bench, steps);
+  explain_memory(bench, decoding);
   show_cost(bench, steps);
   show_cost_code(bench, steps, decoding.caches.front().length());
   show_growth(bench, steps);

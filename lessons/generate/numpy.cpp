@@ -44,7 +44,7 @@ std::vector<std::string> earlier_code(const Workbench& bench) {
 std::vector<std::string> layer_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
   const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {"# --all shows softmax(), split(), and read(), which sends new tokens through",
+  return {"# tokens: places in the vocabulary; softmax(), split(), read(): see --all",
           "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
           fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
                       kv_heads),

@@ -34,8 +34,9 @@ void give_language(ModelInputs& inputs) {
 std::string about_training(const Workbench& bench) {
   if (!bench.options.model) return "";
   return fmt::format(
-      " It was trained on small sentences, to guess each next word (attnlab train language): {} layers, of "
-      "which this page shows layer {}.",
+      "\nThis one was trained on small sentences, to guess each next word (attnlab train language). It has "
+      "{} layers of attention, and this page shows layer {}; to stay small, it has no layer norm and no "
+      "feed-forward network.",
       *bench.options.layers, layer_on_page(bench.options) + 1);
 }
 
@@ -104,14 +105,14 @@ namespace {
 
 /// The largest weight that any head of a layer [1×head×query×key] has for a query and a key.
 struct Look {
-  std::size_t query = 0, key = 0;
+  std::size_t head = 0, query = 0, key = 0;
   double share = 0.0;
 };
 
 Look strongest_look(const Tensor<4>& weights, std::size_t query, std::size_t key) {
-  Look look = {query, key, 0.0};
+  Look look = {0, query, key, 0.0};
   for (std::size_t head = 0; head < weights.shape(1); ++head)
-    look.share = std::max(look.share, double{weights(0, head, query, key)});
+    if (weights(0, head, query, key) > look.share) look = {head, query, key, weights(0, head, query, key)};
   return look;
 }
 
@@ -140,19 +141,17 @@ std::string name_of_place(const std::vector<std::string>& tokens, std::size_t pl
   return number == 1 ? name : fmt::format("{}#{}", name, number);
 }
 
-/// Where a token looks, a row a head, named by the token that it looks at most.
-void add_looks(std::vector<std::vector<std::string>>& rows, const Tensor<4>& weights, std::size_t query,
-               const std::vector<std::string>& tokens,
-               const std::vector<std::optional<std::size_t>>& columns) {
-  for (std::size_t head = 0; head < weights.shape(1); ++head) {
-    const double* const row = &weights(0, head, query, 0);
-    const auto strongest = static_cast<std::size_t>(std::max_element(row, row + query + 1) - row);
-    rows.push_back({fmt::format("head {} → {}", head, name_of_place(tokens, strongest))});
-    for (const auto& key : columns)
-      rows.back().push_back(!key            ? ""
-                            : *key <= query ? fmt::format("{:.2f}", double{weights(0, head, query, *key)})
-                                            : "·");
-  }
+using Rows = std::vector<std::vector<std::string>>;
+using Places = std::vector<std::optional<std::size_t>>;
+
+/// Where a head of a token looks: "head 1 → that  0.00  1.00".
+void add_look(Rows& rows, const Tensor<4>& weights, std::size_t head, std::size_t query,
+              const std::vector<std::string>& tokens, const Places& columns) {
+  const double* const row = &weights(0, head, query, 0);
+  const auto strongest = static_cast<std::size_t>(std::max_element(row, row + query + 1) - row);
+  rows.push_back({fmt::format("head {} → {}", head, name_of_place(tokens, strongest))});
+  for (const auto& key : columns)
+    rows.back().push_back(!key ? "" : *key <= query ? fmt::format("{:.2f}", double{row[*key]}) : "·");
 }
 
 }  // namespace
@@ -165,27 +164,27 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   const auto last = tokens.size() - 1;
   const auto columns = places_shown(tokens.size(), most_columns);
   const auto heading = [&](std::size_t query, std::size_t of_layer) {
-    return std::vector{fmt::format("\"{}\", layer {}", tokens[query], of_layer + 1)};
+    return std::vector{fmt::format("layer {}: \"{}\"", of_layer + 1, tokens[query])};
   };
-  std::vector<std::vector<std::string>> rows = {heading(last, layer)};
-  for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
-  add_looks(rows, weights, last, tokens, columns);
+  Rows rows = {heading(last, layer)};
   auto text = fmt::format(
-      "The newest token has to guess the next word. The table shows the row of \"{}\" in step=0/{}weights, "
-      "one line for each head: the head's number, and the word it gives most to. #2 marks a word's second "
-      "place.",
-      tokens[last], layer_group(bench.options, layer));
+      "The newest token of the prompt, \"{}\", has to guess the next word. A line is what a head gives to "
+      "each token, and → the one it gives most (#2: a word's second place).",
+      tokens[last]);
   if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
     const auto& [first, second] = *looks;
     text += fmt::format(
-        " Layer {0} reads rows that layer {1} has written into. There \"{2}\" looked at \"{3}\" ({4:.2f}), "
-        "so its row tells of \"{3}\" too when \"{5}\" looks at it here ({6:.2f}). On this way \"{5}\" can "
-        "know of a word without looking at it.",
-        layer + 1, layer, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
+        "\nIn layer {0} \"{2}\" looks at \"{3}\" ({4:.2f}) and takes it into its row. In layer {1} \"{5}\" "
+        "looks at that row ({6:.2f}). So \"{5}\" knows of \"{3}\" by way of \"{2}\", in two layers.",
+        layer, layer + 1, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
         second.share);
-    rows.push_back(heading(first.query, layer - 1));
-    add_looks(rows, decoding.weights[layer - 1], first.query, tokens, columns);
+    rows = {heading(first.query, layer - 1)};
+    add_look(rows, decoding.weights[layer - 1], first.head, first.query, tokens, columns);
+    rows.push_back(heading(last, layer));
   }
+  for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
+  for (std::size_t head = 0; head < weights.shape(1); ++head)
+    add_look(rows, weights, head, last, tokens, columns);
   bench.trace.note("looks", fmt::format("Where \"{}\" looks in layer {}", tokens[last], layer + 1), text,
                    in_columns(rows));
 }

@@ -24,7 +24,7 @@ struct Measured {
   std::vector<attn::ScoreOfLengths> scores;
 };
 
-enum : std::size_t { with_attention, without_attention, transformer };
+enum : std::size_t { with_attention, without_attention };
 
 std::vector<Measured> read_measured() {
   std::vector<Measured> all = {{"attention", "translation", {}},
@@ -48,27 +48,23 @@ std::vector<Measured> read_measured() {
   return all;
 }
 
-/// A model a row, in percent.
+/// The two LSTMs, a row each, in percent.
 std::string table_of(const std::vector<Measured>& models) {
   std::vector<std::vector<std::string>> rows = {{"words, up to"}};
   for (const auto& score : models.front().scores) rows.front().push_back(fmt::format("{:>2}", score.most));
-  for (const auto& model : models) {
+  for (const auto lstm : {with_attention, without_attention}) {
+    const auto& model = models[lstm];
     rows.push_back({model.name});
     for (const auto& score : model.scores) rows.back().push_back(fmt::format("{:.0f}", 100.0 * score.value));
   }
   return in_columns(rows);
 }
 
-/// The last score of sentences as long as in training, and the first of longer ones.
+/// The score of the longest sentences that training had.
 const attn::ScoreOfLengths& longest_trained(const std::vector<attn::ScoreOfLengths>& scores) {
   std::size_t last = 0;
   while (last + 1 < scores.size() && scores[last + 1].most <= attn::train::longest_in_training) ++last;
   return scores[last];
-}
-
-const attn::ScoreOfLengths& shortest_beyond(const std::vector<attn::ScoreOfLengths>& scores) {
-  return *std::find_if(scores.begin(), scores.end() - 1,
-                       [](const auto& score) { return score.fewest > attn::train::longest_in_training; });
 }
 
 std::string percent(const attn::ScoreOfLengths& score) {
@@ -98,18 +94,15 @@ void show_by_length(Workbench& bench) {
                "positions. Bahdanau et al. 2014 show such curves in figure 2.",
        .curve = true},
       shares);
-  const auto& none = models[without_attention].scores;
-  const auto& absolute = models[transformer].scores;
+  const auto &with = models[with_attention].scores, &without = models[without_attention].scores;
   bench.trace.note(
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
-          "Unseen sentences translated without a mistake, in percent. Training had up to {} words. Without "
-          "attention {} of the shortest are right, {} of those of {} words; with attention {}. A transformer "
-          "(next lesson) has {}, but {} at {} words: the vectors of later places were never trained.",
-          attn::train::longest_in_training, percent(none.front()), percent(longest_trained(none)),
-          attn::train::longest_in_training, percent(longest_trained(models[with_attention].scores)),
-          percent(longest_trained(absolute)), percent(shortest_beyond(absolute)),
-          shortest_beyond(absolute).most),
+          "Unseen sentences translated without a mistake, in percent; training had up to {} words. Of the "
+          "shortest {} are right with attention and {} without, of those of {} words {} and {}.",
+          attn::train::longest_in_training, percent(with.front()), percent(without.front()),
+          attn::train::longest_in_training, percent(longest_trained(with)),
+          percent(longest_trained(without))),
       table_of(models));
 }
 

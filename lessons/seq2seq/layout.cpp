@@ -81,13 +81,16 @@ double difference_of_rows(const attn::TensorView& x, std::size_t rows, std::size
   return largest;
 }
 
+std::string what_one_word_more_changes() {
+  return "One source word more adds a column here and a row of states; the context stays as long.";
+}
+
 std::string about_alignment(const attn::Event& weights) {
   constexpr double hardly_anything = 0.01;
   const auto& shape = weights.tensor->shape;
   const std::size_t columns = shape.back(), rows = shape[shape.size() - 2];
-  const std::string shares =
-      "A row says how much the decoder looks at each source word. One source word more adds a column, one "
-      "target word more a row. ";
+  const auto shares =
+      "Row by row, how much the decoder looks at each source word. " + what_one_word_more_changes() + " ";
   const bool are_alike = rows > 1 && difference_of_rows(*weights.tensor, rows, columns) < hardly_anything;
   return shares +
          (are_alike ? "Nothing is trained, so all rows are nearly alike. " : strongest_pair(weights) + " ");
@@ -102,49 +105,69 @@ std::string about_learned_alignment(const attn::Event& weights) {
   const auto crossing = words_that_cross(weights, words);
   return "Nobody told the model which words belong together. " +
          (crossing.empty() ? "Here the words have one order in both languages: no look goes back."
-                           : crossing);
+                           : crossing) +
+         " " + what_one_word_more_changes();
 }
 
-/// How little is left of the first word, in a memory of which the forward encoder has `hidden` numbers.
-std::string first_kept(const attn::Event& kept, std::size_t hidden) {
-  constexpr double hundredth = 0.01;
-  std::size_t lost = 0;
-  for (std::size_t i = 0; i < hidden; ++i) lost += kept.tensor->at(i) < hundredth ? 1 : 0;
+/// The gate f of the encoder, worked out at row t.
+std::string about_gate(const Workbench& bench, const attn::Event& gate) {
+  const auto& shape = gate.tensor->shape;
+  const auto axis = shape.size() - 2, t = std::min<std::size_t>(2, bench.plan.source.lengths().front() - 1);
+  const auto word = name_along(gate, axis, t);
+  const auto before =
+      t == 0 ? "0 before the first word" : fmt::format("the state after “{}”", name_along(gate, axis, t - 1));
+  const auto d_model = bench.d_model(), hidden = shape.back();
   return fmt::format(
-      "The product of the forget gates f of all words read after a word: without attention, the decoder gets "
-      "only what they keep. Of what “{}” wrote from the left, that is less than a hundredth in {} of {} "
-      "numbers.",
-      name_along(kept, kept.axes.size() - 2, 0), lost, hidden);
+      "The forget gate of the encoder at “{}”: {} products with xₜ, row {} of X_source, {} with hₜ₋₁, {}, "
+      "and b = b_ih + b_hh. Of the {} rows of W_ih and W_hh, f has {} to {}.",
+      word, d_model, t, hidden, before, 4 * hidden, hidden, 2 * hidden - 1);
 }
 
-std::vector<attn::OnPage> beginning_of_page() {
-  return {{"idea"},
-          {"flow"},
-          {"code"},
-          attn::in_one_line("lengths"),
-          {"teacher-forcing"},
-          {"greedy-decoding"},
-          attn::in_one_line("X_source"),
-          attn::in_one_line("X_target")};
+/// Where the numbers of an entry of the encoder's memory come from.
+std::string about_cell(const Workbench& bench) {
+  const bool has_one_word = bench.plan.source.lengths().front() == 1;
+  return has_one_word ? "In this order: i and g (encoder/i, encoder/g). Nothing was in the memory before."
+                      : "In this order: f, c of the word before, i and g (encoder/i, encoder/g).";
+}
+
+/// The state of the encoder, and whose state attention looks at.
+std::string about_state(const Workbench& bench, const attn::Event& state) {
+  const auto hidden = state.tensor->shape.back();
+  if (!bench.options.bidirectional) return "Attention looks at these rows.";
+  return fmt::format(
+      "A second encoder (encoder/reverse) reads the source from its end. The two states of a word side by "
+      "side, {} + {} numbers, are its row of encoder/states: so it knows what follows, too.",
+      hidden, hidden);
+}
+
+attn::OnPage gate_on_page(const Workbench& bench) {
+  return attn::without_table("encoder/f",
+                             [&bench](const attn::Event& gate) { return about_gate(bench, gate); });
+}
+
+std::vector<attn::OnPage> beginning_of_page(const Workbench& bench) {
+  return {{"idea"}, {"flow"}, attn::in_one_line("lengths"), {"lstm"}, gate_on_page(bench)};
+}
+
+/// What the decoder reads and writes.
+void add_reading(std::vector<attn::OnPage>& page) {
+  page.insert(page.end(),
+              {attn::in_one_line("X_source"), {"code"}, {"teacher-forcing"}, {"greedy-decoding"}});
 }
 
 /// What a trained model's tables of many columns leave of the page.
 void choose_trained_page(Workbench& bench) {
-  auto page = beginning_of_page();
-  page.push_back(attn::in_one_line("encoder/h"));
-  if (bench.options.bidirectional) {
-    page.push_back(attn::in_one_line("encoder/reverse/h"));
-    page.push_back(attn::in_one_line("encoder/states"));
-  }
+  auto page = beginning_of_page(bench);
+  page.push_back(
+      attn::without_table("encoder/c", [&bench](const attn::Event&) { return about_cell(bench); }));
+  page.push_back(attn::without_table(
+      "encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }));
+  if (bench.options.bidirectional) page.push_back(attn::in_one_line("encoder/states"));
+  add_reading(page);
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
   page.push_back({"decoder/weights", about_learned_alignment});
-  page.push_back({"gold"});
-  page.push_back(attn::without_table("bottleneck/kept", [hidden = *bench.options.hidden](const auto& kept) {
-    return first_kept(kept, hidden);
-  }));
   page.push_back({"by-length"});
-  page.push_back({"variants"});
   bench.trace.page(page,
                    {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
 }
@@ -154,17 +177,15 @@ void choose_trained_page(Workbench& bench) {
 void choose_seq2seq_page(Workbench& bench) {
   const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
   if (bench.options.model) return choose_trained_page(bench);
-  auto page = beginning_of_page();
+  auto page = beginning_of_page(bench);
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/h"));
     page.push_back(attn::in_one_line("encoder/reverse/h"));
     page.push_back({"encoder/states"});
   } else {
-    page.push_back({"encoder/h", [](const attn::Event&) {
-                      return "The output gate o times tanh of the memory c, number by number (∘); “One step” "
-                             "below makes o and c. Attention looks at these rows.";
-                    }});
+    page.push_back({"encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }});
   }
+  add_reading(page);
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
   page.push_back({"decoder/weights", about_alignment});

@@ -128,24 +128,28 @@ LstmState lstm_cell(Workbench& bench, const Tensor<3>& x, const LstmState& befor
 void work_out_lstm(attn::Recurrence& recurrence, const attn::LstmWeights& weights, const attn::WorkedOut& x,
                    const attn::WorkedOut& h_before, const attn::WorkedOut& c_before,
                    const std::vector<std::size_t>& lengths) {
+  const auto at_a_word = lengths.empty()
+                             ? std::nullopt
+                             : std::optional(attn::Index{std::min<std::size_t>(2, lengths.front() - 1), 0});
   const auto gate = [&](const char* id, Gate which) {
     const auto worked = attn::worked_gate(weights, which, x, h_before);
-    recurrence.work_out(id, [=](const attn::Index& at) {
+    const auto worked_where_real = [=](const attn::Index& at) {
       const bool is_real = lengths.empty() || at[1] < lengths[at[0]];
       return is_real ? worked(at) : attn::Worked(0.0);
-    });
+    };
+    recurrence.work_out(id, worked_where_real, at_a_word);
     return recurrence.entries(id);
   };
   const auto i = gate("i", Gate::input), f = gate("f", Gate::forget), g = gate("g", Gate::candidate),
              o = gate("o", Gate::output), c = recurrence.entries("c");
-  recurrence.work_out("c", [=](const attn::Index& at) {
+  const auto memory = [=](const attn::Index& at) {
     const auto before = c_before(at), written = attn::Worked::product({i(at), g(at)});
     if (before.entry() == nullptr) return written;
     return attn::Worked::sum({attn::Worked::product({f(at), before}), written});
-  });
-  recurrence.work_out("h", [=](const attn::Index& at) {
-    return attn::Worked::product({o(at), tanh(c(at))});
-  });
+  };
+  recurrence.work_out("c", memory, at_a_word);
+  const auto state = [=](const attn::Index& at) { return attn::Worked::product({o(at), tanh(c(at))}); };
+  recurrence.work_out("h", state, at_a_word);
 }
 
 namespace {

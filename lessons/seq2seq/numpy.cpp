@@ -187,8 +187,8 @@ void show_seq2seq_code(Workbench& bench, const std::optional<GreedyReading>& gre
   auto earlier = earlier_lines(bench, greedy);
   append(earlier, encode_lines(bench));
   bench.trace.within("earlier", [&] { bench.code(earlier); });
-  Lines lines = {greedy ? "# softmax(), lstm(), the encoder's states and its last h, c: see --all"
-                        : "# called for each y of X_target; softmax(), lstm(), the encoder: see --all"};
+  Lines lines = {greedy ? "# lstm(): the four lines; the encoder, softmax(): see --all"
+                        : "# called for each y of X_target; lstm(): the four lines; the rest: --all"};
   append(lines, step_lines(bench));
   const auto loop = decode_lines(bench, greedy, steps);
   Lines names;

@@ -88,13 +88,6 @@ class OneStep {
   Worked memory_before(std::size_t b, std::size_t k) const {
     return before("decoder/c_0", run_.encoder.c_0, "decoder/c", run_.decoder.states.c, b, k);
   }
-  /// What stands for the word that is read: `“les”`, the word written before.
-  std::string word_before() const {
-    if (t_ == 0) return std::string(attn::start_token);
-    const auto& target = bench_.plan.target;
-    return target.size() != 1 ? "the word before"
-                              : fmt::format("“{}”, the word before", target.tokens[0][t_ - 1]);
-  }
   const char* state_before_id() const { return t_ == 0 ? "decoder/s_0" : "decoder/h"; }
 
   /// Number k of the state that asks.
@@ -410,7 +403,7 @@ class OneStep {
              "W_ih [{0}×{1}] and W_hh [{0}×{2}], on the left as in PyTorch, make {0} numbers, cut into four "
              "rows of {2}: input i, forget f, new g, output o. i, f and o go through σ(x) = 1 / (1 + e⁻ˣ), g "
              "through tanh. y is row {3} of X_target, the vector of {4}. b is b_ih + b_hh.",
-             4 * width_, bench_.d_model() + (attends_first_ ? width_ : 0), width_, t_, word_before()),
+             4 * width_, bench_.d_model() + (attends_first_ ? width_ : 0), width_, t_, word_read(bench_, t_)),
          .worked =
              [this](const Index& at) {
                return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
@@ -515,24 +508,41 @@ class OneStep {
   Tensor<2> logits_;
 };
 
-/// What is multiplied in an entry of the energy, and the name that it has in the lesson scoring.
+/// What is multiplied in an entry of the energy.
 std::string about_energy(const Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   std::string matrices;
   if (attends_before_the_cell(bench.options)) {
     const auto asking = width + (asks_with_word(bench) ? bench.d_model() : 0);
     matrices =
-        fmt::format("{0} products for W_q [{0}×{1}], then {2} for W_k [{2}×{1}]. ", asking, d_a, width);
+        fmt::format(" {0} products for W_q [{0}×{1}], then {2} for W_k [{2}×{1}].", asking, d_a, width);
   }
-  return matrices + fmt::format(
-                        "The lesson scoring calls it hidden; here hidden is the length of an encoder's "
-                        "state, {}.",
-                        *bench.options.hidden);
+  return fmt::format("The additive score of the lesson scoring: first {} numbers (d_a) for each source word.",
+                     d_a) +
+         matrices;
 }
 
-/// Where the numbers of an entry of the memory come from.
-std::string about_memory(const attn::Event&) {
-  return "In this order: f[0], c[0] of the step before, i[0] and g[0].";
+/// Where v_a comes from, where there is one.
+std::string about_scores(const Workbench& bench) {
+  if (!bench.options.d_a) return "";
+  return fmt::format("v_a [{}] is learned: it makes one number of the {}.", *bench.options.d_a,
+                     *bench.options.d_a);
+}
+
+/// What the context of a step is made of.
+std::string about_context(const Workbench& bench, const attn::Event& context) {
+  return fmt::format("{} numbers, like a row of {}, however many words the source has.",
+                     context.tensor->shape.back(), encoder_states_id(bench));
+}
+
+/// The decoder's LSTM, and where the numbers of an entry of the memory come from.
+std::string about_memory(const Workbench& bench, const attn::Event& memory) {
+  const bool is_first = memory.formula.find("c_0") != std::string::npos;
+  return fmt::format(
+      "The decoder's LSTM makes its step: the four lines, with {} as xₜ. In this order: f[0], {}, i[0], g[0] "
+      "(one-step/gates).",
+      attends_before_the_cell(bench.options) ? "[y; context]" : "y",
+      is_first ? "the encoder's last c[0]" : "c[0] of the step before");
 }
 
 /// What the decoder makes of the probabilities of one sentence.
@@ -575,14 +585,16 @@ std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
   const std::vector<attn::OnPage> attend = {
       attn::in_one_line("one-step/query"),
       attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
-      {"one-step/scores"},
+      {"one-step/scores", [text = about_scores(bench)](const auto&) { return text; }},
       attn::in_one_line("one-step/masked"),
       {"one-step/weights"},
-      attn::without_table("one-step/context")};
+      attn::without_table("one-step/context",
+                          [&bench](const attn::Event& context) { return about_context(bench, context); })};
   const std::vector<attn::OnPage> step = {
-      attn::without_table("one-step/gates", [](const attn::Event& gates) { return gates.note; }),
-      attn::without_table("one-step/c", about_memory), attn::in_one_line("one-step/h")};
-  std::vector<attn::OnPage> page = {{"one-step"}};
+      attn::without_table("one-step/c",
+                          [&bench](const attn::Event& memory) { return about_memory(bench, memory); }),
+      attn::in_one_line("one-step/h")};
+  std::vector<attn::OnPage> page = {{"one-step"}, attn::in_one_line("X_target")};
   for (const auto* steps : {attends_first ? &attend : &step, attends_first ? &step : &attend})
     page.insert(page.end(), steps->begin(), steps->end());
   page.push_back(attn::in_one_line("one-step/attentional"));
@@ -592,6 +604,12 @@ std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
 }
 
 }  // namespace
+
+std::string word_read(const Workbench& bench, std::size_t t) {
+  if (t == 0) return std::string(attn::start_token);
+  const auto& target = bench.plan.target;
+  return target.size() == 1 ? fmt::format("“{}”", target.tokens[0][t - 1]) : "the word before";
+}
 
 std::size_t step_to_walk_through(const std::vector<std::size_t>& lengths) {
   return *std::min_element(lengths.begin(), lengths.end()) / 2;
@@ -616,7 +634,7 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
       {"one-step/gates"},
       {"one-step/c"},
       attends_before_the_cell(bench.options) ? attn::in_one_line("one-step/h") : attn::OnPage{"one-step/h"}};
-  std::vector<attn::OnPage> page = {{"one-step"}};
+  std::vector<attn::OnPage> page = {{"one-step"}, attn::in_one_line("X_target")};
   const auto add = [&](const std::vector<attn::OnPage>& steps) {
     page.insert(page.end(), steps.begin(), steps.end());
   };

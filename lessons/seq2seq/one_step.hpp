@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "lessons/seq2seq/claims.hpp"
@@ -8,6 +9,9 @@ namespace lessons {
 
 /// A step in the middle of the shortest sentence: `lengths` are those of the sentences written.
 std::size_t step_to_walk_through(const std::vector<std::size_t>& lengths);
+
+/// What stands for the word that is read at step t: `“les”`, or `the word before` where there are several.
+std::string word_read(const Workbench& bench, std::size_t t);
 
 /// Step t of the decoder by itself, from the query to the probabilities, in the group `one-step`: row t of
 /// what all steps show in the group `decoder`, [source], [hidden] or [vocabulary], and the four gates as one

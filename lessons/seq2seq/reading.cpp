@@ -19,8 +19,8 @@ namespace {
 
 std::string about_padding(const TokenBatch& writes) {
   return writes.is_padded()
-             ? " A shorter sentence is filled up with <pad>: the decoder reads zeros there, and "
-               "what it makes of them counts for nothing."
+             ? " A shorter sentence is filled up with <pad>: the decoder reads zeros there, and what it "
+               "makes of them counts for nothing."
              : "";
 }
 
@@ -50,11 +50,10 @@ std::string knows_words(const Workbench& bench) {
 void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
   bench.trace.note(
       "teacher-forcing", "Teacher forcing: the decoder is given the true words",
-      "<s> stands for the start of a sentence, </s> for its end. At each step the decoder reads the "
-      "true word before (in X_target), not its own. A step has the name of "
-      "the word to be written. " +
-          (bench.options.model ? knows_words(bench)
-                               : std::string("The decoder knows the target's words and </s>.")) +
+      "<s> begins a sentence, </s> ends it. The decoder starts with the encoder's last h and c. At each step "
+      "it reads the true word before (a row of X_target), not its own. A step has the name of the word to be "
+      "written." +
+          std::string(bench.options.model ? "" : " The decoder knows the target's words and </s>.") +
           about_padding(writes),
       steps_of_words(writes));
 }
@@ -79,9 +78,9 @@ std::size_t words_beyond_the_source(const Workbench& bench) {
 void explain_learned_decoding(Workbench& bench, const TokenBatch& writes) {
   bench.trace.note(
       "greedy-decoding", "Greedy decoding",
-      fmt::format("Without a target the decoder writes the likeliest word of each step and reads "
-                  "it at the next. It ends with </s>, or when it has written {} words more than "
-                  "the source has. {} It writes {}. Each row is named after the word written.{}",
+      fmt::format("Without a target the decoder writes the likeliest word of each step and reads it at the "
+                  "next. It ends with </s>, or when it has written {} words more than the source has. {} It "
+                  "writes {}. Each row is named after the word written.{}",
                   words_beyond_the_source(bench), knows_words(bench), quoted(writes), about_padding(writes)));
 }
 
@@ -92,8 +91,8 @@ void explain_greedy_decoding(Workbench& bench, const TokenBatch& writes) {
       fmt::format(
           "Without a target the decoder writes the likeliest word of each step and reads it at the next. It "
           "ends with </s>, or when it has written one word more than the source has. It knows the words of "
-          "the source and </s> only, and its parameters are drawn at random. It writes {}. Each row is "
-          "named after the word written.{}",
+          "the source and </s> only, and its parameters are drawn at random. It writes {}. Each row is named "
+          "after the word written.{}",
           quoted(writes), about_padding(writes)));
 }
 

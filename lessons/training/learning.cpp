@@ -101,14 +101,19 @@ std::vector<std::string> numbers_from_1(std::size_t count) {
 }
 
 void show_parameters(attn::Trace& trace, const Parameters& parameters) {
-  std::vector<std::string> shapes;
-  for (std::size_t i = 0; i < parameters.all().size(); ++i)
-    shapes.push_back(fmt::format("{} {}×{}", names_of_parameters()[i], parameters.all()[i]->shape(0),
-                                 parameters.all()[i]->shape(1)));
-  trace.note("parameters", "What it learns",
-             fmt::format("{}: {} numbers. E has a vector for each symbol, a to g, P for each position; W_out "
-                         "scores symbols.",
-                         fmt::join(shapes, ", "), count_of(parameters)));
+  const char* const what[] = {"a vector for each symbol, a to g",
+                              "a vector for each of the six positions",
+                              "makes queries",
+                              "makes keys",
+                              "makes values",
+                              "makes a score for each symbol"};
+  std::string table;
+  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
+    const auto& x = *parameters.all()[i];
+    table += fmt::format("{}{:<7}{:<7}{}", i == 0 ? "" : "\n", names_of_parameters()[i],
+                         fmt::format("{}×{}", x.shape(0), x.shape(1)), what[i]);
+  }
+  trace.note("parameters", fmt::format("What it learns: {} numbers", count_of(parameters)), "", table);
 }
 
 void show_flow(const Workbench& bench, const Parameters& parameters) {
@@ -211,12 +216,21 @@ double maximum_of(const Tensor<1>& curve) {
   return *std::max_element(curve.begin(), curve.end());
 }
 
+/// "below half of guessing in step 27", or that it never is.
+std::string when_half_learned(const Training& training) {
+  const bool is_half_learned = training.loss(training.halfway - 1) < 0.5 * loss_of_guessing();
+  return is_half_learned ? fmt::format("below half of guessing in step {}", training.halfway)
+                         : std::string("never below half of guessing");
+}
+
 Tensor<1> show_loss_curve(attn::Trace& trace, const Training& main) {
   return trace.step({.id = "loss",
                      .title = "How wrong the model is, step by step",
                      .formula = "mean of −log(p of the right symbol)",
                      .from = {"examples"},
                      .axes = {"step"},
+                     .note = fmt::format("It begins at {:.4f}, is {}, ends at {:.1e}.", main.loss(0),
+                                         when_half_learned(main), main.loss(training_steps - 1)),
                      .curve = true,
                      .linear = true},
                     main.loss);
@@ -251,13 +265,6 @@ Tensor<2> show_norms(attn::Trace& trace, const Trainings& trainings) {
                      .curve = true,
                      .linear = true},
                     as_rows({main.gradient_norm, main.clipped_norm}));
-}
-
-/// "below half of guessing in step 27", or that it never is.
-std::string when_half_learned(const Training& training) {
-  const bool is_half_learned = training.loss(training.halfway - 1) < 0.5 * loss_of_guessing();
-  return is_half_learned ? fmt::format("below half of guessing in step {}", training.halfway)
-                         : std::string("never below half of guessing");
 }
 
 /// The largest difference of two curves up to a step.
@@ -326,21 +333,60 @@ Tensor<1> show_right(attn::Trace& trace, const Trainings& trainings) {
                     right);
 }
 
+/// The loss of each training at some steps, and how much each gets right.
+std::vector<std::vector<std::string>> rows_of_trainings(const Trainings& trainings) {
+  constexpr std::size_t shown[] = {1, 2, 5, 10, 20, 40, training_steps};
+  std::vector<std::vector<std::string>> rows = {{"loss in step"}};
+  for (const auto step : shown) rows[0].push_back(fmt::format("{}", step));
+  rows[0].emplace_back("right");
+  for (const auto& [name, settings, training, right] : trainings) {
+    rows.push_back({name});
+    for (const auto step : shown) rows.back().push_back(fmt::format("{:.2f}", training.loss(step - 1)));
+    rows.back().push_back(percent(right));
+  }
+  return rows;
+}
+
+/// What is lost without warm-up.
+std::string without_warmup(const Trainings& trainings) {
+  const auto& main = trainings[0];
+  const auto d_model = static_cast<std::int64_t>(main.training.after.d_model());
+  if (main.settings.warmup == 1) return "No warm-up: this run has none in main either.";
+  return fmt::format(
+      "No warm-up: already step 1 moves each number by {}^−0.5 = {:.4f} and not by {:.4f}; in step 2 the "
+      "loss is {:.4f}.",
+      d_model, learning_rate(1, d_model, 1), learning_rate(1, d_model, main.settings.warmup),
+      trainings[1].training.loss(1));
+}
+
+/// What clipping does to the gradients.
+std::string with_clipping(const Trainings& trainings) {
+  const auto& [name, settings, training, right] = trainings[0];
+  const auto longer = std::count_if(training.gradient_norm.begin(), training.gradient_norm.end(),
+                                    [limit = settings.max_norm](double norm) { return norm > limit; });
+  return fmt::format("No clipping: the longest gradient is {:.4f}; main cuts {} of {} to {:g}.",
+                     maximum_of(trainings[2].training.gradient_norm),
+                     longer == 0 ? "none" : fmt::to_string(longer), training_steps, settings.max_norm);
+}
+
+/// What dropout does to the loss.
+std::string with_dropout(double p) {
+  return fmt::format(
+      "Dropout: each attention weight is set to 0 with probability {0:g}. Here each answer rests on one "
+      "weight; without it the model guesses, and the loss stays near {0:g} · log {1} = {2:.4f}. Right is "
+      "measured without dropout.",
+      p, symbol_count, p * loss_of_guessing());
+}
+
 /// What each method changed here, in numbers.
 void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
-  std::vector<std::vector<std::string>> rows = {
-      {"", "highest loss", "last loss", "longest gradient", "right"}};
-  for (const auto& [name, settings, training, right] : trainings)
-    rows.push_back(
-        {name, fmt::format("{:.4f} in step {}", maximum_of(training.loss), step_of_maximum(training.loss)),
-         fmt::format("{:.2g}", last_loss(training.loss)),
-         fmt::format("{:.4f}", maximum_of(training.gradient_norm)), percent(right)});
-  trace.note(
-      "comparison", "What the four trainings came to",
-      fmt::format("The last loss is the mean of the last {} batches. Right is the share of the {} symbols of "
-                  "{} fresh sequences, always without dropout.",
-                  last_batches, fresh_sequences * positions_of_sequence, fresh_sequences),
-      in_columns(rows));
+  auto text = fmt::format(
+      "All start from the same numbers; main, the training above, has warm-up and clipping. Right: the share "
+      "of symbols in {} fresh sequences.\n{}\n{}",
+      fresh_sequences, without_warmup(trainings), with_clipping(trainings));
+  if (const double p = trainings.back().settings.dropout; p > 0.0) text += "\n" + with_dropout(p);
+  trace.note("comparison", fmt::format("Warm-up, clipping, dropout: {} trainings", trainings.size()), text,
+             in_columns(rows_of_trainings(trainings)));
 }
 
 /// The smallest share, over the queries, that goes to the mirror image of a query.
@@ -372,9 +418,9 @@ bool learns_with_any_seed(const Options& options) {
 std::string look_of_chance(const attn::Event& weights) {
   const auto n = weights.tensor->shape.back();
   return fmt::format(
-      "A row is named by the symbol read there. The first reads {}, is to say {}, which stands last, and "
-      "looks there with {:.4f}: it knows nothing yet.",
-      name_along(weights, 0, 0), name_along(weights, 1, n - 1), weights.tensor->at(n - 1));
+      "A row is named by the symbol read there. The second place reads {0} and is to say the last symbol but "
+      "one, {1}. It should look at {1}, but gives it {2:.4f}: it knows nothing yet.",
+      name_along(weights, 0, 1), name_along(weights, 1, n - 2), weights.tensor->at(2 * n - 2));
 }
 
 std::string loss_beside_guessing(const attn::Event& losses) {
@@ -389,9 +435,8 @@ std::string loss_beside_guessing(const attn::Event& losses) {
 }
 
 std::string size_of_first_step(const attn::Event&) {
-  return "Adam: m is a running mean of the gradients, v of their squares. In step 1 m_now is the clipped "
-         "gradient g, v_now is g²: each number moves by the rate. The rate rises until warm-up ends, then "
-         "falls as 1/√step.";
+  return "In step 1 m_now is the clipped gradient and √v_now its size: every number moves by the rate, "
+         "whatever its gradient.";
 }
 
 namespace {
@@ -406,15 +451,6 @@ std::vector<double> mirror_shares(const attn::Event& weights) {
 }
 
 }  // namespace
-
-std::string look_half_learned(const attn::Event& weights) {
-  const auto shares = mirror_shares(weights);
-  const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
-  return fmt::format(
-      "The first step with less than half the loss of guessing: a diagonal shows, from the upper right to "
-      "the lower left, with {:.4f} to {:.4f}.",
-      *least, *most);
-}
 
 std::string look_at_mirror(const attn::Event& weights) {
   const auto shares = mirror_shares(weights);
@@ -470,8 +506,31 @@ Tensor<2> clip_first_gradient(Workbench& bench, const Tensor<2>& gradient, doubl
         .formula = "min(1, max_norm / (norm + 1e-6))",
         .from = {"norm"},
         .note =
-            fmt::format("max_norm is {:g}. The factor is 1 where the gradient is short enough.", max_norm)}}};
+            fmt::format("max_norm is {:g}. A gradient that is short enough has the factor 1.", max_norm)}}};
   return bench.trace.in_words(words, [&] { return clip_by_norm(bench, gradient, max_norm); });
+}
+
+}  // namespace
+
+namespace {
+
+/// What clipping and Adam do, at the number W_out[0, a]. The notes are outside of the group of the steps.
+void explain_first_step(attn::Trace& trace, const Parameters& gradient, double clipped) {
+  const double found = gradient.W_out(0, 0);
+  const auto after_clipping = clipped == found ? std::string("Here it is not.")
+                                               : fmt::format("{:.4f} becomes {:.4f}.", found, clipped);
+  trace.note("one-number", "Step 1: the gradient, and clipping",
+             fmt::format("The first {} sequences give the gradient: for each of the {} numbers, how the loss "
+                         "changes with it. For W_out[0, a] that is {:.4f}. The length of the gradient is its "
+                         "norm. Clipping: if the norm is over a limit, max_norm, all numbers of the gradient "
+                         "are multiplied by one factor. {}",
+                         sequences_of_batch, count_of(gradient), found, after_clipping));
+  trace.note(
+      "adam", "Step 1: Adam moves each number",
+      "Adam keeps two means for each number: m of its gradients so far, v of their squares. Both begin at 0 "
+      "and are too small at first, which m_now and v_now make good. A number moves by rate · m_now / √v_now: "
+      "by the whole rate where its gradients agree, by less where they change their sign. Warm-up makes the "
+      "rate small at first; it is largest when warm-up ends, then falls as 1/√step.");
 }
 
 }  // namespace
@@ -483,6 +542,7 @@ Parameters show_first_step(Workbench& bench, const LearningInputs& in) {
   const auto batch = batch_of_step(in.examples, 1);
   auto mute = bench.mute_training(0.0);
   auto gradient = loss_and_gradient(mute, in.start, batch, said_backwards(batch)).gradient;
+  double clipped_number = 0.0;
   trace.within("first_step", [&] {
     gradient.W_out = trace.step({.id = "d_W_out",
                                  .title = "The gradient of W_out",
@@ -511,7 +571,9 @@ Parameters show_first_step(Workbench& bench, const LearningInputs& in) {
                                    learning_rate(1, d_model, warmup));
     auto moments = no_moments(in.start.W_out);
     adam(bench, {{"W_out", in.start.W_out}, {"clipped", clipped}, {"d_v", "symbol"}, 1, rate}, moments);
+    clipped_number = clipped(0, 0);
   });
+  explain_first_step(trace, gradient, clipped_number);
   return gradient;
 }
 

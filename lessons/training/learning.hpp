@@ -57,11 +57,10 @@ Trainings train_all(const Workbench& bench, const LearningInputs& in);
 ShownLearning show_trainings(Workbench& bench, const LearningInputs& in, const Trainings& trainings);
 
 /// What to notice in the attention of a model that has learned nothing, in its losses, in the first step of
-/// Adam, and in the attention of one that has learned half of its task or all of it.
+/// Adam, and in the attention of one that has learned its task.
 std::string look_of_chance(const attn::Event& weights);
 std::string loss_beside_guessing(const attn::Event& losses);
 std::string size_of_first_step(const attn::Event& updated);
-std::string look_half_learned(const attn::Event& weights);
 std::string look_at_mirror(const attn::Event& weights);
 
 /// The note of the event, also where its table is not shown.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "attn/text/width.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/transformer_block/sublayers.hpp"
@@ -25,46 +27,84 @@ std::vector<attn::OnPage> attention_on_page(const std::string& group) {
   return steps;
 }
 
+std::size_t zeros_of(const attn::TensorView& tensor) {
+  std::size_t zeros = 0;
+  for (std::size_t i = 0; i < attn::element_count(tensor.shape); ++i) zeros += tensor.at(i) == 0.0 ? 1 : 0;
+  return zeros;
+}
+
 /// Of ReLU's output: how many numbers are 0.
 std::string count_zeros(const attn::Event& hidden) {
-  constexpr const char* what_0_does = " Where a token has a 0, that row of W_2 adds nothing to its output.";
-  const auto& tensor = *hidden.tensor;
-  const auto count = attn::element_count(tensor.shape);
-  std::size_t zeros = 0;
-  for (std::size_t i = 0; i < count; ++i) zeros += tensor.at(i) == 0.0 ? 1 : 0;
-  return fmt::format("{} {} of the {} numbers are 0.{}", hidden.note, zeros, count,
-                     zeros > 0 ? what_0_does : "");
+  constexpr const char* what_0_does = " Where a token has a 0, that row of W_2 adds nothing.";
+  const auto zeros = zeros_of(*hidden.tensor);
+  return fmt::format("{} {} of the {} numbers are 0.{}", hidden.note, zeros,
+                     attn::element_count(hidden.tensor->shape), zeros > 0 ? what_0_does : "");
 }
 
 /// The model of the shipped block reads whether a sentence is negative or positive.
 std::string what_the_block_looks_for(const attn::Event& weights) {
-  return "The model had to tell negative sentences from positive ones, and a word like \"not\" turns one "
-         "into the other. " +
+  return "The model learned to tell negative sentences from positive ones; \"not\" turns one into the "
+         "other. " +
          heads_look_at(weights);
+}
+
+/// The row that is worked out: its mean and variance, and what is made of the number.
+std::string about_layer_norm(const attn::Event& norm) {
+  const auto& shape = norm.tensor->shape;
+  const auto axis = shape.size() - 2;
+  const auto word = name_along(norm, axis, std::min<std::size_t>(2, shape[axis] - 1));
+  return fmt::format(
+      "LN(x) = (x − mean) / √(variance + epsilon) · gain + bias. The numbers: residual_1, mean and variance "
+      "of the row of \"{}\", epsilon, which avoids a division by 0, gain and bias (both learned).",
+      word);
+}
+
+/// What attention adds.
+std::string about_residual(const attn::Event&) {
+  return "X plus attention/output: attention adds to a row, the row itself goes on.";
+}
+
+/// What ReLU is for, and how many numbers it cuts off.
+std::string about_relu(const Workbench& bench, const attn::Event& hidden) {
+  return fmt::format(
+      "max(0, …), called ReLU, cuts off what is negative: {0} of the {1} numbers are 0. Without it W_1 "
+      "[{2}×{3}] and W_2 [{3}×{2}] would be no more than one matrix.",
+      zeros_of(*hidden.tensor), attn::element_count(hidden.tensor->shape), bench.d_model(),
+      hidden.tensor->shape.back());
+}
+
+/// The sum of the network's second layer.
+std::string about_ffn_output(const attn::Event& output) {
+  return fmt::format("Back to {} numbers. Where ffn/hidden is 0, the sum leaves the term out.",
+                     output.tensor->shape.back());
+}
+
+/// What becomes of the shapes in a longer sentence.
+std::string about_one_word_more(const attn::Event&) {
+  return "One word more is a row more in X and here, and a row and a column more in the weights of "
+         "attention. W_Q, W_1 and the other matrices stay as they are.";
 }
 
 /// The page with trained weights: attention whole, and sums without their tables.
 void choose_trained_block_page(Workbench& bench) {
   using attn::in_one_line;
-  std::vector<attn::OnPage> page = {{"X"}};
+  const bool is_relu = activation_of(bench) == Activation::relu;
+  const attn::Notice about_relu_here = [&bench](const auto& hidden) { return about_relu(bench, hidden); };
+  std::vector<attn::OnPage> page = {{"X"}, {"attention-recalled"}};
   for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
     page.push_back(in_one_line(std::string("attention/") + id));
   page.push_back({"attention/weights", what_the_block_looks_for});
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
-  page.push_back(attn::without_table("residual_1", [](const auto& sum) {
-    return "The second number is that of attention/output. " + sum.note;
-  }));
-  page.push_back({"norm_1"});
-  page.push_back(attn::without_table("ffn/hidden", count_zeros));
-  page.push_back(attn::without_table(
-      "ffn/output", [](const auto&) { return "Where ffn/hidden is 0, the sum leaves the term out."; }));
+  page.push_back(attn::without_table("residual_1", about_residual));
+  page.push_back({"norm_1", about_layer_norm});
+  page.push_back(attn::without_table("ffn/hidden", is_relu ? about_relu_here : attn::Notice(count_zeros)));
+  page.push_back(attn::without_table("ffn/output", about_ffn_output));
   page.push_back(in_one_line("residual_2"));
-  page.push_back({"output"});
+  page.push_back({"output", about_one_word_more});
   page.push_back({"norm-order"});
-  page.push_back({"stack"});
-  bench.trace.page(page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "output/mean-and-variance",
-                          "ffn/mixes-no-tokens", "no-look-ahead"});
+  bench.trace.page(
+      page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "ffn/mixes-no-tokens", "no-look-ahead"});
 }
 
 }  // namespace
