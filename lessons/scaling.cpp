@@ -492,12 +492,10 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
       "softened", "What softmax makes of all these scores",
       fmt::format(
           "All scores now, {0} in a row, as if each row were one query's. Softmax takes x = s (raw) or x = s "
-          "/ "
-          "√d_k (scaled). Means over the rows:\n"
+          "/ √d_k (scaled). Means over the rows:\n"
           "best share: what the best key gets. {1:.4f} is an equal share.\n"
           "gradient: how much the shares w react to a small change of x, √(Σᵢⱼ (∂wᵢ/∂xⱼ)²). It is 0 where "
-          "one "
-          "key has all: from such a row training learns nothing.{2}\n"
+          "one key has all: from such a row training learns nothing.{2}\n"
           "By s the scaled gradient is √d_k smaller: one factor for all rows, which a larger learning rate "
           "makes up for. Nothing makes up for a 0.",
           keys_per_row, 1.0 / static_cast<double>(keys_per_row), where_raw_is_larger(dimensions, softened)),

@@ -192,8 +192,7 @@ std::string where_V_is(const attn::Event&) {
 /// What the model gloss learned, in the words that look most decidedly at another one.
 std::string who_looks_at_whom(const attn::Event& weights) {
   return "The model learned to give each word its French form, as for \"the\": le, la or les. So a word "
-         "looks "
-         "where its form is decided: " +
+         "looks where its form is decided: " +
          decided_pairs(weights) + ".";
 }
 

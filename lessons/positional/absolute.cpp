@@ -211,8 +211,8 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
             clock_hands(in.X.shape(2)) +
             " All hands together tell the position.\n"
             "PE is the encoding, p a position, i counts the pairs, ωᵢ is the speed of hand i. k words "
-            "further "
-            "on, it has turned by k · ωᵢ, wherever it started: so PE(p) · PE(p + k) depends on k alone.",
+            "further on, it has turned by k · ωᵢ, wherever it started: so PE(p) · PE(p + k) depends on k "
+            "alone.",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);
