@@ -243,8 +243,8 @@ void run_self_attention(Workbench& bench) {
       "Each word rewrites itself as a mixture of all words of its sentence, itself included. Its query says "
       "what it looks for, its key what it can be found by, its value what it has to give. The better a key "
       "matches the query, the more of that key's value goes into the mixture.\n"
-      "X has a row of d_model numbers for each word. W_Q and W_K make a query and a key of d_k numbers of "
-      "it, W_V a value of d_v. " +
+      "X has a row of d_model numbers for each word. W_Q, W_K and W_V turn it into a query and a key of d_k "
+      "numbers and a value of d_v. " +
           std::string(bench.options.model
                           ? "X and the three W were trained (attnlab train gloss); a row of X also tells the "
                             "word's place."

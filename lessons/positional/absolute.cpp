@@ -207,7 +207,7 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
   return trace.within("sinusoidal", [&] {
     trace.note(
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
-        std::string("Each pair of numbers is the hand of a clock, and each hand turns at its own speed. ") +
+        "A pair of columns, a sine and a cosine, is the hand of a clock, and each hand has its own speed. " +
             clock_hands(in.X.shape(2)) +
             " All hands together tell the position.\n"
             "PE is the encoding, p a position, i counts the pairs, ωᵢ is the speed of hand i. k words "
