@@ -234,7 +234,7 @@ std::string what_a_word_more_would_do(const std::string& mask) {
 }
 
 /// What the remarks are about, known when the weights are.
-struct Seen {
+struct SeenUnderMasks {
   Tensor<3> scaled;
   Masks masks;
 
@@ -247,7 +247,7 @@ struct Seen {
 };
 
 /// The page goes into one mask; the others are a --mask away.
-void page_of_masking(Workbench& bench, const Seen& seen) {
+void page_of_masking(Workbench& bench, const SeenUnderMasks& seen) {
   const auto mask = bench.options.mask;
   const bool is_trained = bench.options.model.has_value();
   bench.trace.page(
@@ -285,7 +285,7 @@ void page_of_masking(Workbench& bench, const Seen& seen) {
 void run_masking(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
-  Seen seen;
+  SeenUnderMasks seen;
   page_of_masking(bench, seen);
   bench.idea(
       "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax. As exp(−∞) = "

@@ -172,7 +172,7 @@ std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
 }
 
 /// The same, with the rows of a word that is there twice, and what comes after the scores.
-std::string about_scores(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
+std::string about_scores_with_positions(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
   const auto rows = rows_of_equal_words(scores, n);
   return changed_score(scores, without, n) + (rows.empty() ? "" : " ") + rows +
          "\nThe rest is as before: softmax, then output = weights V, with V = X.";
@@ -197,7 +197,8 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
       {"rope", {{"angles"}, {"Q_rotated"}, in_one_line("K_rotated")}}};
   std::vector<attn::OnPage> steps = {{"idea"}, {"code"}};
   for (auto& step : own.at(encoding)) steps.push_back(std::move(step));
-  steps.push_back({"scores", [&in, n](const auto& scores) { return about_scores(scores, in.scores, n); }});
+  steps.push_back(
+      {"scores", [&in, n](const auto& scores) { return about_scores_with_positions(scores, in.scores, n); }});
   for (auto& step : steps) step.id = encoding + '/' + step.id;
   return steps;
 }

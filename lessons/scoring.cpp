@@ -70,19 +70,19 @@ bool has_hidden_layer(const Options& options) {
 }
 
 /// The query that the page follows: its place among the words of the target.
-std::size_t followed_query(const Workbench& bench) {
+std::size_t query_on_page(const Workbench& bench) {
   return std::min<std::size_t>(2, bench.plan.target.length() - 1);
 }
 
 /// The pair to work out: the followed query and the key that it matches best.
 attn::Index best_match(const Workbench& bench, const Tensor<2>& scores) {
-  const auto query = followed_query(bench);
+  const auto query = query_on_page(bench);
   const double* row = &scores(query, 0);
   return {query, static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row)};
 }
 
 /// Texts of several lines beside each other.
-std::string side_by_side(const std::vector<std::string>& blocks) {
+std::string beside_each_other(const std::vector<std::string>& blocks) {
   std::vector<std::string> lines;
   std::size_t width = 0;
   for (const auto& block : blocks) {
@@ -119,13 +119,13 @@ std::string table_of_parameters(const Inputs& in) {
   std::copy(in.v_a.begin(), in.v_a.end(), v_a.begin());
   const std::vector<std::string> blocks = {rows_of("W_q", in.W_q), rows_of("W_k", in.W_k),
                                            rows_of("v_a", v_a)};
-  auto text = side_by_side(blocks);
+  auto text = beside_each_other(blocks);
   if (attn::display_width(text.substr(0, text.find('\n'))) <= room) return text;
   return fmt::format("{}", fmt::join(blocks, "\n"));
 }
 
 /// The numbers that the hidden layer works with, where a page has room for them.
-void show_parameters(Workbench& bench, const Inputs& in) {
+void show_hidden_parameters(Workbench& bench, const Inputs& in) {
   constexpr std::size_t most = 8;
   if (bench.d_model() > most || *bench.options.d_a > most) return;
   bench.trace.note("parameters",
@@ -374,7 +374,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
        .axes = {"query", "d_model"},
        .note = context_note,
        .worked = attn::worked_matmul(attn::Known{function + "/weights", weights}, attn::Known{"keys", keys}),
-       .worked_at = attn::Index{followed_query(bench), 0}},
+       .worked_at = attn::Index{query_on_page(bench), 0}},
       attn::matmul(weights, keys));
   return weights;
 }
@@ -455,7 +455,7 @@ void explain_costs(Workbench& bench, const std::vector<Scored>& functions) {
 }
 
 void compare(Workbench& bench, const std::vector<Scored>& functions) {
-  const auto query = followed_query(bench);
+  const auto query = query_on_page(bench);
   bench.trace.note(
       "comparison", "Five functions side by side",
       fmt::format(
@@ -642,7 +642,7 @@ void run_scoring(Workbench& bench) {
 
   const auto in = draw_inputs(bench);
   const auto& [queries, keys, W_a, W_q, W_k, v_a] = in;
-  show_parameters(bench, in);
+  show_hidden_parameters(bench, in);
   explain_which_state_asks(trace);
 
   const auto n_q = static_cast<double>(bench.plan.target.length());

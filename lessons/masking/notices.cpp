@@ -49,8 +49,8 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
     if (under_mask(0, row, k) > 0.0) seen += all(row, k);
   return fmt::format(
       "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" gives "
-      "\"{1}\" {2:.4f} instead of {3:.4f}.\nWithout a mask the row of \"{0}\" is {4}. Setting "
-      "weights to 0 after softmax would leave a sum of {5:.4f}, not 1.",
+      "\"{1}\" {2:.4f} instead of {3:.4f}.\nWithout a mask the row of \"{0}\" is {4}. Setting weights "
+      "to 0 after softmax would leave a sum of {5:.4f}, not 1.",
       name_along(weights, weights.axes.size() - 2, row), name_along(weights, weights.axes.size() - 1, key),
       double{under_mask(0, row, key)}, all(row, key), in_words_of_row(all, row), seen);
 }
