@@ -193,12 +193,20 @@ std::vector<attn::OnPage> page_of_one_head() {
       {"output", what_a_word_more_would_do}};
 }
 
+/// Where the factors of the worked score stand.
+std::string which_rows_are_multiplied(const attn::Event& scores) {
+  if (!scores.worked_at) return "";
+  const auto axes = scores.axes.size();
+  return fmt::format("The row \"{}\" of Q times the row \"{}\" of K: --all prints Q, K and V.",
+                     name_along(scores, axes - 2, (*scores.worked_at)[axes - 2]),
+                     name_along(scores, axes - 1, (*scores.worked_at)[axes - 1]));
+}
+
 /// The page with trained weights: two heads of one layer.
 std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
   const auto what_crosses = [heads](const attn::Event& weights) {
     const auto crossing = words_that_cross(weights, weights.tensor->shape[weights.axes.size() - 2]);
-    return fmt::format("This is head {} (of 0 to {}) of the decoder's layer {}. {}", heads.aligning,
-                       heads.count - 1, heads.layer + 1,
+    return fmt::format("This is head {}, counted from 0 to {}. {}", heads.aligning, heads.count - 1,
                        crossing.empty() ? "Here the words have one order in both languages." : crossing);
   };
   return {attn::in_one_line("X_target"),
@@ -207,10 +215,7 @@ std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
           attn::in_one_line("K"),
           attn::in_one_line("V"),
           attn::in_one_line("mask"),
-          {"scores",
-           [](const auto&) {
-             return "A target word more adds a row, a source word more a column (--all: Q, K, V).";
-           }},
+          {"scores", which_rows_are_multiplied},
           attn::in_one_line("scaled"),
           attn::in_one_line("masked"),
           {"weights", what_crosses},
@@ -219,7 +224,8 @@ std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
           attn::without_table("output",
                               [](const attn::Event& output) {
                                 return fmt::format(
-                                    "One output row for each target word, here {}, whatever the source.",
+                                    "The second factors are column 0 of V. The output has a row for each "
+                                    "target word, here {}, however many words the source has.",
                                     output.tensor->shape[output.tensor->shape.size() - 2]);
                               }),
           {"gold"}};
@@ -242,11 +248,10 @@ std::vector<attn::OnPage> page_of_heads() {
 /// A model has several heads, which the lesson multihead teaches; this page looks at one and then at another.
 std::string about_the_transformer(const AligningHeads& heads) {
   return fmt::format(
-      "The numbers are a trained transformer's (attnlab train translation --attention transformer). X_source "
-      "is the source as the encoder, the part that reads, hands it on. Row w of X_target is the decoder "
-      "about to write w: it has read <s>, the start, and the words before w. It computes this {} times with "
-      "other W_Q, W_K and W_V: its heads (lesson multihead). Steps 1 to 3 show the one that best finds which "
-      "word comes from which.",
+      "The numbers are a trained transformer's. X_source is the source as the encoder hands it on. Row w of "
+      "X_target is the decoder about to write w: it has read <s>, the start, and the words before w.\n"
+      "The decoder does this {} times, with other W_Q, W_K and W_V each: these are its heads (lesson "
+      "multihead). Steps 1 to 3 show the head that best finds which word comes from which.",
       heads.count);
 }
 
@@ -264,9 +269,10 @@ void run_cross_attention(Workbench& bench) {
                           : page_of_one_head(),
       {"rows-sum-to-1", "queries-are-independent", "key-count-is-free", "equals-separate-heads"});
   bench.idea(
-      "A translator reads a source sentence and writes a target sentence. The part that writes (the decoder) "
-      "must look into the source. So queries come from the target, keys and values from the source; all else "
-      "is as in self-attention. A word has d_model numbers, a query or key d_k, a value d_v. " +
+      "A translator reads a source sentence with its encoder and writes a target sentence with its decoder. "
+      "To know what to write, the decoder looks into the source: queries come from the target, keys and "
+      "values from the source. All else is as in self-attention. A word has d_model numbers, a query or key "
+      "d_k, a value d_v.\n" +
           std::string(is_trained ? about_the_transformer(*heads)
                                  : "Trained weights tell which words belong together: chat looks at cat. "
                                    "Here they are random."),

@@ -57,6 +57,14 @@ std::string padding_note(const attn::TokenBatch& sentence) {
       actor);
 }
 
+std::string who_is_padding(const attn::TokenBatch& sentence) {
+  if (sentence.is_padded()) return "Below stands the shortest sentence.";
+  if (sentence.length() == 1) return "A single word has none to spare to play it, so nothing is hidden here.";
+  return sentence.size() == 1
+             ? fmt::format("Here the last word, \"{}\", plays it.", sentence.tokens[0].back())
+             : std::string("Here the last word of each sentence plays it.");
+}
+
 attn::Worked worked_index(std::size_t index) {
   return static_cast<double>(index);
 }
@@ -150,11 +158,12 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "■ may be seen, □ is hidden; a row is a query, a column a key, in the order of the sentence. The "
-      "causal mask lets query i see key j where j ≤ i. It hides every later word: a model that writes word "
-      "by word must not learn from words that it has yet to write. The padding mask hides what only fills up "
-      "a sentence that is computed together with longer ones (in a batch). " +
-          padding_note(sentence) + " The combined mask shows only what both show.",
+      "■ may be seen, □ is hidden. A row is a query, a column a key, in the order of the sentence.\n"
+      "causal: query i sees key j where j ≤ i. A model that writes word by word must not look at words that "
+      "it has yet to write.\n"
+      "padding: hides what only fills up a sentence that is computed together with longer ones (in a "
+      "batch). " +
+          who_is_padding(sentence) + "\ncombined: shows only what both show.",
       picture_of(masks, sentence));
 }
 
@@ -173,12 +182,14 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
   const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
   const std::optional visible = mask;
   const double divisor = std::sqrt(static_cast<double>(bench.d_k()));
+  const auto followed = pair_that_gains_most(attn::softmax(attn::apply_mask(scaled, mask)), scaled);
   const auto masked = trace.step({.id = masked_id,
                                   .title = "What may not be seen gets −∞",
                                   .formula = fmt::format("scaled where {}, −∞ elsewhere", mask_id),
                                   .from = {"scaled", mask_id},
                                   .axes = {"query", "key"},
-                                  .worked = attn::worked_mask(attn::Known{"scaled", scaled}, mask)},
+                                  .worked = attn::worked_mask(attn::Known{"scaled", scaled}, mask),
+                                  .worked_at = followed},
                                  attn::apply_mask(scaled, mask), mistakes_under(bench, mask, scaled));
   const auto weights =
       trace.step({.id = weights_id,
@@ -188,7 +199,8 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                   .axes = {"query", "key"},
                   .note = weights_note,
                   .distribution = true,
-                  .worked = attn::worked_softmax(attn::Known{masked_id, masked})},
+                  .worked = attn::worked_softmax(attn::Known{masked_id, masked}),
+                  .worked_at = followed},
                  attn::softmax(masked), mistakes_of_weights(bench, masked, scaled, visible, divisor));
   const auto mixture = attn::matmul(weights, V);
   const auto output =
@@ -197,7 +209,8 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
                   .formula = "weights V",
                   .from = {weights_id, "V"},
                   .axes = {"query", "d_v"},
-                  .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"V", V})},
+                  .worked = attn::worked_matmul(attn::Known{weights_id, weights}, attn::Known{"V", V}),
+                  .worked_at = followed ? std::optional(attn::Index{(*followed)[0], 0}) : std::nullopt},
                  mixture, mistakes_of_mixture(bench, weights, K, V, mixture));
   return {weights, output};
 }
@@ -213,17 +226,28 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
 }
 
 /// Under the causal mask.
-constexpr const char* one_word_more =
-    "One more word at the end would add a row and a column to mask, masked and weights. No old row would "
-    "change: none may see that word.";
+constexpr const char* one_word_more = "One more word at the end would change no row: none may see it.";
 
 std::string what_a_word_more_would_do(const std::string& mask) {
   const std::string factors = "The second factors are a column of V, which --all prints.";
   return mask == "causal" ? factors + " " + one_word_more : factors;
 }
 
-/// The page goes into one mask; the others are a --mask away. `scaled` is known when the weights are.
-void page_of_masking(Workbench& bench, const Tensor<3>& scaled) {
+/// What the remarks are about, known when the weights are.
+struct SeenUnderMasks {
+  Tensor<3> scaled;
+  Masks masks;
+
+  Tensor<3> weights(const std::string& mask) const {
+    const auto& visible = mask == "causal"    ? masks.causal
+                          : mask == "padding" ? masks.padding
+                                              : masks.combined;
+    return attn::softmax(attn::apply_mask(scaled, visible));
+  }
+};
+
+/// The page goes into one mask; the others are a --mask away.
+void page_of_masking(Workbench& bench, const SeenUnderMasks& seen) {
   const auto mask = bench.options.mask;
   const bool is_trained = bench.options.model.has_value();
   bench.trace.page(
@@ -237,38 +261,39 @@ void page_of_masking(Workbench& bench, const Tensor<3>& scaled) {
        attn::in_one_line("scores"),
        attn::in_one_line("scaled"),
        attn::in_one_line(mask + "_mask"),
-       {mask + "/masked",
-        [](const auto&) {
-          return "-inf is −∞. In a name \"/\" does not divide: these are scores under one mask.";
-        }},
+       {mask + "/masked", nothing_to_notice},
        {mask + "/weights",
-        [&scaled, is_trained](const attn::Event& weights) {
-          return share_with_and_without(weights, scaled) +
-                 (is_trained ? what_the_mask_takes_away(weights, scaled) : "");
+        [&bench, &seen, mask](const attn::Event& weights) {
+          return share_with_and_without(weights, seen.weights(mask), seen.scaled) +
+                 (bench.options.model ? what_the_mask_takes_away(weights, seen.weights(mask), seen.scaled)
+                                      : "");
         }},
        is_trained
            ? attn::without_table(mask + "/output",
-                                 [mask](const auto&) { return mask == "causal" ? one_word_more : ""; })
+                                 [mask](const auto&) { return what_a_word_more_would_do(mask); })
            : attn::OnPage{mask + "/output", [mask](const auto&) { return what_a_word_more_would_do(mask); }},
+       attn::without_table(mask == "causal" ? "padding/weights" : "",
+                           [&seen](const attn::Event& weights) {
+                             return share_under_padding(weights, seen.weights("padding"), seen.scaled);
+                           }),
        {"large-negative"},
        {"nothing-to-see"},
        {"broadcast"}},
-      {"rows-sum-to-1", "future-weights-are-0", "padding-weights-are-0", "future-does-not-leak",
-       "nothing-to-see-is-0"});
+      {"rows-sum-to-1", "future-weights-are-0", "padding-weights-are-0", "future-does-not-leak"});
 }
 
 void run_masking(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
-  Tensor<3> scaled;
-  page_of_masking(bench, scaled);
+  SeenUnderMasks seen;
+  page_of_masking(bench, seen);
   bench.idea(
       "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax. As exp(−∞) = "
-      "0, the key gets no weight, and the others share as if it were not there. In this lab a mask is true "
-      "(1) where a key may be seen, as in PyTorch's scaled_dot_product_attention; in its MultiheadAttention "
-      "true means hidden." +
-          std::string(bench.options.model ? " The scores: lesson self-attention."
-                                          : " The scores are random here."),
+      "0, the key gets no weight, and the others share as if it were not there." +
+          std::string(bench.options.model ? " The scores are those of the lesson self-attention."
+                                          : " The scores are random here.") +
+          "\nIn this lab a mask is true (1) where a key may be seen, as in PyTorch's "
+          "scaled_dot_product_attention. In its MultiheadAttention true means hidden.",
       "weights = softmax(scaled where mask, −∞ elsewhere)");
   bench.flow(masking_flow(bench));
   show_masking_code(bench, visible_lengths(sentence));
@@ -277,8 +302,9 @@ void run_masking(Workbench& bench) {
   const auto X = bench.input<3>({.id = "X", .title = "The sentence as vectors"});
   const auto weights = draw_projection_weights(bench);
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
-  scaled = scaled_scores(bench, Q, K).second;
-  const auto masks = masks_of(bench);
+  seen.scaled = scaled_scores(bench, Q, K).second;
+  seen.masks = masks_of(bench);
+  const auto& [scaled, masks] = seen;
   show_pictures(bench, masks);
 
   auto causal = attend_under(
@@ -320,7 +346,7 @@ const Lesson masking = {
         "token and shows that under the causal mask no earlier output changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "mask", "seed", "rng", "draws", "weight-scale",
                 "embeddings", "model", "dtype"},
-    .defaults = {.sentence = {"girls saw the cat"}, .d_model = 4},
+    .defaults = {.sentence = {"girls saw the small cat"}, .d_model = 4},
     .examples =
         {"masking --sentence \"the cat sat on the mat\" --mask combined",
          "masking --sentence \"i love cats\" --sentence \"cats sleep\" --steps combined_mask,combined/"},

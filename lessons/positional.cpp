@@ -26,6 +26,11 @@
 
 namespace lessons {
 
+attn::Index pair_to_follow(const Workbench& bench) {
+  const auto n = bench.plan.sentence.lengths().front();
+  return {std::min<std::size_t>(1, n - 1), n - 1};
+}
+
 Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X) {
   return bench.trace.step({.id = "scores",
                            .title = "Scores without positions",
@@ -34,7 +39,8 @@ Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X) {
                            .axes = {"query", "key"},
                            .note = "The score of two words depends on the two words. Where they stand does "
                                    "not come into it.",
-                           .worked = worked_scores_of_tokens({"X", X})},
+                           .worked = worked_scores_of_tokens({"X", X}),
+                           .worked_at = pair_to_follow(bench)},
                           scores_of_tokens(X), mistakes_of_scaled_product(X, X));
 }
 
@@ -82,9 +88,8 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
   const auto reordered = in_order(sentence, other.order);
   trace.note(
       "order", "The same words in another order",
-      fmt::format("Two words {}change places: \"{}\" becomes \"{}\". In the table below, rows and columns "
-                  "have moved with the words, and no number is new: each word gets the same result in either "
-                  "order.",
+      fmt::format("Two words {}change places: \"{}\" becomes \"{}\". Rows and columns of the table move with "
+                  "the words, and no number is new (--all): each word gets the same result in either order.",
                   sentence.size() > 1 ? "of each sentence " : "",
                   fmt::join(sentence.tokens[other.example], " "),
                   fmt::join(reordered.tokens[other.example], " ")));
@@ -98,7 +103,8 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
                                 [&, in_order = worked_scores_of_tokens({"X", in.X})](const attn::Index& at) {
                                   const auto& order = other.order[at[0]];
                                   return in_order({at[0], order[at[1]], order[at[2]]});
-                                }},
+                                },
+                            .worked_at = pair_to_follow(bench)},
                            scores_of_tokens(attn::permute_rows(in.X, other.order)));
   bench.label({"query", "key"}, sentence);
   return scores;
@@ -165,10 +171,11 @@ std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
   return "";
 }
 
-/// The same, and what comes after the weights.
-std::string about_weights(const attn::Event& weights, std::size_t n) {
-  const auto rows = rows_of_equal_words(weights, n);
-  return rows + (rows.empty() ? "" : " ") + "Then, as before, output = weights V, with V = X.";
+/// The same, with the rows of a word that is there twice, and what comes after the scores.
+std::string about_scores_with_positions(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
+  const auto rows = rows_of_equal_words(scores, n);
+  return changed_score(scores, without, n) + (rows.empty() ? "" : " ") + rows +
+         "\nThe rest is as before: softmax, then output = weights V, with V = X.";
 }
 
 /// The steps of one encoding that the page shows, from its idea to its weights.
@@ -177,15 +184,12 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
   using attn::in_one_line;
   std::map<std::string, std::vector<attn::OnPage>> own = {
       {"sinusoidal",
-       {in_one_line("frequencies"),
+       {attn::without_table(
+            "frequencies",
+            [](const auto&) { return "So far hand i turns from one word to the next, in radians."; }),
         in_one_line("angles"),
-        {"encoding",
-         [](const auto&) { return "Columns 2i and 2i+1: sine and cosine of hand i's angle, in radians."; }},
-        attn::without_table("encoded",
-                            [](const auto&) {
-                              return "The same word has another row in another place. One more word at the "
-                                     "end adds a row and changes no other.";
-                            })}},
+        {"encoding", [](const auto&) { return "Columns 2i and 2i+1: sine and cosine of hand i's angle."; }},
+        {"encoded", nothing_to_notice}}},
       {"learned", {{"table"}, {"encoded"}}},
       {"relative", {{"distances"}, {"by_distance"}}},
       {"t5", {{"buckets"}, {"bias"}}},
@@ -193,8 +197,8 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
       {"rope", {{"angles"}, {"Q_rotated"}, in_one_line("K_rotated")}}};
   std::vector<attn::OnPage> steps = {{"idea"}, {"code"}};
   for (auto& step : own.at(encoding)) steps.push_back(std::move(step));
-  steps.push_back({"scores", [&in, n](const auto& scores) { return changed_score(scores, in.scores, n); }});
-  steps.push_back({"weights", [n](const auto& weights) { return about_weights(weights, n); }});
+  steps.push_back(
+      {"scores", [&in, n](const auto& scores) { return about_scores_with_positions(scores, in.scores, n); }});
   for (auto& step : steps) step.id = encoding + '/' + step.id;
   return steps;
 }
@@ -207,8 +211,7 @@ void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
       {"X", nothing_to_notice},
       {"without/scores",
        [n](const auto& scores) { return score_of_pair(scores, n) + ", wherever the two words stand."; }},
-      {"order"},
-      {"without/reordered"}};
+      {"order"}};
   for (auto& step : steps_on_page(encoding, in, n)) events.push_back(std::move(step));
   events.push_back({"comparison"});
   events.push_back({"trained"});
@@ -238,12 +241,17 @@ std::vector<std::string> positional_flow(const Workbench& bench) {
           attn::pad_right(encoding, 12) + ways.at(encoding) + " → softmax"};
 }
 
-/// Softmax, the scores without positions, and those of the words in the other order.
-std::vector<std::string> code_without_positions(const Workbench& bench, const OtherOrder& other) {
-  constexpr std::size_t columns_of_code = 72;
+/// Softmax and the scores without positions.
+std::vector<std::string> code_without_positions(const Workbench& bench) {
   std::vector<std::string> lines = {"# softmax() is that of the lesson sdpa: --all shows it"};
-  lines.push_back(fmt::format("without_scores    = X @ X.T / np.sqrt({})", bench.d_model()));
-  if (other.most_words == 0) return lines;
+  lines.push_back(fmt::format("without_scores = X @ X.T / np.sqrt({})", bench.d_model()));
+  return lines;
+}
+
+/// Those of the words in the other order.
+std::vector<std::string> code_of_other_order(const Workbench& bench, const OtherOrder& other) {
+  constexpr std::size_t columns_of_code = 72;
+  std::vector<std::string> lines;
   std::vector<std::string> orders;
   for (const auto& order : other.order) orders.push_back(fmt::format("[{}]", fmt::join(order, ", ")));
   const auto order =
@@ -260,19 +268,22 @@ void run_positional(Workbench& bench) {
   PositionalInputs in;
   lay_out_positional(bench, in);
   bench.idea(
-      "A score compares two rows of X; where they stand does not come into it, unless positions were added "
-      "to X, as in earlier lessons. \"the cat saw the dog\" and \"the dog saw the cat\" have the same "
-      "scores, only in other places. So positions have to be put into the words, the keys, the scores, or "
-      "the angles of queries and keys. To see them alone, there are no W_Q, W_K and W_V here: queries Q, "
-      "keys K and values V are the words X themselves. d is d_model; the scores here include the division by "
-      "√d.",
+      "A score compares two rows of X. Where the two words stand does not come into it: \"the cat saw the "
+      "dog\" and \"the dog saw the cat\" have the same scores, only in other places. So positions have to be "
+      "put into the words (as X of the earlier lessons has them), the keys, the scores, or the angles of "
+      "queries and keys.\n" +
+          std::string(bench.options.embeddings ? "Here X has the vectors of the file"
+                                               : "Here X has a random row of d numbers for each word") +
+          ", and there are no W_Q, W_K and W_V: queries Q, keys K and values V are X itself. d is d_model.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));
 
   show_without_positions(bench, in);
   auto other = other_order(in.X, bench.plan.sentence.lengths());
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
-  bench.code(code_without_positions(bench, other));
+  bench.code(code_without_positions(bench));
+  if (other.most_words > 0)
+    bench.trace.within("order", [&] { bench.code(code_of_other_order(bench, other)); });
   other.scores = show_other_order(bench, in, other);
   auto encodings = show_encodings(bench, in);
   encodings.insert(encodings.begin(), without_positions(bench, in.scores));

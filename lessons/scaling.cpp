@@ -68,8 +68,8 @@ double chance_beyond_four_errors(double d_k, double samples) {
 
 namespace {
 
-/// Softmax is measured on rows of this many scores.
-constexpr std::size_t keys_per_row = 16;
+/// Softmax is measured on rows of this many scores, and shown on a row of fewer.
+constexpr std::size_t keys_per_row = 16, keys_of_example = 4;
 
 /// How many samples a claim needs to be safe from chance. Scores have heavy tails where d_k is small, and the
 /// Jacobian of a nearly one-hot row is small in most rows and large in a few.
@@ -99,8 +99,9 @@ std::string theory(const std::vector<std::size_t>& dimensions, Function function
 /// Why the variance of a score is d_k, and what that has to do with attention: in short, then step by step.
 void show_derivation(attn::Trace& trace) {
   trace.note("derivation", "Why scores grow with √d_k",
-             "E is the mean, Var(x) = E[x²] − E[x]² the variance; its root std(x) is how far x typically "
-             "lies from E[x]. E[qᵢ] = 0 and Var(qᵢ) = 1 give E[qᵢ²] = 1.",
+             "E[x] is the mean of x, Var(x) = E[x²] − E[x]² its variance. The root of the variance, the "
+             "standard deviation std(x), is how far x typically lies from its mean. E[qᵢ] = 0 and Var(qᵢ) = "
+             "1 give E[qᵢ²] = 1.",
              "E[qᵢkᵢ]    = E[qᵢ] E[kᵢ] = 0 · 0 = 0           q and k are independent\n"
              "Var(qᵢkᵢ)  = E[qᵢ²] E[kᵢ²] − 0² = 1 · 1 = 1\n"
              "Var(q · k) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k      and so are the d_k terms\n"
@@ -237,22 +238,27 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
   return {mean, variance, std};
 }
 
+attn::Index best_of_last_row(const Tensor<2>& scores) {
+  const auto last = scores.shape(0) - 1;
+  const double* row = &scores(last, 0);
+  return {last, static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row)};
+}
+
 /// What softmax makes of the first scores of each d_k, with and without the scale.
 void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
-  constexpr std::size_t shown = 4;
+  constexpr auto shown = keys_of_example;
   const auto& dimensions = bench.options.d_k_list;
   auto& trace = bench.trace;
   auto scores = Tensor<2>::from_shape({dimensions.size(), shown});
   for (std::size_t i = 0; i < dimensions.size(); ++i)
     std::copy_n(all_scores[i].begin(), shown, &scores(i, 0));
-  scores =
-      trace.step({.id = "example/scores",
-                  .title = "The first four scores of each d_k",
-                  .formula = "q · k",
-                  .from = {"d_k", "samples"},
-                  .axes = {"d_k", "key"},
-                  .note = "Taken as one query's scores for keys 0 to 3. In names \"/\" does not divide."},
-                 std::move(scores));
+  scores = trace.step({.id = "example/scores",
+                       .title = "The first four scores of each d_k",
+                       .formula = "q · k",
+                       .from = {"d_k", "samples"},
+                       .axes = {"d_k", "key"},
+                       .note = "A row is taken as one query's scores for keys 0 to 3."},
+                      std::move(scores));
   const auto weights_raw =
       trace.step({.id = "example/weights_raw",
                   .title = "No scale: raw",
@@ -262,7 +268,8 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                   .note = "A lead of x between two scores is a factor of eˣ between their shares: the larger "
                           "the scores, the nearer a row is to one key that gets everything.",
                   .distribution = true,
-                  .worked = attn::worked_softmax(attn::Known{"example/scores", scores})},
+                  .worked = attn::worked_softmax(attn::Known{"example/scores", scores}),
+                  .worked_at = best_of_last_row(scores)},
                  attn::softmax(scores));
 
   auto quotients = scores;
@@ -286,7 +293,8 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
               .axes = {"d_k", "key"},
               .note = "The order of the keys is the same, but no lead grows with d_k any more.",
               .distribution = true,
-              .worked = attn::worked_softmax(attn::Known{"example/scaled", scaled})},
+              .worked = attn::worked_softmax(attn::Known{"example/scaled", scaled}),
+              .worked_at = best_of_last_row(scaled)},
              attn::softmax(scaled));
 }
 
@@ -359,17 +367,21 @@ Softened show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
 }
 
 /// The moments beside theory, a row for each d_k.
-std::string table_of_moments(const std::vector<std::size_t>& dimensions, const Moments& moments,
-                             double samples) {
-  std::vector<std::vector<std::string>> rows = {
-      {"d_k", "mean", "± error", "variance", "± error", "std", "√d_k"}};
-  for (std::size_t i = 0; i < dimensions.size(); ++i) {
-    const auto d_k = static_cast<double>(dimensions[i]);
+std::string table_of_moments(const std::vector<std::size_t>& dimensions, const Moments& moments) {
+  std::vector<std::vector<std::string>> rows = {{"d_k", "mean", "variance", "std", "√d_k"}};
+  for (std::size_t i = 0; i < dimensions.size(); ++i)
     rows.push_back({fmt::format("{}", dimensions[i]), fmt::format("{:.4f}", moments.mean(i)),
-                    fmt::format("{:.4f}", standard_error_of_mean(d_k, samples)),
-                    fmt::format("{:.3f}", moments.variance(i)),
-                    fmt::format("{:.3f}", standard_error_of_variance(d_k, samples)),
-                    fmt::format("{:.3f}", moments.std(i)), fmt::format("{:.3f}", std::sqrt(d_k))});
+                    fmt::format("{:.3f}", moments.variance(i)), fmt::format("{:.3f}", moments.std(i)),
+                    fmt::format("{:.3f}", std::sqrt(static_cast<double>(dimensions[i])))});
+  return in_columns(rows);
+}
+
+std::string table_of_standard_errors(const std::vector<std::size_t>& dimensions, double samples) {
+  std::vector<std::vector<std::string>> rows = {{"d_k", "of the mean", "of the variance"}};
+  for (const auto dimension : dimensions) {
+    const auto d_k = static_cast<double>(dimension);
+    rows.push_back({fmt::format("{}", dimension), fmt::format("{:.4f}", standard_error_of_mean(d_k, samples)),
+                    fmt::format("{:.3f}", standard_error_of_variance(d_k, samples))});
   }
   return in_columns(rows);
 }
@@ -403,12 +415,12 @@ void claim_moments(Workbench& bench, const Moments& moments, double samples) {
         {of_variance, distance(moments.variance(i), d_k) / standard_error_of_variance(d_k, samples)});
   }
   trace.claim({.id = "mean-as-derived",
-               .claim = "largest distance of a mean from 0, in ± errors",
+               .claim = "largest distance of a mean from 0, in standard errors",
                .formula = "max |mean| / √(d_k / samples)",
                .value = of_mean,
                .limit = attn::at_most(4.0)});
   trace.claim({.id = "variance-as-derived",
-               .claim = "largest distance of a variance from d_k, in ± errors",
+               .claim = "largest distance of a variance from d_k, likewise",
                .formula = "max |variance − d_k| / √((2 d_k² + 6 d_k) / samples)",
                .value = of_variance,
                .limit = attn::at_most(4.0)});
@@ -449,17 +461,16 @@ std::string where_raw_is_larger(const std::vector<std::size_t>& dimensions, cons
   for (std::size_t i = 0; i < dimensions.size(); ++i)
     if (softened.jacobian_raw(i) > softened.jacobian_scaled(i) + 1e-4) larger.push_back(dimensions[i]);
   if (larger.empty()) return "";
-  return fmt::format(" (raw at d_k = {})", fmt::join(larger, ", "));
+  return fmt::format(" It is largest where few keys share, as raw at d_k = {}.", fmt::join(larger, ", "));
 }
 
 void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
                          const Moments& moments, const Softened& softened, double samples) {
   const auto largest_d_k = static_cast<double>(*std::max_element(dimensions.begin(), dimensions.end()));
   auto text = fmt::format(
-      "For each d_k, {0} pairs of q and k give {0} scores. Theory says mean 0 and variance d_k. ± error is "
-      "the standard error: about two measurements in three are off by less, about one in 15000 by more than "
-      "four of it{1}.",
-      samples, can_claim_moments(samples) ? chance_of_heavy_tails(dimensions, samples) : "");
+      "For each d_k, {0} pairs of q and k give {0} scores. Theory says mean 0, variance d_k and std √d_k. A "
+      "measurement is off by chance, typically by one standard error (--all), hardly ever by four.",
+      samples);
   if (!can_claim_moments(samples))
     text +=
         fmt::format(" For fewer than {} samples that is only roughly so, and nothing is claimed about them.",
@@ -471,27 +482,35 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
         " What happens to the gradient stands out from chance, and is claimed, from d_k = {} and {} samples "
         "on.",
         d_k_for_gradients, samples_for_gradients);
-  trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
+  trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments));
+  trace.note("standard-errors", "By how much chance puts a measurement off",
+             fmt::format("About two measurements in three are off by less than the standard error, about one "
+                         "in 15000 by more than four of it{}.",
+                         can_claim_moments(samples) ? chance_of_heavy_tails(dimensions, samples) : ""),
+             table_of_standard_errors(dimensions, samples));
   trace.note(
-      "softened", "What softmax makes of these scores",
+      "softened", "What softmax makes of all these scores",
       fmt::format(
-          "Means over rows of {0} scores, as if each row were one query's. best share: what the best key "
-          "gets, from {1:.4f} to 1. gradient: how much the shares w react to small changes of the scores x, "
-          "√(Σᵢⱼ (∂wᵢ/∂xⱼ)²); ∂wᵢ/∂xⱼ is wᵢ (1 − wᵢ) for i = j, else −wᵢ wⱼ. It is {2:.4f} where all keys "
-          "share equally, 0.5 where two share alone, 0 where one has all: as scores grow it rises{3}, then "
-          "falls. At 0 it passes nothing back.",
-          keys_per_row, 1.0 / static_cast<double>(keys_per_row),
-          std::sqrt(keys_per_row - 1.0) / static_cast<double>(keys_per_row),
-          where_raw_is_larger(dimensions, softened)),
+          "All scores now, {0} in a row, as if each row were one query's. Softmax takes x = s (raw) or x = s "
+          "/ √d_k (scaled). Means over the rows:\n"
+          "best share: what the best key gets. {1:.4f} is an equal share.\n"
+          "gradient: how much the shares w react to a small change of x, √(Σᵢⱼ (∂wᵢ/∂xⱼ)²). It is 0 where "
+          "one key has all: from such a row training learns nothing.{2}\n"
+          "By s the scaled gradient is √d_k smaller: one factor for all rows, which a larger learning rate "
+          "makes up for. Nothing makes up for a 0.",
+          keys_per_row, 1.0 / static_cast<double>(keys_per_row), where_raw_is_larger(dimensions, softened)),
       table_of_softmax(dimensions, softened));
 }
 
 std::vector<std::string> scaling_flow(const Options& options) {
   const auto samples = *options.samples;
-  const auto start = fmt::format("q, k [{0}×d_k] → s [{0}] → rows [{1}×{2}] ", samples,
-                                 samples / keys_per_row, keys_per_row);
-  return {start + "┬ softmax(s) → raw",
-          std::string(attn::display_width(start), ' ') + "└ softmax(s / √d_k) → scaled"};
+  return {
+      fmt::format("for each d_k:  q, k [{0}×d_k] → s [{0}]", samples),
+      fmt::format("               rows of {} scores s ┬ softmax(s) → raw", keys_per_row),
+      fmt::format("               {} └ softmax(s / √d_k) → scaled",
+                  std::string(attn::display_width(fmt::format("rows of {} scores s", keys_per_row)), ' ')),
+      fmt::format("steps 1 to 3:  the first {} scores of each d_k, s [{}×{}], as an example", keys_of_example,
+                  options.d_k_list.size(), keys_of_example)};
 }
 
 /// The scores of each d_k, drawn as the lesson draws them.
@@ -526,11 +545,10 @@ std::vector<std::string> first_of(const std::vector<std::size_t>& dimensions) {
 /// What the page shows, then what only its tables show.
 void show_scaling_code(Workbench& bench) {
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
-  std::vector<std::string> lines = {fmt::format("# softmax(): lesson lookup. d_k: {}. samples: {}.",
-                                                fmt::join(first_of(bench.options.d_k_list), ", "),
-                                                *bench.options.samples)};
-  const auto drawing = drawing_code(bench.options);
-  lines.insert(lines.end(), drawing.begin(), drawing.end());
+  bench.trace.within("draw", [&] { bench.code(drawing_code(bench.options)); });
+  std::vector<std::string> lines = {
+      fmt::format("# d_k: {}. softmax(): lesson lookup.", fmt::join(first_of(bench.options.d_k_list), ", ")),
+      fmt::format("# scores: for each d_k the {} products q · k (--all draws them)", *bench.options.samples)};
   lines.insert(lines.end(),
                {"mean, variance, std = (f(scores, axis=1) for f in (np.mean, np.var, np.std))",
                 "example_scores = np.array(scores)[:, :4]", "example_weights_raw = softmax(example_scores)",

@@ -7,6 +7,7 @@
 #include "attn/ops/scoring.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +27,7 @@
 #include "lessons/scoring/mistakes.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
@@ -63,7 +65,77 @@ Inputs draw_inputs(Workbench& bench) {
   return in;
 }
 
+bool has_hidden_layer(const Options& options) {
+  return options.scoring == "additive" || options.scoring == "concat";
+}
+
+/// The query that the page follows: its place among the words of the target.
+std::size_t query_on_page(const Workbench& bench) {
+  return std::min<std::size_t>(2, bench.plan.target.length() - 1);
+}
+
+/// The pair to work out: the followed query and the key that it matches best.
+attn::Index best_match(const Workbench& bench, const Tensor<2>& scores) {
+  const auto query = query_on_page(bench);
+  const double* row = &scores(query, 0);
+  return {query, static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row)};
+}
+
+/// Texts of several lines beside each other.
+std::string beside_each_other(const std::vector<std::string>& blocks) {
+  std::vector<std::string> lines;
+  std::size_t width = 0;
+  for (const auto& block : blocks) {
+    std::size_t i = 0;
+    for (std::size_t start = 0; start <= block.size(); ++i) {
+      const auto end = std::min(block.find('\n', start), block.size());
+      if (i == lines.size()) lines.emplace_back();
+      lines[i] = attn::pad_right(lines[i], width) + block.substr(start, end - start);
+      start = end + 1;
+    }
+    for (const auto& line : lines) width = std::max(width, attn::display_width(line) + 5);
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+/// "1.5" of what was set by hand, else as tables have it.
+std::string parameter(double value) {
+  auto text = fmt::format("{:g}", value);
+  return text.size() <= 4 ? text : fmt::format("{:.4f}", value);
+}
+
+/// W_q, W_k and v_a side by side, or below each other where there is no room.
+std::string table_of_parameters(const Inputs& in) {
+  constexpr std::size_t room = 74;
+  const auto rows_of = [](std::string name, const Tensor<2>& matrix) {
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < matrix.shape(0); ++i) {
+      rows.push_back({i == 0 ? name : ""});
+      for (std::size_t j = 0; j < matrix.shape(1); ++j) rows.back().push_back(parameter(matrix(i, j)));
+    }
+    return in_columns(rows);
+  };
+  Tensor<2> v_a({1, in.v_a.size()});
+  std::copy(in.v_a.begin(), in.v_a.end(), v_a.begin());
+  const std::vector<std::string> blocks = {rows_of("W_q", in.W_q), rows_of("W_k", in.W_k),
+                                           rows_of("v_a", v_a)};
+  auto text = beside_each_other(blocks);
+  if (attn::display_width(text.substr(0, text.find('\n'))) <= room) return text;
+  return fmt::format("{}", fmt::join(blocks, "\n"));
+}
+
+/// The numbers that the hidden layer works with, where a page has room for them.
+void show_hidden_parameters(Workbench& bench, const Inputs& in) {
+  constexpr std::size_t most = 8;
+  if (bench.d_model() > most || *bench.options.d_a > most) return;
+  bench.trace.note("parameters",
+                   bench.options.model ? "The parameters, set by hand: in a model training finds them"
+                                       : "The parameters, random: in a model training finds them",
+                   "", table_of_parameters(in));
+}
+
 Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
+  const auto scores = attn::dot_scores(queries, keys);
   return bench.trace.step(
       {.id = "dot/scores",
        .title = "How large is each dot product?",
@@ -73,13 +145,15 @@ Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>
        .note = "Entry i, j is qᵢ · kⱼ. There is nothing to learn. Each number of the query meets only the "
                "number in the same place of the key, so both must have the same length, and their numbers "
                "the same meaning.",
-       .worked = attn::worked_matmul_transposed(attn::Known{"queries", queries}, attn::Known{"keys", keys})},
-      attn::dot_scores(queries, keys), mistakes_of_dot(bench, queries, keys));
+       .worked = attn::worked_matmul_transposed(attn::Known{"queries", queries}, attn::Known{"keys", keys}),
+       .worked_at = best_match(bench, scores)},
+      scores, mistakes_of_dot(bench, queries, keys));
 }
 
 Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
   const auto d = bench.d_model();
   const double root = std::sqrt(static_cast<double>(d));
+  const auto scores = attn::divide(attn::dot_scores(queries, keys), root);
   return bench.trace.step(
       {.id = "scaled_dot/scores",
        .title = "Dot products divided by √d_model",
@@ -93,12 +167,14 @@ Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Te
              return attn::worked_matmul_transposed(attn::Known{"queries", queries},
                                                    attn::Known{"keys", keys})(at) /
                     sqrt(attn::Worked(static_cast<double>(d)));
-           }},
-      attn::divide(attn::dot_scores(queries, keys), root), mistakes_of_scaled_dot(bench, queries, keys));
+           },
+       .worked_at = best_match(bench, scores)},
+      scores, mistakes_of_scaled_dot(bench, queries, keys));
 }
 
 Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& W_a,
                          const Tensor<2>& keys) {
+  const auto scores = attn::dot_scores(attn::matmul(queries, W_a), keys);
   return bench.trace.step(
       {.id = "general/scores",
        .title = "A dot product with a learned matrix in it",
@@ -117,8 +193,9 @@ Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tenso
                products.push_back(
                    attn::Worked::product({projected({at[0], k}), attn::Known<2>{"keys", keys}({at[1], k})}));
              return attn::Worked::sum(std::move(products));
-           }},
-      attn::dot_scores(attn::matmul(queries, W_a), keys), mistakes_of_general(queries, W_a, keys));
+           },
+       .worked_at = best_match(bench, scores)},
+      scores, mistakes_of_general(queries, W_a, keys));
 }
 
 /// Σ |v_a|: what a score of the hidden layer cannot exceed.
@@ -134,9 +211,17 @@ struct AdditiveScores {
   Tensor<2> scores;                             ///< [query×key]
 };
 
+/// The scores of additive and of concat.
+Tensor<2> scores_of_hidden_layer(const Inputs& in) {
+  const auto pairs = attn::pairwise_sum(attn::linear(in.queries, in.W_q), attn::linear(in.keys, in.W_k));
+  return attn::dot_last_axis(attn::tanh(pairs), in.v_a);
+}
+
 /// The hidden layer is given back before the next function needs one: it has d_a numbers for each pair.
 AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
   auto& trace = bench.trace;
+  const auto followed = best_match(bench, scores_of_hidden_layer(in));
+  const auto query = followed[0], key = followed[1];
 
   auto projected_queries = trace.step(
       {.id = "additive/projected_queries",
@@ -144,7 +229,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .formula = "queries W_q",
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
-       .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q})},
+       .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q}),
+       .worked_at = attn::Index{query, 0}},
       attn::linear(in.queries, in.W_q), mistakes_of_hidden_part(in.queries, in.W_q, in.W_k));
 
   auto projected_keys = trace.step(
@@ -155,7 +241,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .axes = {"key", "d_a"},
        .note = "No query is needed for this: it is computed once for the whole source.",
        .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k}),
-       .worked_at = attn::Index{std::min<std::size_t>(1, in.keys.shape(0) - 1), 0}},
+       .worked_at = attn::Index{key, 0}},
       attn::linear(in.keys, in.W_k), mistakes_of_hidden_part(in.keys, in.W_k, in.W_q));
 
   const auto hidden = trace.step(
@@ -167,7 +253,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .note = "Without tanh the query would add one number to all scores: no share changes.",
        .worked =
            attn::worked_tanh_of_pairwise_sum(attn::Known<2>{"additive/projected_queries", projected_queries},
-                                             attn::Known<2>{"additive/projected_keys", projected_keys})},
+                                             attn::Known<2>{"additive/projected_keys", projected_keys}),
+       .worked_at = attn::Index{query, key, 0}},
       attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)),
       {{"additive-no-tanh", [&] { return attn::pairwise_sum(projected_queries, projected_keys); }}});
 
@@ -180,7 +267,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
                   .note = fmt::format("As |tanh| < 1, no score leaves ±Σ |v_a| = ±{:.4f}; a dot product may.",
                                       largest_score(in.v_a)),
                   .worked = attn::worked_dot_last_axis(attn::Known{"additive/hidden", hidden},
-                                                       attn::Known<1>{"v_a", in.v_a})},
+                                                       attn::Known<1>{"v_a", in.v_a}),
+                  .worked_at = followed},
                  attn::dot_last_axis(hidden, in.v_a), mistakes_of_pair_scores(hidden, in.v_a));
   return {std::move(projected_queries), std::move(projected_keys), std::move(scores)};
 }
@@ -202,6 +290,7 @@ attn::WorkedOut worked_hidden(const Inputs& in, const Tensor<2>& W_c) {
 /// The pairs, too, are given back as soon as the hidden layer has been made of them.
 Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
   auto& trace = bench.trace;
+  const auto followed = best_match(bench, scores_of_hidden_layer(in));
   const auto W_c =
       trace.step({.id = "concat/W_c",
                   .title = "Both matrices as one",
@@ -243,7 +332,8 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
        .from = {"concat/pairs", "concat/W_c"},
        .axes = {"query", "key", "d_a"},
        .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
-       .worked = worked_hidden(in, W_c)},
+       .worked = worked_hidden(in, W_c),
+       .worked_at = attn::Index{followed[0], followed[1], 0}},
       attn::tanh(before_tanh()),
       {{"additive-no-tanh", [&] { return attn::linear(attn::pairwise_concat(in.queries, in.keys), W_c); }}});
 
@@ -255,7 +345,8 @@ Tensor<2> concat_scores(Workbench& bench, const Inputs& in) {
        .axes = {"query", "key"},
        .note = "The same scores as additive/scores, at a higher cost: every pair goes through all of W_c.",
        .worked =
-           attn::worked_dot_last_axis(attn::Known{"concat/hidden", hidden}, attn::Known<1>{"v_a", in.v_a})},
+           attn::worked_dot_last_axis(attn::Known{"concat/hidden", hidden}, attn::Known<1>{"v_a", in.v_a}),
+       .worked_at = followed},
       attn::dot_last_axis(hidden, in.v_a), mistakes_of_pair_scores(hidden, in.v_a));
 }
 
@@ -272,7 +363,8 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                         .axes = {"query", "key"},
                         .note = weights_note,
                         .distribution = true,
-                        .worked = attn::worked_softmax(attn::Known{function + "/scores", scores})},
+                        .worked = attn::worked_softmax(attn::Known{function + "/scores", scores}),
+                        .worked_at = best_match(bench, scores)},
                        attn::softmax(scores), mistakes_of_scored(bench, scores, divisor));
   bench.trace.step(
       {.id = function + "/context",
@@ -281,7 +373,8 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
        .from = {function + "/weights", "keys"},
        .axes = {"query", "d_model"},
        .note = context_note,
-       .worked = attn::worked_matmul(attn::Known{function + "/weights", weights}, attn::Known{"keys", keys})},
+       .worked = attn::worked_matmul(attn::Known{function + "/weights", weights}, attn::Known{"keys", keys}),
+       .worked_at = attn::Index{query_on_page(bench), 0}},
       attn::matmul(weights, keys));
   return weights;
 }
@@ -303,18 +396,16 @@ struct Scored {
   Tensor<2> weights;  ///< [query×key]
 };
 
-/// A row a function: its formula, what it learns and costs, and the weights that it gives one query's keys,
-/// or the strongest of them where there is no room for all.
+/// A row a function: its formula and the weights that it gives one query's keys, or the strongest of them
+/// where there is no room for all.
 std::string comparison_table(const std::vector<Scored>& functions, std::size_t query,
                              const std::vector<std::string>& keys) {
   constexpr std::size_t room = 74;
   const auto table = [&](const std::vector<std::string>& names, auto cells_of) {
-    std::vector<std::vector<std::string>> rows = {{"", "learned", "products"}};
+    std::vector<std::vector<std::string>> rows = {{""}};
     rows[0].insert(rows[0].end(), names.begin(), names.end());
     for (const auto& function : functions) {
-      rows.push_back({fmt::format("{:<12}{}", function.name, function.formula),
-                      fmt::format("{:.0f}", function.parameters),
-                      fmt::format("{:.0f}", function.multiply_adds)});
+      rows.push_back({fmt::format("{:<12}{}", function.name, function.formula)});
       for (const auto& cell : cells_of(function.weights)) rows.back().push_back(cell);
     }
     return in_columns(rows);
@@ -345,29 +436,39 @@ std::string sums_of_products(const Workbench& bench) {
   const auto vectors = n_q + n_k, pairs = n_q * n_k;
   return fmt::format(
       "additive sends {0} vectors through a {1}×{2} matrix, {0} · {3} = {4}, and {12} through v_a, {5} · {2} "
-      "= {6}: {7}. concat sends {12} through a {8}×{2} matrix, {5} · {9} = {10}, then through v_a: {11}",
+      "= {6}: {7}. concat sends {12} through a {8}×{2} matrix, {5} · {9} = {10}, then through v_a: {11}.",
       vectors, d, d_a, d * d_a, vectors * d * d_a, pairs, pairs * d_a, vectors * d * d_a + pairs * d_a, 2 * d,
       2 * d * d_a, pairs * 2 * d * d_a, pairs * (2 * d + 1) * d_a,
       pairs == 1 ? "one pair" : fmt::format("{} pairs", pairs));
 }
 
+void explain_costs(Workbench& bench, const std::vector<Scored>& functions) {
+  std::vector<std::vector<std::string>> rows = {{"", "learned", "products"}};
+  for (const auto& function : functions)
+    rows.push_back({function.name, fmt::format("{:.0f}", function.parameters),
+                    fmt::format("{:.0f}", function.multiply_adds)});
+  bench.trace.note("costs", "What the five functions cost",
+                   "\"learned\" counts the numbers that training sets, \"products\" the multiplications for "
+                   "all pairs of a query and a key. " +
+                       sums_of_products(bench),
+                   in_columns(rows));
+}
+
 void compare(Workbench& bench, const std::vector<Scored>& functions) {
-  const auto& queries = bench.plan.target.tokens[0];
-  const auto query = std::min<std::size_t>(2, queries.size() - 1);
+  const auto query = query_on_page(bench);
   bench.trace.note(
       "comparison", "Five functions side by side",
       fmt::format(
-          "q is a query, k a key, [q; k] is k behind q. W_a, W_q, W_k, v_a are learned; W_c is W_q on top of "
-          "W_k. \"products\" counts the multiplications for all pairs: {}. Last: the weights of \"{}\"{}.",
-          sums_of_products(bench), as_row_name(queries[query]),
+          "{} [q; k] is q with k behind it, W_c is W_q on top of W_k. On the right: the weights of \"{}\"{}.",
+          has_hidden_layer(bench.options) ? "W_a is learned, too." : "W_a, W_q, W_k and v_a are learned.",
+          as_row_name(bench.plan.target.tokens[0][query]),
           bench.options.model ? "" : "; all is random, so none is right"),
       comparison_table(functions, query, bench.plan.source.tokens[0]) +
           "\n\nWhich one when?\n"
-          "dot         q and k already say the same in the same places\n"
-          "scaled_dot  as dot, when vectors are long: what transformers use\n"
-          "general     q and k differ in meaning or length: W_a translates\n"
-          "additive    a dot product is too simple: a hidden layer, with a tanh\n"
-          "concat      additive in another notation: [q; k] W_c = q W_q + k W_k");
+          "dot               q and k say the same in the same places\n"
+          "scaled_dot        the same, and vectors are long: what transformers use\n"
+          "general           q and k differ in meaning or length: W_a translates\n"
+          "additive, concat  a dot product is too simple: a hidden layer, with tanh");
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -448,10 +549,8 @@ std::vector<std::string> scoring_flow(const Workbench& bench) {
 }
 
 /// The page goes into one function; the others are a --scoring away.
-void page_of_scoring(attn::Trace& trace, const std::string& function) {
-  const auto with_one_word_more = [](const attn::Event&) {
-    return "One more source word adds a row to keys, a column to scores and weights.";
-  };
+void page_of_scoring(Workbench& bench) {
+  const auto& function = bench.options.scoring;
   std::vector<attn::OnPage> page = {
       {"idea"},
       {"flow"},
@@ -460,22 +559,22 @@ void page_of_scoring(attn::Trace& trace, const std::string& function) {
   const auto add = [&](std::vector<attn::OnPage> events) {
     page.insert(page.end(), events.begin(), events.end());
   };
-  add({{"queries"}, {"keys"}});
+  add({{"queries", nothing_to_notice}, {"keys", nothing_to_notice}});
+  if (has_hidden_layer(bench.options)) add({{"parameters"}});
   if (function == "general") add({{"W_a"}});
   if (function == "additive")
     add({{"additive/projected_queries"},
          attn::without_table("additive/projected_keys"),
-         {"additive/hidden"}});
+         {"additive/hidden", nothing_to_notice}});
   if (function == "concat")
     add({attn::in_one_line("concat/W_c"), attn::in_one_line("concat/pairs"), {"concat/hidden"}});
-  const bool has_room = function != "additive" && function != "concat";
-  add({{function + "/scores", with_one_word_more}});
-  if (has_room)
-    add({{function + "/weights"}, {function + "/context"}});
-  else
+  add({{function + "/scores", nothing_to_notice}});
+  if (has_hidden_layer(bench.options))
     add({attn::in_one_line(function + "/weights"), attn::in_one_line(function + "/context")});
+  else
+    add({{function + "/weights"}, {function + "/context"}});
   add({{"comparison"}});
-  trace.page(std::move(page));
+  bench.trace.page(std::move(page), {"additive-equals-concat", "general-with-identity-equals-dot"});
 }
 
 /// Words by three features: is it an animal, is it small, is it a word of grammar? The weights are chosen so
@@ -507,27 +606,43 @@ void give_features(ModelInputs& inputs) {
   inputs.give("v_a", inputs.vector("v_a"));
 }
 
+/// The score of one query q and one key k.
+std::string_view formula_of_score(std::string_view function) {
+  if (function == "dot") return "q · k";
+  if (function == "scaled_dot") return "q · k / √d_model";
+  if (function == "general") return "q W_a · k";
+  if (function == "additive") return "v_a · tanh(q W_q + k W_k)";
+  return "v_a · tanh([q; k] W_c),   [q; k] W_c = q W_q + k W_k";
+}
+
+std::string idea_of_scoring(const Workbench& bench) {
+  auto idea = fmt::format(
+      "A score says how well a query matches a key. The dot product (lesson lookup) is one way. Any other "
+      "function that makes one number of two vectors will do, if it has a derivative, which training needs. "
+      "This page works out {}, then compares five.\n"
+      "Each word of the target, the sentence that a translator writes, is a query. Each word of the source, "
+      "which it reads, is key and value in one.",
+      bench.options.scoring);
+  if (bench.options.model)
+    idea += " A word has d_model numbers, here three: how much animal, small, grammar.";
+  if (has_hidden_layer(bench.options))
+    idea += "\nW_q and W_k make d_a numbers of a word (d_a is free), v_a makes one score.";
+  return idea;
+}
+
 void run_scoring(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"query"}, bench.plan.target);
   bench.label({"key"}, bench.plan.source);
-  page_of_scoring(trace, bench.options.scoring);
-  bench.idea(
-      "Attention compares a query with every key. Any function that makes one number of two vectors will do, "
-      "if it has a derivative: training needs one. Softmax makes shares of the scores, which mix the values. "
-      "Here a word has one vector, key and value in one, as in the first translators with attention. " +
-          std::string(bench.options.model
-                          ? "It has three hand-made numbers: how much animal, small, grammar. "
-                          : "") +
-          fmt::format("The lesson lookup took the dot product; this page works out {}, then compares five. "
-                      "In names \"/\" does not divide.",
-                      bench.options.scoring),
-      "context = softmax(score(query, key)) · keys");
+  page_of_scoring(bench);
+  bench.idea(idea_of_scoring(bench), fmt::format("score(q, k) = {}\ncontext = softmax(scores) · keys",
+                                                 formula_of_score(bench.options.scoring)));
   bench.flow(scoring_flow(bench));
   show_scoring_code(bench);
 
   const auto in = draw_inputs(bench);
   const auto& [queries, keys, W_a, W_q, W_k, v_a] = in;
+  show_hidden_parameters(bench, in);
   explain_which_state_asks(trace);
 
   const auto n_q = static_cast<double>(bench.plan.target.length());
@@ -569,6 +684,7 @@ void run_scoring(Workbench& bench) {
                        take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
                                  "And so the rows of additive/context.")});
   compare(bench, functions);
+  explain_costs(bench, functions);
 
   claim_equivalences(bench, queries, keys, v_a, dot, additive, concat);
   claim_rows_sum_to_1(bench, functions);

@@ -132,6 +132,10 @@ double change_by_shift(const Tensor<N>& scores, const Tensor<N>& weights, double
 
 }  // namespace
 
+std::size_t followed_row(std::size_t queries) {
+  return std::min<std::size_t>(1, queries - 1);
+}
+
 namespace {
 
 /// With trained weights the entry to work out is where the second query looks: the first head's largest
@@ -139,11 +143,19 @@ namespace {
 template <std::size_t N>
 std::optional<attn::Index> where_it_looks(const Workbench& bench, const Tensor<N>& scores) {
   if (!bench.options.model) return std::nullopt;
-  const std::size_t keys = scores.shape(N - 1), query = std::min<std::size_t>(1, scores.shape(N - 2) - 1);
+  const std::size_t keys = scores.shape(N - 1), query = followed_row(scores.shape(N - 2));
   const double* row = scores.data() + query * keys;
   attn::Index index(N - 1, 0);
   index[N - 3] = query;
   index[N - 2] = static_cast<std::size_t>(std::max_element(row, row + keys) - row);
+  return index;
+}
+
+/// The first number that the same query takes home.
+template <std::size_t N>
+std::optional<attn::Index> first_of_where_it_looks(const Workbench& bench, const Tensor<N>& scores) {
+  auto index = where_it_looks<N>(bench, scores);
+  if (index) index->back() = 0;
   return index;
 }
 
@@ -257,7 +269,8 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
        .axes = axes_of_query_by<N>("d_v"),
        .note = "Row i is the average of the rows of V, weighted with row i of the weights.",
        .worked = with_shared_heads<N>(bench, attn::worked_matmul(attn::Known{used, attention.used_weights()},
-                                                                 attn::Known{"V" + suffix<N>(), V}))},
+                                                                 attn::Known{"V" + suffix<N>(), V})),
+       .worked_at = has_heads<N> ? std::nullopt : first_of_where_it_looks<N>(bench, seen)},
       mixture, mistakes_of_mixture(bench, attention.used_weights(), K, V, mixture));
   return attention;
 }
@@ -414,37 +427,32 @@ void run_sdpa(Workbench& bench) {
   bench.trace.page(
       {{"Q"},
        {"K"},
-       {"V"},
+       {"V", nothing_to_notice},
        {"mask"},
-       {"scores"},
+       {"scores", nothing_to_notice},
        bench.options.model ? attn::in_one_line("scaled") : attn::OnPage{"scaled"},
        {"masked"},
        {"weights",
         [is_trained = bench.options.model.has_value()](const auto& weights) {
-          return (is_trained
-                      ? "Trained, a word looks where its French form is decided, an article at its noun, a "
-                        "verb at its subject: " +
-                            decided_pairs(weights) + ". "
-                      : std::string()) +
-                 weights.note +
-                 " Adding one number to a whole row changes no share: a common factor of all exp(x) cancels. "
-                 "So the code may subtract the largest one, and exp cannot overflow.";
+          return is_trained ? "A word looks where its French form is decided, an article at its noun, a verb "
+                              "at its subject: " +
+                                  decided_pairs(weights) + "."
+                            : weights.note;
         }},
        {"dropped"},
        {"dropout-at-inference"},
        {"output", [is_masked](const auto& output) {
           if (is_masked) return output.note;
-          return output.note +
-                 " One more word at the end adds a row to Q, K, V and output, a row and a column to the "
-                 "others. The old scores stay, the old weights get smaller.";
+          return output.note + " One more word: a row more everywhere, and a column in scores and weights.";
         }}});
   bench.idea(
-      "Each query is compared with every key; the better they match, the more of that key's value goes into "
-      "the answer. An ordinary dictionary returns the value of the one key that equals the query. This one "
-      "always answers, with a mixture of all values. The rows of Q are queries, those of K keys, of V "
-      "values; d_k is how many numbers a query has, Kᵀ is K with rows and columns swapped. " +
-          std::string(bench.options.model ? "Here Q, K and V come from a model that learned to give each "
-                                            "word its French form; the next lesson makes them."
+      "The lookup of the first lesson, for many queries at once. Each query is compared with every key; the "
+      "better they match, the more of that key's value goes into its answer.\n"
+      "The rows of Q are the queries, those of K the keys, those of V the values. A query and a key have d_k "
+      "numbers, a value d_v. Kᵀ is K with rows and columns swapped.\n" +
+          std::string(bench.options.model ? "Here each word has a query, a key and a value. They come from a "
+                                            "model that learned to give each word its French form; the next "
+                                            "lesson makes them."
                                           : "The numbers are random; the words only name the rows."),
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
@@ -476,7 +484,7 @@ const Lesson sdpa = {
         "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
     .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
                 "seed", "rng", "draws", "model", "dtype"},
-    .defaults = {.sentence = {"girls saw the cat"}, .d_k = 4, .d_v = 2},
+    .defaults = {.sentence = {"girls saw the small cat"}, .d_k = 4, .d_v = 2},
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,

@@ -37,6 +37,9 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
 
+/// The query whose entries pages with trained weights work out.
+std::size_t followed_row(std::size_t queries);
+
 /// The function `softmax` over the last axis, in NumPy.
 std::vector<std::string> softmax_code();
 

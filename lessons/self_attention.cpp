@@ -14,6 +14,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/permute.hpp"
+#include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
@@ -81,14 +82,36 @@ std::vector<std::string> projection_code(const Workbench& bench, const std::stri
   return {"Q = " + Q, fmt::format("K, V = {}, {}", K, V)};
 }
 
+namespace {
+
+/// With trained weights a query and the key that it looks at, the first of their numbers: the pair that later
+/// steps work out.
+struct RowsToWorkOut {
+  std::optional<attn::Index> query, key;
+};
+
+RowsToWorkOut rows_to_work_out(const Workbench& bench, const Tensor<3>& X_query, const Tensor<3>& X_key,
+                               const ProjectionWeights& weights) {
+  if (!bench.options.model) return {};
+  const auto query = followed_row(X_query.shape(1));
+  const auto q = attn::rows(attn::sample(weights.Q()(X_query), 0), query, query + 1),
+             K = attn::sample(weights.K()(X_key), 0);
+  const auto scores = attn::matmul(q, attn::transpose(K));
+  const auto key = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+  return {attn::Index{query, 0}, attn::Index{key, 0}};
+}
+
+}  // namespace
+
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles) {
   const std::vector maps = {weights.Q(), weights.K(), weights.V()};
   const double divisor = std::sqrt(static_cast<double>(weights.W_Q.shape(1))) * bench.options.temperature;
-  auto Q = show_linear(bench, {.id = "Q", .title = titles.Q, .axes = {"query", "d_k"}}, X_query, "Q", maps[0],
-                       mistakes_of_queries(X_query.tensor, maps, divisor));
-  auto K = show_linear(bench, {.id = "K", .title = titles.K, .axes = {"key", "d_k"}}, X_key, "K", maps[1],
-                       mistakes_of_keys_or_values(X_query, X_key, maps, 1));
+  const auto at = rows_to_work_out(bench, X_query.tensor, X_key.tensor, weights);
+  auto Q = show_linear(bench, {.id = "Q", .title = titles.Q, .axes = {"query", "d_k"}, .worked_at = at.query},
+                       X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor));
+  auto K = show_linear(bench, {.id = "K", .title = titles.K, .axes = {"key", "d_k"}, .worked_at = at.key},
+                       X_key, "K", maps[1], mistakes_of_keys_or_values(X_query, X_key, maps, 1));
   auto V = show_linear(bench, {.id = "V", .title = titles.V, .axes = {"key", "d_v"}}, X_key, "V", maps[2],
                        mistakes_of_keys_or_values(X_query, X_key, maps, 2));
   return {std::move(Q), std::move(K), std::move(V)};
@@ -159,14 +182,17 @@ std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_mas
 }
 
 std::string what_a_word_more_would_do(const attn::Event&) {
-  return "One more word adds a row to X, Q, K, V and output, a row and a column to scores and weights. Old "
-         "scores stay, old shares get smaller.";
+  return "One more word adds a row to X, Q, K, V and output, a row and a column to scores and weights.";
+}
+
+std::string where_V_is(const attn::Event&) {
+  return "The second factors are column 0 of V, which --all prints.";
 }
 
 /// What the model gloss learned, in the words that look most decidedly at another one.
 std::string who_looks_at_whom(const attn::Event& weights) {
-  return "The model had to give each word its French form: the → le, la or les, saw → voyait or voyaient. So "
-         "a word learned to look where its form is decided: " +
+  return "The model learned to give each word its French form, as for \"the\": le, la or les. So a word "
+         "looks where its form is decided: " +
          decided_pairs(weights) + ".";
 }
 
@@ -194,7 +220,9 @@ void run_self_attention(Workbench& bench) {
   const bool is_trained = bench.options.model.has_value();
   bench.trace.page({is_trained ? attn::in_one_line("X") : attn::OnPage{"X", nothing_to_notice},
                     {"Q",
-                     is_trained ? attn::Notice(nothing_to_notice) : [](const auto&) {
+                     is_trained ? attn::Notice([](const auto&) {
+                       return std::string("The factors are a row of X and a column of W_Q, which --all prints.");
+                     }) : [](const auto&) {
                        return std::string("Second factors in worked lines: a column of W_Q, a row of K, a column of V.");
                      }},
                     is_trained ? attn::OnPage{"K", nothing_to_notice} : attn::in_one_line("K"),
@@ -208,16 +236,18 @@ void run_self_attention(Workbench& bench) {
                                                     : equal_words},
                     {"dropped"},
                     {"dropout-at-inference"},
-                    {"output", is_masked ? nothing_to_notice : what_a_word_more_would_do}},
+                    is_trained ? attn::without_table("output", where_V_is)
+                               : attn::OnPage{"output", is_masked ? nothing_to_notice : what_a_word_more_would_do}},
                    {"rows-sum-to-1", "equals-fused-kernel", "permutation-equivariance"});
   bench.idea(
       "Each word rewrites itself as a mixture of all words of its sentence, itself included. Its query says "
-      "what it looks for, each word's key what that word can be found by, its value what it has to give. The "
-      "better a key matches the query, the more of that value goes into the mixture. X holds d_model numbers "
-      "for each word; W_Q, W_K and W_V make of them a query and a key of d_k numbers and a value of d_v. " +
+      "what it looks for, its key what it can be found by, its value what it has to give. The better a key "
+      "matches the query, the more of that key's value goes into the mixture.\n"
+      "X has a row of d_model numbers for each word. W_Q, W_K and W_V turn it into a query and a key of d_k "
+      "numbers and a value of d_v. " +
           std::string(bench.options.model
-                          ? "X and the W were trained (attnlab train gloss); X also holds each word's place. "
-                            "Q, K and V are those of the lesson sdpa."
+                          ? "X and the three W were trained (attnlab train gloss); a row of X also tells the "
+                            "word's place."
                           : "A model learns all four; here they are random."),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
       "output = softmax(Q Kᵀ / √d_k) V");
@@ -272,7 +302,7 @@ const Lesson self_attention = {
         "the words: the lesson reverses them and shows that nothing else changes.",
     .options = {"sentence", "d-model", "d-k", "d-v", "causal", "window", "dropout", "temperature", "seed",
                 "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
-    .defaults = {.sentence = {"girls saw the cat"}, .d_model = 4},
+    .defaults = {.sentence = {"girls saw the small cat"}, .d_model = 4},
     .examples = {"self-attention --sentence \"the cat sat on the mat\"",
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,

@@ -136,8 +136,7 @@ AligningHeads heads_of(const Tensor<2>& rates) {
   const auto best = static_cast<std::size_t>(std::min_element(rates.begin(), rates.end()) - rates.begin());
   const double* row = &rates(best / heads, 0);
   const auto* highest = std::max_element(row, row + heads);
-  return {best / heads,      best % heads, static_cast<std::size_t>(highest - row),
-          row[best % heads], *highest,     heads};
+  return {best / heads, best % heads, static_cast<std::size_t>(highest - row), heads};
 }
 
 void require_transformer(const attn::Model& model) {
@@ -248,7 +247,7 @@ std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora
     for (const auto source : gold[t])
       if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
         return fmt::format(
-            " Not to align is no mistake: for \"{}\" head {} looks at \"{}\", the word that decides its "
+            "\nNot to align is no mistake: for \"{}\" head {} looks at \"{}\", the word that decides its "
             "form.",
             pair.target[t], head, pair.source[looks[t]].text);
   return "";
@@ -275,20 +274,17 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
     for (const auto source : gold[t]) from += (from.empty() ? "" : ", ") + pair->source[source].text;
     rows.push_back({pair->target[t], from, word_at(t, looks[t]), word_at(t, other_looks[t])});
   }
-  const auto rate = [&](const corpora::Alignment& alignment) {
-    corpora::AlignmentErrors errors;
-    errors.add(*pair, alignment);
-    return fmt::format("{:.2f}  ", errors.rate());
+  const auto right = [&](const corpora::Alignment& alignment) {
+    std::size_t count = 0;
+    for (std::size_t t = 0; t < words; ++t) count += gold[t].count(alignment[t]);
+    return fmt::format("{} of {}  ", count, words);
   };
-  rows.push_back({"error rate", "", rate(looks), rate(other_looks)});
+  rows.push_back({"right", "", right(looks), right(other_looks)});
   bench.trace.note(
       "gold", "Which word does each head look at most?",
-      fmt::format("Head {} has another W_Q, W_K and W_V. The grammar of the training sentences knows which "
-                  "word comes from which; the model was never told. ≠ marks a look at another word. The "
-                  "error rate counts such looks, and pairs that no look finds: from 0 to 1.{} On unseen "
-                  "sentences the error rate of head {} is {:.2f}, of head {} {:.2f}.",
-                  heads.other, what_it_is_good_for(*pair, other_looks, heads.other), heads.aligning,
-                  heads.rate, heads.other, heads.other_rate),
+      fmt::format("Head {} has another W_Q, W_K and W_V. The grammar of the training sentences says which "
+                  "word comes from which; the model was never told. ≠ marks a look at another word.{}",
+                  heads.other, what_it_is_good_for(*pair, other_looks, heads.other)),
       in_columns(rows));
 }
 

@@ -23,11 +23,10 @@ std::vector<Input> other_head_input_list();
 
 /// The heads that the page shows.
 struct AligningHeads {
-  std::size_t layer;        ///< of the decoder, from 0
-  std::size_t aligning;     ///< the head of the least alignment error rate
-  std::size_t other;        ///< the one of the highest in that layer
-  double rate, other_rate;  ///< of these two, on sentences that the model was not trained on
-  std::size_t count;        ///< heads of that layer
+  std::size_t layer;     ///< of the decoder, from 0
+  std::size_t aligning;  ///< the head of the least alignment error rate
+  std::size_t other;     ///< the one of the highest in that layer
+  std::size_t count;     ///< heads of that layer
 };
 
 /// Throws attn::Error where the rates are not given.

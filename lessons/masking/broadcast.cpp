@@ -17,9 +17,9 @@ namespace {
 void explain_broadcasting(attn::Trace& trace) {
   trace.note("broadcast", "One mask for many tables of scores",
              "A batch has several sentences, and each may have several attentions at once, its heads (next "
-             "lesson). Scores then have a table for each sentence and head: [batch×head×query×key]. Axes "
-             "that a mask lacks are repeated. NumPy and PyTorch line up axes from the right: a mask "
-             "[batch×query×key] would be read as [head×query×key], which is wrong. Give it the missing axis.",
+             "lesson). Scores then have the axes [batch×head×query×key]. NumPy and PyTorch line axes up from "
+             "the right and repeat those that a mask lacks: they would read a mask [batch×query×key] as "
+             "[head×query×key]. So give it the missing axis.",
              "mask [query×key]        use it as it is\n"
              "mask [batch×query×key]  use mask[:, None, :, :]");
 }

@@ -29,9 +29,9 @@ attn::WorkedOut worked_filled(attn::Known<3> scores, const Mask<3>& mask, double
 
 std::string about_large_negative(bool is_same) {
   if (is_same)
-    return "Much code writes −10⁹ in place of −∞. The weights are the same here, bit for bit: exp(−10⁹) is "
-           "exactly 0 too. They differ where scores are as large as 10⁹ and in a row with nothing to see, "
-           "which comes next. In half precision −10⁹ itself becomes −∞ (see the lesson stability).";
+    return "Much code writes −10⁹ in place of −∞. Here the weights are the same, bit for bit, as exp(−10⁹) "
+           "is exactly 0. They differ in a row with nothing to see, which comes next. In half precision −10⁹ "
+           "itself is −∞.";
   return "Much code writes −10⁹ in place of −∞. The scores of this run are so large that −10⁹ is not far "
          "below all of them, and a hidden key can get a weight. −∞ is below every score.";
 }
@@ -140,9 +140,8 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
   trace.note(
       "nothing-to-see", "A row with nothing to see",
-      "Where the first word is padding a causal mask leaves its query nothing to see. Softmax then has no "
-      "answer. What comes out depends on the code. The NumPy above is not guarded: it would give nan. Each "
-      "weight of such a row:",
+      "Where the first word is padding a causal mask leaves its query nothing to see. What softmax makes of "
+      "such a row depends on the code. The NumPy above is not guarded. Each weight of the row:",
       in_columns(
           {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
             left("no attention, output 0: what this lab does")},

@@ -23,48 +23,69 @@ std::string in_words_of_row(const Tensor<2>& weights, std::size_t row) {
 
 }  // namespace
 
-std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& scaled) {
-  const auto n = weights.tensor->shape.back();
+std::optional<attn::Index> pair_that_gains_most(const Tensor<3>& weights, const Tensor<3>& scaled) {
   const auto all = attn::softmax(attn::sample(scaled, 0));
-  const auto gain = [&](std::size_t pair) { return weights.tensor->at(pair) - all(pair / n, pair % n); };
-  std::size_t most = 0;
+  const auto n = all.shape(1);
+  std::optional<attn::Index> most;
   double largest = 1e-3;
-  for (std::size_t pair = n; pair < n * n; ++pair)
-    if (weights.tensor->at(pair) <= 1.0 - 1e-3 && gain(pair) > largest) {
-      most = pair;
-      largest = gain(pair);
+  for (std::size_t i = 1; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      const double gain = weights(0, i, j) - all(i, j);
+      if (weights(0, i, j) > 1.0 - 1e-3 || gain <= largest) continue;
+      most = attn::Index{i, j};
+      largest = gain;
     }
-  if (most == 0) return "Hidden keys get exactly 0, and the others share what they leave.";
-  const auto row = most / n;
-  double seen = 0.0;
-  for (std::size_t k = 0; k < n; ++k)
-    if (weights.tensor->at(row * n + k) > 0.0) seen += all(row, k);
-  return fmt::format(
-      "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" gives "
-      "\"{1}\" {2:.4f} instead of {3:.4f} (its row without a mask: {4}). Setting hidden weights to 0 only "
-      "after softmax would not do: this row would sum to {5:.4f}, not 1, and have to be divided again.",
-      name_along(weights, weights.axes.size() - 2, row),
-      name_along(weights, weights.axes.size() - 1, most % n), weights.tensor->at(most), all(row, most % n),
-      in_words_of_row(all, row), seen);
+  return most;
 }
 
-std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>& scaled) {
-  const auto n = weights.tensor->shape.back();
+std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& under_mask,
+                                   const Tensor<3>& scaled) {
+  const auto pair = pair_that_gains_most(under_mask, scaled);
+  if (!pair) return "Hidden keys get exactly 0, and the others share what they leave.";
+  const auto row = (*pair)[0], key = (*pair)[1];
+  const auto all = attn::softmax(attn::sample(scaled, 0));
+  double seen = 0.0;
+  for (std::size_t k = 0; k < all.shape(1); ++k)
+    if (under_mask(0, row, k) > 0.0) seen += all(row, k);
+  return fmt::format(
+      "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" gives "
+      "\"{1}\" {2:.4f} instead of {3:.4f}.\nWithout a mask the row of \"{0}\" is {4}. Setting weights "
+      "to 0 after softmax would leave a sum of {5:.4f}, not 1.",
+      name_along(weights, weights.axes.size() - 2, row), name_along(weights, weights.axes.size() - 1, key),
+      double{under_mask(0, row, key)}, all(row, key), in_words_of_row(all, row), seen);
+}
+
+std::string share_under_padding(const attn::Event& weights, const Tensor<3>& under_mask,
+                                const Tensor<3>& scaled) {
+  const auto pair = pair_that_gains_most(under_mask, scaled);
+  const std::string all_share = "Under the padding mask every query shares among all keys that are words";
+  if (!pair) return all_share + '.';
+  const auto row = (*pair)[0], key = (*pair)[1];
+  const auto all = attn::softmax(attn::sample(scaled, 0));
+  return fmt::format("{}: \"{}\" gives \"{}\" {:.4f}, without a mask {:.4f}.", all_share,
+                     name_along(weights, weights.axes.size() - 2, row),
+                     name_along(weights, weights.axes.size() - 1, key), double{under_mask(0, row, key)},
+                     all(row, key));
+}
+
+std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>& under_mask,
+                                     const Tensor<3>& scaled) {
+  const auto pair = pair_that_gains_most(under_mask, scaled);
+  if (!pair) return "";
+  const auto row = (*pair)[0];
   const auto all = attn::softmax(attn::sample(scaled, 0));
   std::size_t most = 0;
   double taken = 0.0;
-  for (std::size_t pair = 0; pair < n * n; ++pair)
-    if (weights.tensor->at(pair) == 0.0 && all(pair / n, pair % n) > taken) {
-      most = pair;
-      taken = all(pair / n, pair % n);
+  for (std::size_t key = 0; key < all.shape(1); ++key)
+    if (under_mask(0, row, key) == 0.0 && all(row, key) > taken) {
+      most = key;
+      taken = all(row, key);
     }
   if (taken < 0.5) return "";
   return fmt::format(
-      " The model was trained without a mask: there \"{0}\" gave \"{1}\" {2:.4f}, as \"{1}\" decides how "
-      "\"{0}\" is said in French. Now it cannot. A model that is to work under a mask is trained under it "
-      "(lesson generate).",
-      name_along(weights, weights.axes.size() - 2, most / n),
-      name_along(weights, weights.axes.size() - 1, most % n), taken);
+      "\nTrained without a mask, the model needs \"{0}\" for the French form of \"{1}\". A model is trained "
+      "under the mask that it is to work under.",
+      name_along(weights, weights.axes.size() - 1, most), name_along(weights, weights.axes.size() - 2, row));
 }
 
 }  // namespace lessons

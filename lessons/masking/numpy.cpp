@@ -25,9 +25,8 @@ std::vector<std::string> code_of_mask(const std::string& name, const std::string
 void show_masking_code(Workbench& bench, const std::vector<std::size_t>& visible) {
   const auto& sentence = bench.plan.sentence;
   const auto length = sentence.is_padded() ? std::string("lengths") : fmt::format("{}", visible[0]);
-  auto lines = softmax_code();
-  lines.emplace_back("");
-  for (const auto& line : projection_code(bench, "X", "X")) lines.push_back(line);
+  bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
+  auto lines = projection_code(bench, "X", "X");
   lines.insert(lines.end(), {"scores = Q @ K.T", "scaled = scores / np.sqrt(Q.shape[1])", "n = len(X)"});
   const std::string causal = "np.tril(np.ones((n, n), bool))",
                     padding = fmt::format("np.tile(np.arange(n) < {}, (n, 1))", length);
@@ -35,6 +34,7 @@ void show_masking_code(Workbench& bench, const std::vector<std::size_t>& visible
       {"causal", causal}, {"padding", padding}, {"combined", causal + " & " + padding}};
   for (const auto& line : code_of_mask(bench.options.mask, masks.at(bench.options.mask)))
     lines.push_back(line);
+  lines[lines.size() - 2] += "   # softmax: lesson lookup";
   bench.code(lines);
   for (const std::string name : {"causal", "padding", "combined"})
     if (name != bench.options.mask)

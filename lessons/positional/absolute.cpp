@@ -37,7 +37,8 @@ Tensor<3> show_scores(Workbench& bench, const Tensor<3>& encoded, const std::str
                            .from = {"encoded"},
                            .axes = {"query", "key"},
                            .note = note,
-                           .worked = worked_scores_of_tokens({"encoded", encoded})},
+                           .worked = worked_scores_of_tokens({"encoded", encoded}),
+                           .worked_at = pair_to_follow(bench)},
                           scores_of_tokens(encoded), mistakes_of_scaled_product(encoded, encoded));
 }
 
@@ -48,7 +49,7 @@ struct Sinusoidal {
 };
 
 Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
-  const std::size_t n = X.shape(1), d = X.shape(2);
+  const std::size_t n = X.shape(1), d = X.shape(2), second = pair_to_follow(bench)[0];
   auto& trace = bench.trace;
 
   auto frequencies = attn::position_frequencies(d);
@@ -64,7 +65,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
                                     "positions, the last one after {:.4g}: seconds and hours.",
                                     slowest),
        .curve = d >= shortest_curve,
-       .worked = attn::worked_position_frequencies(d)},
+       .worked = attn::worked_position_frequencies(d),
+       .worked_at = attn::Index{d / 2 - 1}},
       frequencies, mistakes_of_frequencies(d));
   const auto angles = trace.step(
       {.id = "angles",
@@ -88,7 +90,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
            "and all have the same length, √(d/2). Some programs put all sines first and then all cosines: a "
            "convention, as good as this one if it is used throughout. Every position has an encoding, but a "
            "model trained on short texts gets worse soon after that length (Press et al. 2022).",
-       .worked = attn::worked_sines_and_cosines({"angles", angles})},
+       .worked = attn::worked_sines_and_cosines({"angles", angles}),
+       .worked_at = attn::Index{second, 0}},
       attn::sines_and_cosines(angles), mistakes_of_encoding(angles));
   const auto similarity = trace.step(
       {.id = "similarity",
@@ -110,7 +113,8 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
            "The same word has another row in another place. The Transformer multiplies X by √d first, so "
            "that the positions do not outweigh the words (Vaswani et al. 2017, section 3.4). The words here "
            "are large enough.",
-       .worked = attn::worked_add_positions({"X", X}, {"encoding", encoding})},
+       .worked = attn::worked_add_positions({"X", X}, {"encoding", encoding}),
+       .worked_at = attn::Index{second, 0}},
       attn::add_positions(X, encoding), mistakes_of_encoded(bench, X, encoding));
   const auto scores = show_scores(
       bench, encoded,
@@ -203,12 +207,12 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
   return trace.within("sinusoidal", [&] {
     trace.note(
         "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
-        std::string("Each pair of numbers is the hand of a clock, and each hand turns at its own speed. ") +
+        "A pair of columns, a sine and a cosine, is the hand of a clock, and each hand has its own speed. " +
             clock_hands(in.X.shape(2)) +
-            " All hands together tell the position. PE is the encoding, p a position, i counts the pairs, d "
-            "is d_model. k words further on, each hand has turned by k · ωᵢ, wherever it started: so PE(p) · "
-            "PE(p + k) depends on k alone. But a score has products of word and encoding, too, which change "
-            "with p.",
+            " All hands together tell the position.\n"
+            "PE is the encoding, p a position, i counts the pairs, ωᵢ is the speed of hand i. k words "
+            "further on, it has turned by k · ωᵢ, wherever it started: so PE(p) · PE(p + k) depends on k "
+            "alone.",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);

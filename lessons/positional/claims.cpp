@@ -1,6 +1,7 @@
 #include "lessons/positional/claims.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -91,18 +92,33 @@ std::string words_that_swap(const Workbench& bench, const OtherOrder& other) {
   return fmt::format("\"{}\" and \"{}\"", tokens[first], tokens[order[first]]);
 }
 
+/// "5 places · 4, 9 distances · 4": where the numbers to learn come from.
+std::string sums_of_parameters(const Workbench& bench, const std::vector<Encoding>& encodings) {
+  const auto n = bench.plan.sentence.length(), d = bench.d_model(), heads = bench.heads();
+  std::vector<std::string> sums;
+  for (const auto& encoding : encodings) {
+    if (encoding.name == "learned") sums.push_back(fmt::format("{} places · {}", n, d));
+    if (encoding.name == "relative")
+      sums.push_back(fmt::format("{} distances · {}", static_cast<std::size_t>(encoding.parameters) / d, d));
+    if (encoding.name == "t5")
+      sums.push_back(
+          fmt::format("{} distances · {} head{}", attn::t5_bucket_count, heads, heads == 1 ? "" : "s"));
+  }
+  return fmt::format("{}", fmt::join(sums, ", "));
+}
+
 /// What the columns of the comparison mean, a line a column.
-std::string legend(const Workbench& bench, const OtherOrder& other) {
+std::string legend(const Workbench& bench, const std::vector<Encoding>& encodings, const OtherOrder& other) {
   const auto& options = bench.options;
   const bool has_all = options.encoding == "all";
   const auto n = bench.plan.sentence.length();
-  const auto heads = bench.heads();
   constexpr std::size_t widest_line = 74;
-  std::string text = "\n\ntells    the place of each word, or only the distance between two words";
-  text += "\nto learn how many numbers training sets";
-  if (has_all || options.encoding == "t5")
-    text +=
-        fmt::format("; t5: {} for each of {} head{}", attn::t5_bucket_count, heads, heads == 1 ? "" : "s");
+  std::string text = "\n";
+  const auto sums = sums_of_parameters(bench, encodings), learned = "to learn how many: " + sums;
+  const bool has_room = attn::display_width(learned) <= widest_line;
+  text += sums.empty() ? "\nto learn how many numbers"
+          : has_room   ? '\n' + learned
+                       : "\nto learn how many:\n         " + sums;
   const auto swap = [](const std::string& words) {
     return fmt::format("swap     largest change of a pair's score if {} swap", words);
   };
@@ -120,12 +136,13 @@ std::string explanation(const Workbench& bench, const std::vector<Measured>& mea
   const std::string text =
       options.encoding == "all"
           ? fmt::format(
-                "Two tell each word its place: sinusoidal adds a computed row to it, learned a row of a "
-                "table that training sets. Four tell each pair of words its distance: relative adds a vector "
-                "to the key, t5 and alibi (attention with linear biases) a number to the score, another one "
-                "in each head (heads={}), rope (rotary position embedding) turns queries and keys by an "
-                "angle that grows with the place. Worked out above: {}.",
-                bench.heads(), encoding_on_page(options))
+                "Two tell each word its place: sinusoidal, worked out above, adds a computed row to it, "
+                "learned a row of a table that training sets.\n"
+                "Four tell each pair of words its distance: relative adds a vector to the key, t5 and alibi "
+                "(attention with linear biases) a number to the score, another one in each head (heads={}).\n"
+                "rope (rotary position embedding) turns query and key, each by an angle that grows with its "
+                "place: only the difference of the two angles counts.",
+                bench.heads())
           : "All encodings stand here without --encoding.";
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
@@ -147,7 +164,7 @@ void show_comparison(Workbench& bench, const std::vector<Encoding>& encodings,
   for (std::size_t i = 0; i < encodings.size(); ++i)
     table += comparison_row(encodings[i], measured[i], other.most_words > 0);
   bench.trace.note("comparison", "Side by side", explanation(bench, measured, other),
-                   table + legend(bench, other));
+                   table + legend(bench, encodings, other));
 }
 
 void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {

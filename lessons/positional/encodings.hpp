@@ -46,6 +46,9 @@ struct Encoding {
 Tensor<3> scores_of_tokens(const Tensor<3>& X);
 attn::WorkedOut worked_scores_of_tokens(attn::Known<3> X);
 
+/// The words whose score the page works out: the second and the last of the first sentence.
+attn::Index pair_to_follow(const Workbench& bench);
+
 /// The step `scores`, the same of the tokens as they are: [batch×query×key].
 Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X);
 

@@ -25,6 +25,12 @@ namespace lessons {
 
 namespace {
 
+attn::Index pair_in_head_0(const Workbench& bench) {
+  auto pair = pair_to_follow(bench);
+  pair.insert(pair.begin(), 0);
+  return pair;
+}
+
 constexpr std::size_t clipping_distance = 4;
 constexpr std::size_t heads_for_a_curve = 4;
 
@@ -172,7 +178,8 @@ Tensor<3> relative_scores(Workbench& bench, const Tensor<3>& X, const Integers<2
                            const auto score = attn::worked_matmul_transposed(x, x)(at);
                            return attn::Worked::sum({score, of_distance({at[0], at[1], bucket})}) /
                                   sqrt(attn::Worked(static_cast<double>(d)));
-                         }},
+                         },
+                     .worked_at = pair_to_follow(bench)},
                     attn::divide(attn::add(attn::matmul(X, attn::transpose(X)), from_distance),
                                  std::sqrt(static_cast<double>(d))),
                     mistakes_of_relative_scores(X, from_distance));
@@ -200,14 +207,16 @@ Tensor<4> t5_scores(Workbench& bench, const Tensor<3>& without, const Tensor<2>&
                                 .formula = "table[buckets, h]",
                                 .from = {"table", "buckets"},
                                 .axes = {"head", "query", "key"},
-                                .worked = attn::worked_t5_bias({"table", table}, buckets)},
+                                .worked = attn::worked_t5_bias({"table", table}, buckets),
+                                .worked_at = pair_in_head_0(bench)},
                                of_buckets, mistakes_of_t5_bias(of_buckets));
   return trace.step({.id = "scores",
                      .title = "Scores with the bias of T5",
                      .formula = "without/scores + bias",
                      .from = {"without/scores", "bias"},
                      .axes = {"head", "query", "key"},
-                     .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias})},
+                     .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias}),
+                     .worked_at = pair_in_head_0(bench)},
                     attn::add_bias(without, bias), mistakes_of_bias(without, bias, bench.d_model()));
 }
 
@@ -231,7 +240,8 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
        .axes = {"head", "query", "key"},
        .note = "The paper's models write from left to right, so they have the lower left half only. Without "
                "a causal mask both sides look the same.",
-       .worked = attn::worked_alibi_bias({"slopes", slopes})},
+       .worked = attn::worked_alibi_bias({"slopes", slopes}),
+       .worked_at = pair_in_head_0(bench)},
       attn::alibi_bias(slopes, without.shape(1)), mistakes_of_alibi_bias(slopes, without.shape(1)));
   return trace.step({.id = "scores",
                      .title = "Scores with the bias of ALiBi",
@@ -240,7 +250,8 @@ Tensor<4> alibi_scores(Workbench& bench, const Tensor<3>& without, std::size_t h
                      .axes = {"head", "query", "key"},
                      .note = "Added after the division by √d, so that the slopes mean the same for "
                              "every d.",
-                     .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias})},
+                     .worked = attn::worked_add_bias({"without/scores", without}, {"bias", bias}),
+                     .worked_at = pair_in_head_0(bench)},
                     attn::add_bias(without, bias), mistakes_of_bias(without, bias, bench.d_model()));
 }
 

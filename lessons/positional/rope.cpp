@@ -112,7 +112,8 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
              const auto product = attn::worked_matmul_transposed(attn::Known<3>{"Q_rotated", Q_rotated},
                                                                  attn::Known<3>{"K_rotated", K_rotated});
              return product(at) / sqrt(attn::Worked(static_cast<double>(d)));
-           }},
+           },
+       .worked_at = pair_to_follow(bench)},
       attn::divide(attn::matmul(Q_rotated, attn::transpose(K_rotated)), std::sqrt(static_cast<double>(d))),
       mistakes_of_scaled_product(Q_rotated, K_rotated));
   return {Q_rotated, K_rotated, scores};

@@ -94,8 +94,9 @@ void show_trained_positions(Workbench& bench) {
   bench.trace.note(
       "trained", "Trained, not drawn as above: say ten letters backwards",
       "Two small models learned this (attnlab train reverse). One adds a learned table of positions to the "
-      "letters, the other nothing: it guesses. Given 14 letters the model with the table still turns ten "
-      "round: the rows for later places were never trained. Right: the share of letters on new sequences.",
+      "letters, the other nothing: it guesses.\n"
+      "Given 14 letters the model with the table still turns only ten round: the rows of later places were "
+      "never trained. right: the share on new sequences.",
       fmt::format(
           "                       right   a b c d … becomes\n{}\n{}\n{}",
           line_of("learned positions", models.learned, "symbols right", ten),
