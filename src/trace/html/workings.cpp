@@ -47,7 +47,7 @@ bool is_rounded_alike(double value, int precision) {
 std::string number_for_script(double value, int precision) {
   if (std::isnan(value)) return "\"NaN\"";
   if (std::isinf(value)) return value > 0.0 ? "\"Infinity\"" : "\"-Infinity\"";
-  if (is_rounded_alike(value, precision)) return shortest(*number_in(fmt::format("{:.9g}", value)));
+  if (is_rounded_alike(value, precision)) return fmt::format("{:.9g}", value);
   constexpr int enough = 17;
   const Operand operand{.tensor = "", .index = {}};
   const auto on_page = worked_number(Worked(operand, value), precision);
