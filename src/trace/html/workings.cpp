@@ -152,6 +152,7 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
   if (!event.worked || cells.empty()) return;
 
   std::map<std::pair<std::size_t, std::vector<std::size_t>>, Alike> alike;
+  std::vector<std::size_t> before;  // the tensors of the cell before, which mostly has the same
   std::size_t entry_count = 0;
   for (const auto cell : cells) {
     auto at = index_at(cell, shape);
@@ -166,16 +167,22 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
     ranks.reserve(entries.size());
     places.reserve(entries.size() * usual_rank);
     for (const auto& [operand, value] : entries) {
-      tensors.push_back(number_of(operand->tensor));
+      const auto k = tensors.size();
+      const bool is_as_before = k < before.size() && tensors_[before[k]].id == operand->tensor;
+      tensors.push_back(is_as_before ? before[k] : number_of(operand->tensor));
       ranks.push_back(operand->index.size());
       places.insert(places.end(), operand->index.begin(), operand->index.end());
       auto& source = tensors_[tensors.back()];
       source.values[operand->index] = value;
       source.is_whole = source.is_whole || operand->is_whole;
     }
-    auto& group = alike[{number_of_text(text_of(worked)), tensors}];
-    group.tensors = std::move(tensors);
-    group.ranks = std::move(ranks);
+    before = tensors;
+    const std::pair key(number_of_text(text_of(worked)), std::move(tensors));
+    auto& group = alike[key];
+    if (group.cells.empty()) {
+      group.tensors = key.second;
+      group.ranks = std::move(ranks);
+    }
     group.cells.push_back(std::move(at));
     group.operands.push_back(std::move(places));
   }
