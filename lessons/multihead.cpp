@@ -501,7 +501,7 @@ std::string row_worked_out(const attn::Event& event) {
   const auto at = attn::entry_to_work_out(event);
   if (!at) return "i";
   const auto axis = event.axes.size() - 2;
-  return fmt::format("\"{}\"", name_along(event, axis, at->at(axis)));
+  return fmt::format("\"{}\"", name_along(event, axis, (*at)[axis]));
 }
 
 /// Where the numbers of the worked entry of `heads` stand.

@@ -25,7 +25,6 @@
 #include "lessons/transformer_block/numpy.hpp"
 #include "lessons/transformer_block/sublayers.hpp"
 #include "lessons/workbench/sharpen.hpp"
-#include "trace/data_folder.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {
@@ -396,8 +395,7 @@ void show_parameter_count(Workbench& bench) {
 
 /// The share of next letters that a shipped model of the task induction has right.
 double share_of_induction(const std::string& name) {
-  const auto model = attn::read_model(fmt::format("{}/{}.safetensors", attn::data_folder("models"), name));
-  return model.scores.at("next tokens right");
+  return attn::shipped_model(name)->scores.at("next tokens right");
 }
 
 /// Why blocks are stacked, in the figures of two trained models.

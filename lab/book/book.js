@@ -7,11 +7,13 @@
   const first = document.body.dataset.lesson;
   const outputFile = "/page";
   const inputFile = "/inputs.json";
+  const savedInputs = "inputs.json";
   let lab = null;        // the program, once it runs
   let said = [];         // by the program, to stderr
   let current = first;   // the lesson or "glossary"
   let words = [];        // the options that differ from the defaults: ["--causal", "--seed", "7"]
   let edited = null;     // the trace of which a reader has changed inputs
+  let changes = [];      // in it: ["Q[the, 0] = 2.5"]
   let waiting = 0;
   let lastRun = 0;       // milliseconds
 
@@ -60,13 +62,38 @@
     document.body.classList.add("live");
     fillForm();
     if (words.length > 0) update();
+    else warmUp();
+  }
+
+  /// Runs the lesson as it stands on the page, so that its code is compiled and its model read before a reader changes
+  /// anything.
+  function warmUp() {
+    if (lab !== null && allControls[current] !== undefined && words.length === 0) call([current, "--format", "html"]);
   }
 
   // The controls
 
   const inQuotes = (word) => (/^[\w./=+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-  const commandLine = () => ["attnlab", current, ...words.map(inQuotes)].join(" ");
+  const commandLine = () =>
+    ["attnlab", current, ...words.map(inQuotes), ...(edited === null ? [] : ["--input", savedInputs])].join(" ");
+
+  function saveInputs() {
+    const file = new Blob([JSON.stringify(edited)], { type: "application/json" });
+    const link = element("a", { href: URL.createObjectURL(file), download: savedInputs });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  /// Shows the command of the page and, where a reader has changed numbers, which ones and the file that has them.
+  function showCommand() {
+    form.querySelector(".command code").textContent = commandLine();
+    const remark = form.querySelector(".changes");
+    if (edited === null) return remark.replaceChildren("A double click on a number of an input changes it, as Enter does.");
+    const save = element("button", { type: "button" }, `Save ${savedInputs}`);
+    save.addEventListener("click", saveInputs);
+    remark.replaceChildren(`Changed: ${changes.join(", ")}. `, save);
+  }
 
   /// The words of a command as a shell reads them.
   function wordsOf(command) {
@@ -86,10 +113,24 @@
       type: "range", min: least, max: Math.max(most, Number(value)), step: isCount ? 1 : 0.05, value: value === "" ? least : value,
     });
     const shown = element("output", {}, value === "" ? "as it follows" : value);
-    slider.addEventListener("input", () => { shown.textContent = slider.value; });
-    slider.untouched = value === "";
-    slider.addEventListener("input", () => { slider.untouched = false; });
+    slider.untouched = typed(control.flag).length === 0;
+    slider.addEventListener("input", () => {
+      shown.textContent = slider.value;
+      slider.untouched = false;
+    });
     return [slider, shown];
+  }
+
+  /// Sets the sliders that nobody has moved to what the page says that it ran with.
+  function followPage() {
+    const told = new Map([...holder.querySelectorAll(".options code")].map((code) => code.textContent.split("=")));
+    for (const [control, slider] of fields) {
+      const value = told.get(control.flag.replaceAll("-", "_"));
+      if (!slider.untouched || value === undefined) continue;
+      slider.max = Math.max(slider.max, value);
+      slider.value = value;
+      slider.nextElementSibling.textContent = value;
+    }
   }
 
   function fieldFor(control) {
@@ -154,9 +195,10 @@
     reset.addEventListener("click", () => go(current, []));
     const details = element("details", {}, element("summary", {}, "More"), more);
     form.replaceChildren(seen, ...(more.children.length > 0 ? [details] : []),
-      element("p", { class: "command" }, element("code", {}, commandLine()), reset,
-        element("span", {}, "A double click on a number of an input changes it, as Enter does.")),
+      element("p", { class: "command" }, element("code", {}), reset, element("span", { class: "changes" })),
       element("p", { class: "trouble", role: "status" }));
+    showCommand();
+    followPage();
   }
 
   const linesOf = (field) => field.value.split("\n").filter((text) => text.trim() !== "");
@@ -205,11 +247,11 @@
     let status = call([current, "--format", "html", ...words, ...given]);
     let remark = "";
     if (status === 2 && edited !== null) {
-      edited = null;
+      forgetChanges();
       remark = "The numbers that you changed are as they were: the new options ask for other inputs.";
       status = call([current, "--format", "html", ...words]);
     }
-    form.querySelector(".command code").textContent = commandLine();
+    showCommand();
     const done = () => {
       lastRun = performance.now() - began;
       document.body.dataset.milliseconds = lastRun.toFixed(1);
@@ -220,6 +262,7 @@
     }
     const focus = lessonPage.entryOf(document.activeElement);
     replacePage(written());
+    followPage();
     if (focus !== null) focusOn(focus.id, focus.offset);
     say(remark);
     done();
@@ -239,7 +282,8 @@
     const isNew = name !== current;
     current = name;
     words = options;
-    edited = null;
+    forgetChanges();
+    lastRun = 0;
     const page = document.getElementById(`page-${name}`);
     holder.replaceChildren(page.content.cloneNode(true));
     document.body.dataset.lesson = name;
@@ -251,6 +295,7 @@
       if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     if (options.length > 0) update();
+    else requestAnimationFrame(() => setTimeout(warmUp, 0));
     if (isNew) document.querySelector("#contents details").open = false;
     if (isNew || options.length > 0) window.scrollTo(0, 0);
   }
@@ -263,6 +308,11 @@
   }
 
   // One cell of an input
+
+  function forgetChanges() {
+    edited = null;
+    changes = [];
+  }
 
   /// The trace that the page shows, with all digits.
   function traceOfPage() {
@@ -283,6 +333,7 @@
     for (const place of index.slice(0, -1)) list = list[place];
     list[index[index.length - 1]] = number;
     edited = trace;
+    changes = [...changes.filter((change) => !change.startsWith(`${entry.name} = `)), `${entry.name} = ${number}`];
     lab.FS.writeFile(inputFile, JSON.stringify(trace));
     update();
     focusOn(entry.id, entry.offset);

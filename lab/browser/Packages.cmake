@@ -13,3 +13,5 @@ set(LibZip_INCLUDE_DIR ${ATTNLAB_HEADERS})
 # An exception is one of WebAssembly's own: those that JavaScript throws make a step many times slower.
 add_compile_options(-fwasm-exceptions -msimd128 -msse2)
 add_link_options(-fwasm-exceptions)
+# The strings of emscripten's library are compiled to be small: a function call for each look at one.
+add_compile_definitions(_LIBCPP_DISABLE_EXTERN_TEMPLATE)

@@ -14,7 +14,6 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/positional/encodings.hpp"
 #include "lessons/self_attention.hpp"
-#include "trace/data_folder.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {
@@ -22,17 +21,6 @@ namespace lessons {
 namespace {
 
 constexpr std::size_t letters_in_training = 10, more_letters = 14;
-
-/// Models of one layer and one head, with learned positions and without any.
-struct Reversers {
-  attn::Model learned, without;
-};
-
-Reversers read_reversers() {
-  const auto folder = attn::data_folder("models");
-  return {attn::read_model(folder + "/reverse.safetensors"),
-          attn::read_model(folder + "/reverse-no-positions.safetensors")};
-}
 
 /// What a model makes of the first letters of the alphabet.
 struct Reversed {
@@ -86,11 +74,12 @@ std::string mirror_table(const Tensor<2>& weights) {
 }  // namespace
 
 void show_trained_positions(Workbench& bench) {
-  const auto models = read_reversers();
+  // Models of one layer and one head, with learned positions and without any.
+  const auto learned = attn::shipped_model("reverse"), without = attn::shipped_model("reverse-no-positions");
   auto mute = bench.mute();
-  const auto ten = reverse_alphabet(mute, models.learned, letters_in_training);
-  const auto more = reverse_alphabet(mute, models.learned, more_letters);
-  const auto none = reverse_alphabet(mute, models.without, letters_in_training);
+  const auto ten = reverse_alphabet(mute, *learned, letters_in_training);
+  const auto more = reverse_alphabet(mute, *learned, more_letters);
+  const auto none = reverse_alphabet(mute, *without, letters_in_training);
   bench.trace.note(
       "trained", "Trained, not drawn as above: say ten letters backwards",
       "Two small models learned this (attnlab train reverse). One adds a learned table of positions to the "
@@ -99,9 +88,9 @@ void show_trained_positions(Workbench& bench) {
       "never trained. right: the share on new sequences.",
       fmt::format(
           "                       right   a b c d … becomes\n{}\n{}\n{}",
-          line_of("learned positions", models.learned, "symbols right", ten),
-          line_of("no positions", models.without, "symbols right", none),
-          line_of("learned, 14 letters", models.learned, "symbols right, 4 longer than in training", more)));
+          line_of("learned positions", *learned, "symbols right", ten),
+          line_of("no positions", *without, "symbols right", none),
+          line_of("learned, 14 letters", *learned, "symbols right, 4 longer than in training", more)));
   bench.trace.note(
       "trained-attention", "Where the trained model looks, with ten letters",
       "Here Q and K are made by weights of the model's own, W_Q and W_K. Letter and position are added, but "

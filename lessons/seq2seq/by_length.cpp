@@ -74,7 +74,7 @@ std::string percent(const attn::ScoreOfLengths& score) {
 }  // namespace
 
 void show_by_length(Workbench& bench) {
-  const auto models = read_measured();
+  static const auto models = read_measured();
   const auto lengths = models.front().scores.size();
   Tensor<2> shares = xt::zeros<double>({models.size(), lengths});
   std::vector<std::string> names, most;

@@ -151,7 +151,7 @@ class OneStep {
     for (std::size_t j = 1; j < weights.shape(3); ++j)
       if (weights(0, 0, t_, j) > weights(0, 0, t_, most)) most = j;
     Index at = {most};
-    at.insert(at.end(), further.begin(), further.end());
+    for (const auto place : further) at.push_back(place);
     return at;
   }
 

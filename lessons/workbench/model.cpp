@@ -50,11 +50,13 @@ std::optional<std::string_view> typed_instead(const Trained& trained, const Opti
   return flag;
 }
 
-std::string path_of(const std::string& name) {
-  if (name.find('/') != name.npos || name.find('.') != name.npos) return name;
+bool is_path(const std::string& name) {
+  return name.find_first_of("/.") != name.npos;
+}
+
+void require_shipped(const std::string& name) {
   const auto folder = attn::data_folder("models");
-  const auto path = fmt::format("{}/{}.safetensors", folder, name);
-  if (std::filesystem::exists(path)) return path;
+  if (std::filesystem::exists(fmt::format("{}/{}.safetensors", folder, name))) return;
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".safetensors") names.push_back(entry.path().stem().string());
@@ -64,14 +66,15 @@ std::string path_of(const std::string& name) {
                   name, fmt::join(names, ", ")));
 }
 
-Model load(const Lesson& lesson, const std::string& name) {
+std::shared_ptr<const Model> load(const Lesson& lesson, const std::string& name) {
   if (lesson.trained->hand_made != nullptr && name == lesson.trained->task)
-    return lesson.trained->hand_made();
-  const auto path = path_of(name);
-  auto model = attn::read_model(path);
-  if (model.task != lesson.trained->task)
-    throw Error(fmt::format("--model {}: {} is a model of the task {}; valid: one of the task {}", name, path,
-                            model.task, lesson.trained->task));
+    return std::make_shared<const Model>(lesson.trained->hand_made());
+  if (!is_path(name)) require_shipped(name);
+  auto model =
+      is_path(name) ? std::make_shared<const Model>(attn::read_model(name)) : attn::shipped_model(name);
+  if (model->task != lesson.trained->task)
+    throw Error(fmt::format("--model {}: it is a model of the task {}; valid: one of the task {}", name,
+                            model->task, lesson.trained->task));
   return model;
 }
 
@@ -248,10 +251,10 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
   }
   const auto name = options.model.value_or(std::string(trained.name.empty() ? trained.task : trained.name));
   const auto model = load(lesson, name);
-  options.unknown_word = first_unknown(trained, model, run);
+  options.unknown_word = first_unknown(trained, *model, run);
   options.model = options.unknown_word ? std::nullopt : std::optional(name);
   if (options.unknown_word) return {};
-  ModelInputs inputs(lesson, model, options, run);
+  ModelInputs inputs(lesson, *model, options, run);
   trained.give(inputs);
   auto given = beside(set, inputs.take());
   if (given) return std::move(*given);

@@ -7,13 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "attn/index.hpp"
 #include "attn/tensor.hpp"
 
 /// How one entry of a tensor comes about, as arithmetic on the numbers of the run.
 namespace attn {
-
-/// A place along each axis of a tensor.
-using Index = std::vector<std::size_t>;
 
 /// An entry of the tensor `tensor`, which is its id in the trace.
 struct Operand {

@@ -68,7 +68,7 @@ const std::vector<std::string>* EntryNames::tokens(const Axes& axes, std::size_t
   const auto& labels = axes.labels[axis];
   if (labels.empty()) return nullptr;
   const bool has_batch = !axes.names.empty() && axes.names[0] == "batch";
-  return &labels.of(labels.per_sample() && has_batch ? at.at(0) : 0);
+  return &labels.of(labels.per_sample() && has_batch ? at[0] : 0);
 }
 
 std::string EntryNames::name(const std::string& id, const Index& at) const {

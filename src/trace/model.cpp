@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/error.hpp"
+#include "trace/data_folder.hpp"
 #include "trace/file.hpp"
 #include "trace/json/values.hpp"
 #include "trace/safetensors.hpp"
@@ -171,6 +172,14 @@ Model read_model(const std::string& path) {
     const auto& stored = file->tensors()[i];
     model.tensors.push_back({stored.id, stored.shape, values_of(file->read(i), path, stored.id)});
   }
+  return model;
+}
+
+std::shared_ptr<const Model> shipped_model(const std::string& name) {
+  static std::map<std::string, std::shared_ptr<const Model>> models;
+  const auto path = fmt::format("{}/{}.safetensors", data_folder("models"), name);
+  auto& model = models[path];
+  if (model == nullptr) model = std::make_shared<const Model>(read_model(path));
   return model;
 }
 

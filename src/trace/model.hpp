@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,9 @@ std::string model_file(const Model& model, ElementType type);
 /// Throws Error, with the path and what is wrong, for a file that is no model of ours, is truncated or
 /// contradicts itself.
 Model read_model(const std::string& path);
+
+/// The model of that name in the lab's folder of models, read once: the book runs lesson after lesson.
+std::shared_ptr<const Model> shipped_model(const std::string& name);
 
 /// The same of its scores by length alone.
 std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path);

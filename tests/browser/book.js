@@ -146,6 +146,22 @@ async function checkEdit(page) {
     [...table.querySelectorAll("td")].map((node) => node.textContent).join(" "));
   check(shown === expected, `a changed entry of Q gives ${shown}, the program ${expected}`);
   check(await cell.textContent() === "2.5000", `the changed cell shows ${await cell.textContent()}`);
+  const command = await page.locator("#controls .command").textContent();
+  check(command.includes("--input inputs.json"), `after a change the command is ${command}`);
+  check(/Changed: Q\[[^\]]+\] = 2\.5\./.test(command), `the change is not told: ${command}`);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#controls .changes button").click()]);
+  check(readFileSync(await download.path(), "utf8") === JSON.stringify(trace), "the saved inputs are others");
+}
+
+/** A slider that nobody has moved shows what the run on the page has. */
+async function checkSliders(page) {
+  await page.evaluate(() => { location.hash = "#/sdpa"; });
+  await page.waitForFunction(() => document.body.dataset.lesson === "sdpa");
+  await page.locator("#controls textarea").first().fill("wombats saw the cat");
+  await page.waitForFunction(() => document.querySelector("#lesson").textContent.includes("wombats"));
+  const told = (await page.locator(".options code").allTextContents()).find((text) => text.startsWith("d_v="));
+  const shown = await page.locator("#controls label", { hasText: /^d-v/ }).locator("output").textContent();
+  check(told === `d_v=${shown}`, `the page has ${told}, the slider shows ${shown}`);
 }
 
 async function checkExercises(page) {
@@ -196,6 +212,7 @@ try {
     console.log(`${statSync(book).size} bytes; first painted after ${painted.toFixed(0)} ms`);
     await timeLessons(page, lessons);
     await checkEdit(page);
+    await checkSliders(page);
     await checkExercises(page);
     await checkTrouble(page);
     await checkTokens(page);

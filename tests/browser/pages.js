@@ -43,8 +43,14 @@ async function open(browser, url, options, look) {
   await context.close();
 }
 
+/** Unfolds everything, and goes to a cell and away again: the page reads its tables when the first cell is looked at. */
 async function unfold(page) {
-  await page.evaluate(() => document.querySelectorAll("details").forEach((details) => { details.open = true; }));
+  await page.evaluate(() => {
+    document.querySelectorAll("details").forEach((details) => { details.open = true; });
+    const cell = document.querySelector("table[data-tensor] td");
+    cell.focus();
+    cell.blur();
+  });
 }
 
 async function checkAccess(page, what) {

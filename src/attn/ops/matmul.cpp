@@ -160,6 +160,7 @@ namespace {
 template <class Factor>
 std::vector<Worked> products_along(const WorkedOut& x, std::size_t count, Index at, const Factor& y) {
   std::vector<Worked> products;
+  products.reserve(count);
   for (std::size_t k = 0; k < count; ++k) {
     at.back() = k;
     products.push_back(Worked::product({x(at), y(k)}));

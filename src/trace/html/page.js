@@ -1,6 +1,6 @@
 "use strict";
 const lessonPage = (() => {
-  let page;        // the tensors of the page and how their entries came about
+  let page;        // the tensors of the page and how their entries came about; null until a cell is pointed at
   let lesson;
   let panel, panelText, panelFrom;
   let places;      // of cells: their tensor and offset, and where they stand in their table
@@ -36,10 +36,18 @@ const lessonPage = (() => {
       });
       grid.push(line);
     });
-    table.setAttribute("role", "grid");
-    table.closest(".sheet").removeAttribute("tabindex");
     if (grid.length > 0) grid[0][0].tabIndex = 0;
   }
+
+  function read() {
+    if (page !== null) return;
+    page = JSON.parse(document.getElementById("workings").textContent);
+    places = new Map();
+    cellsOf = page.tensors.map(() => new Map());
+    for (const table of tables()) readTable(table);
+  }
+
+  const tables = () => document.querySelectorAll("table[data-tensor]");
 
   function indexAt(offset, shape) {
     const index = [];
@@ -178,8 +186,10 @@ const lessonPage = (() => {
   }
 
   const cellAt = (node) => {
-    const cell = node instanceof Element ? node.closest("td") : null;
-    return cell !== null && places.has(cell) ? cell : null;
+    const cell = node instanceof Element ? node.closest("table[data-tensor] td") : null;
+    if (cell === null) return null;
+    read();
+    return places.has(cell) ? cell : null;
   };
 
   const focused = () => cellAt(document.activeElement);
@@ -220,17 +230,20 @@ const lessonPage = (() => {
     target.scrollIntoView();
   }
 
-  /// Reads the page that the document holds now.
+  /// Takes the page that the document holds now. The first cell of a table can be reached with the keyboard.
   function open() {
-    page = JSON.parse(document.getElementById("workings").textContent);
+    page = null;
     lesson = document.body.dataset.lesson;
     panel = document.getElementById("worked");
     panelText = document.getElementById("worked-text");
     panelFrom = document.getElementById("worked-from");
-    places = new Map();
-    cellsOf = page.tensors.map(() => new Map());
     marked = [];
-    for (const table of document.querySelectorAll("table[data-tensor]")) readTable(table);
+    for (const table of tables()) {
+      table.setAttribute("role", "grid");
+      table.closest(".sheet").removeAttribute("tabindex");
+      const first = table.querySelector("td");
+      if (first !== null) first.tabIndex = 0;
+    }
     boxes.disconnect();
     for (const box of document.querySelectorAll("pre, .drawing, .plot, .formula, .definition")) boxes.observe(box);
     document.querySelector(".hint").hidden = false;

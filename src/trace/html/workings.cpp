@@ -36,9 +36,9 @@ std::int64_t offset_in(const Shape& shape, const Places& at) {
 /// Whether every number that agrees with this one in nine digits has the same digits after the point on the
 /// page: it is small enough for that, and neither nearly whole in steps of the last digit nor halfway
 /// between.
-bool is_rounded_alike(double value, int precision) {
+bool is_rounded_alike(double value, double steps_to_one) {
   constexpr double largest = 1e7, near = 0.01;
-  const double steps = std::abs(value) * std::pow(10.0, std::max(precision, 2));
+  const double steps = std::abs(value) * steps_to_one;
   const double part = std::abs(steps - std::round(steps));
   return steps > 11.0 && steps < largest && part > near && part < 0.5 - near;
 }
@@ -47,7 +47,6 @@ bool is_rounded_alike(double value, int precision) {
 std::string number_for_script(double value, int precision) {
   if (std::isnan(value)) return "\"NaN\"";
   if (std::isinf(value)) return value > 0.0 ? "\"Infinity\"" : "\"-Infinity\"";
-  if (is_rounded_alike(value, precision)) return shortest(*number_in(fmt::format("{:.9g}", value)));
   constexpr int enough = 17;
   const Operand operand{.tensor = "", .index = {}};
   const auto on_page = worked_number(Worked(operand, value), precision);
@@ -153,6 +152,7 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
   if (!event.worked || cells.empty()) return;
 
   std::map<std::pair<std::size_t, std::vector<std::size_t>>, Alike> alike;
+  std::vector<std::size_t> before;  // the tensors of the cell before, which mostly has the same
   std::size_t entry_count = 0;
   for (const auto cell : cells) {
     auto at = index_at(cell, shape);
@@ -167,16 +167,22 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
     ranks.reserve(entries.size());
     places.reserve(entries.size() * usual_rank);
     for (const auto& [operand, value] : entries) {
-      tensors.push_back(number_of(operand->tensor));
+      const auto k = tensors.size();
+      const bool is_as_before = k < before.size() && tensors_[before[k]].id == operand->tensor;
+      tensors.push_back(is_as_before ? before[k] : number_of(operand->tensor));
       ranks.push_back(operand->index.size());
       places.insert(places.end(), operand->index.begin(), operand->index.end());
       auto& source = tensors_[tensors.back()];
       source.values[operand->index] = value;
       source.is_whole = source.is_whole || operand->is_whole;
     }
-    auto& group = alike[{number_of_text(text_of(worked)), tensors}];
-    group.tensors = std::move(tensors);
-    group.ranks = std::move(ranks);
+    before = tensors;
+    const std::pair key(number_of_text(text_of(worked)), std::move(tensors));
+    auto& group = alike[key];
+    if (group.cells.empty()) {
+      group.tensors = key.second;
+      group.ranks = std::move(ranks);
+    }
     group.cells.push_back(std::move(at));
     group.operands.push_back(std::move(places));
   }
@@ -272,10 +278,13 @@ std::string Workings::values_of(const Known& tensor, const std::vector<bool>& ne
                                 const Shape& shape) const {
   const auto count = static_cast<std::size_t>(std::count(needed.begin(), needed.end(), true));
   const bool is_sparse = 2 * count < needed.size();
+  const double steps_to_one = std::pow(10.0, std::max(precision_, 2));
   std::vector<std::string> list;
   for (std::size_t offset = 0; offset < needed.size(); ++offset)
     if (needed[offset]) {
-      auto number = number_for_script(tensor.values.at(index_at(offset, shape)), precision_);
+      const double value = tensor.values.at(index_at(offset, shape));
+      auto number = is_rounded_alike(value, steps_to_one) ? fmt::format("{:.9g}", value)
+                                                          : number_for_script(value, precision_);
       list.push_back(is_sparse ? fmt::format("\"{}\":{}", offset, number) : std::move(number));
     } else if (!is_sparse) {
       list.emplace_back("null");

@@ -142,6 +142,10 @@ void append_value(std::string& text, double value) {
   append_float(text, value, Dtype::float64);
 }
 
+void append_value(std::string& text, const Index& at) {
+  append_value(text, Shape(at.begin(), at.end()));
+}
+
 void append_value(std::string& text, const std::string& value) {
   text += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
 }

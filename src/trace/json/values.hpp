@@ -25,6 +25,7 @@ void append_value(std::string& text, std::size_t value);
 /// "-Infinity", "Infinity", "NaN".
 void append_float(std::string& text, double value, Dtype dtype);
 void append_value(std::string& text, double value);
+void append_value(std::string& text, const Index& at);
 
 /// Bytes that are no UTF-8 become U+FFFD, so that the document always is.
 void append_value(std::string& text, const std::string& value);
