@@ -6,7 +6,7 @@ const std::vector<TaskEntry>& tasks() {
   static const std::vector<TaskEntry> all = {
       {"translation",
        "English sentences into French, by two LSTMs with attention or by a transformer",
-       {.steps = 2500, .batch = 64, .rate = 8e-3, .warm_up = 125, .table_deviation = 0.3},
+       {.steps = 4000, .batch = 64, .rate = 8e-3, .warm_up = 200, .table_deviation = 0.3},
        make_translation,
        Settings{.steps = 3000, .batch = 64, .rate = 4e-3, .warm_up = 150, .table_deviation = 0.3}},
       {"gloss",
