@@ -176,3 +176,9 @@ TEST_CASE("a model with any one byte of its header changed is refused or read, a
     }
   CHECK(refused > bytes.size());
 }
+
+TEST_CASE("a shipped model is read once", "[model]") {
+  const auto model = attn::shipped_model("gloss");
+  CHECK(model->task == "gloss");
+  CHECK(attn::shipped_model("gloss") == model);
+}
