@@ -331,8 +331,8 @@ using LinesOn = std::vector<std::string>;
 LinesOn lines_on_full(const VariantBench& on, const attn::Cost& cost) {
   const auto pairs = attn::pair_count(on.visible);
   return {
-      fmt::format("{} pair{} · ({} for the score + {} for the value) = {} mult-adds", pairs,
-                  pairs == 1 ? "" : "s", *on.bench.options.d_k, *on.bench.options.d_v, cost.multiply_adds),
+      fmt::format("{} pair{} · ({} for score + {} for value) = {} mult-adds", pairs, pairs == 1 ? "" : "s",
+                  *on.bench.options.d_k, *on.bench.options.d_v, cost.multiply_adds),
       fmt::format("{} = {}", on.bytes_of(pairs, pairs == 1 ? "score" : "scores"), cost.score_bytes)};
 }
 
@@ -378,14 +378,12 @@ std::string table_of_counts(const VariantBench& on, const std::vector<VariantRes
 
 /// How the table is read.
 std::string words_on_columns(const VariantBench& on) {
-  const auto& bench = on.bench;
-  const bool is_drawn = !bench.has_given("Q") && !bench.has_given("K") && !bench.has_given("V");
   return fmt::format(
       "error      largest difference from the output of full, whose largest\n"
-      "           number is {:.4f}{}\n"
+      "           number is {:.4f}; random Q, K, V give larger ones than text\n"
       "mult-adds  products that go into a sum, counted while the code runs\n"
       "bytes      of scores (linear, performer: of sums), the most at one time",
-      attn::max_abs(on.full), is_drawn ? " (random Q, K, V: on text errors are smaller)" : "");
+      attn::max_abs(on.full));
 }
 
 void compare(const VariantBench& on, const std::vector<VariantResult>& results) {

@@ -569,8 +569,8 @@ std::string cost_of_heads(const Workbench& bench) {
 std::string columns_of_last_head(const Workbench& bench) {
   const auto h = bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
   if (h == 1) return ", all of them";
-  auto columns = fmt::format(" for head i (head {}: {} to {}", h - 1, (h - 1) * d_k, h * d_k - 1);
-  if (bench.kv_heads() == h) columns += fmt::format("; of W_V {} to {}", (h - 1) * d_v, h * d_v - 1);
+  auto columns = fmt::format(" for head i (head {}: {}–{}", h - 1, (h - 1) * d_k, h * d_k - 1);
+  if (bench.kv_heads() == h) columns += fmt::format("; of W_V {}–{}", (h - 1) * d_v, h * d_v - 1);
   return columns + ")";
 }
 

@@ -81,8 +81,8 @@ std::string refusal(const std::string& name, const StoredShapes& file, const Opt
 
 TEST_CASE("dimensions follow the shapes of the inputs") {
   const auto options =
-      followed("self-attention", StoredShapes().add("X", {4, 5}).add("W_Q", {5, 3}).add("W_V", {5, 2}));
-  CHECK(options.d_model == 5u);
+      followed("self-attention", StoredShapes().add("X", {5, 6}).add("W_Q", {6, 3}).add("W_V", {6, 2}));
+  CHECK(options.d_model == 6u);
   CHECK(options.d_k == 3u);
   CHECK(options.d_v == 2u);
   CHECK(options.sentence.empty());
