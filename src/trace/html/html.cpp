@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 #include "trace/html/assets.hpp"
@@ -48,6 +50,21 @@ bool is_sentence(const std::string& formula) {
 
 std::string formula_markup(const std::string& line) {
   return is_sentence(line) ? "<span>" + escaped(line) + "</span>" : html::mathml(printable(line));
+}
+
+/// Whether lines have words in their first column: "m   the largest score".
+bool is_table_of_words(const std::string& text) {
+  const auto is_word = [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view(" ,-").find(c) != std::string_view::npos;
+  };
+  const auto lines = lines_of(text);
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    const auto gap = line.find("  ");
+    return gap != line.npos && gap > 0 &&
+           std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(gap), is_word) &&
+           line[gap - 1] != ',';
+  });
 }
 
 std::string formula_lines(const std::string& formula) {
@@ -193,7 +210,7 @@ HtmlRenderer::Block HtmlRenderer::note_block(const Event& event) const {
     block.diagram = event.formula;
   else if (is_called(event.id, "next"))
     block.body += commands(event.formula);
-  else if (is_called(event.id, "idea"))
+  else if (is_called(event.id, "idea") && !is_table_of_words(event.formula))
     block.body += formula_lines(event.formula);
   else
     block.body += preformatted(event.formula, event.title);

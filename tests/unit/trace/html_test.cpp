@@ -221,6 +221,17 @@ TEST_CASE("notes, claims and commands have their places on a page") {
   CHECK(texts_of(document, "li").back() == "attnlab lookup and see");
 }
 
+TEST_CASE("an idea has formulas, or words in columns, which stay in columns") {
+  const auto idea = [](const std::string& lines) {
+    return page_of([&](attn::Trace& trace) { trace.note("idea", "The idea", "Look.", lines); });
+  };
+  for (const std::string formula :
+       {"Q = X W_Q,   K = X W_K", "PE(p, 2i)   = sin(p · ωᵢ)", "x = 1\n  = 2 − 1"})
+    CHECK(texts_of(idea(formula), "pre").empty());
+  const std::string columns = "m   the largest score\nl   Σ exp(s − m)";
+  CHECK(texts_of(idea(columns), "pre") == std::vector<std::string>{columns});
+}
+
 TEST_CASE("hostile labels leave a page well-formed") {
   const auto document = page_of([](attn::Trace& trace) {
     trace.label("query", {{{"</table>", "\"><script>", "\u202E\uFFFE]]>"}}});
