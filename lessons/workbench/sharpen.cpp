@@ -19,6 +19,9 @@ namespace {
 
 constexpr double sharp_score = 100.0;
 
+/// A token that is made longer than that makes the other scores of its row overflow in float16.
+constexpr double largest_factor = 20.0;
+
 /// A query and a key of the first sample.
 struct Pair {
   std::size_t query, key;
@@ -136,6 +139,8 @@ void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::st
   const bool is_same = X_query == X_key;
   const auto [query, key] = best_pair(Q, K, is_same, score);
   const double factor = factor_for(score, d_k);
+  if (is_same && factor > largest_factor)
+    return sharpen_first_head(inputs, first_sample(inputs.at(X_query)), d_k, group);
   lengthen_row(inputs.at(X_query), query, factor);
   if (!is_same) lengthen_row(inputs.at(X_key), key, factor);
 }
