@@ -61,7 +61,7 @@ std::string who_is_padding(const attn::TokenBatch& sentence) {
   if (sentence.is_padded()) return "Below stands the shortest sentence.";
   if (sentence.length() == 1) return "A single word has none to spare to play it, so nothing is hidden here.";
   return sentence.size() == 1
-             ? fmt::format("Here the last word, \"{}\", plays it.", sentence.tokens[0].back())
+             ? fmt::format("Here the last word, \"{}\", plays the padding.", sentence.tokens[0].back())
              : std::string("Here the last word of each sentence plays it.");
 }
 
@@ -158,12 +158,13 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "■ may be seen, □ is hidden. A row is a query, a column a key, in the order of the sentence.\n"
+      "■ may be seen (true), □ is hidden (false). A row is a query, a column a key. PyTorch's "
+      "scaled_dot_product_attention has it so, too; its module MultiheadAttention has true for hidden.\n"
       "causal: query i sees key j where j ≤ i. A model that writes word by word must not look at words that "
       "it has yet to write.\n"
-      "padding: hides what only fills up a sentence that is computed together with longer ones (in a "
-      "batch). " +
-          who_is_padding(sentence) + "\ncombined: shows only what both show.",
+      "padding: hides what only fills up a sentence that is computed together with longer ones (in a batch). "
+      "A hidden column; the row of padding still gets an output, which nobody reads. " +
+          who_is_padding(sentence) + "\ncombined: shows only what both show, for a decoder on a batch.",
       picture_of(masks, sentence));
 }
 
@@ -229,7 +230,7 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
 constexpr const char* one_word_more = "One more word at the end would change no row: none may see it.";
 
 std::string what_a_word_more_would_do(const std::string& mask) {
-  const std::string factors = "The second factors are a column of V, which --all prints.";
+  const std::string factors = "The second factors are column 0 of V.";
   return mask == "causal" ? factors + " " + one_word_more : factors;
 }
 
@@ -291,9 +292,7 @@ void run_masking(Workbench& bench) {
       "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax. As exp(−∞) = "
       "0, the key gets no weight, and the others share as if it were not there." +
           std::string(bench.options.model ? " The scores are those of the lesson self-attention."
-                                          : " The scores are random here.") +
-          "\nIn this lab a mask is true (1) where a key may be seen, as in PyTorch's "
-          "scaled_dot_product_attention. In its MultiheadAttention true means hidden.",
+                                          : " The scores are random here."),
       "weights = softmax(scaled where mask, −∞ elsewhere)");
   bench.flow(masking_flow(bench));
   show_masking_code(bench, visible_lengths(sentence));

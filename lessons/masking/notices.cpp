@@ -58,7 +58,7 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
 std::string share_under_padding(const attn::Event& weights, const Tensor<3>& under_mask,
                                 const Tensor<3>& scaled) {
   const auto pair = pair_that_gains_most(under_mask, scaled);
-  const std::string all_share = "Under the padding mask every query shares among all keys that are words";
+  const std::string all_share = "Under the padding mask every query shares among all keys but the padding";
   if (!pair) return all_share + '.';
   const auto row = (*pair)[0], key = (*pair)[1];
   const auto all = attn::softmax(attn::sample(scaled, 0));
@@ -82,10 +82,11 @@ std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>
       taken = all(row, key);
     }
   if (taken < 0.5) return "";
+  const auto key_name = [&](std::size_t key) { return name_along(weights, weights.axes.size() - 1, key); };
   return fmt::format(
-      "\nTrained without a mask, the model needs \"{0}\" for the French form of \"{1}\". A model is trained "
-      "under the mask that it is to work under.",
-      name_along(weights, weights.axes.size() - 1, most), name_along(weights, weights.axes.size() - 2, row));
+      "\nThis model was trained without a mask. For the French form of \"{1}\" it needs \"{0}\"; as the mask "
+      "hides it, \"{1}\" turns to \"{2}\". A model has to be trained under the mask that it works under.",
+      key_name(most), name_along(weights, weights.axes.size() - 2, row), key_name((*pair)[1]));
 }
 
 }  // namespace lessons
