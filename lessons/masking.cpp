@@ -61,7 +61,7 @@ std::string who_is_padding(const attn::TokenBatch& sentence) {
   if (sentence.is_padded()) return "Below stands the shortest sentence.";
   if (sentence.length() == 1) return "A single word has none to spare to play it, so nothing is hidden here.";
   return sentence.size() == 1
-             ? fmt::format("Here the last word, \"{}\", plays the padding.", sentence.tokens[0].back())
+             ? fmt::format("Here the last word, \"{}\", plays it.", sentence.tokens[0].back())
              : std::string("Here the last word of each sentence plays it.");
 }
 
@@ -158,12 +158,12 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "■ may be seen (true), □ is hidden (false). A row is a query, a column a key. PyTorch's "
-      "scaled_dot_product_attention has it so, too; its module MultiheadAttention has true for hidden.\n"
+      "■ (true) may be seen, □ (false) is hidden; PyTorch's MultiheadAttention has them swapped. A row is a "
+      "query, a column a key.\n"
       "causal: query i sees key j where j ≤ i. A model that writes word by word must not look at words that "
       "it has yet to write.\n"
-      "padding: hides what only fills up a sentence that is computed together with longer ones (in a batch). "
-      "A hidden column; the row of padding still gets an output, which nobody reads. " +
+      "padding: hides what fills up a sentence to the length of others in its batch; nobody reads its "
+      "output. " +
           who_is_padding(sentence) + "\ncombined: shows only what both show, for a decoder on a batch.",
       picture_of(masks, sentence));
 }
@@ -227,10 +227,10 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
 }
 
 /// Under the causal mask.
-constexpr const char* one_word_more = "One more word at the end would change no row: none may see it.";
+constexpr const char* one_word_more = "One more word at the end changes no row.";
 
 std::string what_a_word_more_would_do(const std::string& mask) {
-  const std::string factors = "The second factors are column 0 of V.";
+  const std::string factors = "Second factors: column 0 of V.";
   return mask == "causal" ? factors + " " + one_word_more : factors;
 }
 

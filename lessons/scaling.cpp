@@ -24,6 +24,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -519,8 +520,8 @@ std::vector<std::string> scaling_flow(const Options& options) {
       fmt::format("               rows of {} scores s ┬ softmax(s) → raw", keys_per_row),
       fmt::format("               {} └ softmax(s / √d_k) → scaled",
                   std::string(attn::display_width(fmt::format("rows of {} scores s", keys_per_row)), ' ')),
-      fmt::format("steps 1 to 3:  the first {} scores of each d_k, s [{}×{}], as an example", keys_of_example,
-                  options.d_k_list.size(), keys_of_example)};
+      fmt::format("steps 1 to 3:  the first {} scores of each d_k, s [{}×{}], as one query's",
+                  keys_of_example, options.d_k_list.size(), keys_of_example)};
 }
 
 /// The scores of each d_k, drawn as the lesson draws them.
@@ -591,7 +592,7 @@ void run_scaling(Workbench& bench) {
               {"code"},
               {"derivation"},
               {"comparison"},
-              {"example/scores"},
+              {"example/scores", nothing_to_notice},
               {"example/weights_raw"},
               {"example/weights_scaled"},
               {"softened"}});

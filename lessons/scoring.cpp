@@ -473,6 +473,11 @@ void explain_costs(Workbench& bench, const std::vector<Scored>& functions) {
                    in_columns(rows));
 }
 
+std::string whose_W_a_is_not_shown(const Workbench& bench) {
+  if (!has_hidden_layer(bench.options)) return "W_a, W_q, W_k and v_a are learned. ";
+  return bench.options.model ? "" : "W_a is learned, too. ";
+}
+
 /// The context that the page leaves out, where it has few numbers.
 std::string context_in_words(const Workbench& bench, const std::vector<Scored>& functions,
                              const Tensor<2>& keys) {
@@ -490,8 +495,8 @@ void compare(Workbench& bench, const std::vector<Scored>& functions, const Tenso
   const auto query = query_on_page(bench);
   bench.trace.note(
       "comparison", "Five functions side by side",
-      fmt::format("[q; k] is q with k behind it, W_c W_q on top of W_k. Right: weights of \"{}\"{}.",
-                  as_row_name(bench.plan.target.tokens[0][query]),
+      fmt::format("{}[q; k] is q with k behind it, W_c W_q on top of W_k. Right: weights of \"{}\"{}.",
+                  whose_W_a_is_not_shown(bench), as_row_name(bench.plan.target.tokens[0][query]),
                   bench.options.model ? "" : "; all is random, so none is right") +
           context_in_words(bench, functions, keys),
       comparison_table(functions, query, bench.plan.source.tokens[0]) +
@@ -670,7 +675,8 @@ std::string idea_of_scoring(const Workbench& bench) {
       bench.options.scoring);
   if (bench.options.model)
     idea += " A word has d_model numbers, here three: how much animal, small, grammar.";
-  if (has_hidden_layer(bench.options)) idea += " W_q and W_k make d_a numbers of it.";
+  if (has_hidden_layer(bench.options))
+    idea += fmt::format(" W_q and W_k make d_a numbers of {}.", bench.options.model ? "it" : "a word");
   return idea;
 }
 

@@ -29,8 +29,8 @@ attn::WorkedOut worked_filled(attn::Known<3> scores, const Mask<3>& mask, double
 
 std::string about_large_negative(bool is_same) {
   if (is_same)
-    return "Much code writes −10⁹. Here the weights are the same, bit for bit, as exp(−10⁹) is exactly 0. "
-           "They differ in a row with nothing to see (below). In half precision −10⁹ is −∞.";
+    return "Much code writes −10⁹. exp(−10⁹) is exactly 0: here all weights are the same. Rows with nothing "
+           "to see (below) differ. In half precision −10⁹ is −∞.";
   return "Much code writes −10⁹ in place of −∞. The scores of this run are so large that −10⁹ is not far "
          "below all of them, and a hidden key can get a weight. −∞ is below every score.";
 }
@@ -139,8 +139,8 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
   trace.note(
       "nothing-to-see", "In practice: a row with nothing to see",
-      "Some programs pad at the front. Under a causal mask the first query then has nothing to see. What "
-      "softmax makes of its row depends on the code; the NumPy above is not guarded. Each weight:",
+      "Padding at the front and a causal mask leave the first query nothing to see. Each of its weights, by "
+      "code (the NumPy above is unguarded):",
       in_columns(
           {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
             left("no attention, output 0: what this lab does")},
