@@ -57,14 +57,19 @@ std::vector<std::string> cross_attention_flow(const Workbench& bench, bool is_ma
   const auto target = fmt::format("X_target [{}×{}] ", n_q, bench.d_model()),
              source = fmt::format("X_source [{}×{}] ", n_k, bench.d_model());
   const auto left = std::max(attn::display_width(target), attn::display_width(source));
-  auto lines = attention_flow(bench, n_q, n_k, is_masked, 0);
-  const std::string margin(left, ' ');
-  const auto names = names_of_projections(bench);
-  const auto& [W_Q, W_K, W_V] = names;
-  lines[0] = attn::pad_right(target, left) + "─ " + W_Q + lines[0];
-  lines[1] = margin + std::string(attn::display_width(W_Q) + 2, ' ') + lines[1];
-  lines[2] = attn::pad_right(source, left) + "┬ " + W_K + lines[2];
-  lines[3] = margin + "└ " + W_V + lines[3];
+  const auto attention = attention_flow(bench, n_q, n_k, is_masked, 0);
+  for (const bool has_shapes : {true, false}) {
+    const auto names = names_of_projections(bench, has_shapes);
+    const auto& [W_Q, W_K, W_V] = names;
+    const std::vector<std::string> lines = {
+        attn::pad_right(target, left) + "─ " + W_Q + attention[0],
+        std::string(left + attn::display_width(W_Q) + 2, ' ') + attention[1],
+        attn::pad_right(source, left) + "┬ " + W_K + attention[2],
+        std::string(left, ' ') + "└ " + W_V + attention[3]};
+    if (width_of_flow(lines) <= columns_of_flow) return lines;
+  }
+  std::vector<std::string> lines = {target + "─ W_Q → Q", source + "─ W_K → K, W_V → V"};
+  lines.insert(lines.end(), attention.begin(), attention.end());
   return lines;
 }
 

@@ -123,7 +123,7 @@ Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const
   return scaled_dot_product_attention(bench, Q, K, V, mask);
 }
 
-std::array<std::string, 3> names_of_projections(const Workbench& bench) {
+std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes) {
   const auto with_shape = [&](const char* name, std::size_t columns) {
     return fmt::format("{} [{}×{}]", name, bench.d_model(), columns);
   };
@@ -131,7 +131,7 @@ std::array<std::string, 3> names_of_projections(const Workbench& bench) {
   std::array<std::string, 3> names = {with_shape("W_Q", bench.d_k()), with_shape("W_K", bench.d_k()),
                                       with_shape("W_V", bench.d_v())};
   const auto width = std::max(attn::display_width(names[0]), attn::display_width(names[2]));
-  if (width > most_columns) return {"W_Q → ", "W_K → ", "W_V → "};
+  if (!has_shapes || width > most_columns) return {"W_Q → ", "W_K → ", "W_V → "};
   for (auto& name : names) name = attn::pad_right(name, width) + " → ";
   return names;
 }

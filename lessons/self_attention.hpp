@@ -69,7 +69,7 @@ std::vector<std::string> projection_code(const Workbench& bench, const std::stri
                                          const std::string& X_key);
 
 /// "W_Q [64×4] → " and so on, of one width, for a drawing; without the shapes where they are long.
-std::array<std::string, 3> names_of_projections(const Workbench& bench);
+std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes = true);
 
 /// " + b_Q" in NumPy where that bias is given in this group, for `name` "Q".
 std::string bias_code(const Workbench& bench, const std::string& name);
