@@ -2,6 +2,7 @@
 /// Sources: Bahdanau et al. 2014 (the idea, for translation); Vaswani et al. 2017, section 3.2.3 (this form).
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -17,6 +18,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/self_attention.hpp"
+#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
@@ -55,12 +57,19 @@ std::vector<std::string> cross_attention_flow(const Workbench& bench, bool is_ma
   const auto target = fmt::format("X_target [{}×{}] ", n_q, bench.d_model()),
              source = fmt::format("X_source [{}×{}] ", n_k, bench.d_model());
   const auto left = std::max(attn::display_width(target), attn::display_width(source));
-  auto lines = attention_flow(bench, n_q, n_k, is_masked, 0);
-  const std::string margin(left, ' ');
-  lines[0] = attn::pad_right(target, left) + "─ W_Q → " + lines[0];
-  lines[1] = margin + std::string(8, ' ') + lines[1];
-  lines[2] = attn::pad_right(source, left) + "┬ W_K → " + lines[2];
-  lines[3] = margin + "└ W_V → " + lines[3];
+  const auto attention = attention_flow(bench, n_q, n_k, is_masked, 0);
+  for (const bool has_shapes : {true, false}) {
+    const auto names = names_of_projections(bench, has_shapes);
+    const auto& [W_Q, W_K, W_V] = names;
+    const std::vector<std::string> lines = {
+        attn::pad_right(target, left) + "─ " + W_Q + attention[0],
+        std::string(left + attn::display_width(W_Q) + 2, ' ') + attention[1],
+        attn::pad_right(source, left) + "┬ " + W_K + attention[2],
+        std::string(left, ' ') + "└ " + W_V + attention[3]};
+    if (width_of_flow(lines) <= columns_of_flow) return lines;
+  }
+  std::vector<std::string> lines = {target + "─ W_Q → Q", source + "─ W_K → K, W_V → V"};
+  lines.insert(lines.end(), attention.begin(), attention.end());
   return lines;
 }
 
@@ -197,9 +206,28 @@ std::vector<attn::OnPage> page_of_one_head() {
 std::string which_rows_are_multiplied(const attn::Event& scores) {
   if (!scores.worked_at) return "";
   const auto axes = scores.axes.size();
-  return fmt::format("The row \"{}\" of Q times the row \"{}\" of K: --all prints Q, K and V.",
+  return fmt::format("The first factors are the row \"{}\" of Q, the second the row \"{}\" of K.",
                      name_along(scores, axes - 2, (*scores.worked_at)[axes - 2]),
                      name_along(scores, axes - 1, (*scores.worked_at)[axes - 1]));
+}
+
+/// "-0.3512, 0.1234": the worked row of a tensor, where it is short.
+std::string worked_row(const attn::Event& event) {
+  constexpr std::size_t most = 8;
+  const auto length = event.tensor->shape.back();
+  if (!event.worked_at || length > most) return "";
+  const auto row = (*event.worked_at)[event.axes.size() - 2];
+  std::vector<std::string> numbers;
+  for (std::size_t j = 0; j < length; ++j)
+    numbers.push_back(fmt::format("{:.4f}", event.tensor->at(row * length + j)));
+  return fmt::format("The whole row \"{}\": {}. ", name_along(event, event.axes.size() - 2, row),
+                     fmt::join(numbers, ", "));
+}
+
+std::string what_a_word_more_would_do_to_heads(const attn::Event& output) {
+  return worked_row(output) +
+         "One more target word adds a row, the others stay. One more source word adds a column to scores and "
+         "weights, and old shares shrink. Each source word twice: shares halve, but count twice.";
 }
 
 /// The page with trained weights: two heads of one layer.
@@ -209,9 +237,7 @@ std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
     return fmt::format("This is head {}, counted from 0 to {}. {}", heads.aligning, heads.count - 1,
                        crossing.empty() ? "Here the words have one order in both languages." : crossing);
   };
-  return {attn::in_one_line("X_target"),
-          attn::in_one_line("X_source"),
-          attn::in_one_line("Q"),
+  return {attn::in_one_line("Q"),
           attn::in_one_line("K"),
           attn::in_one_line("V"),
           attn::in_one_line("mask"),
@@ -221,13 +247,7 @@ std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
           {"weights", what_crosses},
           {"dropped"},
           {"dropout-at-inference"},
-          attn::without_table("output",
-                              [](const attn::Event& output) {
-                                return fmt::format(
-                                    "The second factors are column 0 of V. The output has a row for each "
-                                    "target word, here {}, however many words the source has.",
-                                    output.tensor->shape[output.tensor->shape.size() - 2]);
-                              }),
+          attn::without_table("output", what_a_word_more_would_do_to_heads),
           {"gold"}};
 }
 
@@ -246,13 +266,17 @@ std::vector<attn::OnPage> page_of_heads() {
 }
 
 /// A model has several heads, which the lesson multihead teaches; this page looks at one and then at another.
-std::string about_the_transformer(const AligningHeads& heads) {
+std::string about_the_transformer(const AligningHeads& heads, const attn::TokenBatch& target) {
+  const auto& words = target.tokens.front();
+  const auto row = followed_row(words.size());
   return fmt::format(
-      "The numbers are a trained transformer's. X_source is the source as the encoder hands it on. Row w of "
-      "X_target is the decoder about to write w: it has read <s>, the start, and the words before w.\n"
-      "The decoder does this {} times, with other W_Q, W_K and W_V each: these are its heads (lesson "
-      "multihead). Steps 1 to 3 show the head that best finds which word comes from which.",
-      heads.count);
+      "The numbers are a trained transformer's. X_source is the source as its encoder hands it on. The row "
+      "\"{0}\" of X_target is what its decoder has made of \"<s>{1}\", which is all that it has read when it "
+      "is to "
+      "write \"{0}\"; <s> is the start. '\"{0}\" looks at' is short for that.\n"
+      "The decoder has {2} such attentions, its heads (lesson multihead), each with its own W_Q, W_K and "
+      "W_V. Here stands the one that best finds which word comes from which.",
+      as_row_name(words[row]), row == 0 ? "" : " " + as_row_name(words[0]), heads.count);
 }
 
 void run_cross_attention(Workbench& bench) {
@@ -271,9 +295,8 @@ void run_cross_attention(Workbench& bench) {
   bench.idea(
       "A translator reads a source sentence with its encoder and writes a target sentence with its decoder. "
       "To know what to write, the decoder looks into the source: queries come from the target, keys and "
-      "values from the source. All else is as in self-attention. A word has d_model numbers, a query or key "
-      "d_k, a value d_v.\n" +
-          std::string(is_trained ? about_the_transformer(*heads)
+      "values from the source.\n" +
+          std::string(is_trained ? about_the_transformer(*heads, target)
                                  : "Trained weights tell which words belong together: chat looks at cat. "
                                    "Here they are random."),
       "Q = X_target W_Q,   K = X_source W_K,   V = X_source W_V\n"

@@ -158,12 +158,13 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "■ may be seen, □ is hidden. A row is a query, a column a key, in the order of the sentence.\n"
+      "■ (true) may be seen, □ (false) is hidden; PyTorch's MultiheadAttention has them swapped. A row is a "
+      "query, a column a key.\n"
       "causal: query i sees key j where j ≤ i. A model that writes word by word must not look at words that "
       "it has yet to write.\n"
-      "padding: hides what only fills up a sentence that is computed together with longer ones (in a "
-      "batch). " +
-          who_is_padding(sentence) + "\ncombined: shows only what both show.",
+      "padding: hides what fills up a sentence to the length of others in its batch; nobody reads its "
+      "output. " +
+          who_is_padding(sentence) + "\ncombined: shows only what both show, for a decoder on a batch.",
       picture_of(masks, sentence));
 }
 
@@ -226,10 +227,10 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
 }
 
 /// Under the causal mask.
-constexpr const char* one_word_more = "One more word at the end would change no row: none may see it.";
+constexpr const char* one_word_more = "One more word at the end changes no row.";
 
 std::string what_a_word_more_would_do(const std::string& mask) {
-  const std::string factors = "The second factors are a column of V, which --all prints.";
+  const std::string factors = "Second factors: column 0 of V.";
   return mask == "causal" ? factors + " " + one_word_more : factors;
 }
 
@@ -291,9 +292,7 @@ void run_masking(Workbench& bench) {
       "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax. As exp(−∞) = "
       "0, the key gets no weight, and the others share as if it were not there." +
           std::string(bench.options.model ? " The scores are those of the lesson self-attention."
-                                          : " The scores are random here.") +
-          "\nIn this lab a mask is true (1) where a key may be seen, as in PyTorch's "
-          "scaled_dot_product_attention. In its MultiheadAttention true means hidden.",
+                                          : " The scores are random here."),
       "weights = softmax(scaled where mask, −∞ elsewhere)");
   bench.flow(masking_flow(bench));
   show_masking_code(bench, visible_lengths(sentence));

@@ -24,6 +24,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -99,12 +100,11 @@ std::string theory(const std::vector<std::size_t>& dimensions, Function function
 /// Why the variance of a score is d_k, and what that has to do with attention: in short, then step by step.
 void show_derivation(attn::Trace& trace) {
   trace.note("derivation", "Why scores grow with √d_k",
-             "E[x] is the mean of x, Var(x) = E[x²] − E[x]² its variance. The root of the variance, the "
-             "standard deviation std(x), is how far x typically lies from its mean. E[qᵢ] = 0 and Var(qᵢ) = "
-             "1 give E[qᵢ²] = 1.",
-             "E[qᵢkᵢ]    = E[qᵢ] E[kᵢ] = 0 · 0 = 0           q and k are independent\n"
+             "E[x] is the mean of x, Var(x) = E[x²] − E[x]² its variance, std(x) = √Var(x) its typical "
+             "distance from it. E[qᵢ] = 0 and Var(qᵢ) = 1 give E[qᵢ²] = 1.",
+             "E[qᵢkᵢ]    = E[qᵢ] E[kᵢ] = 0 · 0 = 0        q and k are independent\n"
              "Var(qᵢkᵢ)  = E[qᵢ²] E[kᵢ²] − 0² = 1 · 1 = 1\n"
-             "Var(q · k) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k      and so are the d_k terms\n"
+             "Var(q · k) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k   independent, so variances add\n"
              "std(q · k) = √d_k,  and so Var(q · k / √d_k) = d_k / d_k = 1");
   trace.note(
       "term-mean", "One term: its mean",
@@ -265,8 +265,8 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                   .formula = "softmax(scores)",
                   .from = {"example/scores"},
                   .axes = {"d_k", "key"},
-                  .note = "A lead of x between two scores is a factor of eˣ between their shares: the larger "
-                          "the scores, the nearer a row is to one key that gets everything.",
+                  .note = "A lead of x between two scores is a factor of eˣ between their shares. Leads "
+                          "typically grow with √d_k; a single row is chance.",
                   .distribution = true,
                   .worked = attn::worked_softmax(attn::Known{"example/scores", scores}),
                   .worked_at = best_of_last_row(scores)},
@@ -291,7 +291,7 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
               .formula = "softmax(scores / √d_k)",
               .from = {"example/scaled"},
               .axes = {"d_k", "key"},
-              .note = "The order of the keys is the same, but no lead grows with d_k any more.",
+              .note = "The order of the keys is the same; the typical lead no longer grows.",
               .distribution = true,
               .worked = attn::worked_softmax(attn::Known{"example/scaled", scaled}),
               .worked_at = best_of_last_row(scaled)},
@@ -303,7 +303,18 @@ struct Softened {
   Tensor<1> entropy_raw, entropy_scaled;
   Tensor<1> max_weight_raw, max_weight_scaled;
   Tensor<1> jacobian_raw, jacobian_scaled;
+  std::vector<double> flat_raw, flat_scaled;  ///< the share of rows whose gradient is almost 0
 };
+
+/// Below it a gradient counts as almost 0.
+constexpr double almost_no_gradient = 0.01;
+
+double share_of_flat_rows(const Tensor<2>& weights) {
+  std::size_t flat = 0;
+  for (std::size_t i = 0; i < weights.shape(0); ++i)
+    if (attn::mean_jacobian_norm<2>(attn::rows(weights, i, i + 1)) < almost_no_gradient) ++flat;
+  return static_cast<double>(flat) / static_cast<double>(weights.shape(0));
+}
 
 Softened show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
   const auto& dimensions = bench.options.d_k_list;
@@ -363,6 +374,10 @@ Softened show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
             .note = "By the undivided score s the derivative is √d_k smaller again: one factor for all rows, "
                     "which a larger learning rate makes up for. Nothing makes up for a 0."},
            for_each_d_k(scaled, attn::mean_jacobian_norm<2>));
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    measured.flat_raw.push_back(share_of_flat_rows(raw[i]));
+    measured.flat_scaled.push_back(share_of_flat_rows(scaled[i]));
+  }
   return measured;
 }
 
@@ -389,12 +404,14 @@ std::string table_of_standard_errors(const std::vector<std::size_t>& dimensions,
 /// What softmax makes of them, without the scale (raw) and with it, a row for each d_k.
 std::string table_of_softmax(const std::vector<std::size_t>& dimensions, const Softened& measured) {
   std::vector<std::vector<std::string>> rows = {
-      {"d_k", "best share raw", "scaled", "gradient raw", "scaled"}};
+      {"d_k", "best share raw", "scaled", "gradient raw", "scaled", "almost 0 raw", "scaled"}};
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     rows.push_back({fmt::format("{}", dimensions[i])});
     for (const auto* values : {&measured.max_weight_raw, &measured.max_weight_scaled, &measured.jacobian_raw,
                                &measured.jacobian_scaled})
       rows.back().push_back(fmt::format("{:.4f}", double{(*values)(i)}));
+    for (const double share : {measured.flat_raw[i], measured.flat_scaled[i]})
+      rows.back().push_back(fmt::format("{:.0f} %", 100.0 * share));
   }
   return in_columns(rows);
 }
@@ -455,21 +472,12 @@ std::string chance_of_heavy_tails(const std::vector<std::size_t>& dimensions, do
                      100.0 * std::round(0.01 / chance));
 }
 
-/// At which d_k the gradient is larger without the scale.
-std::string where_raw_is_larger(const std::vector<std::size_t>& dimensions, const Softened& softened) {
-  std::vector<std::size_t> larger;
-  for (std::size_t i = 0; i < dimensions.size(); ++i)
-    if (softened.jacobian_raw(i) > softened.jacobian_scaled(i) + 1e-4) larger.push_back(dimensions[i]);
-  if (larger.empty()) return "";
-  return fmt::format(" It is largest where few keys share, as raw at d_k = {}.", fmt::join(larger, ", "));
-}
-
 void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dimensions,
                          const Moments& moments, const Softened& softened, double samples) {
   const auto largest_d_k = static_cast<double>(*std::max_element(dimensions.begin(), dimensions.end()));
   auto text = fmt::format(
-      "For each d_k, {0} pairs of q and k give {0} scores. Theory says mean 0, variance d_k and std √d_k. A "
-      "measurement is off by chance, typically by one standard error (--all), hardly ever by four.",
+      "Theory says mean 0, variance d_k and std √d_k. With {0} scores for each d_k chance puts a measurement "
+      "off, hardly ever by four standard errors (--all).",
       samples);
   if (!can_claim_moments(samples))
     text +=
@@ -491,14 +499,17 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
   trace.note(
       "softened", "What softmax makes of all these scores",
       fmt::format(
-          "All scores now, {0} in a row, as if each row were one query's. Softmax takes x = s (raw) or x = s "
-          "/ √d_k (scaled). Means over the rows:\n"
+          "All scores now: for each d_k {2} rows of {0}, each as if it were one query's. Softmax takes x = s "
+          "(raw) or x = s / √d_k (scaled). Means over the rows:\n"
           "best share: what the best key gets. {1:.4f} is an equal share.\n"
-          "gradient: how much the shares w react to a small change of x, √(Σᵢⱼ (∂wᵢ/∂xⱼ)²). It is 0 where "
-          "one key has all: from such a row training learns nothing.{2}\n"
-          "By s the scaled gradient is √d_k smaller: one factor for all rows, which a larger learning rate "
-          "makes up for. Nothing makes up for a 0.",
-          keys_per_row, 1.0 / static_cast<double>(keys_per_row), where_raw_is_larger(dimensions, softened)),
+          "gradient: how much the shares w react to a small change of x, √(Σᵢⱼ (∂wᵢ/∂xⱼ)²), where ∂wᵢ/∂xⱼ is "
+          "wᵢ(1 − wᵢ) for i = j, else −wᵢwⱼ. For shares ½, ½ it is 0.5; for 1, 0 it is 0, and training "
+          "learns nothing from the row.\n"
+          "almost 0: rows with a gradient below {3}. The longer q and k, the more raw rows "
+          "teach nothing; a few others keep the mean up. Dividing by √d_k shrinks the steps of training √d_k "
+          "times, but in all rows alike: larger steps make up for it.",
+          keys_per_row, 1.0 / static_cast<double>(keys_per_row),
+          static_cast<std::size_t>(samples) / keys_per_row, almost_no_gradient),
       table_of_softmax(dimensions, softened));
 }
 
@@ -509,8 +520,8 @@ std::vector<std::string> scaling_flow(const Options& options) {
       fmt::format("               rows of {} scores s ┬ softmax(s) → raw", keys_per_row),
       fmt::format("               {} └ softmax(s / √d_k) → scaled",
                   std::string(attn::display_width(fmt::format("rows of {} scores s", keys_per_row)), ' ')),
-      fmt::format("steps 1 to 3:  the first {} scores of each d_k, s [{}×{}], as an example", keys_of_example,
-                  options.d_k_list.size(), keys_of_example)};
+      fmt::format("steps 1 to 3:  the first {} scores of each d_k, s [{}×{}], as one query's",
+                  keys_of_example, options.d_k_list.size(), keys_of_example)};
 }
 
 /// The scores of each d_k, drawn as the lesson draws them.
@@ -581,7 +592,7 @@ void run_scaling(Workbench& bench) {
               {"code"},
               {"derivation"},
               {"comparison"},
-              {"example/scores"},
+              {"example/scores", nothing_to_notice},
               {"example/weights_raw"},
               {"example/weights_scaled"},
               {"softened"}});

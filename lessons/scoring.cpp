@@ -104,7 +104,7 @@ std::string parameter(double value) {
   return text.size() <= 4 ? text : fmt::format("{:.4f}", value);
 }
 
-/// W_q, W_k and v_a side by side, or below each other where there is no room.
+/// W_q, W_k, v_a and, where there is room, W_a side by side, or below each other where there is no room.
 std::string table_of_parameters(const Inputs& in) {
   constexpr std::size_t room = 74;
   const auto rows_of = [](std::string name, const Tensor<2>& matrix) {
@@ -119,9 +119,27 @@ std::string table_of_parameters(const Inputs& in) {
   std::copy(in.v_a.begin(), in.v_a.end(), v_a.begin());
   const std::vector<std::string> blocks = {rows_of("W_q", in.W_q), rows_of("W_k", in.W_k),
                                            rows_of("v_a", v_a)};
-  auto text = beside_each_other(blocks);
-  if (attn::display_width(text.substr(0, text.find('\n'))) <= room) return text;
+  auto with_W_a = blocks;
+  with_W_a.push_back(rows_of("W_a", in.W_a));
+  for (const auto& choice : {with_W_a, blocks}) {
+    auto text = beside_each_other(choice);
+    if (attn::display_width(text.substr(0, text.find('\n'))) <= room) return text;
+  }
   return fmt::format("{}", fmt::join(blocks, "\n"));
+}
+
+/// Why the hidden number of the query's largest feature decides: empty where W_q does not put it below 0.
+std::string why_a_feature_starts_below_0(const Workbench& bench, const Inputs& in) {
+  if (in.W_q.shape(0) != in.W_q.shape(1)) return "";
+  const auto query = query_on_page(bench);
+  const double* row = &in.queries(query, 0);
+  const auto feature = static_cast<std::size_t>(std::max_element(row, row + in.queries.shape(1)) - row);
+  const double start = attn::linear(in.queries, in.W_q)(query, feature);
+  if (!(start < 0.0 && in.W_q(feature, feature) < 0.0 && in.W_k(feature, feature) > 0.0)) return "";
+  return fmt::format(
+      "Why {2}: hidden {1}, of the largest number of \"{0}\", starts at {3:.4f}. Only a key with enough of "
+      "number {1} turns it positive: it tells keys apart.",
+      as_row_name(bench.plan.target.tokens[0][query]), feature, parameter(in.W_q(feature, feature)), start);
 }
 
 /// The numbers that the hidden layer works with, where a page has room for them.
@@ -131,7 +149,8 @@ void show_hidden_parameters(Workbench& bench, const Inputs& in) {
   bench.trace.note("parameters",
                    bench.options.model ? "The parameters, set by hand: in a model training finds them"
                                        : "The parameters, random: in a model training finds them",
-                   "", table_of_parameters(in));
+                   bench.options.model ? why_a_feature_starts_below_0(bench, in) : "",
+                   table_of_parameters(in));
 }
 
 Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
@@ -246,8 +265,8 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
 
   const auto hidden = trace.step(
       {.id = "additive/hidden",
-       .title = "Pairs",
-       .formula = "tanh(qᵢ W_q + kⱼ W_k)",
+       .title = "Each pair",
+       .formula = "tanh(q W_q + k W_k)",
        .from = {"additive/projected_queries", "additive/projected_keys"},
        .axes = {"query", "key", "d_a"},
        .note = "Without tanh the query would add one number to all scores: no share changes.",
@@ -454,21 +473,37 @@ void explain_costs(Workbench& bench, const std::vector<Scored>& functions) {
                    in_columns(rows));
 }
 
-void compare(Workbench& bench, const std::vector<Scored>& functions) {
+std::string whose_W_a_is_not_shown(const Workbench& bench) {
+  if (!has_hidden_layer(bench.options)) return "W_a, W_q, W_k and v_a are learned. ";
+  return bench.options.model ? "" : "W_a is learned, too. ";
+}
+
+/// The context that the page leaves out, where it has few numbers.
+std::string context_in_words(const Workbench& bench, const std::vector<Scored>& functions,
+                             const Tensor<2>& keys) {
+  constexpr std::size_t most = 4;
+  if (!has_hidden_layer(bench.options) || keys.shape(1) > most) return "";
+  const auto context = attn::matmul(functions[3].weights, keys);
+  std::vector<std::string> numbers;
+  for (std::size_t j = 0; j < keys.shape(1); ++j)
+    numbers.push_back(fmt::format("{:.4f}", double{context(query_on_page(bench), j)}));
+  return fmt::format(" Its {} context, lookup's output, is {}.", bench.options.scoring,
+                     fmt::join(numbers, ", "));
+}
+
+void compare(Workbench& bench, const std::vector<Scored>& functions, const Tensor<2>& keys) {
   const auto query = query_on_page(bench);
   bench.trace.note(
       "comparison", "Five functions side by side",
-      fmt::format(
-          "{} [q; k] is q with k behind it, W_c is W_q on top of W_k. On the right: the weights of \"{}\"{}.",
-          has_hidden_layer(bench.options) ? "W_a is learned, too." : "W_a, W_q, W_k and v_a are learned.",
-          as_row_name(bench.plan.target.tokens[0][query]),
-          bench.options.model ? "" : "; all is random, so none is right"),
+      fmt::format("{}[q; k] is q with k behind it, W_c W_q on top of W_k. Right: weights of \"{}\"{}.",
+                  whose_W_a_is_not_shown(bench), as_row_name(bench.plan.target.tokens[0][query]),
+                  bench.options.model ? "" : "; all is random, so none is right") +
+          context_in_words(bench, functions, keys),
       comparison_table(functions, query, bench.plan.source.tokens[0]) +
           "\n\nWhich one when?\n"
-          "dot               q and k say the same in the same places\n"
-          "scaled_dot        the same, and vectors are long: what transformers use\n"
+          "dot, scaled_dot   q and k say the same in the same places; scaled if long\n"
           "general           q and k differ in meaning or length: W_a translates\n"
-          "additive, concat  a dot product is too simple: a hidden layer, with tanh");
+          "additive, concat  no sum of products says it: alike in this OR in that");
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -512,7 +547,8 @@ std::vector<std::string> code_of_scores(std::string_view function) {
   if (function == "additive")
     return {"additive_projected_queries = queries @ W_q", "additive_projected_keys    = keys @ W_k",
             "pairs = additive_projected_queries[:, None] + additive_projected_keys",
-            "additive_hidden = np.tanh(pairs)  # [query×key×d_a]", "additive_scores = additive_hidden @ v_a"};
+            "additive_hidden = np.tanh(pairs)  # each query with each key: [query×key×d_a]",
+            "additive_scores = additive_hidden @ v_a"};
   return {"concat_W_c    = np.vstack([W_q, W_k])",
           "pairs         = np.broadcast_arrays(queries[:, None], keys)",
           "concat_pairs  = np.concatenate(pairs, axis=2)  # [query×key×2·d_model]",
@@ -537,6 +573,16 @@ void show_scoring_code(Workbench& bench) {
       bench.trace.within(function, [&] { bench.code(scoring_code(function)); });
 }
 
+/// "W_q [3×3], W_k [3×3], v_a [3]"
+std::string learned_shapes(const Workbench& bench) {
+  const auto& function = bench.options.scoring;
+  const auto d = bench.d_model(), d_a = *bench.options.d_a;
+  if (function == "general") return fmt::format("W_a [{0}×{0}]", d);
+  if (function == "additive") return fmt::format("W_q [{0}×{1}], W_k [{0}×{1}], v_a [{1}]", d, d_a);
+  if (function == "concat") return fmt::format("W_c [{0}×{1}], v_a [{1}]", 2 * d, d_a);
+  return "";
+}
+
 std::vector<std::string> scoring_flow(const Workbench& bench) {
   const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length(), d = bench.d_model();
   const auto queries = fmt::format("queries [{}×{}]", n_q, d), keys = fmt::format("keys [{}×{}]", n_k, d);
@@ -544,8 +590,13 @@ std::vector<std::string> scoring_flow(const Workbench& bench) {
   const auto middle = fmt::format("├ {} → softmax → weights [{}×{}] ", bench.options.scoring, n_q, n_k);
   std::string line;
   for (std::size_t i = 1; i < attn::display_width(middle); ++i) line += "─";
-  return {attn::pad_right(queries, left) + "┐", attn::pad_right("", left) + middle + "┐",
+  return {attn::pad_right(queries, left) + "┐ " + learned_shapes(bench),
+          attn::pad_right("", left) + middle + "┐",
           fmt::format("{}┴{}┴ context [{}×{}]", attn::pad_right(keys, left), line, n_q, d)};
+}
+
+std::string what_a_word_more_of_each_would_do(const attn::Event&) {
+  return "One more target word: a row more. One more source word: a column more.";
 }
 
 /// The page goes into one function; the others are a --scoring away.
@@ -568,7 +619,7 @@ void page_of_scoring(Workbench& bench) {
          {"additive/hidden", nothing_to_notice}});
   if (function == "concat")
     add({attn::in_one_line("concat/W_c"), attn::in_one_line("concat/pairs"), {"concat/hidden"}});
-  add({{function + "/scores", nothing_to_notice}});
+  add({{function + "/scores", what_a_word_more_of_each_would_do}});
   if (has_hidden_layer(bench.options))
     add({attn::in_one_line(function + "/weights"), attn::in_one_line(function + "/context")});
   else
@@ -617,16 +668,15 @@ std::string_view formula_of_score(std::string_view function) {
 
 std::string idea_of_scoring(const Workbench& bench) {
   auto idea = fmt::format(
-      "A score says how well a query matches a key. The dot product (lesson lookup) is one way. Any other "
-      "function that makes one number of two vectors will do, if it has a derivative, which training needs. "
-      "This page works out {}, then compares five.\n"
-      "Each word of the target, the sentence that a translator writes, is a query. Each word of the source, "
-      "which it reads, is key and value in one.",
+      "Lookup scored by dot product. Any function of query and key with a derivative, which training needs, "
+      "will do: here {}, then all five.\n"
+      "Each target word, which a translator writes, is a query; each source word, which it reads, is key and "
+      "value in one.",
       bench.options.scoring);
   if (bench.options.model)
     idea += " A word has d_model numbers, here three: how much animal, small, grammar.";
   if (has_hidden_layer(bench.options))
-    idea += "\nW_q and W_k make d_a numbers of a word (d_a is free), v_a makes one score.";
+    idea += fmt::format(" W_q and W_k make d_a numbers of {}.", bench.options.model ? "it" : "a word");
   return idea;
 }
 
@@ -683,7 +733,7 @@ void run_scoring(Workbench& bench) {
   functions.push_back({"concat", "v_a·tanh([q; k] W_c)", of_hidden_layer, pairs * 2 * d * d_a + pairs * d_a,
                        take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
                                  "And so the rows of additive/context.")});
-  compare(bench, functions);
+  compare(bench, functions, keys);
   explain_costs(bench, functions);
 
   claim_equivalences(bench, queries, keys, v_a, dot, additive, concat);

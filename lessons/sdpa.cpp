@@ -424,36 +424,37 @@ void give_head_of_gloss(ModelInputs& inputs) {
 void run_sdpa(Workbench& bench) {
   const bool is_masked = bench.options.causal || bench.options.window ||
                          bench.plan.key_tokens().is_padded() || bench.trace.is_given("mask");
-  bench.trace.page(
-      {{"Q"},
-       {"K"},
-       {"V", nothing_to_notice},
-       {"mask"},
-       {"scores", nothing_to_notice},
-       bench.options.model ? attn::in_one_line("scaled") : attn::OnPage{"scaled"},
-       {"masked"},
-       {"weights",
-        [is_trained = bench.options.model.has_value()](const auto& weights) {
-          return is_trained ? "A word looks where its French form is decided, an article at its noun, a verb "
-                              "at its subject: " +
-                                  decided_pairs(weights) + "."
-                            : weights.note;
-        }},
-       {"dropped"},
-       {"dropout-at-inference"},
-       {"output", [is_masked](const auto& output) {
-          if (is_masked) return output.note;
-          return output.note + " One more word: a row more everywhere, and a column in scores and weights.";
-        }}});
+  bench.trace.page({{"Q"},
+                    {"K"},
+                    {"V", nothing_to_notice},
+                    {"mask"},
+                    {"scores", nothing_to_notice},
+                    bench.options.model ? attn::in_one_line("scaled") : attn::OnPage{"scaled"},
+                    {"masked"},
+                    {"weights",
+                     [is_trained = bench.options.model.has_value()](const auto& weights) {
+                       return is_trained ? "A word looks where its French form is decided, an article or "
+                                           "adjective at its noun, a verb at its subject: " +
+                                               decided_pairs(weights) + "." + largest_exception(weights)
+                                         : weights.note;
+                     }},
+                    {"dropped"},
+                    {"dropout-at-inference"},
+                    {"output", [is_masked](const auto& output) {
+                       if (is_masked) return output.note;
+                       return output.note +
+                              " One more word: a row more everywhere, a column in scores and weights. Old "
+                              "scores stay, old weights shrink.";
+                     }}});
   bench.idea(
-      "The lookup of the first lesson, for many queries at once. Each query is compared with every key; the "
-      "better they match, the more of that key's value goes into its answer.\n"
+      "The lookup of the first lesson, for many queries at once.\n"
       "The rows of Q are the queries, those of K the keys, those of V the values. A query and a key have d_k "
-      "numbers, a value d_v. Kᵀ is K with rows and columns swapped.\n" +
-          std::string(bench.options.model ? "Here each word has a query, a key and a value. They come from a "
-                                            "model that learned to give each word its French form; the next "
-                                            "lesson makes them."
-                                          : "The numbers are random; the words only name the rows."),
+      "numbers, a value d_v.\n" +
+          std::string(bench.options.model
+                          ? "Here each word has a query, a key and a value. They come from a model that "
+                            "learned to choose each word's French form (for \"the\": le, la or les). Take "
+                            "them as given; the next lesson computes them."
+                          : "The numbers are random; the words only name the rows."),
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);

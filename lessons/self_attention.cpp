@@ -123,6 +123,19 @@ Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const
   return scaled_dot_product_attention(bench, Q, K, V, mask);
 }
 
+std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes) {
+  const auto with_shape = [&](const char* name, std::size_t columns) {
+    return fmt::format("{} [{}×{}]", name, bench.d_model(), columns);
+  };
+  constexpr std::size_t most_columns = 13;
+  std::array<std::string, 3> names = {with_shape("W_Q", bench.d_k()), with_shape("W_K", bench.d_k()),
+                                      with_shape("W_V", bench.d_v())};
+  const auto width = std::max(attn::display_width(names[0]), attn::display_width(names[2]));
+  if (!has_shapes || width > most_columns) return {"W_Q → ", "W_K → ", "W_V → "};
+  for (auto& name : names) name = attn::pad_right(name, width) + " → ";
+  return names;
+}
+
 namespace {
 
 /// What `claim_equivariance` needs of attention without dropout.
@@ -170,14 +183,17 @@ std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_mas
   const auto tokens = bench.plan.sentence.length();
   const auto X = fmt::format("X [{}×{}] ", tokens, bench.d_model());
   const std::string margin(attn::display_width(X), ' ');
-  const auto room = columns_of_flow - attn::display_width("┌ W_Q → ");
+  const auto names = names_of_projections(bench);
+  const auto& [W_Q, W_K, W_V] = names;
+  const std::string gap(attn::display_width(W_Q), ' ');
+  const auto room = columns_of_flow - attn::display_width("┌ " + W_Q);
   auto lines = attention_flow(bench, tokens, tokens, is_masked, room - std::min(room, margin.size()));
   if (width_of_flow(lines) + margin.size() > room)
-    return {X, "├ W_Q → " + lines[0], "│       " + lines[1], "├ W_K → " + lines[2], "└ W_V → " + lines[3]};
-  lines[0] = margin + "┌ W_Q → " + lines[0];
-  lines[1] = margin + "│       " + lines[1];
-  lines[2] = X + "┼ W_K → " + lines[2];
-  lines[3] = margin + "└ W_V → " + lines[3];
+    return {X, "├ " + W_Q + lines[0], "│ " + gap + lines[1], "├ " + W_K + lines[2], "└ " + W_V + lines[3]};
+  lines[0] = margin + "┌ " + W_Q + lines[0];
+  lines[1] = margin + "│ " + gap + lines[1];
+  lines[2] = X + "┼ " + W_K + lines[2];
+  lines[3] = margin + "└ " + W_V + lines[3];
   return lines;
 }
 
@@ -185,15 +201,14 @@ std::string what_a_word_more_would_do(const attn::Event&) {
   return "One more word adds a row to X, Q, K, V and output, a row and a column to scores and weights.";
 }
 
-std::string where_V_is(const attn::Event&) {
-  return "The second factors are column 0 of V, which --all prints.";
+std::string order_and_a_word_more(const attn::Event& output) {
+  return "Order counts only by the places in X. " + what_a_word_more_would_do(output);
 }
 
 /// What the model gloss learned, in the words that look most decidedly at another one.
 std::string who_looks_at_whom(const attn::Event& weights) {
-  return "The model learned to give each word its French form, as for \"the\": le, la or les. So a word "
-         "looks where its form is decided: " +
-         decided_pairs(weights) + ".";
+  return "As in the lesson sdpa a word looks where its French form is decided: " + decided_pairs(weights) +
+         ".";
 }
 
 /// Equal words have equal rows: without positions attention cannot tell them apart.
@@ -211,6 +226,27 @@ std::string equal_words(const attn::Event& weights) {
   return strongest_pair(weights);
 }
 
+/// What a row of X is, what the three matrices make of it, and where all four come from.
+std::string about_X_and_the_three(const Workbench& bench) {
+  const bool is_trained = bench.options.model.has_value();
+  return fmt::format(
+      "{} W_Q, W_K and W_V make of its {} numbers (d_model) a query and a key of d_k and a value of d_v. "
+      "With Q = K = X each score would be the same both ways. {}",
+      is_trained ? "A row of X is the vector of a word plus the vector of its place."
+                 : "X has a row for each word.",
+      bench.d_model(),
+      is_trained ? "All this was trained (attnlab train gloss)."
+                 : "A model learns all four; here they are random.");
+}
+
+/// Where the factors of the worked entry of Q stand.
+std::string which_factors_make_a_query(const attn::Event& Q, std::size_t d_model) {
+  if (!Q.worked_at) return "";
+  const auto axes = Q.axes.size();
+  return fmt::format("{} products: the row \"{}\" of X with column {} of W_Q (--steps X,W_Q).", d_model,
+                     name_along(Q, axes - 2, (*Q.worked_at)[axes - 2]), Q.worked_at->back());
+}
+
 void run_self_attention(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
@@ -218,17 +254,17 @@ void run_self_attention(Workbench& bench) {
   const bool is_masked =
       bench.options.causal || bench.options.window || sentence.is_padded() || bench.trace.is_given("mask");
   const bool is_trained = bench.options.model.has_value();
-  bench.trace.page({is_trained ? attn::in_one_line("X") : attn::OnPage{"X", nothing_to_notice},
+  bench.trace.page({is_trained ? attn::without_table("") : attn::OnPage{"X", nothing_to_notice},
                     {"Q",
-                     is_trained ? attn::Notice([](const auto&) {
-                       return std::string("The factors are a row of X and a column of W_Q, which --all prints.");
+                     is_trained ? attn::Notice([&bench](const auto& Q) {
+                       return which_factors_make_a_query(Q, bench.d_model());
                      }) : [](const auto&) {
                        return std::string("Second factors in worked lines: a column of W_Q, a row of K, a column of V.");
                      }},
                     is_trained ? attn::OnPage{"K", nothing_to_notice} : attn::in_one_line("K"),
                     attn::in_one_line("V"),
                     attn::in_one_line("mask"),
-                    {"scores", nothing_to_notice},
+                    is_trained ? attn::without_table("scores") : attn::OnPage{"scores", nothing_to_notice},
                     attn::in_one_line("scaled"),
                     attn::in_one_line("masked"),
                     {"weights", bench.options.model ? who_looks_at_whom
@@ -236,19 +272,15 @@ void run_self_attention(Workbench& bench) {
                                                     : equal_words},
                     {"dropped"},
                     {"dropout-at-inference"},
-                    is_trained ? attn::without_table("output", where_V_is)
-                               : attn::OnPage{"output", is_masked ? nothing_to_notice : what_a_word_more_would_do}},
+                    {"output", is_masked    ? nothing_to_notice
+                               : is_trained ? order_and_a_word_more
+                                            : what_a_word_more_would_do}},
                    {"rows-sum-to-1", "equals-fused-kernel", "permutation-equivariance"});
   bench.idea(
-      "Each word rewrites itself as a mixture of all words of its sentence, itself included. Its query says "
-      "what it looks for, its key what it can be found by, its value what it has to give. The better a key "
-      "matches the query, the more of that key's value goes into the mixture.\n"
-      "X has a row of d_model numbers for each word. W_Q, W_K and W_V turn it into a query and a key of d_k "
-      "numbers and a value of d_v. " +
-          std::string(bench.options.model
-                          ? "X and the three W were trained (attnlab train gloss); a row of X also tells the "
-                            "word's place."
-                          : "A model learns all four; here they are random."),
+      "Each token, here a word, becomes a mixture of the values of all tokens of its sentence, itself "
+      "included. Its query says what it looks for, its key what it can be found by, its value what it has to "
+      "give.\n" +
+          about_X_and_the_three(bench),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
       "output = softmax(Q Kᵀ / √d_k) V");
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +67,9 @@ Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
 /// The projections in NumPy, with the biases that are given in this group: a line, or one for each text.
 std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
                                          const std::string& X_key);
+
+/// "W_Q [64×4] → " and so on, of one width, for a drawing; without the shapes where they are long.
+std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes = true);
 
 /// " + b_Q" in NumPy where that bias is given in this group, for `name` "Q".
 std::string bias_code(const Workbench& bench, const std::string& name);

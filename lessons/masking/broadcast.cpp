@@ -15,11 +15,11 @@ namespace lessons {
 namespace {
 
 void explain_broadcasting(attn::Trace& trace) {
-  trace.note("broadcast", "One mask for many tables of scores",
-             "A batch has several sentences, and each may have several attentions at once, its heads (next "
-             "lesson). Scores then have the axes [batch×head×query×key]. NumPy and PyTorch line axes up from "
-             "the right and repeat those that a mask lacks: they would read a mask [batch×query×key] as "
-             "[head×query×key]. So give it the missing axis.",
+  trace.note("broadcast", "In practice: one mask for many tables of scores",
+             "Batches of sentences with several attentions each (heads, next lesson) have scores "
+             "[batch×head×query×key]. NumPy and PyTorch line axes up from the right and repeat missing ones: "
+             "[batch×query×key] would be taken for [head×query×key], an error or, with as many "
+             "heads as sentences, silently wrong.",
              "mask [query×key]        use it as it is\n"
              "mask [batch×query×key]  use mask[:, None, :, :]");
 }

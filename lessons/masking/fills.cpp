@@ -29,9 +29,8 @@ attn::WorkedOut worked_filled(attn::Known<3> scores, const Mask<3>& mask, double
 
 std::string about_large_negative(bool is_same) {
   if (is_same)
-    return "Much code writes −10⁹ in place of −∞. Here the weights are the same, bit for bit, as exp(−10⁹) "
-           "is exactly 0. They differ in a row with nothing to see, which comes next. In half precision −10⁹ "
-           "itself is −∞.";
+    return "Much code writes −10⁹. exp(−10⁹) is exactly 0: here all weights are the same. Rows with nothing "
+           "to see (below) differ. In half precision −10⁹ is −∞.";
   return "Much code writes −10⁹ in place of −∞. The scores of this run are so large that −10⁹ is not far "
          "below all of them, and a hidden key can get a weight. −∞ is below every score.";
 }
@@ -72,7 +71,7 @@ void fill_with_large_negative(Workbench& bench, const Mask<3>& causal_mask, cons
               .distribution = true,
               .worked = attn::worked_softmax(attn::Known<3>{"causal/masked_1e9", masked_1e9})},
              weights_1e9);
-  trace.note("large-negative", "−10⁹ in place of −∞", about_large_negative(is_same));
+  trace.note("large-negative", "In practice: −10⁹ in place of −∞", about_large_negative(is_same));
 }
 
 FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
@@ -139,9 +138,9 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
       [&](const Mask<3>& seen) { return attn::unguarded_softmax(attn::apply_mask(scaled, seen)); });
   const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
   trace.note(
-      "nothing-to-see", "A row with nothing to see",
-      "Where the first word is padding a causal mask leaves its query nothing to see. What softmax makes of "
-      "such a row depends on the code. The NumPy above is not guarded. Each weight of the row:",
+      "nothing-to-see", "In practice: a row with nothing to see",
+      "Padding at the front and a causal mask leave the first query nothing to see. Each of its weights, by "
+      "code (the NumPy above is unguarded):",
       in_columns(
           {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
             left("no attention, output 0: what this lab does")},

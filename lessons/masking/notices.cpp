@@ -21,6 +21,17 @@ std::string in_words_of_row(const Tensor<2>& weights, std::size_t row) {
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
 
+/// `the row of "the" is 0.0707, 0.9293`, or `"the" gives "girls" 0.0707` where the row is long.
+std::string row_or_share(const attn::Event& event, const Tensor<2>& weights, std::size_t row,
+                         std::size_t key) {
+  constexpr std::size_t most = 8;
+  const auto query = name_along(event, event.axes.size() - 2, row);
+  if (weights.shape(1) <= most)
+    return fmt::format("the row of \"{}\" is {}", query, in_words_of_row(weights, row));
+  return fmt::format("\"{}\" gives \"{}\" {:.4f}", query, name_along(event, event.axes.size() - 1, key),
+                     double{weights(row, key)});
+}
+
 }  // namespace
 
 std::optional<attn::Index> pair_that_gains_most(const Tensor<3>& weights, const Tensor<3>& scaled) {
@@ -48,24 +59,18 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
   for (std::size_t k = 0; k < all.shape(1); ++k)
     if (under_mask(0, row, k) > 0.0) seen += all(row, k);
   return fmt::format(
-      "Hidden keys get exactly 0. The others keep their proportions and grow to a sum of 1: \"{0}\" gives "
-      "\"{1}\" {2:.4f} instead of {3:.4f}.\nWithout a mask the row of \"{0}\" is {4}. Setting weights "
-      "to 0 after softmax would leave a sum of {5:.4f}, not 1.",
-      name_along(weights, weights.axes.size() - 2, row), name_along(weights, weights.axes.size() - 1, key),
-      double{under_mask(0, row, key)}, all(row, key), in_words_of_row(all, row), seen);
+      "The keys that may be seen keep their proportions and grow to a sum of 1. Without a mask {}. Setting "
+      "weights to 0 after softmax would leave a sum of {:.4f}, not 1.",
+      row_or_share(weights, all, row, key), seen);
 }
 
 std::string share_under_padding(const attn::Event& weights, const Tensor<3>& under_mask,
                                 const Tensor<3>& scaled) {
   const auto pair = pair_that_gains_most(under_mask, scaled);
-  const std::string all_share = "Under the padding mask every query shares among all keys that are words";
+  const std::string all_share = "Under the padding mask each query shares among all keys but the padding";
   if (!pair) return all_share + '.';
   const auto row = (*pair)[0], key = (*pair)[1];
-  const auto all = attn::softmax(attn::sample(scaled, 0));
-  return fmt::format("{}: \"{}\" gives \"{}\" {:.4f}, without a mask {:.4f}.", all_share,
-                     name_along(weights, weights.axes.size() - 2, row),
-                     name_along(weights, weights.axes.size() - 1, key), double{under_mask(0, row, key)},
-                     all(row, key));
+  return fmt::format("{}: {}.", all_share, row_or_share(weights, attn::sample(under_mask, 0), row, key));
 }
 
 std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>& under_mask,
@@ -82,10 +87,11 @@ std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>
       taken = all(row, key);
     }
   if (taken < 0.5) return "";
+  const auto key_name = [&](std::size_t key) { return name_along(weights, weights.axes.size() - 1, key); };
   return fmt::format(
-      "\nTrained without a mask, the model needs \"{0}\" for the French form of \"{1}\". A model is trained "
-      "under the mask that it is to work under.",
-      name_along(weights, weights.axes.size() - 1, most), name_along(weights, weights.axes.size() - 2, row));
+      "\nTrained without a mask, this model needs \"{0}\" for the French form of \"{1}\"; as that is hidden, "
+      "\"{1}\" turns to \"{2}\". Train with the mask you use.",
+      key_name(most), name_along(weights, weights.axes.size() - 2, row), key_name((*pair)[1]));
 }
 
 }  // namespace lessons

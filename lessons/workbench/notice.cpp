@@ -48,8 +48,8 @@ std::string words_that_cross(const attn::Event& weights, std::size_t words) {
   const auto source = [&](std::size_t query) { return name_along(weights, rank - 1, looks_at(query)); };
   for (std::size_t query = 0; query + 1 < words; ++query)
     if (looks_at(query) > looks_at(query + 1))
-      return fmt::format("The languages cross: \"{}\" looks at \"{}\", \"{}\" at \"{}\" before it.",
-                         target(query), source(query), target(query + 1), source(query + 1));
+      return fmt::format("The languages cross: \"{}\" looks at \"{}\", \"{}\" at \"{}\" before \"{}\".",
+                         target(query), source(query), target(query + 1), source(query + 1), source(query));
   return "";
 }
 
@@ -86,6 +86,24 @@ std::string decided_pairs(const attn::Event& weights) {
                         name_along(weights, rank - 2, pairs[i] / keys),
                         name_along(weights, rank - 1, pairs[i] % keys), share(pairs[i]));
   return text;
+}
+
+std::string largest_exception(const attn::Event& weights) {
+  constexpr double least = 0.1, most = 0.5;
+  const auto& shape = weights.tensor->shape;
+  const std::size_t rank = shape.size(), keys = shape.back(), queries = shape[rank - 2];
+  double largest = least;
+  std::size_t found = queries * keys;
+  for (std::size_t pair = 0; pair < queries * keys; ++pair) {
+    const double share = weights.tensor->at(pair);
+    if (pair / keys == pair % keys || share > most || share <= largest) continue;
+    largest = share;
+    found = pair;
+  }
+  if (found == queries * keys) return "";
+  return fmt::format(" No model is tidy: \"{}\" gives \"{}\" {:.2f}.",
+                     name_along(weights, rank - 2, found / keys), name_along(weights, rank - 1, found % keys),
+                     largest);
 }
 
 std::string heads_look_at(const attn::Event& weights) {

@@ -15,13 +15,17 @@ std::string strongest_pair(const attn::Event& weights);
 /// itself` and the like where there are none.
 std::string decided_pairs(const attn::Event& weights);
 
+/// ` No model is tidy: "cat" gives "girls" 0.33.`: of a table [query×key] the largest share
+/// that goes to another word and is no more than half. Empty where all are small.
+std::string largest_exception(const attn::Event& weights);
+
 /// `In head 0 every word looks most at "good". In head 1 the words look at different ones.`: of a table of
 /// weights [(batch×)head×query×key].
 std::string heads_look_at(const attn::Event& weights);
 
-/// `The languages cross: "chat" looks at "cat", "noir" at "black" before it.`: the first of the rows
-/// 0 … words − 1 of a table of weights [target×source] whose next one looks further back. Empty where there
-/// is none.
+/// `The languages cross: "chat" looks at "cat", "noir" at "black" before "cat".`: the first of
+/// the rows 0 … words − 1 of a table of weights [target×source] whose next one looks further back. Empty
+/// where there is none.
 std::string words_that_cross(const attn::Event& weights, std::size_t words);
 
 /// Nothing: the formula and the numbers say it all.
