@@ -122,16 +122,23 @@ std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun&
   return text;
 }
 
+/// What the decoder asks with, and how two vectors are joined.
+std::string about_query(const Workbench& bench) {
+  if (asks_with_word(bench))
+    return fmt::format("Its query [{}] is both (bahdanau-input): [h; y].",
+                       state_width(bench) + bench.d_model());
+  return attends_before_the_cell(bench.options) ? "Its query is h. [a; b] is b behind a."
+                                                : "[a; b] is b behind a.";
+}
+
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note(
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-      fmt::format(
-          "The decoder has h and c from {} and reads y, the vector of {} (row {} of X_target "
-          "[{}×{}]). {}",
-          t == 0 ? "the encoder's last" : fmt::format("step {}", t - 1), word_read(bench, t), t,
-          run.X_target.shape(1), run.X_target.shape(2),
-          asks_with_word(bench) ? "Its query is both (bahdanau-input): [h; y]." : "[a; b] is b behind a."));
+      fmt::format("The decoder has h and c from {} and reads y, the vector of {} (row {} of X_target "
+                  "[{}×{}]). {}",
+                  t == 0 ? "the encoder's last" : fmt::format("step {}", t - 1), word_read(bench, t), t,
+                  run.X_target.shape(1), run.X_target.shape(2), about_query(bench)));
   show_one_step(bench, run, t);
 }
 

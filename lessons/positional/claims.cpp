@@ -148,8 +148,9 @@ std::string explanation(const Workbench& bench, const PositionalInputs& in,
           ? fmt::format(
                 "sinusoidal and learned add a row for each place, computed for any or from a table that "
                 "training sets and that ends; the others tell the distance j − i.\n"
-                "t5 has a number for each of {} classes of distance (near ones single, far ones grouped) and "
-                "each head, alibi (attention with linear biases) a slope a head: heads={}, X is not cut.\n"
+                "t5 has a number for each head and each of {} classes of distance (near ones single, far "
+                "ones grouped), alibi (attention with linear biases) a slope for each head: heads={}. X is "
+                "not cut into heads.\n"
                 "rope (rotary position embedding) turns each pair of columns, a point (x, y), by p · ωᵢ: {}. "
                 "Turning two points alike keeps their dot product: only (j − i) · ωᵢ counts.",
                 attn::t5_bucket_count, bench.heads(), turned_pair(bench, in.X))

@@ -113,12 +113,11 @@ std::string about_learned_alignment(const Workbench& bench, const attn::Event& w
          what_one_word_more_changes(bench);
 }
 
-/// "The sum is a = 0.2408, and σ(a) ≈ 0.5599." of a gate's number; nothing where σ rounds to 0 or 1.
+/// " make σ(0.2406)" of a gate's number; nothing where σ rounds to 0 or 1.
 std::string sum_before(double gate) {
   if (gate <= 0.0 || gate >= 1.0) return "";
   const double sum = std::log(gate / (1.0 - gate));
-  return fmt::format(" The sum is a = {}{:.4f}, and σ(a) ≈ {:.4f}.", sum < 0.0 ? "−" : "", std::abs(sum),
-                     gate);
+  return fmt::format(" make σ({}{:.4f})", sum < 0.0 ? "−" : "", std::abs(sum));
 }
 
 /// The gate f of the encoder, worked out at row t.
@@ -127,13 +126,13 @@ std::string about_gate(const Workbench& bench, const attn::Event& gate) {
   const auto axis = shape.size() - 2, t = std::min<std::size_t>(2, bench.plan.source.lengths().front() - 1);
   const auto word = name_along(gate, axis, t);
   const auto before =
-      t == 0 ? "0 before the first word" : fmt::format("the state after “{}”", name_along(gate, axis, t - 1));
+      t == 0 ? "0 before the first word" : fmt::format("after “{}”", name_along(gate, axis, t - 1));
   const auto d_model = bench.d_model(), hidden = shape.back();
   return fmt::format(
-             "f at “{}”: {} product{} with xₜ (row {} of X_source), {} with hₜ₋₁ ({}), and b = b_ih + b_hh.",
+             "f at “{}”: {} product{} with xₜ (row {} of X_source), {} with hₜ₋₁ ({}), and b = b_ih + b_hh",
              word, d_model, d_model == 1 ? "" : "s", t, hidden, before) +
          sum_before(gate.tensor->at(t * hidden)) +
-         fmt::format(" --explain \"encoder/f[{}#{}, 0]\" has all products.", axis == 1 ? "0, " : "", t);
+         fmt::format(" (--explain \"encoder/f[{}#{}, 0]\").", axis == 1 ? "0, " : "", t);
 }
 
 /// Where the numbers of an entry of the encoder's memory come from.

@@ -579,7 +579,6 @@ std::string about_the_likeliest_few(const attn::Event& probabilities) {
 std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
   const bool attends_first = attends_before_the_cell(bench.options);
   const std::vector<attn::OnPage> attend = {
-      attn::in_one_line("one-step/query"),
       attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
       {"one-step/scores", [text = about_scores(bench)](const auto&) { return text; }},
       attn::in_one_line("one-step/masked"),
