@@ -86,13 +86,12 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
     return in.scores;
   }
   const auto reordered = in_order(sentence, other.order);
-  trace.note(
-      "order", "The same words in another order",
-      fmt::format("Two words {}change places: \"{}\" becomes \"{}\". Rows and columns of the table move with "
-                  "the words, and no number is new (--all): each word gets the same result in either order.",
-                  sentence.size() > 1 ? "of each sentence " : "",
-                  fmt::join(sentence.tokens[other.example], " "),
-                  fmt::join(reordered.tokens[other.example], " ")));
+  trace.note("order", "The same words in another order",
+             fmt::format("Two words {}change places: \"{}\" becomes \"{}\". Rows and columns move with the "
+                         "words; no number is new (--all).",
+                         sentence.size() > 1 ? "of each sentence " : "",
+                         fmt::join(sentence.tokens[other.example], " "),
+                         fmt::join(reordered.tokens[other.example], " ")));
   bench.label({"query", "key"}, reordered);
   auto scores = trace.step({.id = "without/reordered",
                             .title = "Scores of the words in the other order",
@@ -126,7 +125,7 @@ std::vector<Encoding> show_encodings(Workbench& bench, const PositionalInputs& i
 
 Encoding without_positions(Workbench& bench, const Tensor<3>& scores) {
   return {.name = "without",
-          .acts = "nothing",
+          .score = "xᵢ · xⱼ / √d",
           .scores = of_one_head(scores),
           .scores_of =
               [&bench](const Tensor<3>& X) {
@@ -148,8 +147,8 @@ std::string score_of_pair(const attn::Event& scores, std::size_t n) {
 /// The same beside what it was without positions.
 std::string changed_score(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
   const bool has_heads = std::find(scores.axes.begin(), scores.axes.end(), "head") != scores.axes.end();
-  return fmt::format("{}{}, where it was {:.4f} without positions.", has_heads ? "In head 0, " : "",
-                     score_of_pair(scores, n), without(0, std::min<std::size_t>(1, n - 1), n - 1));
+  return fmt::format("{}{} (without: {:.4f}).", has_heads ? "In head 0, " : "", score_of_pair(scores, n),
+                     without(0, std::min<std::size_t>(1, n - 1), n - 1));
 }
 
 /// What has become of the rows of a word that is twice among the n words of the first sample.
@@ -165,8 +164,7 @@ std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
         change = std::max(
             change, std::abs(weights.tensor->at(i * columns + k) - weights.tensor->at(j * columns + k)));
       if (change > rounding_of_weights)
-        return fmt::format("The two rows of \"{}\" differ now. Without positions they are the same.",
-                           name_along(weights, axis, i));
+        return fmt::format("The two rows of \"{}\" differ now.", name_along(weights, axis, i));
     }
   return "";
 }
@@ -184,10 +182,12 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
   using attn::in_one_line;
   std::map<std::string, std::vector<attn::OnPage>> own = {
       {"sinusoidal",
-       {attn::without_table(
-            "frequencies",
-            [](const auto&) { return "So far hand i turns from one word to the next, in radians."; }),
-        in_one_line("angles"),
+       {attn::without_table("frequencies",
+                            [n](const attn::Event& frequencies) {
+                              return fmt::format(
+                                  "So far hand i turns a word, in radians: angles = p · ωᵢ [{}×{}].", n,
+                                  frequencies.tensor->shape.back());
+                            }),
         {"encoding", [](const auto&) { return "Columns 2i and 2i+1: sine and cosine of hand i's angle."; }},
         {"encoded", nothing_to_notice}}},
       {"learned", {{"table"}, {"encoded"}}},
@@ -268,9 +268,8 @@ void run_positional(Workbench& bench) {
   PositionalInputs in;
   lay_out_positional(bench, in);
   bench.idea(
-      "A score compares two rows of X. Where the two words stand does not come into it: \"the cat saw the "
-      "dog\" and \"the dog saw the cat\" have the same scores, only in other places. So positions have to be "
-      "put into the words (as X of the earlier lessons has them), the keys, the scores, or the angles of "
+      "A score compares two rows of X. Where the two words stand does not come into it. So positions have to "
+      "be put into the words (as X of the earlier lessons has them), the keys, the scores, or the angles of "
       "queries and keys.\n" +
           std::string(bench.options.embeddings ? "Here X has the vectors of the file"
                                                : "Here X has a random row of d numbers for each word") +

@@ -32,14 +32,18 @@ namespace {
 
 using attn::TokenBatch;
 
-/// How long the vectors of an LSTM are.
+/// How long the vectors of an LSTM are, and which rows of its weights make which gate.
 std::string about_sizes(const Workbench& bench) {
   const auto hidden = *bench.options.hidden;
-  if (!bench.options.bidirectional)
-    return fmt::format("Each of the six vectors has {} number{} (axis hidden).", hidden,
-                       hidden == 1 ? "" : "s");
-  return fmt::format("Each of the six vectors has {} numbers in an encoder (axis hidden), {} in the decoder.",
-                     hidden, state_width(bench));
+  const auto rows = [hidden](std::size_t block) {
+    return hidden == 1 ? fmt::format("{}", block)
+                       : fmt::format("{}–{}", block * hidden, (block + 1) * hidden - 1);
+  };
+  return fmt::format(
+      "An encoder's W_ih [{0}×{1}], W_hh [{0}×{2}] and b [{0}] have a block of rows for each: i {3}, f {4}, "
+      "g {5}, o {6} (W stands left of the vector). So all six vectors have {2} number{7}{8}.",
+      4 * hidden, bench.d_model(), hidden, rows(0), rows(1), rows(2), rows(3), hidden == 1 ? "" : "s",
+      bench.options.bidirectional ? fmt::format(", in the decoder {}", state_width(bench)) : "");
 }
 
 void explain_lstm(Workbench& bench) {
@@ -47,10 +51,10 @@ void explain_lstm(Workbench& bench) {
       "lstm", "An LSTM in four lines",
       "An LSTM (long short-term memory) reads a vector xₜ at each step t. It carries two vectors along: a "
       "memory c and the state h, what it shows of c. Three gates, numbers from 0 to 1, decide: f how much of "
-      "the memory is kept, i how much of the new content g is written, o how much is shown. " +
+      "the memory is kept, i how much of the new content g is written, o how much is shown.\n" +
           about_sizes(bench),
-      "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    σ(a) = 1 / (1 + exp(−a))\n"
-      "g  = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)      i, f, g, o: each its own rows\n"
+      "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    each with its own rows of W and b\n"
+      "g  = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)      σ(a) = 1 / (1 + exp(−a))\n"
       "cₜ = f ∘ cₜ₋₁ + i ∘ g                   ∘ multiplies number by number\n"
       "hₜ = o ∘ tanh(cₜ)                       hₜ₋₁, cₜ₋₁: of the step before");
 }
@@ -58,12 +62,12 @@ void explain_lstm(Workbench& bench) {
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
       "One network, the encoder, reads the source word by word; another, the decoder, writes the target. "
-      "Both are LSTMs: what one has read so far is in its state, a vector. In the first translators the "
-      "decoder got the encoder's last state alone: a bottleneck for long sentences.\nWith attention "
-      "(Bahdanau et al. 2014) it mixes the states of all source words at each step: the context. " +
+      "Both are LSTMs: what one has read is in its state, a vector. The first translators gave the decoder "
+      "the encoder's last state alone, a bottleneck. With attention (Bahdanau et al. 2014) it mixes the "
+      "states of all source words at each step: the context." +
           std::string(bench.options.model
-                          ? "This model learned to translate."
-                          : "Trained, it looks at “cat” to write “chat”; here the weights are random."),
+                          ? ""
+                          : "\nTrained, it looks at “cat” to write “chat”; here the weights are random."),
       "contextₜ = Σⱼ weightₜⱼ · state of source word j");
   bench.flow(seq2seq_flow(bench));
   explain_lstm(bench);
@@ -118,13 +122,23 @@ std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun&
   return text;
 }
 
+/// What the decoder asks with, and how two vectors are joined.
+std::string about_query(const Workbench& bench) {
+  if (asks_with_word(bench))
+    return fmt::format("Its query [{}] is both (bahdanau-input): [h; y].",
+                       state_width(bench) + bench.d_model());
+  return attends_before_the_cell(bench.options) ? "Its query is h. [a; b] is b behind a."
+                                                : "[a; b] is b behind a.";
+}
+
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note(
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-      fmt::format("The decoder has its h and c from {}, and reads y, the vector of {} (row {} of X_target). "
-                  "[a; b] is b behind a.",
-                  t == 0 ? "the encoder's last" : fmt::format("step {}", t - 1), word_read(bench, t), t));
+      fmt::format("The decoder has h and c from {} and reads y, the vector of {} (row {} of X_target "
+                  "[{}×{}]). {}",
+                  t == 0 ? "the encoder's last" : fmt::format("step {}", t - 1), word_read(bench, t), t,
+                  run.X_target.shape(1), run.X_target.shape(2), about_query(bench)));
   show_one_step(bench, run, t);
 }
 

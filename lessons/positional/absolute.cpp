@@ -210,9 +210,9 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
         "A pair of columns, a sine and a cosine, is the hand of a clock, and each hand has its own speed. " +
             clock_hands(in.X.shape(2)) +
             " All hands together tell the position.\n"
-            "PE is the encoding, p a position, i counts the pairs, ωᵢ is the speed of hand i. k words "
-            "further on, it has turned by k · ωᵢ, wherever it started: so PE(p) · PE(p + k) depends on k "
-            "alone.",
+            "PE is the encoding, p a position, i counts the pairs, ωᵢ is the speed of hand i. As sin a sin b "
+            "+ cos a cos b = cos(a − b), PE(p) · PE(p + k) is Σᵢ cos(k · ωᵢ): k alone counts. (Scores of X + "
+            "PE have word · PE terms, too.)",
         "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);
@@ -220,7 +220,7 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
                  "A word that is there twice may now look at different words.");
 
     return Encoding{.name = "sinusoidal",
-                    .acts = "adds to the words",
+                    .score = "(xᵢ + PE(i)) · (xⱼ + PE(j)) / √d",
                     .scores = of_one_head(shown.added.scores),
                     .scores_of =
                         [&bench](const Tensor<3>& X) {
@@ -258,7 +258,7 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
 
     return Encoding{
         .name = "learned",
-        .acts = "adds to the words",
+        .score = "(xᵢ + rowᵢ) · (xⱼ + rowⱼ) / √d",
         .parameters = static_cast<double>(n * d),
         .scores = of_one_head(shown.scores),
         .scores_of =

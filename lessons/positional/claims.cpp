@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "attn/ops/measure.hpp"
@@ -70,14 +71,8 @@ std::string change(double value, const attn::Limit& limit) {
   return value < 1000.0 ? fmt::format("{:.4f}", value) : fmt::format("{:.4g}", value);
 }
 
-std::string what_it_tells(const Encoding& encoding) {
-  if (encoding.name == "without") return "–";
-  return encoding.is_relative ? "distance" : "place";
-}
-
 std::string comparison_row(const Encoding& encoding, const Measured& measured, bool has_other_order) {
-  return fmt::format("\n{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", encoding.name, encoding.acts,
-                     what_it_tells(encoding), encoding.parameters,
+  return fmt::format("\n{:<12}{:<35}{:>8}{:>10}{:>8}", encoding.name, encoding.score, encoding.parameters,
                      has_other_order ? change(measured.by_order, measured.order_limit) : "–",
                      measured.by_moving ? change(*measured.by_moving, measured.moving_limit) : "no row");
 }
@@ -102,7 +97,7 @@ std::string sums_of_parameters(const Workbench& bench, const std::vector<Encodin
       sums.push_back(fmt::format("{} distances · {}", static_cast<std::size_t>(encoding.parameters) / d, d));
     if (encoding.name == "t5")
       sums.push_back(
-          fmt::format("{} distances · {} head{}", attn::t5_bucket_count, heads, heads == 1 ? "" : "s"));
+          fmt::format("{} classes · {} head{}", attn::t5_bucket_count, heads, heads == 1 ? "" : "s"));
   }
   return fmt::format("{}", fmt::join(sums, ", "));
 }
@@ -120,7 +115,7 @@ std::string legend(const Workbench& bench, const std::vector<Encoding>& encoding
           : has_room   ? '\n' + learned
                        : "\nto learn how many:\n         " + sums;
   const auto swap = [](const std::string& words) {
-    return fmt::format("swap     largest change of a pair's score if {} swap", words);
+    return fmt::format("swap     largest change of a pair's score, any head: {} swap", words);
   };
   const auto with_words = swap(words_that_swap(bench, other));
   text += '\n' + (attn::display_width(with_words) <= widest_line ? with_words : swap("two words"));
@@ -130,19 +125,35 @@ std::string legend(const Workbench& bench, const std::vector<Encoding>& encoding
   return text;
 }
 
-std::string explanation(const Workbench& bench, const std::vector<Measured>& measured,
-                        const OtherOrder& other) {
+std::string signed_number(double x) {
+  return fmt::format("{}{:.4f}", x < 0.0 ? "−" : "", std::abs(x));
+}
+
+/// "(0.6085, −0.3434) of "cat" at place 1 becomes (0.6178, 0.3265)": the first pair of the second word.
+std::string turned_pair(const Workbench& bench, const Tensor<3>& X) {
+  const auto& words = bench.plan.sentence.tokens[0];
+  const std::size_t p = words.size() > 1 ? 1 : 0;
+  const std::size_t second = bench.options.pairing == "halves" ? X.shape(2) / 2 : 1;
+  const double x = X(0, p, 0), y = X(0, p, second), angle = static_cast<double>(p);
+  return fmt::format("({}, {}) of \"{}\" at place {} becomes ({}, {})", signed_number(x), signed_number(y),
+                     attn::shorten(words[p], 20), p, signed_number(x * std::cos(angle) - y * std::sin(angle)),
+                     signed_number(x * std::sin(angle) + y * std::cos(angle)));
+}
+
+std::string explanation(const Workbench& bench, const PositionalInputs& in,
+                        const std::vector<Measured>& measured, const OtherOrder& other) {
   const auto& options = bench.options;
   const std::string text =
       options.encoding == "all"
           ? fmt::format(
-                "Two tell each word its place: sinusoidal, worked out above, adds a computed row to it, "
-                "learned a row of a table that training sets.\n"
-                "Four tell each pair of words its distance: relative adds a vector to the key, t5 and alibi "
-                "(attention with linear biases) a number to the score, another one in each head (heads={}).\n"
-                "rope (rotary position embedding) turns query and key, each by an angle that grows with its "
-                "place: only the difference of the two angles counts.",
-                bench.heads())
+                "sinusoidal and learned add a row for each place, computed for any or from a table that "
+                "training sets and that ends; the others tell the distance j − i.\n"
+                "t5 has a number for each head and each of {} classes of distance (near ones single, far "
+                "ones grouped), alibi (attention with linear biases) a slope for each head: heads={}. X is "
+                "not cut into heads.\n"
+                "rope (rotary position embedding) turns each pair of columns, a point (x, y), by p · ωᵢ: {}. "
+                "Turning two points alike keeps their dot product: only (j − i) · ωᵢ counts.",
+                attn::t5_bucket_count, bench.heads(), turned_pair(bench, in.X))
           : "All encodings stand here without --encoding.";
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
@@ -157,13 +168,13 @@ std::string explanation(const Workbench& bench, const std::vector<Measured>& mea
                           "possible, nothing is claimed.";
 }
 
-void show_comparison(Workbench& bench, const std::vector<Encoding>& encodings,
+void show_comparison(Workbench& bench, const PositionalInputs& in, const std::vector<Encoding>& encodings,
                      const std::vector<Measured>& measured, const OtherOrder& other) {
-  auto table = fmt::format("{:<12}{:<26}{:<9}{:>8}{:>10}{:>8}", "", "what it does", "tells", "to learn",
+  auto table = fmt::format("{:<12}{:<35}{:>8}{:>10}{:>8}", "", "score of the words i and j", "to learn",
                            "swap", "later");
   for (std::size_t i = 0; i < encodings.size(); ++i)
     table += comparison_row(encodings[i], measured[i], other.most_words > 0);
-  bench.trace.note("comparison", "Side by side", explanation(bench, measured, other),
+  bench.trace.note("comparison", "Side by side", explanation(bench, in, measured, other),
                    table + legend(bench, encodings, other));
 }
 
@@ -219,7 +230,7 @@ void compare_encodings(Workbench& bench, const PositionalInputs& in, const Other
                        const std::vector<Encoding>& encodings) {
   std::vector<Measured> measured;
   for (const auto& encoding : encodings) measured.push_back(measure(bench.trace, encoding, in.X, other));
-  show_comparison(bench, encodings, measured, other);
+  show_comparison(bench, in, encodings, measured, other);
 
   claim_order_is_lost(bench, in, other);
   for (std::size_t i = 1; i < encodings.size(); ++i)

@@ -21,8 +21,8 @@ struct PositionalInputs {
 
 /// An encoding that was shown, as the comparison and the claims see it.
 struct Encoding {
-  std::string name;  ///< which is also its group of ids
-  std::string acts;  ///< what it does, and to what
+  std::string name;   ///< which is also its group of ids
+  std::string score;  ///< of the words i and j, as a formula
   double parameters = 0.0;
 
   /// Scores [batch×head×n×n] of the sentence, as they were shown.

@@ -292,7 +292,7 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
 
     return Encoding{
         .name = "relative",
-        .acts = "adds to the keys",
+        .score = "xᵢ · (xⱼ + key of j − i) / √d",
         .parameters = static_cast<double>(rows * d),
         .scores = of_one_head(scores),
         .scores_of =
@@ -334,7 +334,7 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
     show_weights(bench, scores, in.mask, "");
 
     return Encoding{.name = "t5",
-                    .acts = "adds to the scores",
+                    .score = "xᵢ · xⱼ / √d + bias of j − i",
                     .parameters = static_cast<double>(table.size()),
                     .scores = scores,
                     .scores_of =
@@ -374,7 +374,7 @@ Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
       return alibi_scores(mute, scores_without_positions(mute, tokens), heads);
     };
     return Encoding{.name = "alibi",
-                    .acts = "subtracts from the scores",
+                    .score = "xᵢ · xⱼ / √d − slope · |j − i|",
                     .scores = scores,
                     .scores_of = scores_of,
                     .is_relative = true,

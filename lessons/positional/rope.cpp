@@ -147,7 +147,7 @@ Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
     show_weights(bench, rotary.scores, in.mask, "");
 
     return Encoding{.name = "rope",
-                    .acts = "turns queries and keys",
+                    .score = "turned xᵢ · turned xⱼ / √d",
                     .scores = of_one_head(rotary.scores),
                     .scores_of =
                         [&bench, pairing](const Tensor<3>& X) {

@@ -79,18 +79,19 @@ void show_trained_positions(Workbench& bench) {
   auto mute = bench.mute();
   const auto ten = reverse_alphabet(mute, *learned, letters_in_training);
   const auto more = reverse_alphabet(mute, *learned, more_letters);
+  const auto symbols = learned->vocabularies.at("classes").size();
   const auto none = reverse_alphabet(mute, *without, letters_in_training);
-  bench.trace.note(
-      "trained", "Trained, not drawn as above: say ten letters backwards",
-      "Two small models learned this (attnlab train reverse). One adds a learned table of positions to the "
-      "letters, the other nothing: it guesses.\n"
-      "Given 14 letters the model with the table still turns only ten round: the rows of later places were "
-      "never trained. right: the share on new sequences.",
-      fmt::format(
-          "                       right   a b c d … becomes\n{}\n{}\n{}",
-          line_of("learned positions", *learned, "symbols right", ten),
-          line_of("no positions", *without, "symbols right", none),
-          line_of("learned, 14 letters", *learned, "symbols right, 4 longer than in training", more)));
+  bench.trace.note("trained", "Trained, not drawn as above: say ten letters backwards",
+                   fmt::format("Two models learned this (attnlab train reverse). One adds a learned table of "
+                               "positions to the letters, the other nothing: it guesses. Given a to n, 14 "
+                               "letters, the first still turns only ten round: later rows are untrained. "
+                               "right: letters at their place in new sequences; blind: 1/{0} ≈ {1:.0f} %.",
+                               symbols, 100.0 / static_cast<double>(symbols)),
+                   fmt::format("                       right   a b c d … becomes\n{}\n{}\n{}",
+                               line_of("learned positions", *learned, "symbols right", ten),
+                               line_of("no positions", *without, "symbols right", none),
+                               line_of("learned, 14 letters", *learned,
+                                       "symbols right, 4 longer than in training", more)));
   bench.trace.note(
       "trained-attention", "Where the trained model looks, with ten letters",
       "Here Q and K are made by weights of the model's own, W_Q and W_K. Letter and position are added, but "

@@ -98,9 +98,8 @@ void show_by_length(Workbench& bench) {
   bench.trace.note(
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
-          "Unseen sentences translated without a mistake, in percent; training had up to {} words. Of the "
-          "shortest {} are right with attention and {} without, of those of {} words {} and {}.",
-          attn::train::longest_in_training, percent(with.front()), percent(without.front()),
+          "Unseen sentences translated without a mistake, in percent; here the decoder reads the words that "
+          "it wrote. At {} words, the longest in training, with and without attention: {} and {}.",
           attn::train::longest_in_training, percent(longest_trained(with)),
           percent(longest_trained(without))),
       table_of(models));

@@ -57,7 +57,7 @@ void claim_state_that_asks(Workbench& bench, const Seq2SeqRun& run) {
   const auto again = attend_to_source(mute, queries, run.source, weights.attention);
   bench.trace.claim(
       {.id = "state-that-asks",
-       .claim = asks_with_input           ? "state and word ask: step t scores with [hₜ₋₁; yₜ]"
+       .claim = asks_with_input           ? "step t asks with the state before and the word read"
                 : weights.attends_first() ? "the state before asks: step t scores with hₜ₋₁"
                                           : "the new state asks: step t scores with hₜ",
        .formula =

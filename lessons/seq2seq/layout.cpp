@@ -27,8 +27,8 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
   const auto margin = [](std::size_t columns) { return std::string(columns, ' '); };
   const auto source = fmt::format("X_source [{}×{}] → LSTM → states [{}×{}] ", n, d, n, width);
   if (attends_before_the_cell(bench.options)) {
-    const auto asks = asks_with_word(bench) ? fmt::format("[h before; y] → scores → weights [{}] ", n)
-                                            : fmt::format("h before [{}] → scores → weights [{}] ", width, n);
+    const auto asks = fmt::format("{}, states → scores → weights [{}] ",
+                                  asks_with_word(bench) ? "h before, y" : "h before", n);
     const auto joint = std::max(attn::display_width(source), attn::display_width(asks));
     const auto context = fmt::format("┴→ context [{}] ", width),
                word = fmt::format("y, the word before [{}] ", d);
@@ -81,23 +81,26 @@ double difference_of_rows(const attn::TensorView& x, std::size_t rows, std::size
   return largest;
 }
 
-std::string what_one_word_more_changes() {
-  return "One source word more adds a column here and a row of states; the context stays as long.";
+std::string what_one_word_more_changes(const Workbench& bench) {
+  return fmt::format(
+      "One source word more adds a column here and a row of states, and changes the states {}; the context "
+      "stays as long.",
+      bench.options.bidirectional ? "of the others" : "after it");
 }
 
-std::string about_alignment(const attn::Event& weights) {
+std::string about_alignment(const Workbench& bench, const attn::Event& weights) {
   constexpr double hardly_anything = 0.01;
   const auto& shape = weights.tensor->shape;
   const std::size_t columns = shape.back(), rows = shape[shape.size() - 2];
-  const auto shares =
-      "Row by row, how much the decoder looks at each source word. " + what_one_word_more_changes() + " ";
+  const auto shares = "Row by row, how much the decoder looks at each source word. " +
+                      what_one_word_more_changes(bench) + " ";
   const bool are_alike = rows > 1 && difference_of_rows(*weights.tensor, rows, columns) < hardly_anything;
   return shares +
          (are_alike ? "Nothing is trained, so all rows are nearly alike. " : strongest_pair(weights) + " ");
 }
 
 /// Whom the words of the target look at.
-std::string about_learned_alignment(const attn::Event& weights) {
+std::string about_learned_alignment(const Workbench& bench, const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
   const std::size_t rows = shape[shape.size() - 2];
   std::size_t words = 0;
@@ -106,7 +109,15 @@ std::string about_learned_alignment(const attn::Event& weights) {
   return "Nobody told the model which words belong together. " +
          (crossing.empty() ? "Here the words have one order in both languages: no look goes back."
                            : crossing) +
-         " " + what_one_word_more_changes();
+         (words < rows ? " </s> comes from no word, yet its row sums to 1. " : " ") +
+         what_one_word_more_changes(bench);
+}
+
+/// " make σ(0.2406)" of a gate's number; nothing where σ rounds to 0 or 1.
+std::string sum_before(double gate) {
+  if (gate <= 0.0 || gate >= 1.0) return "";
+  const double sum = std::log(gate / (1.0 - gate));
+  return fmt::format(" make σ({}{:.4f})", sum < 0.0 ? "−" : "", std::abs(sum));
 }
 
 /// The gate f of the encoder, worked out at row t.
@@ -115,12 +126,13 @@ std::string about_gate(const Workbench& bench, const attn::Event& gate) {
   const auto axis = shape.size() - 2, t = std::min<std::size_t>(2, bench.plan.source.lengths().front() - 1);
   const auto word = name_along(gate, axis, t);
   const auto before =
-      t == 0 ? "0 before the first word" : fmt::format("the state after “{}”", name_along(gate, axis, t - 1));
+      t == 0 ? "0 before the first word" : fmt::format("after “{}”", name_along(gate, axis, t - 1));
   const auto d_model = bench.d_model(), hidden = shape.back();
   return fmt::format(
-      "The forget gate of the encoder at “{}”: {} products with xₜ, row {} of X_source, {} with hₜ₋₁, {}, "
-      "and b = b_ih + b_hh. Of the {} rows of W_ih and W_hh, f has {} to {}.",
-      word, d_model, t, hidden, before, 4 * hidden, hidden, 2 * hidden - 1);
+             "f at “{}”: {} product{} with xₜ (row {} of X_source), {} with hₜ₋₁ ({}), and b = b_ih + b_hh",
+             word, d_model, d_model == 1 ? "" : "s", t, hidden, before) +
+         sum_before(gate.tensor->at(t * hidden)) +
+         fmt::format(" (--explain \"encoder/f[{}#{}, 0]\").", axis == 1 ? "0, " : "", t);
 }
 
 /// Where the numbers of an entry of the encoder's memory come from.
@@ -135,9 +147,9 @@ std::string about_state(const Workbench& bench, const attn::Event& state) {
   const auto hidden = state.tensor->shape.back();
   if (!bench.options.bidirectional) return "Attention looks at these rows.";
   return fmt::format(
-      "A second encoder (encoder/reverse) reads the source from its end. The two states of a word side by "
-      "side, {} + {} numbers, are its row of encoder/states: so it knows what follows, too.",
-      hidden, hidden);
+      "A second encoder (encoder/reverse) reads the source from its end. Both states of a word, {0} + {0} "
+      "numbers, are its row of encoder/states, which knows what follows, too.",
+      hidden);
 }
 
 attn::OnPage gate_on_page(const Workbench& bench) {
@@ -151,8 +163,7 @@ std::vector<attn::OnPage> beginning_of_page(const Workbench& bench) {
 
 /// What the decoder reads and writes.
 void add_reading(std::vector<attn::OnPage>& page) {
-  page.insert(page.end(),
-              {attn::in_one_line("X_source"), {"code"}, {"teacher-forcing"}, {"greedy-decoding"}});
+  page.insert(page.end(), {{"code"}, {"teacher-forcing"}, {"greedy-decoding"}});
 }
 
 /// What a trained model's tables of many columns leave of the page.
@@ -162,11 +173,11 @@ void choose_trained_page(Workbench& bench) {
       attn::without_table("encoder/c", [&bench](const attn::Event&) { return about_cell(bench); }));
   page.push_back(attn::without_table(
       "encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }));
-  if (bench.options.bidirectional) page.push_back(attn::in_one_line("encoder/states"));
   add_reading(page);
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
-  page.push_back({"decoder/weights", about_learned_alignment});
+  page.push_back({"decoder/weights",
+                  [&bench](const attn::Event& weights) { return about_learned_alignment(bench, weights); }});
   page.push_back({"by-length"});
   bench.trace.page(page,
                    {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});
@@ -185,10 +196,12 @@ void choose_seq2seq_page(Workbench& bench) {
   } else {
     page.push_back({"encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }});
   }
+  page.push_back(attn::in_one_line("X_source"));
   add_reading(page);
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
-  page.push_back({"decoder/weights", about_alignment});
+  page.push_back(
+      {"decoder/weights", [&bench](const attn::Event& weights) { return about_alignment(bench, weights); }});
   page.push_back(
       {"bottleneck/kept", [=](const attn::Event& kept) { return least_kept(kept, real, hidden); }});
   page.push_back({"variants"});

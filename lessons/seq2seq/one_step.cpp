@@ -511,15 +511,12 @@ class OneStep {
 /// What is multiplied in an entry of the energy.
 std::string about_energy(const Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
-  std::string matrices;
-  if (attends_before_the_cell(bench.options)) {
-    const auto asking = width + (asks_with_word(bench) ? bench.d_model() : 0);
-    matrices =
-        fmt::format(" {0} products for W_q [{0}×{1}], then {2} for W_k [{2}×{1}].", asking, d_a, width);
-  }
-  return fmt::format("The additive score of the lesson scoring: first {} numbers (d_a) for each source word.",
-                     d_a) +
-         matrices;
+  const auto text =
+      fmt::format("As in the lesson scoring (there: hidden): d_a = {} numbers for each source word", d_a);
+  if (!attends_before_the_cell(bench.options)) return text + ".";
+  const auto asking = width + (asks_with_word(bench) ? bench.d_model() : 0);
+  return text + fmt::format(", each of {0} products with W_q [{0}×{1}] and {2} with W_k [{2}×{1}].", asking,
+                            d_a, width);
 }
 
 /// Where v_a comes from, where there is one.
@@ -535,14 +532,10 @@ std::string about_context(const Workbench& bench, const attn::Event& context) {
                      context.tensor->shape.back(), encoder_states_id(bench));
 }
 
-/// The decoder's LSTM, and where the numbers of an entry of the memory come from.
-std::string about_memory(const Workbench& bench, const attn::Event& memory) {
-  const bool is_first = memory.formula.find("c_0") != std::string::npos;
-  return fmt::format(
-      "The decoder's LSTM makes its step: the four lines, with {} as xₜ. In this order: f[0], {}, i[0], g[0] "
-      "(one-step/gates).",
-      attends_before_the_cell(bench.options) ? "[y; context]" : "y",
-      is_first ? "the encoder's last c[0]" : "c[0] of the step before");
+/// What the decoder's LSTM reads, and where its gates are.
+std::string about_memory(const Workbench& bench) {
+  return fmt::format("The decoder's LSTM makes its step: {} is xₜ. Gates: one-step/gates.",
+                     attends_before_the_cell(bench.options) ? "[y; context]" : "y");
 }
 
 /// What the decoder makes of the probabilities of one sentence.
@@ -560,9 +553,10 @@ std::string about_the_likeliest(const attn::Event& probabilities, bool has_targe
                     : fmt::format("The likeliest, “{}”, is the word that it writes.", word);
 }
 
-/// The likeliest words of the one row.
+/// The likeliest words of the one row, as far as four decimals tell them from 0.
 std::string about_the_likeliest_few(const attn::Event& probabilities) {
   constexpr std::size_t most = 3;
+  constexpr double least = 1e-4;
   const auto& shares = *probabilities.tensor;
   if (shares.shape.size() != 1) return "";
   std::vector<std::size_t> words(shares.shape[0]);
@@ -573,17 +567,18 @@ std::string about_the_likeliest_few(const attn::Event& probabilities) {
                       return shares.at(a) != shares.at(b) ? shares.at(a) > shares.at(b) : a < b;
                     });
   std::string text;
-  for (std::size_t i = 0; i < count; ++i)
-    text += fmt::format("{}“{}” {:.4f}", i == 0 ? "" : ", ", name_along(probabilities, 0, words[i]),
-                        shares.at(words[i]));
-  return fmt::format("The likeliest of {} words: {}.", words.size(), text);
+  std::size_t told = 0;
+  for (; told < count && (told == 0 || shares.at(words[told]) >= least); ++told)
+    text += fmt::format("{}“{}” {:.4f}", told == 0 ? "" : ", ", name_along(probabilities, 0, words[told]),
+                        shares.at(words[told]));
+  const auto others = told < count ? fmt::format("; every other has less than {}", least) : "";
+  return fmt::format("The likeliest of {} words: {}{}.", words.size(), text, others);
 }
 
 /// The steps of a trained model, whose tables of many columns are not on the page.
 std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
   const bool attends_first = attends_before_the_cell(bench.options);
   const std::vector<attn::OnPage> attend = {
-      attn::in_one_line("one-step/query"),
       attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
       {"one-step/scores", [text = about_scores(bench)](const auto&) { return text; }},
       attn::in_one_line("one-step/masked"),
@@ -591,10 +586,9 @@ std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
       attn::without_table("one-step/context",
                           [&bench](const attn::Event& context) { return about_context(bench, context); })};
   const std::vector<attn::OnPage> step = {
-      attn::without_table("one-step/c",
-                          [&bench](const attn::Event& memory) { return about_memory(bench, memory); }),
+      attn::without_table("one-step/c", [text = about_memory(bench)](const auto&) { return text; }),
       attn::in_one_line("one-step/h")};
-  std::vector<attn::OnPage> page = {{"one-step"}, attn::in_one_line("X_target")};
+  std::vector<attn::OnPage> page = {{"one-step"}};
   for (const auto* steps : {attends_first ? &attend : &step, attends_first ? &step : &attend})
     page.insert(page.end(), steps->begin(), steps->end());
   page.push_back(attn::in_one_line("one-step/attentional"));

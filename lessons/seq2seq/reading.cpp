@@ -47,12 +47,19 @@ std::string knows_words(const Workbench& bench) {
   return fmt::format("The decoder knows {} words, also </s>.", bench.options.vocabulary.size());
 }
 
+/// Where the decoder's first state and memory come from.
+std::string about_first_state(const Workbench& bench) {
+  if (!bench.options.bidirectional) return "the encoder's last h and c";
+  const auto hidden = *bench.options.hidden;
+  return fmt::format("both encoders' last h and c ({0} + {0} = {1} numbers)", hidden, 2 * hidden);
+}
+
 void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
   bench.trace.note(
       "teacher-forcing", "Teacher forcing: the decoder is given the true words",
-      "<s> begins a sentence, </s> ends it. The decoder starts with the encoder's last h and c. At each step "
-      "it reads the true word before (a row of X_target), not its own. A step has the name of the word to be "
-      "written." +
+      "<s> begins and </s> ends a sentence. The decoder starts with " + about_first_state(bench) +
+          ". Each step reads the true word before (a row of X_target), not its own, and is named after the "
+          "word to be written." +
           std::string(bench.options.model ? "" : " The decoder knows the target's words and </s>.") +
           about_padding(writes),
       steps_of_words(writes));
