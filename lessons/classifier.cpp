@@ -218,11 +218,11 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
   bench.trace.note(
       "word-order", "Word order can matter because of the positions",
       fmt::format("The mean is the same in whatever order the rows come, so only the positions tell the "
-                  "order. With its words in reverse {} would get {:.4f} instead of {:.4f} for {}: here the "
-                  "order matters {}. Without positions it would get the same both ways.",
+                  "order. With its words in reverse {} would get {:.4f} instead of {:.4f} for {}{}. Without "
+                  "positions it would get the same both ways.",
                   sentence.size() == 1 ? "the sentence" : "the first sentence", backward, forward,
                   has_sentiment(bench) ? "negative" : "class 0",
-                  std::abs(backward - forward) < 0.05 ? "little" : "much"));
+                  std::abs(backward - forward) < 0.05 ? ": here the order matters little" : ""));
 }
 
 void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& encoded,

@@ -418,8 +418,8 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
     bench.trace.note(
         "read",
         fmt::format("Step {}: the model reads “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format("Only this token goes through the model. In each layer its key and value are put below "
-                    "those of the {} before it.{}",
+        fmt::format("Only this token goes through the model. In each layer its key and value go below those "
+                    "of the {}.{}",
                     step.known == 1 ? "token" : fmt::format("{} tokens", step.known),
                     *bench.options.layers > 1 ? fmt::format(" step={}/layer={}/: this step, that layer.",
                                                             step.number, layer_on_page(bench.options) + 1)
@@ -685,7 +685,7 @@ void add_layer(std::vector<attn::OnPage>& page, const std::string& layer, bool i
     add_lines({"Q", "K", "cache/K", "scores", "scaled", "masked"});
     page.push_back({layer + "kept"});
     page.push_back(attn::without_table(layer + "weights", about_new_row));
-    return add_lines({"heads", "output", "residual"});
+    return add_lines({"residual"});
   }
   add_lines({"Q", "K", "V"});
   page.push_back({layer + "cache/K", about_cache});

@@ -493,7 +493,7 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
     const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
     if (first_name == second_name) continue;
     return fmt::format(
-        "Each head has its own view: in head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" "
+        "In head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" "
         "({:.4f}).",
         name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
         share(1, query, second));
@@ -529,11 +529,10 @@ void lay_out_multihead(Workbench& bench) {
   const auto with_another_word = [n = bench.plan.sentence.length(), wide = bench.heads() * bench.d_v(),
                                   is_causal = bench.options.causal](const attn::Event& output) {
     return fmt::format(
-        "Row {1} of concat times column 0 of W_O (--steps concat,W_O), which makes {2} numbers {3}, as in a "
-        "row of X. One more word adds a row here, and a row and a column to each head's weights: "
-        "[{0}×{0}].{4}",
+        "Row {1} of concat times column 0 of W_O (--steps concat,W_O), which makes {2} numbers {3}, as in X. "
+        "One more word adds a row, and a row and a column to a head's weights: [{0}×{0}].{4}",
         n + 1, row_worked_out(output), wide, output.tensor->shape.back(),
-        is_causal ? "" : " Old scores stay, old weights shrink: all old rows change.");
+        is_causal ? "" : " Old scores stay, weights shrink: old rows change.");
   };
   const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
     if (h == 1) return std::string();
@@ -573,10 +572,10 @@ std::string cost_of_heads(const Workbench& bench) {
   if (h == 1) return " Here there is one head.";
   return fmt::format(
       "\nHead 0 alone would be the lesson self-attention{6}. In Q Kᵀ {1} heads of {2} columns need "
-      "{1}·{3}·{3}·{2} multiplications, as many as one of {0}; only there are {1} tables of scores. "
-      "kv_heads={4}: {5}.",
+      "{1}·{3}·{3}·{2} multiplications, as one of {0} does, but make {1} tables of scores. kv_heads={4}: "
+      "{5}.",
       h * d_k, h, d_k, n, kv,
-      kv == h ? "each has its own keys and values (generate: shared ones)"
+      kv == h ? "keys and values are not shared (generate)"
               : fmt::format("{} of the heads {} keys and values of {} own, which the others share", kv,
                             kv == 1 ? "has" : "have", kv == 1 ? "its" : "their"),
       h == 2 ? "; head 1 is new" : "");

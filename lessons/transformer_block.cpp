@@ -322,8 +322,8 @@ void recall_attention(Workbench& bench) {
   bench.trace.note(
       "attention-recalled", "Sublayer 1: attention, as in the lesson multihead",
       fmt::format("W_Q, W_K and W_V make queries, keys and values of {0} numbers, cut into {1} head{2} of "
-                  "d_k = {3}. Each head compares the {4} tokens; W_O mixes what {5} found.",
-                  heads * d_k, heads, heads == 1 ? "" : "s", d_k, n, heads == 1 ? "it" : "they"));
+                  "d_k = {3}. Each head compares the {4} tokens; W_O mixes the results.",
+                  heads * d_k, heads, heads == 1 ? "" : "s", d_k, n));
 }
 
 void explain_norm_order(Workbench& bench) {

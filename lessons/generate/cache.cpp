@@ -209,13 +209,12 @@ void explain_memory(Workbench& bench, const Decoding& decoding) {
                          *bench.options.layers, kv_heads, tokens, bench.d_k(), bench.d_v(), number,
                          bytes_of_caches(bench, kv_heads, tokens),
                          kv_heads == bench.kv_heads() && heads > 1 ? "   ← this run" : "");
-  bench.trace.note(
-      "memory", "What the cache takes: bytes",
-      about_length(bench.plan.sentence.length(), tokens) +
-          (heads == 1 ? "One head has nobody to share with; try --heads 4 --kv-heads 1."
-                      : "Heads may share keys and values (kv_heads): a smaller cache for long texts, but "
-                        "then several heads with different queries search the same keys."),
-      table);
+  bench.trace.note("memory", "What the cache takes: bytes",
+                   about_length(bench.plan.sentence.length(), tokens) +
+                       (heads == 1 ? "One head has nobody to share with; try --heads 4 --kv-heads 1."
+                                   : "Heads may share keys and values (kv_heads): a smaller cache, but "
+                                     "several heads with different queries search the same keys."),
+                   table);
 }
 
 /// `cost` and `cache/bytes` in NumPy.
