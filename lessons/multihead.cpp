@@ -528,10 +528,12 @@ void lay_out_multihead(Workbench& bench) {
   using attn::in_one_line;
   const auto with_another_word = [n = bench.plan.sentence.length(), wide = bench.heads() * bench.d_v(),
                                   is_causal = bench.options.causal](const attn::Event& output) {
+    const auto d = output.tensor->shape.back();
     return fmt::format(
-        "Row {1} of concat times column 0 of W_O (--steps concat,W_O), which makes {2} numbers {3}, as in X. "
-        "One more word adds a row, and a row and a column to a head's weights: [{0}×{0}].{4}",
-        n + 1, row_worked_out(output), wide, output.tensor->shape.back(),
+        "Row {1} of concat times column 0 of W_O (--steps concat,W_O){2}. One more word adds a row, and a "
+        "row and a column to a head's weights: [{0}×{0}].{3}",
+        n + 1, row_worked_out(output),
+        wide == d ? "" : fmt::format(": {} numbers become {}, as in X", wide, d),
         is_causal ? "" : " Old scores stay, weights shrink: old rows change.");
   };
   const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
