@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -27,6 +28,7 @@
 #include "lessons/transformer_block.hpp"
 #include "lessons/transformer_block/numpy.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -83,12 +85,11 @@ void explain_attention_received(Workbench& bench, const Tensor<4>& weights) {
         table += right(fmt::format("{:.4f}", received(head, key)));
     }
   }
-  bench.trace.note(
-      "attention-received", "Attention received: the mean of each column of weights",
-      fmt::format("How much all words together look at a word. Even shares would be 1/{} = {:.4f}. A word "
-                  "that gets more weighs more in the mean of the rows: a hint, not a proof, of what decides.",
-                  n, 1.0 / static_cast<double>(n)),
-      table);
+  bench.trace.note("attention-received", "Attention received: the mean of each column of weights",
+                   fmt::format("Even shares would be 1/{} = {:.4f}. A word that gets more weighs more in the "
+                               "mean of the rows: a hint, not a proof, of what decides.",
+                               n, 1.0 / static_cast<double>(n)),
+                   table);
 }
 
 /// pooled W_class, and b_class where there is one.
@@ -129,17 +130,17 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
   const bool is_padded = bench.plan.sentence.is_padded();
   std::vector<std::string> from = {"attention/normalized"};
   if (is_padded) from.push_back("lengths");
-  const auto pooled = trace.step(
-      {.id = "pooled",
-       .title = "One vector for the sentence",
-       .formula = is_padded ? "Σ normalized over the real tokens / lengths"
-                            : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
-       .from = from,
-       .axes = {"d_model"},
-       .note = "Every sentence, long or short, becomes a vector of the same size. One more word adds a row "
-               "to encoded and normalized, and a row and a column to weights; from here on no shape changes.",
-       .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
-      attn::mean_pool(normalized, lengths));
+  const auto pooled =
+      trace.step({.id = "pooled",
+                  .title = "One vector for the sentence",
+                  .formula = is_padded ? "Σ normalized over the real tokens / lengths"
+                                       : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
+                  .from = from,
+                  .axes = {"d_model"},
+                  .note = "Every sentence becomes a vector of the same size: one more word adds a row to "
+                          "normalized, a row and a column to weights, and nothing from here on.",
+                  .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
+                 attn::mean_pool(normalized, lengths));
 
   const auto logits = logits_of_classes(bench, pooled, weights);
   const auto probabilities = trace.step(
@@ -148,14 +149,12 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
        .formula = "softmax(logits)",
        .from = {"logits"},
        .axes = {"class"},
-       .note =
-           bench.options.model
-               ? "In training the model read sentences whose class was known, and each parameter was moved a "
-                 "little, again and again, so that the probability of the right class grew. Nobody told it "
-                 "which words to look at."
-               : "Nothing has been trained: the parameters are drawn at random, and the verdict means "
-                 "nothing. Training would show the model sentences whose class is known, and move each "
-                 "parameter a little so that the probability of the right class grows.",
+       .note = bench.options.model
+                   ? "Training moved each parameter a little, again and again, to make the right class of "
+                     "known sentences likelier. Nobody told it which words to look at."
+                   : "Nothing has been trained: the parameters are drawn at random, and the verdict means "
+                     "nothing. Training would show the model sentences whose class is known, and move each "
+                     "parameter a little so that the probability of the right class grows.",
        .worked = attn::worked_softmax(attn::Known{"logits", logits})},
       attn::softmax(logits));
   return {std::move(attended.residual), pooled, logits, probabilities};
@@ -215,13 +214,15 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
   const auto backwards = attn::permute_rows(X, attn::reversal(sentence.lengths(), sentence.length()));
   const auto reversed =
       classify_again(bench, attn::add_positions(backwards, positions), weights, sentence.lengths());
+  const double backward = reversed.probabilities(0, 0), forward = probabilities(0, 0);
   bench.trace.note(
       "word-order", "Word order can matter because of the positions",
       fmt::format("The mean is the same in whatever order the rows come, so only the positions tell the "
-                  "order. With its words in reverse {} would get {:.4f} instead of {:.4f} for {}; without "
-                  "positions the same both ways.",
-                  sentence.size() == 1 ? "the sentence" : "the first sentence", reversed.probabilities(0, 0),
-                  probabilities(0, 0), has_sentiment(bench) ? "negative" : "class 0"));
+                  "order. With its words in reverse {} would get {:.4f} instead of {:.4f} for {}{}. Without "
+                  "positions it would get the same both ways.",
+                  sentence.size() == 1 ? "the sentence" : "the first sentence", backward, forward,
+                  has_sentiment(bench) ? "negative" : "class 0",
+                  std::abs(backward - forward) < 0.05 ? ": here the order matters little" : ""));
 }
 
 void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& encoded,
@@ -246,7 +247,7 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
   const auto padded = classify_again(bench, with_more_padding(encoded), weights, lengths);
   trace.claim(
       {.id = "padding-changes-nothing",
-       .claim = "two <pad> more behind the sentence, hidden by the mask, leave the pooled vector as it is",
+       .claim = "two more <pad>, hidden by the mask, change no pooled",
        .formula = "max |pooled of the padded sentence − pooled|",
        .value = attn::max_abs_difference(padded.pooled, pooled),
        .limit = rounding(bench.trace, attn::max_abs(again.residual) * attn::magnification(again.residual))});
@@ -256,7 +257,7 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
   const auto reversed_bag = classify_again(bench, attn::permute_rows(X, backwards), weights, lengths);
   trace.claim(
       {.id = "no-order-without-positions",
-       .claim = "without positions the words in reverse give the same pooled vector",
+       .claim = "without positions, reversed words: the same pooled",
        .formula = "max |pooled(reverse(X)) − pooled(X)|",
        .value = attn::max_abs_difference(reversed_bag.pooled, bag.pooled),
        .limit = rounding(bench.trace, attn::max_abs(bag.residual) * attn::magnification(bag.residual))});
@@ -288,39 +289,49 @@ std::string about_verdict(const attn::Event& probabilities) {
          probabilities.note;
 }
 
+/// Where the position's number in the worked entry comes from: column 0 is the sine of the place.
+std::string about_encoded(const attn::Event& encoded) {
+  const std::string same_word = "The same word at two places has two different rows.";
+  const auto at = attn::entry_to_work_out(encoded);
+  if (!at || at->back() != 0) return same_word;
+  const auto place = (*at)[at->size() - 2];
+  double added = 0.0;
+  encoded.worked(*at).for_each_entry([&](const attn::Operand&, double value) { added = value; });
+  if (std::abs(added - std::sin(static_cast<double>(place))) > 1e-6) return same_word;
+  return fmt::format("{} = sin({}): \"{}\" is at place {}, counted from 0.",
+                     attn::worked_number({{}, added}, 4), place,
+                     name_along(encoded, encoded.axes.size() - 2, place), place);
+}
+
 /// What each head has learned to look for, as far as this sentence shows it.
 std::string what_heads_look_for(const attn::Event& weights) {
   return "The verdict needs the word of praise or blame, and whether it is negated. " +
          heads_look_at(weights) +
-         " Only the mean of the rows is used: training had no reason to make them differ.";
+         " The verdict uses only the mean over the words, so training had no reason to let different words "
+         "look at different places.";
 }
 
 void choose_trained_page(Workbench& bench) {
   using attn::in_one_line;
   std::vector<attn::OnPage> page;
   for (const auto* id : {"lengths", "X", "positions"}) page.push_back(in_one_line(id));
-  page.push_back(attn::without_table("encoded", [](const auto&) {
-    return "Row p of the positions is added to token p, so the same word at two places has two different "
-           "rows.";
-  }));
+  page.push_back(attn::without_table("encoded", about_encoded));
   for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
     page.push_back(in_one_line(std::string("attention/") + id));
   page.push_back({"attention/weights", what_heads_look_for});
   page.push_back({"attention-received"});
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
-  page.push_back(in_one_line("attention/residual"));
+  page.push_back(attn::without_table("attention/residual", [](const auto&) {
+    return "What attention found is added to each token: a residual connection.";
+  }));
   page.push_back(attn::without_table("attention/normalized", [](const auto&) {
-    return "What attention found is added to each token (a residual connection); layer norm (LN) follows "
-           "(lesson transformer-block). The line above is (x − mean) / √(variance + ε) · gain + bias: x from "
-           "residual, mean and variance of its row, ε against a division by 0; gain and bias are learned.";
+    return "Layer norm: (x − mean) / √(variance + ε) · gain + bias, with mean and variance of a token's row; "
+           "gain and bias are learned.";
   }));
   page.push_back({"pooled"});
-  page.push_back(in_one_line("W_class"));
-  page.push_back(in_one_line("b_class"));
   page.push_back({"logits", [](const auto&) {
-                    return "Logit c is the dot product of pooled and column c of W_class, plus the bias, "
-                           "which a class gets in any case.";
+                    return "Logit c: pooled times column c of W_class (--steps W_class), plus the bias.";
                   }});
   page.push_back({"probabilities", about_verdict});
   page.push_back({"word-order"});
@@ -348,8 +359,9 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
   const auto n = bench.plan.sentence.length(), d = bench.d_model(), classes = *bench.options.classes;
   return {fmt::format("X [{0}×{1}] + positions [{0}×{1}] → attention + residual → LN [{0}×{1}]", n, d),
           fmt::format("   → mean over the tokens → pooled [{}]", d),
-          fmt::format("   → W_class{1} → logits [{0}] → softmax → probabilities [{0}]", classes,
-                      bench.trace.is_given("b_class") ? " + b_class" : "")};
+          fmt::format("   → W_class [{1}×{0}]{2} → logits [{0}] → softmax → probabilities", classes, d,
+                      bench.trace.is_given("b_class") ? " + b_class" : ""),
+          fmt::format("with W_Q, W_K, W_V, W_O [{0}×{0}] in attention", d)};
 }
 
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
@@ -357,7 +369,7 @@ void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) 
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
   const bool has_weights = bench.options.model.has_value();
   std::vector<std::string> lines = {
-      has_weights ? "# softmax(), split(): attention as in the lesson multihead; see --all"
+      has_weights ? "# softmax(), split() as in multihead: --all; hstack: heads side by side"
                   : "# softmax(), multihead(): attention as in the lesson multihead; see --all"};
   for (auto& line : layer_norm_code()) lines.push_back(std::move(line));
   for (const auto* line : {"", "encoded = X + positions"}) lines.emplace_back(line);
@@ -389,8 +401,9 @@ void run_classifier(Workbench& bench) {
                       ? std::string("is this a complaint (class 1) or not (class 0)?")
                       : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
                  " Each word becomes a vector, its embedding, plus that of its position. Attention and layer "
-                 "norm (LN) rewrite every word in the light of the others. Their mean is one vector, from "
-                 "which a matrix, W_class, makes a score for each class." +
+                 "norm (LN) rewrite every word in the light of the others; no feed-forward network follows. "
+                 "Their mean is one vector, from which "
+                 "a matrix, W_class, makes a score for each class." +
                  (bench.options.model ? " All weights were trained (attnlab train sentiment)." : ""),
              trace.is_given("b_class")
                  ? "pooled = mean(LN(encoded + attention(encoded)))\n"

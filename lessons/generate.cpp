@@ -37,6 +37,7 @@
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/weight_scale.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -300,6 +301,18 @@ attn::WorkedOut worked_embedding(const CausalDecoder& decoder, const std::vector
   };
 }
 
+namespace {
+
+/// Column 0 of a position is its sine.
+std::string sine_of_position(const Tensor<2>& positions, std::size_t position) {
+  const double number = positions(position, 0), sine = std::sin(static_cast<double>(position));
+  return std::abs(number - sine) > 1e-6
+             ? ""
+             : fmt::format(": {} = sin({})", attn::worked_number({{}, number}, 4), position);
+}
+
+}  // namespace
+
 Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t number, Decoding& decoding) {
   const auto n = decoding.tokens.size();
   const Step step = {number, decoding.caches.front().length()};
@@ -309,25 +322,23 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
 
   label(bench, decoder, decoding.tokens, {"token", "query"}, step.known);
   Named x = {
-      "x",
-      trace.step(
-          {.id = "x",
-           .title = step.either("The tokens, each at its position", "The new token at its position"),
-           .formula = step.is_prefill() ? "embedding[tokens] + positions"
-                                        : fmt::format("embedding[token] + positions[{}]", step.known),
-           .from = step.is_prefill() ? std::vector<std::string>{"embedding", "positions"}
-                                     : std::vector<std::string>{"embedding",
-                                                                fmt::format("step={}/token", number - 1),
-                                                                "positions"},
-           .axes = {"token", "d_model"},
-           .note = step.once(
-               1, fmt::format("One row. It stands at position {0}, behind the {0} others. To count from 0 "
-                              "again is a classic mistake with a cache: every shape fits, and the text is "
-                              "wrong.",
-                              step.known)),
-           .worked = worked_embedding(decoder, unread, step.known)},
-          embed_tokens(decoder.embedding, decoder.positions, unread, step.known),
-          mistakes_of_reading(decoder.embedding, decoder.positions, unread, step.known))};
+      "x", trace.step(
+               {.id = "x",
+                .title = step.either("The tokens, each at its position", "The new token at its position"),
+                .formula = step.is_prefill() ? "embedding[tokens] + positions"
+                                             : fmt::format("embedding[token] + positions[{}]", step.known),
+                .from = step.is_prefill()
+                            ? std::vector<std::string>{"embedding", "positions"}
+                            : std::vector<std::string>{"embedding", fmt::format("step={}/token", number - 1),
+                                                       "positions"},
+                .axes = {"token", "d_model"},
+                .note = step.once(
+                    1, fmt::format("One row at position {0}, behind the {0} others{1}. To count from 0 again "
+                                   "is a classic mistake: every shape fits, the text is wrong.",
+                                   step.known, sine_of_position(decoder.positions, step.known))),
+                .worked = worked_embedding(decoder, unread, step.known)},
+               embed_tokens(decoder.embedding, decoder.positions, unread, step.known),
+               mistakes_of_reading(decoder.embedding, decoder.positions, unread, step.known))};
   label(bench, decoder, decoding.tokens, {"key"}, 0);
   const auto mask = causal_mask(bench, step, n);
 
@@ -350,6 +361,8 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
                           where_head_0_looks(bench, step, heads.Q_heads, cache.keys)),
           [&] { return attend_in_heads(bench, heads.Q_heads, cache.keys, cache.values, weights.O(), mask); });
       decoding.weights.push_back(attention.weights);
+      if (bench.options.model && number == 1 && layer == layer_on_page(bench.options))
+        show_what_is_kept(bench, decoder, decoding, cache, attention.scaled);
 
       const auto sum =
           residual(bench,
@@ -405,13 +418,12 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
     bench.trace.note(
         "read",
         fmt::format("Step {}: the model reads “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format("Only this token, written last, goes through the model. In each layer its key and value "
-                    "are put below those of the {} before it.{}",
+        fmt::format("Only this token goes through the model. In each layer its key and value go below those "
+                    "of the {}.{}",
                     step.known == 1 ? "token" : fmt::format("{} tokens", step.known),
-                    *bench.options.layers > 1
-                        ? fmt::format(" step={}/layer={}/ in a name: in this step, in that layer.",
-                                      step.number, layer_on_page(bench.options) + 1)
-                        : ""));
+                    *bench.options.layers > 1 ? fmt::format(" step={}/layer={}/: this step, that layer.",
+                                                            step.number, layer_on_page(bench.options) + 1)
+                                              : ""));
 }
 
 attn::WorkedOut worked_greedy_token(const attn::Known<2>& logits) {
@@ -632,9 +644,7 @@ std::size_t step_on_page(std::size_t steps) {
 /// The weights of a step that reads one token, and so has no mask.
 std::string about_new_row(const attn::Event& weights) {
   const auto rows = weights.tensor->shape[weights.tensor->shape.size() - 2];
-  return rows > 1 ? weights.note
-                  : "One row a head, for the new token alone; 0 in the name above is head 0, and exp is "
-                    "taken of its scaled scores. It needs no mask: no token stands behind the newest.";
+  return rows > 1 ? weights.note : "One row a head. It needs no mask: no token stands behind the newest.";
 }
 
 std::string about_logits(const attn::Event&) {
@@ -673,8 +683,9 @@ void add_layer(std::vector<attn::OnPage>& page, const std::string& layer, bool i
   };
   if (is_trained) {
     add_lines({"Q", "K", "cache/K", "scores", "scaled", "masked"});
+    page.push_back({layer + "kept"});
     page.push_back(attn::without_table(layer + "weights", about_new_row));
-    return add_lines({"heads", "output", "residual"});
+    return add_lines({"residual"});
   }
   add_lines({"Q", "K", "V"});
   page.push_back({layer + "cache/K", about_cache});
@@ -695,10 +706,12 @@ void choose_generate_page(Workbench& bench, std::size_t steps) {
   add_layer(page, layer, is_trained);
   page.push_back(is_trained ? attn::without_table(step + "logits", about_largest_logit)
                             : attn::OnPage{step + "logits", about_largest_logit});
-  page.push_back(attn::in_one_line(step + "probabilities"));
-  page.push_back(attn::in_one_line(step + "token"));
-  page.push_back({"written"});
-  if (!is_trained) page.push_back({"logits", about_logits});
+  if (!is_trained) {
+    page.push_back(attn::in_one_line(step + "probabilities"));
+    page.push_back(attn::in_one_line(step + "token"));
+    page.push_back({"written"});
+    page.push_back({"logits", about_logits});
+  }
   page.push_back({"work"});
   page.push_back({"memory"});
   bench.trace.page(page, {"cached-equals-full", "same-text", "future-weights-are-0", "rows-sum-to-1"});
@@ -721,12 +734,15 @@ std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps
       return dashes;
     };
     const auto joint = attn::display_width(keys), end = joint + 2 + attn::display_width(weights);
-    lines.push_back(x + "┬ Q " + line(joint - 2) + "┐");
+    lines.push_back(x + "┬ Q " + line(joint - 2) + "┐" + (step == 0 ? " causal mask" : ""));
     lines.push_back(margin + "├ " + keys + "┴ " + weights + "┐");
     lines.push_back(margin + "└ " + values + line(end - attn::display_width(values)) + "┴ heads");
   }
   lines.emplace_back("x     embedding (a vector for each word) + positions (one for each place)");
-  lines.emplace_back("then  heads → W_O → + x: x of the next layer, or → W_vocabulary → logits");
+  lines.emplace_back("then  heads → W_O → + x → next layer; after the last → W_vocabulary → logits");
+  lines.push_back(fmt::format("with  W_Q [{0}×{1}], W_K [{0}×{2}], W_V [{0}×{3}], W_O [{4}×{0}]",
+                              bench.d_model(), bench.heads() * bench.d_k(), bench.kv_heads() * bench.d_k(),
+                              bench.kv_heads() * bench.d_v(), bench.heads() * bench.d_v()));
   return lines;
 }
 

@@ -49,6 +49,18 @@ std::string split_note(const std::string& id, std::size_t n, std::size_t heads, 
   return fmt::format("{}: [{}×{}] → [{}×{}×{}] → [{}×{}×{}]", id, n, heads * d, n, heads, d, heads, n, d);
 }
 
+/// An entry of Q_heads that the cut has moved: of head 1, where there is one.
+std::optional<attn::Index> in_head_1(std::size_t heads, std::size_t queries) {
+  if (heads == 1) return std::nullopt;
+  return attn::Index{1, std::min<std::size_t>(2, queries - 1), 0};
+}
+
+/// The entry of concat that head 1 begins with.
+std::optional<attn::Index> first_of_head_1(std::size_t heads, std::size_t queries, std::size_t d_v) {
+  if (heads == 1) return std::nullopt;
+  return attn::Index{std::min<std::size_t>(2, queries - 1), d_v};
+}
+
 }  // namespace
 
 MultiHeadWeights draw_multihead_weights(Workbench& bench) {
@@ -131,7 +143,8 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                      "transpose brings all tokens of one head together. A reshape alone has "
                                      "the same shape but hands each head a block of tokens: a mistake that "
                                      "no shape check finds.",
-                             .worked = worked_heads("Q", Q, X_query, maps[0], d_k)},
+                             .worked = worked_heads("Q", Q, X_query, maps[0], d_k),
+                             .worked_at = in_head_1(h, n_q)},
                             attn::split_heads(Q, h), mistakes_of_split(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, cut into heads in the same way",
@@ -178,7 +191,8 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
        .from = {"heads"},
        .axes = {"query", "head·d_v"},
        .note = "Each row holds what head 0 found for the token, then head 1, and so on.",
-       .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output})},
+       .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output}),
+       .worked_at = first_of_head_1(h, n_q, d_v)},
       attn::merge_heads(attention.output), mistakes_of_concat(attention.output));
   const auto shown_concat = trace.speaks_of("concat")
                                 ? attn::WorkedOut(attn::Known{"concat", concat})
@@ -479,7 +493,7 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
     const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
     if (first_name == second_name) continue;
     return fmt::format(
-        "Each head has its own view: in head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" "
+        "In head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" "
         "({:.4f}).",
         name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
         share(1, query, second));
@@ -512,13 +526,15 @@ std::string where_its_numbers_are(const attn::Event& heads) {
 
 void lay_out_multihead(Workbench& bench) {
   using attn::in_one_line;
-  const auto with_another_word = [n = bench.plan.sentence.length(),
+  const auto with_another_word = [n = bench.plan.sentence.length(), wide = bench.heads() * bench.d_v(),
                                   is_causal = bench.options.causal](const attn::Event& output) {
+    const auto d = output.tensor->shape.back();
     return fmt::format(
-        "Row {1} of concat times column 0 of W_O (--steps concat,W_O). One more word adds a row here, and a "
-        "row and a column to each head's weights: [{0}×{0}].{2}",
+        "Row {1} of concat times column 0 of W_O (--steps concat,W_O){2}. One more word adds a row, and a "
+        "row and a column to a head's weights: [{0}×{0}].{3}",
         n + 1, row_worked_out(output),
-        is_causal ? "" : " Old scores stay, but old weights shrink: every old row here changes.");
+        wide == d ? "" : fmt::format(": {} numbers become {}, as in X", wide, d),
+        is_causal ? "" : " Old scores stay, weights shrink: old rows change.");
   };
   const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
     if (h == 1) return std::string();
@@ -555,14 +571,16 @@ void lay_out_multihead(Workbench& bench) {
 /// What several heads cost, and how many of them have keys of their own.
 std::string cost_of_heads(const Workbench& bench) {
   const auto n = bench.plan.sentence.length(), h = bench.heads(), d_k = bench.d_k(), kv = bench.kv_heads();
-  if (h == 1) return "Here there is one head.";
+  if (h == 1) return " Here there is one head.";
   return fmt::format(
-      "{1} heads of {2} columns need as many multiplications as one of {0}. Only the tables of scores become "
-      "more: {1} of {3}×{3} instead of one. kv_heads={4}: {5}.",
+      "\nHead 0 alone would be the lesson self-attention{6}. In Q Kᵀ {1} heads of {2} columns need "
+      "{1}·{3}·{3}·{2} multiplications, as one of {0} does, but make {1} tables of scores. kv_heads={4}: "
+      "{5}.",
       h * d_k, h, d_k, n, kv,
-      kv == h ? "each head has keys and values of its own"
+      kv == h ? "keys and values are not shared (generate)"
               : fmt::format("{} of the heads {} keys and values of {} own, which the others share", kv,
-                            kv == 1 ? "has" : "have", kv == 1 ? "its" : "their"));
+                            kv == 1 ? "has" : "have", kv == 1 ? "its" : "their"),
+      h == 2 ? "; head 1 is new" : "");
 }
 
 /// Which columns are those of the last of several heads.
@@ -580,7 +598,7 @@ void run_multihead(Workbench& bench) {
   lay_out_multihead(bench);
   bench.idea(
       "One attention gives each word one mixture of all words, itself included; several heads give it "
-      "several. Each head attends with its own columns of Q, K and V; W_O mixes what they found. " +
+      "several. Each head attends with its own columns of Q, K and V; W_O mixes what they found." +
           cost_of_heads(bench),
       "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
       "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n"

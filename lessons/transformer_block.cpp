@@ -31,9 +31,9 @@ namespace lessons {
 
 namespace {
 
-/// With trained weights gain and bias move the rows away from mean 0 and variance 1.
+/// Trained gains and biases move the rows away from mean 0 and variance 1.
 std::string norm_title(const Workbench& bench, const std::string& title) {
-  return bench.options.model ? title + ", then gain and bias" : title;
+  return bench.options.model ? "Rows brought to one scale" : title;
 }
 
 attn::Mistakes together(attn::Mistakes mistakes, const attn::Mistakes& more) {
@@ -308,8 +308,9 @@ void explain_idea(Workbench& bench) {
           "A transformer is a stack of blocks like this one. Attention lets the tokens look at each other{}. "
           "Then a small network, the feed-forward network (ffn), rewrites every token by itself. Each of "
           "these parts is a sublayer.\nWhat a sublayer finds is added to what came in: a residual "
-          "connection. Layer norm (LN) keeps the rows at one scale. The output has the shape of X: the next "
-          "block can go on with it.{}",
+          "connection. So it only has to learn a correction, the word is not lost, and training reaches "
+          "early blocks directly. Layer norm (LN) keeps the rows at one scale. The output has the shape of "
+          "X, for the next block.{}",
           has_memory ? ", and cross-attention lets them look into an encoder's sentence" : "",
           bench.options.model ? " All weights are trained." : ""),
       block_formula(norm_order_of(bench), has_memory));
@@ -317,14 +318,12 @@ void explain_idea(Workbench& bench) {
 
 /// What the lesson multihead taught, with the shapes of this run.
 void recall_attention(Workbench& bench) {
-  const auto n = bench.plan.sentence.length(), d = bench.d_model(), heads = bench.heads(), d_k = bench.d_k();
+  const auto n = bench.plan.sentence.length(), heads = bench.heads(), d_k = bench.d_k();
   bench.trace.note(
       "attention-recalled", "Sublayer 1: attention, as in the lesson multihead",
-      fmt::format(
-          "W_Q, W_K and W_V [{0}×{0}] make a query, a key and a value of each token. {1} numbers are cut "
-          "into {2} head{3} of d_k = {4}. Each head compares the {5} tokens by itself, and W_O [{0}×{0}] "
-          "mixes what the heads found.",
-          d, heads * d_k, heads, heads == 1 ? "" : "s", d_k, n));
+      fmt::format("W_Q, W_K and W_V make queries, keys and values of {0} numbers, cut into {1} head{2} of "
+                  "d_k = {3}. Each head compares the {4} tokens; W_O mixes the results.",
+                  heads * d_k, heads, heads == 1 ? "" : "s", d_k, n));
 }
 
 void explain_norm_order(Workbench& bench) {
@@ -333,8 +332,9 @@ void explain_norm_order(Workbench& bench) {
       "norm-order",
       is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
       is_post
-          ? "Each layer norm changes the gradient that goes back through it, so training begins with small "
-            "steps (Xiong et al. 2020). Most later models: --norm pre."
+          ? "In post-norm even the residual path passes through every LN, which makes large first steps of "
+            "training unstable (Xiong et al. 2020). In pre-norm x itself is only added to. Most later models "
+            "use it (--norm pre)."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. So the correction that training sends back (lesson backward) has a straight way "
             "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "
@@ -461,11 +461,10 @@ void run_transformer_block(Workbench& bench) {
   if (bench.options.model) explain_stack(bench);
   claim_block(bench, X, weights, mask, memory, block);
   if (bench.options.model)
-    return bench.try_next(
-        {{"transformer-block --sentence \"the film was good\"", "what does head 1 look at now?"},
-         {"transformer-block --memory \"i love cats\" --causal",
-          "a decoder's block: a second attention looks into another sentence"},
-         {"classifier", "what to do with such rows: one verdict for a sentence"}});
+    return bench.try_next({{"transformer-block --sentence \"the film was good\"", "without \"not\""},
+                           {"transformer-block --memory \"i love cats\" --causal",
+                            "a decoder's block: a second attention looks into another sentence"},
+                           {"classifier", "what to do with such rows: one verdict for a sentence"}});
   const bool is_post = norm_order_of(bench) == NormOrder::post;
   bench.try_next(
       {{is_post ? "transformer-block --norm pre" : "transformer-block --norm post",

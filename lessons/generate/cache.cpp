@@ -74,8 +74,10 @@ void explain_work(Workbench& bench, std::size_t steps) {
                                  counted_scores(layers, heads, n + *step, n + *step));
   bench.trace.note(
       "work", "What the cache saves: scores",
-      "A step computes layers · heads · queries · keys scores. With the cache only the new token asks; "
-      "without it the whole text is read anew.",
+      fmt::format("A step computes layers · heads · queries · keys scores. With the cache only the new token "
+                  "asks; without it the whole text is read anew. One more word in the prompt: {0}·{0} for "
+                  "{1}·{1} in step 0, and one more key in each later step.",
+                  n + 1, n),
       table);
 }
 
@@ -145,7 +147,7 @@ std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
   return fmt::format(
       "A column is a number of key and value heads: {} is multi-head attention, 1 is multi-query "
       "attention{}; this run has {}. The cache of long texts can outgrow the weights of a large model: fewer "
-      "heads make it smaller, at the price of fewer keys to look for.",
+      "heads make it smaller, but then several query heads search the same keys.",
       heads, heads == 2 ? "" : ", what lies between is grouped-query attention", kv_heads);
 }
 
@@ -207,14 +209,12 @@ void explain_memory(Workbench& bench, const Decoding& decoding) {
                          *bench.options.layers, kv_heads, tokens, bench.d_k(), bench.d_v(), number,
                          bytes_of_caches(bench, kv_heads, tokens),
                          kv_heads == bench.kv_heads() && heads > 1 ? "   ← this run" : "");
-  bench.trace.note(
-      "memory", "What the cache takes: bytes",
-      about_length(bench.plan.sentence.length(), tokens) +
-          (heads == 1
-               ? "One head has nobody to share with; try --heads 4 --kv-heads 1."
-               : "Heads may share keys and values (kv_heads): the cache gets smaller, which long texts need, "
-                 "at the price of fewer keys to look for."),
-      table);
+  bench.trace.note("memory", "What the cache takes: bytes",
+                   about_length(bench.plan.sentence.length(), tokens) +
+                       (heads == 1 ? "One head has nobody to share with; try --heads 4 --kv-heads 1."
+                                   : "Heads may share keys and values (kv_heads): a smaller cache, but "
+                                     "several heads with different queries search the same keys."),
+                   table);
 }
 
 /// `cost` and `cache/bytes` in NumPy.

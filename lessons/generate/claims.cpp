@@ -122,7 +122,7 @@ void claim_full_pass(Workbench& bench, const CausalDecoder& decoder, const Decod
     return;
   }
   bench.trace.claim({.id = "cached-equals-full",
-                     .claim = "one pass over the whole text, without a cache, gives the same logits",
+                     .claim = "one pass without a cache gives the same logits",
                      .formula = "max |step=T/logits − full pass, row of the token read last|",
                      .value = deviation_from_full_pass(mute, decoder, decoding.logits, hidden),
                      .limit = limit});

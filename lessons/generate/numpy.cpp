@@ -32,11 +32,6 @@ std::vector<std::string> earlier_code(const Workbench& bench) {
       fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)",
                   bench.kv_heads(), bench.d_k(), bench.d_v())};
   lines.insert(lines.end(), more.begin(), more.end());
-  lines.insert(lines.end(), {"", "def read(tokens, caches):", "    known, passed = caches[0][0].shape[1], []",
-                             "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
-                             "    for cache, weights in zip(caches, layers):",
-                             "        passed.append(layer(x, *cache, *weights))",
-                             "        x = passed[-1][\"residual\"]", "    return x @ W_vocabulary, passed"});
   return lines;
 }
 
@@ -44,18 +39,19 @@ std::vector<std::string> earlier_code(const Workbench& bench) {
 std::vector<std::string> layer_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
   const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {"# tokens: places in the vocabulary; softmax(), split(), read(): see --all",
+  return {"# tokens: places in the vocabulary; softmax(), split() [heads, n, d]: --all",
           "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
           fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
                       kv_heads),
-          "    cache_K, cache_V = np.hstack([K_before, K]), np.hstack([V_before, V])",
+          "    cache_K, cache_V = np.append(K_before, K, 1), np.append(V_before, V, 1)",
           fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
           "    scaled = scores / np.sqrt(Q.shape[2])",
           "    n, known = len(x), K_before.shape[1]",
+          "    # query i is token known + i: it sees the keys 0 to known + i",
           "    masked = np.where(np.tri(n, known + n, known), scaled, -np.inf)",
           "    weights = softmax(masked)",
           fmt::format("    heads = weights @ cache_V{}", shared),
-          "    output = np.hstack(heads) @ W_O",
+          "    output = np.hstack(heads) @ W_O  # heads side by side",
           "    residual = x + output",
           "    return locals()",
           ""};
@@ -79,19 +75,26 @@ std::vector<std::string> start_code(const Decoding& decoding) {
 /// All layers, and the steps of decoding.
 std::vector<std::string> decoding_code(const Decoding& decoding, std::size_t steps) {
   auto lines = start_code(decoding);
-  lines.insert(lines.end(),
-               {fmt::format("for step in range({}):", steps), "    scored, passed = read(tokens, caches)",
-                "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
-                "    passes.append((scored[-1], passed))", "    tokens.append(scored[-1].argmax())",
-                fmt::format("full_logits = read(tokens[:-1], empty)[0][-{}:]", steps)});
+  lines.insert(
+      lines.end(),
+      {fmt::format("for step in range({}):", steps), "    known, passed = caches[0][0].shape[1], []",
+       "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
+       "    for cache, weights in zip(caches, layers):", "        passed.append(layer(x, *cache, *weights))",
+       "        x = passed[-1][\"residual\"]", "    logits = x[-1] @ W_vocabulary",
+       "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
+       "    passes.append((logits, passed))", "    tokens.append(logits.argmax())"});
   return lines;
 }
 
 /// What the page's code has computed under the names of this page.
-std::vector<std::string> names_code(const Workbench& bench) {
+std::vector<std::string> names_code(const Workbench& bench, std::size_t steps) {
   const auto n = bench.plan.sentence.length();
   const char* layer = bench.options.layers.value_or(1) == 1 ? "" : "layer_{i}_";
   return {
+      "x = embedding[tokens[:-1]] + positions[:len(tokens) - 1]",
+      "for before, weights in zip(empty, layers):",
+      "    x = layer(x, *before, *weights)[\"residual\"]",
+      fmt::format("full_logits = (x @ W_vocabulary)[-{}:]", steps),
       "logits = [row for row, passed in passes]",
       fmt::format("written = tokens[{}:]", n),
       "for step, (row, passed) in enumerate(passes):",
@@ -110,7 +113,7 @@ void show_generate_code(Workbench& bench, const Decoding& decoding, std::size_t 
   const auto more = decoding_code(decoding, steps);
   lines.insert(lines.end(), more.begin(), more.end());
   bench.code(lines);
-  bench.trace.within("names", [&] { bench.code(names_code(bench)); });
+  bench.trace.within("names", [&] { bench.code(names_code(bench, steps)); });
 }
 
 }  // namespace lessons

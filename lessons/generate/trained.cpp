@@ -34,9 +34,8 @@ void give_language(ModelInputs& inputs) {
 std::string about_training(const Workbench& bench) {
   if (!bench.options.model) return "";
   return fmt::format(
-      "\nThis one was trained on small sentences, to guess each next word (attnlab train language). It has "
-      "{} layers of attention, and this page shows layer {}; to stay small, it has no layer norm and no "
-      "feed-forward network.",
+      "\nThis one learned to guess each next word (attnlab train language). The page shows layer {1} of {0}; "
+      "there is no layer norm and no feed-forward network.",
       *bench.options.layers, layer_on_page(bench.options) + 1);
 }
 
@@ -94,6 +93,10 @@ void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding
     text += fmt::format(" It gets {:.4f}; \"{}\", its other form (singular, plural), gets {:.4f}.",
                         double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
   }
+  std::vector<std::string> words;
+  for (const auto token : decoding.tokens) words.push_back(decoder.words[token]);
+  text += fmt::format(" In the end: “{}”.{}", fmt::join(words, " "),
+                      decoder.end == decoding.tokens.back() ? " </s> ends a text." : "");
   std::string table;
   for (const auto& row : rows)
     table += fmt::format("{}{}", table.empty() ? "" : "\n",
@@ -156,6 +159,27 @@ void add_look(Rows& rows, const Tensor<4>& weights, std::size_t head, std::size_
 
 }  // namespace
 
+void show_what_is_kept(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding,
+                       const KeyValueCache& cache, const Tensor<4>& scaled) {
+  constexpr std::size_t most_columns = 8;
+  std::vector<std::string> tokens;
+  for (const auto token : decoding.tokens) tokens.push_back(decoder.words[token]);
+  const auto last = tokens.size() - 1;
+  Rows rows = {{""}, {"step 0"}, {"step 1"}, {"scaled"}};
+  for (const auto& key : places_shown(tokens.size(), most_columns)) {
+    rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
+    const auto number = [&](double value) { return key ? fmt::format("{:.4f}", value) : ""; };
+    const double kept = cache.keys(0, 0, key.value_or(0), 0);
+    rows[1].push_back(key && *key == last ? "·" : number(kept));
+    rows[2].push_back(number(kept));
+    rows[3].push_back(number(scaled(0, 0, 0, key.value_or(0))));
+  }
+  bench.trace.note("kept", "Column 0 of cache/K in head 0, and the scaled scores of head 0",
+                   fmt::format("The first {} as they were; \"{}\" adds one.",
+                               last == 1 ? "key stays" : fmt::format("{} keys stay", last), tokens[last]),
+                   in_columns(rows));
+}
+
 void show_looks(Workbench& bench, const Decoding& decoding) {
   constexpr std::size_t most_columns = 9;
   const auto& tokens = bench.plan.sentence.tokens.front();
@@ -168,14 +192,14 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   };
   Rows rows = {heading(last, layer)};
   auto text = fmt::format(
-      "The newest token of the prompt, \"{}\", has to guess the next word. A line is what a head gives to "
-      "each token, and → the one it gives most (#2: a word's second place).",
+      "\"{}\" has to guess the next word. A line is what a head gives to each token, → the one it gives most "
+      "(#2: a word's second occurrence).",
       tokens[last]);
   if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
     const auto& [first, second] = *looks;
     text += fmt::format(
         "\nIn layer {0} \"{2}\" looks at \"{3}\" ({4:.2f}) and takes it into its row. In layer {1} \"{5}\" "
-        "looks at that row ({6:.2f}). So \"{5}\" knows of \"{3}\" by way of \"{2}\", in two layers.",
+        "looks at that row ({6:.2f}): so it knows of \"{3}\".",
         layer, layer + 1, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
         second.share);
     rows = {heading(first.query, layer - 1)};

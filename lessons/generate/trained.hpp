@@ -21,4 +21,9 @@ void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding
 /// It has to guess the first word.
 void show_looks(Workbench& bench, const Decoding& decoding);
 
+/// The note `kept` of a step that reads one token: column 0 of head 0's keys in the cache, before and after
+/// it, and the scaled scores [1×head×1×key] of that head.
+void show_what_is_kept(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding,
+                       const KeyValueCache& cache, const Tensor<4>& scaled);
+
 }  // namespace lessons

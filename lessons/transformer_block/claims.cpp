@@ -56,8 +56,7 @@ void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
   }
   bench.trace.claim(
       {.id = id,
-       .claim =
-           "each row of " + norm.id + " has mean 0, and variance 1 but for epsilon, before gain and bias",
+       .claim = norm.id + " before gain, bias: rows of mean 0, variance 1",
        .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v that of " + x.id,
        .value = attn::standardization_deviation(before_gain_and_bias(norm.tensor, weights), x.tensor),
        .limit = limit});
@@ -73,7 +72,7 @@ void claim_feed_forward(Workbench& bench, const Named& x, const FeedForward& sho
   const double magnitude = attn::max_abs(before);
   bench.trace.claim(
       {.id = "ffn/mixes-no-tokens",
-       .claim = "the network mixes no tokens: in another order each of them gets the same",
+       .claim = "ffn mixes no tokens: reordered, each gets the same",
        .formula = "max |reverse(ffn(reverse(x))) − ffn(x)|",
        .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), shown.output),
        .limit = rounding(bench.trace, magnitude * attn::max_abs(weights.W_2))});

@@ -8,6 +8,7 @@
 #include "lessons/transformer_block.hpp"
 #include "lessons/transformer_block/sublayers.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -54,23 +55,35 @@ std::string about_layer_norm(const attn::Event& norm) {
   const auto axis = shape.size() - 2;
   const auto word = name_along(norm, axis, std::min<std::size_t>(2, shape[axis] - 1));
   return fmt::format(
-      "LN(x) = (x − mean) / √(variance + epsilon) · gain + bias. The numbers: residual_1, mean and variance "
-      "of the row of \"{}\", epsilon, which avoids a division by 0, gain and bias (both learned).",
+      "LN(x) = (x − mean) / √(variance + epsilon) · gain + bias: mean and variance of row \"{}\" of "
+      "residual_1, epsilon against a division by 0, gain and bias learned. After these a row need not have "
+      "mean 0.",
       word);
 }
 
-/// What attention adds.
-std::string about_residual(const attn::Event&) {
-  return "X plus attention/output: attention adds to a row, the row itself goes on.";
+/// Where the number that attention adds comes from, and the row that the layer norm is worked out on.
+std::string about_residual(const attn::Event& residual) {
+  constexpr std::size_t most_numbers = 8;
+  const auto& shape = residual.tensor->shape;
+  const auto axis = shape.size() - 2, d = shape.back();
+  const auto row = std::min<std::size_t>(2, shape[axis] - 1);
+  const auto word = name_along(residual, axis, row);
+  std::string numbers;
+  for (std::size_t j = 0; j < d && d <= most_numbers; ++j)
+    numbers += fmt::format("{}{}", j == 0 ? "" : ", ",
+                           attn::worked_number({{}, residual.tensor->at(row * d + j)}, 4));
+  return fmt::format(
+      "The second number is attention/output[{0}, 0], row \"{0}\" of concat times column 0 of W_O (--steps "
+      "attention/concat,attention/W_O). Row \"{0}\" {1}.",
+      word, numbers.empty() ? "of residual_1: --steps residual_1" : "is now " + numbers);
 }
 
 /// What ReLU is for, and how many numbers it cuts off.
 std::string about_relu(const Workbench& bench, const attn::Event& hidden) {
   return fmt::format(
       "max(0, …), called ReLU, cuts off what is negative: {0} of the {1} numbers are 0. Without it W_1 "
-      "[{2}×{3}] and W_2 [{3}×{2}] would be no more than one matrix.",
-      zeros_of(*hidden.tensor), attn::element_count(hidden.tensor->shape), bench.d_model(),
-      hidden.tensor->shape.back());
+      "and W_2 would be no more than one matrix [{2}×{2}].",
+      zeros_of(*hidden.tensor), attn::element_count(hidden.tensor->shape), bench.d_model());
 }
 
 /// The sum of the network's second layer.
@@ -80,9 +93,11 @@ std::string about_ffn_output(const attn::Event& output) {
 }
 
 /// What becomes of the shapes in a longer sentence.
-std::string about_one_word_more(const attn::Event&) {
-  return "One word more is a row more in X and here, and a row and a column more in the weights of "
-         "attention. W_Q, W_1 and the other matrices stay as they are.";
+std::string about_one_word_more(const Workbench& bench) {
+  return fmt::format(
+      "One word more: a row in X and here, a row and a column in the weights of attention. {}W_Q, W_1 and "
+      "other matrices stay.",
+      bench.options.causal ? "" : "Old rows here change; ");
 }
 
 /// The page with trained weights: attention whole, and sums without their tables.
@@ -100,8 +115,8 @@ void choose_trained_block_page(Workbench& bench) {
   page.push_back({"norm_1", about_layer_norm});
   page.push_back(attn::without_table("ffn/hidden", is_relu ? about_relu_here : attn::Notice(count_zeros)));
   page.push_back(attn::without_table("ffn/output", about_ffn_output));
-  page.push_back(in_one_line("residual_2"));
-  page.push_back({"output", about_one_word_more});
+  page.push_back(attn::without_table("residual_2"));
+  page.push_back({"output", [&bench](const auto&) { return about_one_word_more(bench); }});
   page.push_back({"norm-order"});
   bench.trace.page(
       page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "ffn/mixes-no-tokens", "no-look-ahead"});
@@ -166,6 +181,8 @@ std::vector<std::string> block_flow(const Workbench& bench) {
                     fmt::format("W_1 → {} [{}×{}] → W_2", bench.options.activation,
                                 bench.plan.sentence.length(), *bench.options.d_ff),
                     rows("output"));
+  const auto d = bench.d_model(), d_ff = *bench.options.d_ff;
+  lines.push_back(fmt::format("with W_Q, W_K, W_V, W_O [{0}×{0}], W_1 [{0}×{1}], W_2 [{1}×{0}]", d, d_ff));
   return lines;
 }
 

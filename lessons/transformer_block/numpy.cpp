@@ -58,7 +58,7 @@ std::vector<std::string> attention_code_with_weights(const Workbench& bench, con
   std::vector<std::string> lines = {
       fmt::format("attention_scores = split({} @ attention_W_Q) @ split(", x),
       fmt::format("    {} @ attention_W_K).transpose(0, 2, 1)", x),
-      fmt::format("attention_scaled = attention_scores / np.sqrt({})", bench.d_k())};
+      fmt::format("attention_scaled = attention_scores / np.sqrt({})  # d_k", bench.d_k())};
   if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
   lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
   lines.emplace_back("attention_output = np.hstack(attention_weights @ split(");
@@ -100,7 +100,7 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
                                  "GELU = np.vectorize(lambda x: x / 2 * (1 + erf(x / sqrt(2))))"});
   lines.insert(lines.begin(),
                bench.options.model
-                   ? "# softmax(), split(): attention as in the lesson multihead; see --all"
+                   ? "# softmax(), split() as in multihead: --all; hstack: heads side by side"
                    : "# multihead(): attention as in the lesson multihead; --all shows its code");
   lines.emplace_back("");
   const auto reads = [&](const SublayerText& text, const std::string& x) {
