@@ -352,9 +352,9 @@ LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
 LinesOn lines_on_gqa(const VariantBench& on, const attn::Cost& cost) {
   const auto& bench = on.bench;
   if (bench.heads() == 1) return {"one head here, which shares with nobody"};
-  return {fmt::format("{} heads · {} = {}; what it saves is keys", bench.heads(),
+  return {fmt::format("{} heads · {} = {}", bench.heads(),
                       on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes),
-          fmt::format("and values: of {} head{}, not {} (lesson generate). Error: against {}",
+          fmt::format("holds K, V of {} head{}, not {} (lesson generate); error: against {}",
                       bench.kv_heads(), bench.kv_heads() == 1 ? "" : "s", bench.heads(), bench.heads())};
 }
 
@@ -363,10 +363,10 @@ LinesOn lines_on_linear(const VariantBench& on, const attn::Cost& cost) {
   const auto n = on.n(), d_k = on.K.shape(1), d_v = on.V.shape(1), held = d_k * d_v + d_k;
   LinesOn lines = {
       "exp(q · k / √d_k) becomes φ(q) · φ(k), φ makes numbers positive",
-      fmt::format("output of q: φ(q) S / φ(q) · z, S = Σ φ(k) vᵀ [{0}×{1}], z = Σ φ(k) [{0}]", d_k, d_v)};
+      fmt::format("output: φ(q) S / φ(q) z, S = Σ φ(k) vᵀ [{0}×{1}], z = Σ φ(k) [{0}]", d_k, d_v)};
   if (static_cast<std::size_t>(cost.multiply_adds) == n * (2 * d_k * d_v + d_k) && !on.causal())
-    lines.push_back(fmt::format("S and z are the same for all q: {} · ({} + {} + {}) = {} mult-adds", n,
-                                d_k * d_v, d_k * d_v, d_k, cost.multiply_adds));
+    lines.push_back(fmt::format("same S, z for all q: {} · ({} + {} + {}) = {}", n, d_k * d_v, d_k * d_v, d_k,
+                                cost.multiply_adds));
   const auto bytes = attn::item_size(on.bench.trace.dtype());
   if (static_cast<std::size_t>(cost.score_bytes) == held * bytes)
     lines.push_back(

@@ -258,8 +258,8 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
       step({.id = "entropy",
             .title = "How widely attention spreads",
             .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-            .note = fmt::format("One bracket a query, then their mean.{3} An entropy is 0 where one key gets "
-                                "everything, log {0} = {1:.4f} where {4} equally (one more token: log "
+            .note = fmt::format("One bracket a query, then their mean.{3}\nAn entropy is 0 where one key "
+                                "gets everything, log {0} = {1:.4f} where {4} equally (one more token: log "
                                 "{5}).{2} exp(entropy) is the number of keys in use. (0 log 0 counts as 0.)",
                                 n, std::log(static_cast<double>(n)),
                                 hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
@@ -591,9 +591,9 @@ std::vector<std::string> patterns_flow(const Workbench& bench) {
 std::vector<std::string> patterns_code(const Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   return {"# weights: the table of step 1",
-          sentence.is_padded() ? std::string("n = int(lengths)")
-                               : fmt::format("{:<45} # [..., :n] leaves out padding",
-                                             fmt::format("n = {}", sentence.length())),
+          fmt::format("{:<45} # [..., :n] leaves out padding",
+                      sentence.is_padded() ? std::string("n = int(lengths)")
+                                           : fmt::format("n = {}", sentence.length())),
           "i = np.arange(n)",
           "diagonal = weights[..., i, i].mean(axis=-1)",
           "to_next     = weights[..., i[:-1], i[1:]]     # none where n = 1",
@@ -611,9 +611,30 @@ void show_patterns_code(Workbench& bench) {
   });
 }
 
+/// Which word looks most at an earlier or later one of the same name: the rows do not tell.
+std::string look_at_twin(const attn::Event& weights) {
+  const auto& labels = weights.labels.back();
+  if (labels.empty()) return weights.note;
+  const auto& tokens = labels.of(0);
+  const auto n = weights.tensor->shape.back(), rows = attn::element_count(weights.tensor->shape) / n;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto query = row % n;
+    std::size_t key = 0;
+    for (std::size_t j = 1; j < n; ++j)
+      if (weights.tensor->at(row * n + j) > weights.tensor->at(row * n + key)) key = j;
+    if (key != query && tokens[key] == tokens[query])
+      return fmt::format("{}{} {} looks at {} (#2: the second).", weights.note,
+                         rows > n ? fmt::format(" In head {}", row / n) : "",
+                         attn::numbered_token(tokens, query), attn::numbered_token(tokens, key));
+  }
+  return weights.note;
+}
+
 void lay_out_patterns(Workbench& bench) {
+  const auto weights =
+      bench.plan.is_batched() ? attn::OnPage{"weights"} : attn::OnPage{"weights", look_at_twin};
   bench.trace.page({attn::in_one_line("mask"),
-                    {"weights"},
+                    weights,
                     {"diagonal"},
                     {"local"},
                     {"entropy"},

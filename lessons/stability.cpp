@@ -50,7 +50,7 @@ void explain_overflow(Workbench& bench) {
       "Softmax takes e to the power of each score, but numbers of a computer end: beyond the largest comes "
       "inf, and inf / inf is nan, not a number, which spreads. In half precision (float16) a score above 11 "
       "is enough; without the division by √d_k scores get that large. The cure: subtract the largest score m "
-      "first; exp(m) cancels.",
+      "first; exp(m) cancels, so the shares stay the same.",
       "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
@@ -228,13 +228,14 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
                                  .worked = attn::worked_row_sums({"naive/exp", exp})},
                                 attn::row_sums(exp));
 
+  const bool overflows = std::any_of(sum.begin(), sum.end(), [](double x) { return std::isinf(x); });
   const auto weights = in.main_step(
       {.id = "naive/weights",
        .title = in.named("Naive: each exponential over the sum"),
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
        .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum)), format) +
-               (in.is_of_run() ? "" : naive_in_run(scores, bench.trace.dtype())),
+               (overflows && !in.is_of_run() ? naive_in_run(scores, bench.trace.dtype()) : ""),
        .distribution = true,
        .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum}),
        .worked_at = largest_of_first(scores)},
@@ -450,9 +451,9 @@ std::string keys_in_use(const attn::Event& weights) {
 std::string note_of_temperatures(const attn::Event& weights) {
   const auto keys = weights.tensor->shape[1];
   return fmt::format(
-      "T divides the scores before softmax. Keys in use, exp(−Σ w log w) (lesson patterns): {}; 1 when one "
-      "key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the largest score first: a "
-      "small T could overflow.",
+      "T, the temperature, divides the scores before softmax. Keys in use, exp(−Σ w log w) (lesson "
+      "patterns): {}; 1 when one key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the "
+      "largest score first: a small T could overflow.",
       keys_in_use(weights), keys > 1 ? fmt::format(" and {0} when {0} share equally", keys) : "");
 }
 

@@ -144,8 +144,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
       mistakes_of_d_V(kept, d_output));
 
   std::string note =
-      fmt::format("{1} is the A of {0} = {1} {2}, so {3} goes to row i of {4} times row j of {2}.", result,
-                  used, V_id, used, d_result, V_id);
+      fmt::format("{1} is the A of {0} = {1} {2}: its gradient is row i of {3} times row j of {2}.", result,
+                  used, V_id, d_result);
   if (kept.mask)
     note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
   d.d_weights = gradients.show(

@@ -554,7 +554,7 @@ void show_flash(VariantBench& on) {
              fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of "
                          "keys have a tile of {0} × {0} scores, and only one tile is held at a time. But "
                          "softmax needs the maximum and the sum of a whole row. So each query carries three "
-                         "things from one block of keys to the next (s: its scores so far, v: their values):",
+                         "things from block to block (s: its scores so far, v: values):",
                          block),
              "m   the largest s\n"
              "l   Σ exp(s − m), the denominator of softmax\n"

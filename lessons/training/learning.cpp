@@ -384,17 +384,17 @@ std::string with_clipping(const Trainings& trainings) {
 /// What dropout does to the loss.
 std::string with_dropout(double p) {
   return fmt::format(
-      "Dropout: each attention weight is 0 with probability {0:g}, so that a model does not rely on one "
-      "path; that helps where data is little. Here each answer rests on one weight: where it is 0 the model "
-      "guesses, and the loss stays near {0:g} · log {1} = {2:.4f}.",
+      "Dropout: an attention weight is 0 with probability {0:g}, so that no answer relies on one; that helps "
+      "where data is little. Here each does rest on one: where it is 0 the model guesses, and the loss stays "
+      "near {0:g} · log {1} = {2:.4f}.",
       p, symbol_count, p * loss_of_guessing());
 }
 
 /// What each method changed here, in numbers.
 void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
   auto text = fmt::format(
-      "All start from the same numbers; main, the training above, has warm-up and clipping. Right: the share "
-      "of symbols in {} fresh sequences, without dropout.\n{}\n{}",
+      "All start alike; main, the training above, has warm-up and clipping. Right: the share of symbols in "
+      "{} fresh sequences, without dropout.\n{}\n{}",
       fresh_sequences, without_warmup(trainings), with_clipping(trainings));
   if (const double p = trainings.back().settings.dropout; p > 0.0) text += "\n" + with_dropout(p);
   trace.note("comparison", fmt::format("Warm-up, clipping, dropout: {} trainings", trainings.size()), text,
@@ -469,8 +469,8 @@ std::string look_at_mirror(const attn::Event& weights) {
   const auto shares = mirror_shares(weights);
   const double least = std::floor(1e4 * *std::min_element(shares.begin(), shares.end())) / 1e4;
   return fmt::format(
-      "The first place looks at the last, the second at the last but one, each with a share of {:.4f} or "
-      "more. Nobody programmed that. One more symbol needs one more row of P, never trained.",
+      "Place 1 looks at the last, place 2 at the last but one, each with {:.4f} or more. Nobody programmed "
+      "that. One more symbol needs a row of P that is untrained.",
       least);
 }
 
@@ -534,11 +534,10 @@ void explain_first_step(attn::Trace& trace, const Parameters& gradient, double c
                                                : fmt::format("{:.4f} becomes {:.4f}.", found, clipped);
   trace.note(
       "one-number", "Step 1: the gradient, and clipping",
-      fmt::format(
-          "The first {} sequences give the gradient (found as in the lesson backward): for each of the {} "
-          "numbers, how the loss changes with it. For W_out[0, a] that is {:.4f}. Its length is its norm. "
-          "Clipping: if the norm is over a limit, max_norm, all its numbers are multiplied by one factor. {}",
-          sequences_of_batch, count_of(gradient), found, after_clipping));
+      fmt::format("The first {} sequences give the gradient (lesson backward): for each of the {} numbers, "
+                  "how the loss changes with it; for W_out[0, a] {:.4f}. Its length is its norm. Clipping: "
+                  "if the norm is over a limit, max_norm, all its numbers are multiplied by one factor. {}",
+                  sequences_of_batch, count_of(gradient), found, after_clipping));
   trace.note("adam", "Step 1: Adam moves each number",
              "Adam keeps two means for each number: m of its gradients so far, v of their squares. Both "
              "begin at 0 and are too small at first, which m_now and v_now correct. A number moves by rate · "
