@@ -384,9 +384,9 @@ std::string with_clipping(const Trainings& trainings) {
 /// What dropout does to the loss.
 std::string with_dropout(double p) {
   return fmt::format(
-      "Dropout: an attention weight is 0 with probability {0:g}, so that no answer relies on one; that helps "
-      "where data is little. Here each does rest on one: where it is 0 the model guesses, and the loss stays "
-      "near {0:g} · log {1} = {2:.4f}.",
+      "Dropout: a weight is 0 with probability {0:g}, so that no answer relies on one; it helps where data "
+      "is little. Here each does rest on one: where it is 0 the model guesses, and the loss stays near {0:g} "
+      "· log {1} = {2:.4f}.",
       p, symbol_count, p * loss_of_guessing());
 }
 
@@ -470,7 +470,7 @@ std::string look_at_mirror(const attn::Event& weights) {
   const double least = std::floor(1e4 * *std::min_element(shares.begin(), shares.end())) / 1e4;
   return fmt::format(
       "Place 1 looks at the last, place 2 at the last but one, each with {:.4f} or more. Nobody programmed "
-      "that. One more symbol needs a row of P that is untrained.",
+      "that. One more symbol needs an untrained row of P.",
       least);
 }
 
