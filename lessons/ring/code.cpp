@@ -83,7 +83,7 @@ void show_ring_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) 
   lines.push_back(fmt::format("        {0} = {1}{2} * {0} + p @ values", at("o"), at("c"), column));
   lines.push_back(fmt::format("        {} = larger", at("m")));
   lines.push_back("        note(hop, r, s)                 # keeps the tables of this page");
-  lines.push_back("    have = have[-1:] + have[:-1]        # to the next (after the last hop: idle)");
+  lines.push_back("    have = have[-1:] + have[:-1]        # to the next (needless at last)");
   const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
   lines.push_back(fmt::format(
       "output = {}", sees_nothing ? fmt::format("np.nan_to_num(o / np.where(l == 0, 1, l){})", column)
