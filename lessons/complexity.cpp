@@ -215,10 +215,10 @@ void introduce_complexity(Workbench& bench) {
       fmt::format("mult-adds  products that go into a sum: how much there is to compute\n"
                   "bytes      the most that is held at a time of scores, or of what a layer\n"
                   "           has in their place: {} for each number\n"
-                  "steps      operations of one layer that wait for each other; one may\n"
-                  "           read any number of tokens\n"
-                  "path       operations from the first token to the last, through as many\n"
-                  "           layers, one on top of the other, as that takes",
+                  "steps      what all tokens can do at once is one step; the next begins\n"
+                  "           where it needs a result that was collected over tokens\n"
+                  "path       steps, one after another, until the last token can know of the\n"
+                  "           first, through as many layers as that takes",
                   attn::item_size(bench.trace.dtype())));
   bench.trace.note(
       "counting", "How it is counted",
@@ -247,25 +247,30 @@ std::string places_of(std::size_t count) {
   return fmt::format("{} place{}", count, count == 1 ? "" : "s");
 }
 
-/// "keys at most 2 places away: 63 places take 32 layers".
+/// "keys at most 2 places away, so 63 places take 32 layers".
 std::string words_on_local(const Workbench& bench, LayerCosts& costs, const Size& size) {
-  const auto words = fmt::format("only keys at most {} away", places_of(*bench.options.window));
+  const auto words = fmt::format("keys at most {} away", places_of(*bench.options.window));
   const auto layers = costs.of("local", size).path_length;
   if (layers < 2) return words;
-  return fmt::format("{}: {} places take {} layers", words, size.n - 1, layers);
+  return fmt::format("{}, so {} places take {} layers", words, size.n - 1, layers);
 }
 
 std::vector<Compared> compared_layers(const Workbench& bench, LayerCosts& costs, const Size& size) {
   const auto block = *bench.options.block;
-  return {{"recurrence", "2 n d²", "each state from a token and the state before, a matrix each"},
-          {"convolution", "pairs · d²",
-           fmt::format("a sum over {} on either side, a matrix each", places_of(*bench.options.window))},
-          {"full", "2 n² d", "softmax over all pairs: n² scores, n² values"},
-          {"flash", "2 n² d + rescaling",
-           fmt::format("the same, {} × {} scores at a time, blocks of keys in turn", block, block)},
-          {"local", "2 pairs · d", words_on_local(bench, costs, size)},
-          {"linear", "2 n d² + n d", "Σ φ(k) vᵀ once, then read by each φ(q); φ: positive numbers"},
-          {"projections", "4 n d²", "W_Q, W_K, W_V, W_O: on top in every attention layer"}};
+  return {
+      {"recurrence", "2 n d²", "each state from a token and the state before, d×d matrices"},
+      {"convolution", "pairs · d²",
+       fmt::format("tokens up to {} away, a d×d matrix each; no scores", places_of(*bench.options.window))},
+      {"full", "2 n² d", "for each pair d products for the score, d for weight · value"},
+      {"flash", "2 n² d + rescaling",
+       fmt::format("the same, {0} × {0} scores at a time, {1} blocks of keys in turn", block,
+                   costs.of("flash", size).sequential_steps)},
+      {"local", "2 pairs · d", words_on_local(bench, costs, size)},
+      {"linear", "2 n d² + n d",
+       fmt::format("Σ φ(k) vᵀ and Σ φ(k) once, {0} · {0} + {0} numbers (lesson\n{1:13}efficient); each φ(q) "
+                   "reads them",
+                   size.d, "")},
+      {"projections", "4 n d²", "W_Q, W_K, W_V, W_O: on top in every attention layer"}};
 }
 
 bool connects_tokens(std::string_view id) {
@@ -278,6 +283,15 @@ bool connects_tokens(std::string_view id) {
 std::string pairs_of_window(const Workbench& bench, std::size_t n) {
   const auto side = std::min(*bench.options.window, n - 1), width = 2 * side + 1, beyond = side * (side + 1);
   return fmt::format("{} · {} − {} beyond the ends = {}", n, width, beyond, n * width - beyond);
+}
+
+/// " Rescaling: 64 queries · 15 later blocks · (1 + 8) = 8640.", of l and o: see the lesson efficient.
+std::string rescaling_of_flash(const Workbench& bench, LayerCosts& costs, const Size& size) {
+  const auto block = std::min(*bench.options.block, size.n), later = (size.n + block - 1) / block - 1;
+  const auto more = costs.multiply_adds("flash", size) - costs.multiply_adds("full", size);
+  if (more == 0 || more != static_cast<std::int64_t>(size.n * later * (1 + size.d))) return "";
+  return fmt::format(" Rescaling (lesson efficient): {} queries · {} later block{} · (1 + {}) = {}.", size.n,
+                     later, later == 1 ? "" : "s", size.d, more);
 }
 
 /// A row a layer, at the longest of the lengths.
@@ -301,15 +315,16 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
     words += fmt::format("{}{:<12} {}", words.empty() ? "" : "\n", id, what);
   }
   bench.trace.note("compared", "What is compared",
-                   fmt::format("Seven more with --all; one of them below: chunked, {} queries at a time.",
+                   fmt::format("Seven more with --all, which alone heads, kv_heads and rank concern; one of "
+                               "them below: chunked, {} queries at a time.",
                                *bench.options.block),
                    words);
-  bench.trace.note("comparison",
-                   fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
-                   fmt::format("Cheaper: the n from which on a layer takes fewer multiply-adds than full "
-                               "attention (never: none up to {}). Pairs: {}.",
-                               longest, pairs_of_window(bench, longest)),
-                   table);
+  bench.trace.note(
+      "comparison", fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
+      fmt::format("Cheaper: the n from which on a layer takes fewer multiply-adds than full attention "
+                  "(never: none up to {}). Pairs: {}.{}",
+                  longest, pairs_of_window(bench, longest), rescaling_of_flash(bench, costs, {longest, d})),
+      table);
 }
 
 /// How the tokens of four layers come to know of each other.
@@ -363,7 +378,7 @@ void set_complexity_page(attn::Trace& trace) {
               {"code"},
               attn::in_one_line("n"),
               attn::in_one_line("d"),
-              {"multiply_adds", notice_of_growth},
+              attn::without_plot("multiply_adds", notice_of_growth),
               attn::without_plot("score_bytes", notice_of_growth)},
              {"recurrence-in-n", "full-in-n", "full-overtakes-recurrence", "flash-memory"});
 }
@@ -376,9 +391,9 @@ void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   bench.trace.note(
       "reading", "What it says",
       fmt::format("Without its projections attention takes fewer multiply-adds than a recurrence while n < "
-                  "d; with them it never does. So it did not win by computing less. What counts is that no "
-                  "token waits for another, and that any two tokens are one step apart. One more token costs "
-                  "a recurrence {} multiply-adds, whatever n is, and full attention {}, and ever more.",
+                  "d; with them never. So it did not win by computing less. What counts is that no token "
+                  "waits for another, and that any two are one step apart. One more token costs a recurrence "
+                  "{} multiply-adds, whatever n is, full attention {}, and ever more.",
                   of_one_more("recurrence"), of_one_more("full")));
 }
 

@@ -177,8 +177,8 @@ void introduce_efficient(const Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(
       fmt::format("Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens: of 100 "
-                  "000 tokens these are 10 000 000 000, for every head of every layer. There are four ways "
-                  "to do with less. This page works out one of them, {}, {}:",
+                  "000 tokens 10 000 000 000, in every head of every layer. Four ways do with less. This "
+                  "page works out one, {}, {}:",
                   variant_on_page(options).name,
                   options.variant == "all" ? "and compares all" : "and compares it with full attention"),
       "leave pairs out                    local, sliding, sparse\n"
@@ -344,6 +344,8 @@ LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
   if (static_cast<std::size_t>(cost.score_bytes) == block * block * attn::item_size(on.bench.trace.dtype()))
     lines.push_back(fmt::format("a tile: {} · {} = {}", block,
                                 on.bytes_of(block, block == 1 ? "score" : "scores"), cost.score_bytes));
+  lines.push_back(fmt::format("not counted: m, l, o, 1 + 1 + {} numbers a query: n times, not n²",
+                              *on.bench.options.d_v));
   return lines;
 }
 
@@ -352,7 +354,24 @@ LinesOn lines_on_gqa(const VariantBench& on, const attn::Cost& cost) {
   if (bench.heads() == 1) return {"one head here, which shares with nobody"};
   return {fmt::format("{} heads · {} = {}", bench.heads(),
                       on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes),
-          fmt::format("error: against {} heads with K and V of their own", bench.heads())};
+          fmt::format("holds K, V of {} head{}, not {} (lesson generate); error: against {}",
+                      bench.kv_heads(), bench.kv_heads() == 1 ? "" : "s", bench.heads(), bench.heads())};
+}
+
+/// The counts of linear attention that sums all keys up once.
+LinesOn lines_on_linear(const VariantBench& on, const attn::Cost& cost) {
+  const auto n = on.n(), d_k = on.K.shape(1), d_v = on.V.shape(1), held = d_k * d_v + d_k;
+  LinesOn lines = {
+      "exp(q · k / √d_k) becomes φ(q) · φ(k), φ makes numbers positive",
+      fmt::format("output: φ(q) S / φ(q) z, S = Σ φ(k) vᵀ [{0}×{1}], z = Σ φ(k) [{0}]", d_k, d_v)};
+  if (static_cast<std::size_t>(cost.multiply_adds) == n * (2 * d_k * d_v + d_k) && !on.causal())
+    lines.push_back(fmt::format("same S, z for all q: {} · ({} + {} + {}) = {}", n, d_k * d_v, d_k * d_v, d_k,
+                                cost.multiply_adds));
+  const auto bytes = attn::item_size(on.bench.trace.dtype());
+  if (static_cast<std::size_t>(cost.score_bytes) == held * bytes)
+    lines.push_back(
+        fmt::format("({} in S + {} in z) · {} bytes = {}", d_k * d_v, d_k, bytes, cost.score_bytes));
+  return lines;
 }
 
 LinesOn lines_on(const VariantBench& on, const VariantResult& result) {
@@ -360,7 +379,7 @@ LinesOn lines_on(const VariantBench& on, const VariantResult& result) {
   if (name == "full") return lines_on_full(on, result.cost);
   if (name == "flash") return lines_on_flash(on, result.cost);
   if (name == "gqa") return lines_on_gqa(on, result.cost);
-  if (name == "linear") return {"φ makes numbers positive; φ(q) · φ(k) for exp(q · k / √d_k)"};
+  if (name == "linear") return lines_on_linear(on, result.cost);
   return {};
 }
 

@@ -227,9 +227,7 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
   step({.id = "diagonal",
         .title = "How much a token looks at itself",
         .formula = "mean of wᵢᵢ",
-        .note = if_of_one_length(lengths,
-                                 fmt::format("There are {} tokens, so the sum is divided by {}.", n, n)) +
-                with_equal_shares(diagonal_share(uniform, lengths))},
+        .note = with_equal_shares(diagonal_share(uniform, lengths))},
        &WorkedMeasures::diagonal, diagonal_share(weights, lengths));
   step({.id = "local",
         .title = "How much a token looks at a neighbour",
@@ -260,13 +258,13 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
       step({.id = "entropy",
             .title = "How widely attention spreads",
             .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-            .note = fmt::format("One bracket a query, then their mean.{3} An entropy is 0 where one key gets "
-                                "everything, log {0} = {1:.4f} where {4} equally.{2} exp(entropy) is the "
-                                "number of keys in use. (Natural log; 0 log 0 counts as 0.)",
+            .note = fmt::format("One bracket a query, then their mean.{3}\nAn entropy is 0 where one key "
+                                "gets everything, log {0} = {1:.4f} where {4} equally (one more token: log "
+                                "{5}).{2} exp(entropy) is the number of keys in use. (0 log 0 counts as 0.)",
                                 n, std::log(static_cast<double>(n)),
                                 hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
                                 entropy_of_a_row(bench, weights),
-                                n == 1 ? "one key shares" : fmt::format("{} keys share", n))},
+                                n == 1 ? "one key shares" : fmt::format("{} keys share", n), n + 1)},
            &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest =
       step({.id = "strongest",
@@ -408,14 +406,16 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
                    "             too high a temperature, which divides the scores\n"
                    "helps        parameters drawn so that scores are of size 1, a learning rate\n"
                    "             that starts small (lesson training)\n"
-                   "no help      dropout: the weights that it leaves are as equal as before\n"
+                   "no help      dropout: it sets some weights to 0, the rest stay as equal\n"
                    "to cause it  --temperature 100");
   bench.trace.note("over-sparse", "Over-sparse: where it comes from and what helps", "",
                    "the scores   are far apart\n"
                    "comes from   no division by √d_k, parameters that have grown, too low a\n"
                    "             temperature\n"
                    "helps        the scale, and weight decay: training pulls parameters to 0\n"
-                   "a failure    where nothing is learned yet: entropy collapse (Zhai et al. 2023)\n"
+                   "a failure    if entropy falls to 0 early and the loss stays high: softmax\n"
+                   "             has almost no gradient there (lesson scaling), and the head\n"
+                   "             cannot change any more: entropy collapse (Zhai et al. 2023)\n"
                    "to cause it  --temperature 0.02");
 }
 
@@ -567,8 +567,8 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(
       "kinds", "What kind of head is it?",
-      "What a word gives on average to itself, to all words before it and to all after it; and what the "
-      "others give to the one key that gets most from them." +
+      "What a word gives on average to itself, to all words before it and to all after it. One key: the "
+      "largest mean of a column, each without its own row." +
           std::string(bench.options.model ? " The heads were trained to find the French form of each word. "
                                             "One that finds the noun of an article or adjective looks ahead, "
                                             "one that finds the subject of a verb looks back." +
@@ -591,10 +591,12 @@ std::vector<std::string> patterns_flow(const Workbench& bench) {
 std::vector<std::string> patterns_code(const Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   return {"# weights: the table of step 1",
-          sentence.is_padded() ? std::string("n = int(lengths)") : fmt::format("n = {}", sentence.length()),
+          fmt::format("{:<45} # [..., :n] leaves out padding",
+                      sentence.is_padded() ? std::string("n = int(lengths)")
+                                           : fmt::format("n = {}", sentence.length())),
           "i = np.arange(n)",
           "diagonal = weights[..., i, i].mean(axis=-1)",
-          "to_next     = weights[..., i[:-1], i[1:]]",
+          "to_next     = weights[..., i[:-1], i[1:]]     # none where n = 1",
           "to_previous = weights[..., i[1:], i[:-1]]",
           "local = (to_next + to_previous).sum(axis=-1) / max(2 * (n - 1), 1)",
           "logarithms = np.log(np.where(weights > 0, weights, 1))   # log 1 = 0",
@@ -609,9 +611,30 @@ void show_patterns_code(Workbench& bench) {
   });
 }
 
+/// Which word looks most at an earlier or later one of the same name: the rows do not tell.
+std::string look_at_twin(const attn::Event& weights) {
+  const auto& labels = weights.labels.back();
+  if (labels.empty()) return weights.note;
+  const auto& tokens = labels.of(0);
+  const auto n = weights.tensor->shape.back(), rows = attn::element_count(weights.tensor->shape) / n;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto query = row % n;
+    std::size_t key = 0;
+    for (std::size_t j = 1; j < n; ++j)
+      if (weights.tensor->at(row * n + j) > weights.tensor->at(row * n + key)) key = j;
+    if (key != query && tokens[key] == tokens[query])
+      return fmt::format("{}{} {} looks at {} (#2: the second).", weights.note,
+                         rows > n ? fmt::format(" In head {}", row / n) : "",
+                         attn::numbered_token(tokens, query), attn::numbered_token(tokens, key));
+  }
+  return weights.note;
+}
+
 void lay_out_patterns(Workbench& bench) {
+  const auto weights =
+      bench.plan.is_batched() ? attn::OnPage{"weights"} : attn::OnPage{"weights", look_at_twin};
   bench.trace.page({attn::in_one_line("mask"),
-                    {"weights"},
+                    weights,
                     {"diagonal"},
                     {"local"},
                     {"entropy"},

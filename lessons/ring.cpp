@@ -255,11 +255,10 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
       "        a tile takes longer than a trip; any number of heads",
       count - 1, count == 2 ? "" : "s", most_bytes(in, ranks, ring_bytes));
   table += "\nheads   2 exchanges, in which nobody computes; then no rank idles\n        ";
-  table += divides ? fmt::format("up to {} bytes a rank, for {} or {} heads, …",
-                                 most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
-                   : fmt::format("not with {}: it takes {} or {} heads, …",
-                                 in.heads() == 1 ? "one head" : fmt::format("{} heads", in.heads()), count,
-                                 2 * count);
+  table += divides
+               ? fmt::format("up to {} bytes a rank, for {} or {} heads, …",
+                             most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
+               : fmt::format("not in this run: it takes a multiple of {} heads, not {}", count, in.heads());
   table += fmt::format("\nmpirun  -n {} attnlab ring …   each rank a process of its own (Open MPI)", count);
   bench.trace.note("ways", "Another way, and how to run it for real",
                    "By --way heads there is an exchange after which each rank has all tokens of some heads. "

@@ -48,9 +48,9 @@ std::vector<Dtype> formats_to_compare(Dtype dtype) {
 void explain_overflow(Workbench& bench) {
   bench.idea(
       "Softmax takes e to the power of each score, but numbers of a computer end: beyond the largest comes "
-      "inf, and inf / inf gives nan, not a number, which spreads to all that follows. In half precision "
-      "(float16) a score above 11 is enough; without the division by √d_k scores get that large. The cure: "
-      "subtract the largest score m first. The shares stay the same, for exp(m) cancels.",
+      "inf, and inf / inf is nan, not a number, which spreads. In half precision (float16) a score above 11 "
+      "is enough; without the division by √d_k scores get that large. The cure: subtract the largest score m "
+      "first; exp(m) cancels, so the shares stay the same.",
       "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
@@ -197,6 +197,15 @@ std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, co
   return note;
 }
 
+/// " In float64 nothing overflows: 270 is not above 709.78."
+std::string naive_in_run(const Tensor<2>& scores, Dtype format) {
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  const double limit = attn::exp_overflows_above(format);
+  return fmt::format(" In {} {}: {:.0f} is {} {:.2f}.", attn::name_of(format),
+                     largest > limit ? "exp overflows, too" : "nothing overflows", largest,
+                     largest > limit ? "above" : "not above", limit);
+}
+
 }  // namespace
 
 NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype format) {
@@ -219,12 +228,14 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
                                  .worked = attn::worked_row_sums({"naive/exp", exp})},
                                 attn::row_sums(exp));
 
+  const bool overflows = std::any_of(sum.begin(), sum.end(), [](double x) { return std::isinf(x); });
   const auto weights = in.main_step(
       {.id = "naive/weights",
        .title = in.named("Naive: each exponential over the sum"),
        .formula = "naive/exp / naive/sum",
        .from = {"naive/exp", "naive/sum"},
-       .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum)), format),
+       .note = note_of_naive_weights(exp, sum, attn::round_to(format, attn::divide_rows(exp, sum)), format) +
+               (overflows && !in.is_of_run() ? naive_in_run(scores, bench.trace.dtype()) : ""),
        .distribution = true,
        .worked = attn::worked_divide_rows({"naive/exp", exp}, {"naive/sum", sum}),
        .worked_at = largest_of_first(scores)},
@@ -260,7 +271,8 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                             .title = "Stable: no exponential is above 1",
                             .formula = "exp(stable/shifted)",
                             .from = {"stable/shifted"},
-                            .note = "Small ones still become 0, as they should: beside 1 they do not count.",
+                            .note = "Small ones become 0: beside 1 they do not count. One more key: a column "
+                                    "more, another m only if its score is the largest; no other share grows.",
                             .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted}),
                             .worked_at = another_of_first(scores)},
                            attn::exp(shifted));
@@ -378,10 +390,10 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 /// Only a run whose format holds all halves can show them.
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
   const std::string text =
-      "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹ instead, so that a row "
-      "in which everything is hidden does not become nan. But half precision ends at ±65504, and −10⁹ "
-      "becomes −∞. With −65504 a query that sees nothing gives all keys equal shares; where two masks add "
-      "it, −131008 becomes −∞ again.";
+      "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹, so that a row in "
+      "which all is hidden does not become nan. But half precision ends at ±65504: −10⁹ becomes −∞. In a row "
+      "of nothing but −65504 all keys get equal shares: an average of what must not be seen. Code that adds "
+      "the fill, and does so for two masks, gets −131008: −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note("no-halves", "Not in this run",
@@ -416,10 +428,10 @@ void show_both_forms(Workbench& bench, const BothForms& narrowest) {
 }
 
 void advise_on_softmax(attn::Trace& trace) {
-  trace.note(
-      "advice", "What to do",
-      "Always subtract the maximum. Scale by 1/√d_k. Keep softmax and its sums in float32 even where the "
-      "rest is half. Never compile softmax with -ffast-math: it assumes that inf and nan do not exist.");
+  trace.note("advice", "What to do",
+             "Always subtract the maximum. Scale by 1/√d_k. Keep softmax and its sums in float32 even where "
+             "the rest is half. Never compile softmax with -ffast-math, an option of C compilers: it assumes "
+             "that inf and nan do not exist.");
 }
 
 /// "1.00, 1.00, 3.35": for each row of weights [temperature×key].
@@ -439,9 +451,9 @@ std::string keys_in_use(const attn::Event& weights) {
 std::string note_of_temperatures(const attn::Event& weights) {
   const auto keys = weights.tensor->shape[1];
   return fmt::format(
-      "T, the temperature, divides the scores before softmax. Keys in use (lesson patterns), row by row: {}. "
-      "It is 1 when one key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the largest "
-      "score first: a small T could overflow.",
+      "T, the temperature, divides the scores before softmax. Keys in use, exp(−Σ w log w) (lesson "
+      "patterns): {}; 1 when one key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the "
+      "largest score first: a small T could overflow.",
       keys_in_use(weights), keys > 1 ? fmt::format(" and {0} when {0} share equally", keys) : "");
 }
 

@@ -115,7 +115,7 @@ void set_training_page(attn::Trace& trace) {
               {"one-number"},
               attn::in_one_line("first_step/d_W_out"),
               attn::in_one_line("first_step/norm"),
-              attn::without_table("first_step/factor", note_of),
+              attn::without_table("first_step/factor"),
               {"adam"},
               attn::in_one_line("first_step/clipped"),
               attn::in_one_line("first_step/rate"),

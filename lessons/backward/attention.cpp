@@ -46,7 +46,7 @@ void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   text += " By the quotient rule:";
   trace.note("softmax-rule", "Back through softmax", text,
              "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ,   ∂wₖ/∂xⱼ = − wₖ wⱼ  for k ≠ j\n"
-             "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
+             "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = dⱼ wⱼ − Σₖ dₖ wₖ wⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
 }
 
 /// The keys or values of each query head: shared ones once for each that reads them.
@@ -143,7 +143,9 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
       add_up_shared(attn::matmul(attn::transpose(used_weights), d_output), kept.V),
       mistakes_of_d_V(kept, d_output));
 
-  std::string note = fmt::format("{} is the A: row i of {} times value j.", used, d_result);
+  std::string note =
+      fmt::format("{1} is the A of {0} = {1} {2}: its gradient is row i of {3} times row j of {2}.", result,
+                  used, V_id, d_result);
   if (kept.mask)
     note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
   d.d_weights = gradients.show(

@@ -251,7 +251,7 @@ attn::Notice notice_of_W_Q(const Workbench& bench) {
   const bool is_one_text = bench.plan.sentence.size() > 0;
   return [is_one_text](const attn::Event& d_W_Q) {
     const std::string about_words =
-        " X enters 3 products, so d_X adds up 3 terms; the layer below gets it as d_output.";
+        "\nX enters 3 products, so d_X adds up 3 terms: d_output of the layer below.";
     return notice_of_weight(d_W_Q) + (is_one_text ? about_words : "");
   };
 }
@@ -261,37 +261,40 @@ void set_backward_page(Workbench& bench) {
   const auto known = [&](const char* id) {
     return has_projections ? attn::in_one_line(id) : attn::OnPage{id};
   };
-  bench.trace.page(
-      {attn::in_one_line("X"),
-       attn::in_one_line("X_target"),
-       attn::in_one_line("X_source"),
-       known("Q"),
-       known("K"),
-       known("V"),
-       attn::in_one_line("scores"),
-       attn::in_one_line("mask"),
-       attn::in_one_line("scaled"),
-       attn::in_one_line("masked"),
-       {"weights", nothing_to_notice},
-       {"d_output"},
-       attn::in_one_line("output"),
-       attn::in_one_line("L"),
-       {"product-rule"},
-       attn::without_table("d_V", nullptr),
-       {"d_weights", note_with(" (V: --steps V)")},
-       {"softmax-rule"},
-       {"d_scaled", notice_of_scaled},
-       attn::in_one_line("d_scores"),
-       {"d_Q", [](const auto&) { return "A sum of the keys, each times its d_score. (K: --steps K)"; }},
-       known("d_K"),
-       whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),
-       attn::in_one_line("d_W_K"),
-       attn::in_one_line("d_W_V"),
-       bench.plan.is_batched() ? attn::without_table("d_X", nullptr) : attn::in_one_line("d_X"),
-       {"d_X_target"},
-       {"d_X_source"}},
-      {"check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
-       "hidden-scores-have-no-gradient"});
+  bench.trace.page({attn::in_one_line("X"),
+                    attn::in_one_line("X_target"),
+                    attn::in_one_line("X_source"),
+                    known("Q"),
+                    known("K"),
+                    known("V"),
+                    attn::in_one_line("scores"),
+                    attn::in_one_line("mask"),
+                    attn::in_one_line("scaled"),
+                    attn::in_one_line("masked"),
+                    {"weights", nothing_to_notice},
+                    {"d_output"},
+                    attn::in_one_line("output"),
+                    attn::in_one_line("L"),
+                    {"product-rule"},
+                    attn::without_table("d_V", nullptr),
+                    {"d_weights", note_with(" (V: --steps V)")},
+                    {"softmax-rule"},
+                    {"d_scaled", notice_of_scaled},
+                    attn::in_one_line("d_scores"),
+                    {"d_Q",
+                     [](const auto&) {
+                       return "A sum of the keys, each times its d_score. (K: --steps K) The B of scores = Q "
+                              "Kᵀ is Kᵀ: the rule gives Qᵀ d_scores for it, and transposed d_K.";
+                     }},
+                    known("d_K"),
+                    whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),
+                    attn::in_one_line("d_W_K"),
+                    attn::in_one_line("d_W_V"),
+                    bench.plan.is_batched() ? attn::without_table("d_X", nullptr) : attn::in_one_line("d_X"),
+                    {"d_X_target"},
+                    {"d_X_source"}},
+                   {"check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
+                    "hidden-scores-have-no-gradient"});
 }
 
 void introduce_backward(Workbench& bench) {
@@ -343,7 +346,7 @@ void run_backward_through_sdpa(Workbench& bench) {
   claim_softmax(bench, in.mask, gradients);
   claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
   bench.try_next({{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"},
-                  {"training", "what helps the many small steps of training"}},
+                  {"complexity", "what it costs when the sentence grows"}},
                  {{"backward --through multihead", "through W_O and the heads to X"}});
 }
 

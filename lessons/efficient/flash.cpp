@@ -193,7 +193,7 @@ std::string words_on_values(const VariantBench& on, const Block& keys) {
   std::string words;
   for (std::size_t j = keys.begin; j < keys.end && keys.size() <= 2; ++j)
     words += fmt::format("{}V[{}, 0] = {:.4f}", words.empty() ? "" : ", ", words_of(on)[j], on.V(j, 0) + 0.0);
-  return (words.empty() ? "v is column 0 of V" : words) + " (--steps V).";
+  return (words.empty() ? "v is column 0 of V" : words) + " (--steps V); of the last query only.";
 }
 
 Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
@@ -437,8 +437,8 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
     table +=
         fmt::format("\n{} {} {:>8.4f} {:>8} {:>8.4f}", attn::pad_right(names[b], 6),
                     attn::pad_right(attn::shorten(fmt::format("{}", fmt::join(keys, " ")), width), width),
-                    running.maximum(b, i) + 0.0, b == 0 ? "" : fmt::format("{:.4f}", running.rescaling(b, i)),
-                    running.sum(b, i));
+                    running.maximum(b, i) + 0.0,
+                    b == 0 ? "0" : fmt::format("{:.4f}", running.rescaling(b, i)), running.sum(b, i));
     for (std::size_t c = 0; c < shown; ++c)
       table += fmt::format(" {:>8.4f}", running.of_last_query(b, c) + 0.0);
   }
@@ -446,12 +446,11 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
 }
 
 void show_last_query(const VariantBench& on, const RunningRows& running, const std::vector<Block>& blocks) {
-  on.bench.trace.note(
-      "flash/one-query", "What one query carries",
-      fmt::format(
-          "A row is what the last query, \"{}\", has after a block of keys. How row {} comes about follows.",
-          words_of(on)[on.n() - 1], names_of(blocks)[running.followed]),
-      table_of_last_query(on, running, blocks));
+  on.bench.trace.note("flash/one-query", "What one query carries",
+                      fmt::format("A row is what the last query, \"{}\", has after a block of keys. m begins "
+                                  "at −∞: the first c is 0. How row {} comes about follows.",
+                                  words_of(on)[on.n() - 1], names_of(blocks)[running.followed]),
+                      table_of_last_query(on, running, blocks));
 }
 
 /// How often a query met a block of keys that it sees.
@@ -519,7 +518,8 @@ namespace {
 /// For all queries at once: a block of queries does the same without the others.
 void show_flash_code(VariantBench& on, std::size_t block) {
   std::vector<std::string> lines = {
-      "n = len(Q)      # all queries at once; a kernel takes them in blocks, too",
+      fmt::format("n = len(Q)      # all queries at once, s [{0}×{1}]; a kernel on a GPU: [{1}×{1}]", on.n(),
+                  block),
       "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)",
       "kept = []       # for the tables of this page; a kernel keeps none",
       fmt::format("for start in range(0, n, {}):", block),
@@ -538,9 +538,8 @@ void show_flash_code(VariantBench& on, std::size_t block) {
 /// Where a tile stays as it is with one token more.
 std::string words_on_one_more_word(const VariantBench& on, std::size_t block) {
   if (on.n() < *on.bench.options.block || on.causal()) return "";
-  return fmt::format(
-      " With one more word full attention would hold {0} · {0} scores, flash {1} · {1} as before.",
-      on.n() + 1, block);
+  return fmt::format(" With one more word full holds {0} · {0} scores, flash {1} · {1} as before.",
+                     on.n() + 1, block);
 }
 
 }  // namespace
@@ -551,20 +550,19 @@ void show_flash(VariantBench& on) {
   const auto names = names_of(blocks);
   auto& trace = on.bench.trace;
   trace.label("block", {{names}});
-  trace.note(
-      "flash/idea", "Flash attention: tiles, and a running softmax",
-      fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have "
-                  "a tile of {0} × {0} scores, and only one tile is held at a time. But softmax needs the "
-                  "maximum and the sum of a whole row. So each query carries three things from one block of "
-                  "keys to the next. Here s are its scores with the keys so far, v their values:",
-                  block),
-      "m   the largest s\n"
-      "l   Σ exp(s − m), the denominator of softmax\n"
-      "o   Σ exp(s − m) v, the output times l\n"
-      "\n"
-      "A block that raises m to m′ calls for exp(s − m′) in all terms. As\n"
-      "exp(s − m′) = c exp(s − m) with c = exp(m − m′), the old sums times c\n"
-      "are what they would have been with m′ from the start: it is exact.");
+  trace.note("flash/idea", "Flash attention: tiles, and a running softmax",
+             fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of "
+                         "keys have a tile of {0} × {0} scores, and only one tile is held at a time. But "
+                         "softmax needs the maximum and the sum of a whole row. So each query carries three "
+                         "things from block to block (s: its scores so far, v: values):",
+                         block),
+             "m   the largest s\n"
+             "l   Σ exp(s − m), the denominator of softmax\n"
+             "o   Σ exp(s − m) v, the output times l\n"
+             "\n"
+             "A block that raises m to m′ calls for exp(s − m′) in all terms. As\n"
+             "exp(s − m′) = c exp(s − m) with c = exp(m − m′), the old sums times c\n"
+             "are what they would have been with m′ from the start: it is exact.");
   show_flash_code(on, block);
   const auto tiles = show_tiles(on, blocks);
   const auto running = show_running_softmax(on, tiles.scores, blocks);
@@ -584,9 +582,8 @@ void show_flash(VariantBench& on) {
   show_last_query(on, running, blocks);
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
   trace.note("flash/memory", "What it is for",
-             "Flash attention takes a little more arithmetic than full attention and is faster all the same: "
-             "on a GPU most time goes into moving scores to the memory and back, and a tile stays in the "
-             "fast memory of the processor." +
+             "On a GPU most time goes into moving scores to the memory and back; a tile stays in fast "
+             "memory. So flash is faster, with a little more arithmetic." +
                  words_on_one_more_word(on, block));
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",

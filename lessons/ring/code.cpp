@@ -62,13 +62,14 @@ void show_ring_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) 
   const auto at = [&](const char* name) { return rows_in_code(bench, name); };
   const std::string last = has_heads ? ", axis=-1" : ", axis=1";
   const std::string axis = last.substr(2), column = has_heads ? "[..., None]" : "[:, None]";
-  std::vector<std::string> lines = {"# blocks[r]: the tokens of rank r; m, l, o = -inf, 0, 0 for every query",
-                                    fmt::format("have = [({}, {}) for b in blocks]", at("K"), at("V")),
-                                    "for hop in range(P):",
-                                    "    for r, b in enumerate(blocks):      # each on a machine of its own",
-                                    "        keys, values = have[r]",
-                                    fmt::format("        s = {} @ keys.{} / np.sqrt(Q.shape[-1])", at("Q"),
-                                                has_heads ? "swapaxes(1, 2)" : "T")};
+  std::vector<std::string> lines = {
+      "# P ranks; blocks[r]: tokens of rank r; m, l, o, c begin as -inf, 0, 0, 0",
+      fmt::format("have = [({}, {}) for b in blocks]", at("K"), at("V")),
+      "for hop in range(P):",
+      "    for r, b in enumerate(blocks):      # each on a machine of its own",
+      "        keys, values = have[r]",
+      fmt::format("        s = {} @ keys.{} / np.sqrt(Q.shape[-1])", at("Q"),
+                  has_heads ? "swapaxes(1, 2)" : "T")};
   if (in.mask) lines.push_back("        s = np.where(mask[np.ix_(b, blocks[r - hop])], s, -np.inf)");
   const std::string initial = ranks.any_is_empty() ? ", initial=-np.inf" : "";
   lines.push_back(fmt::format("        larger = np.maximum({}, s.max({}{}))", at("m"), axis, initial));
@@ -82,7 +83,7 @@ void show_ring_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) 
   lines.push_back(fmt::format("        {0} = {1}{2} * {0} + p @ values", at("o"), at("c"), column));
   lines.push_back(fmt::format("        {} = larger", at("m")));
   lines.push_back("        note(hop, r, s)                 # keeps the tables of this page");
-  lines.push_back("    have = have[-1:] + have[:-1]        # on to the next rank");
+  lines.push_back("    have = have[-1:] + have[:-1]        # to the next (needless at last)");
   const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
   lines.push_back(fmt::format(
       "output = {}", sees_nothing ? fmt::format("np.nan_to_num(o / np.where(l == 0, 1, l){})", column)

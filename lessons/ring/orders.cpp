@@ -135,14 +135,15 @@ void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
   bench.trace.note(
       "orders", "Which ranks a causal mask leaves idle",
       fmt::format(
-          "{} A number is how many pairs a rank computes at a hop; · is none: it waits. Contiguous, a rank "
+          "{3} A number is how many pairs a rank computes at a hop; · is none: it waits. Contiguous, a rank "
           "has tokens side by side, and the queries of the first ones see hardly any key. Striped (one token "
-          "of every {}) and zigzag (a part from either end) give each rank early and late tokens.",
+          "of every {0}) and zigzag (a part from either end: rank 0 has parts 0 and {1} of {2}) give each "
+          "rank early and late tokens.",
+          ranks.count(), 2 * ranks.count() - 1, 2 * ranks.count(),
           bench.options.causal
               ? fmt::format("As in this run{}, in one head of a sentence of {} tokens.",
                             window ? " with its window" : "", in.n())
-              : fmt::format("This run is not causal; with --causal, {} tokens would take this.", in.n()),
-          ranks.count()),
+              : fmt::format("This run is not causal; with --causal, {} tokens would take this.", in.n())),
       pictures_side_by_side(work, true) +
           fmt::format("\n\npairs   of the rank with the fewest and with the most\n"
                       "idle    share of time that ranks wait, if a hop lasts as long as its\n"

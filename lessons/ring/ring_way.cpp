@@ -217,9 +217,7 @@ class RingRun {
     const auto rows = keys.empty() ? ""
                                    : fmt::format("Row \"{}\" of Q times row \"{}\" of K (--steps Q,K). ",
                                                  name(query), name(keys.front()));
-    return rows +
-           "A rank computes the tile of its queries and the keys that it has at this hop. −inf: not "
-           "computed.";
+    return rows + "A rank computes the tile of its queries and the keys that it has at this hop.";
   }
 
   /// What the worked entry of o takes from V, where that is little.
@@ -396,6 +394,7 @@ class RingRun {
          .formula = fmt::format("(rank − hop) mod {}", count),
          .from = {"K", "V"},
          .axes = {"rank", "hop"},
+         .note = fmt::format("mod {0}: {0} is added where rank − hop is below 0.", count),
          .worked =
              [count](const attn::Index& at) {
                const attn::Worked rank = static_cast<double>(at[0]), hop = static_cast<double>(at[1]);
@@ -444,6 +443,15 @@ class RingRun {
     return attn::Worked::product(std::move(factors));
   }
 
+  std::string words_on_bytes() const {
+    const auto count = ranks_.count();
+    if (count == 1) return "A single rank sends nothing.";
+    return fmt::format(
+        "{} hops of work take {} trip{}: the block that comes last, n_next tokens of the next rank, is not "
+        "sent on. Counted where messages are passed.",
+        count, count - 1, count == 2 ? "" : "s");
+  }
+
   Integers<1> show_bytes() {
     return bench_.trace.step(
         {.id = "bytes",
@@ -452,7 +460,7 @@ class RingRun {
                                 in_.heads() * in_.samples() > 1 ? " · heads · sentences" : ""),
          .from = {"K", "V"},
          .axes = {"rank"},
-         .note = "Counted by the network. n_next: tokens of the next rank, whose block it never sends.",
+         .note = words_on_bytes(),
          .worked =
              [&](const attn::Index& at) {
                const auto behind = ranks_.positions(ranks_.next(at[0])).size();
@@ -533,14 +541,14 @@ class RingRun {
       const auto text = attn::shorten(fmt::format("{}", fmt::join(keys, " ")), 18);
       table += fmt::format("\nhop {:<2} {} {:>8} {:>8} {:>8}", hop, attn::pad_right(text, 18),
                            number(states_[hop].m(0, 0, query)),
-                           hop == 0 ? "" : number(rescalings_[hop](0, 0, query)),
+                           hop == 0 ? "0" : number(rescalings_[hop](0, 0, query)),
                            number(states_[hop].l(0, 0, query)));
       for (std::size_t c = 0; c < shown; ++c)
         table += fmt::format(" {:>8}", number(states_[hop].o(0, 0, query, c)));
     }
     bench_.trace.note("one-query", "What one query carries",
                       fmt::format("The query of \"{}\" stays on rank {}.{} A row is what it has after a hop. "
-                                  "How that of hop {} comes about follows.",
+                                  "m begins at −∞: the first c is 0. How that of hop {} comes about follows.",
                                   name(query), rank, bench_.options.heads ? " Head 0." : "",
                                   std::min<std::size_t>(1, ranks_.count() - 1)),
                       table);

@@ -99,7 +99,9 @@ Fills show_fills(Workbench& bench, const Tensor<1>& scores) {
 
 std::string weights_under(const Fills& fills) {
   static constexpr char columns[] = "{:<24}{:>20}{:>24}";
-  const auto number = [](double x) { return std::isnan(x) ? "nan" : fmt::format("{:.4f}", x); };
+  const auto number = [](double x) {
+    return std::isnan(x) ? "nan" : x == 0.0 ? "0" : fmt::format("{:.4f}", x);
+  };
   const auto line = [&](const std::string& fill, const Tensor<2>& weights) {
     return '\n' + fmt::format(columns, fill, number(weights(0, weights.shape(1) - 1)), number(weights(1, 0)));
   };

@@ -101,18 +101,14 @@ std::vector<std::string> numbers_from_1(std::size_t count) {
 }
 
 void show_parameters(attn::Trace& trace, const Parameters& parameters) {
-  const char* const what[] = {"a vector for each symbol, a to g",
-                              "a vector for each of the six positions",
-                              "makes queries",
-                              "makes keys",
-                              "makes values",
-                              "makes a score for each symbol"};
-  std::string table;
-  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
-    const auto& x = *parameters.all()[i];
-    table += fmt::format("{}{:<7}{:<7}{}", i == 0 ? "" : "\n", names_of_parameters()[i],
-                         fmt::format("{}×{}", x.shape(0), x.shape(1)), what[i]);
-  }
+  const auto line = [](const char* names, const Tensor<2>& x, const char* what) {
+    return fmt::format("{:<15}{:<7}{}", names, fmt::format("{}×{}", x.shape(0), x.shape(1)), what);
+  };
+  const auto table =
+      fmt::format("{}\n{}\n{}\n{}", line("E", parameters.E, "a vector for each symbol, a to g"),
+                  line("P", parameters.P, "a vector for each of the six positions"),
+                  line("W_Q, W_K, W_V", parameters.attention.W_Q, "each: make queries, keys, values"),
+                  line("W_out", parameters.W_out, "makes a score for each symbol"));
   trace.note("parameters", fmt::format("What it learns: {} numbers", count_of(parameters)), "", table);
 }
 
@@ -216,24 +212,28 @@ double maximum_of(const Tensor<1>& curve) {
   return *std::max_element(curve.begin(), curve.end());
 }
 
+bool is_half_learned(const Training& training) {
+  return training.loss(training.halfway - 1) < 0.5 * loss_of_guessing();
+}
+
 /// "below half of guessing in step 27", or that it never is.
 std::string when_half_learned(const Training& training) {
-  const bool is_half_learned = training.loss(training.halfway - 1) < 0.5 * loss_of_guessing();
-  return is_half_learned ? fmt::format("below half of guessing in step {}", training.halfway)
-                         : std::string("never below half of guessing");
+  return is_half_learned(training) ? fmt::format("below half of guessing in step {}", training.halfway)
+                                   : std::string("never below half of guessing");
 }
 
 Tensor<1> show_loss_curve(attn::Trace& trace, const Training& main) {
-  return trace.step({.id = "loss",
-                     .title = "How wrong the model is, step by step",
-                     .formula = "mean of −log(p of the right symbol)",
-                     .from = {"examples"},
-                     .axes = {"step"},
-                     .note = fmt::format("It begins at {:.4f}, is {}, ends at {:.1e}.", main.loss(0),
-                                         when_half_learned(main), main.loss(training_steps - 1)),
-                     .curve = true,
-                     .linear = true},
-                    main.loss);
+  return trace.step(
+      {.id = "loss",
+       .title = "How wrong the model is, step by step",
+       .formula = fmt::format("mean of −log(p of the right symbol), {} sequences", sequences_of_batch),
+       .from = {"examples"},
+       .axes = {"step"},
+       .note = fmt::format("It begins at {:.4f}, is {}, ends at {:.1e}.", main.loss(0),
+                           when_half_learned(main), main.loss(training_steps - 1)),
+       .curve = true,
+       .linear = true},
+      main.loss);
 }
 
 Tensor<2> as_rows(const std::vector<Tensor<1>>& curves) {
@@ -347,16 +347,25 @@ std::vector<std::vector<std::string>> rows_of_trainings(const Trainings& trainin
   return rows;
 }
 
+/// What follows a first step that made the loss larger.
+std::string recovery_without_warmup(const Training& main, const Training& without) {
+  if (without.loss(1) <= without.loss(0) || !is_half_learned(without)) return "";
+  const bool is_faster = !is_half_learned(main) || without.halfway < main.halfway;
+  return fmt::format(" This tiny model recovers{}; a deep one may never do so.",
+                     is_faster ? ", even faster than main learns" : "");
+}
+
 /// What is lost without warm-up.
 std::string without_warmup(const Trainings& trainings) {
   const auto& main = trainings[0];
   const auto d_model = static_cast<std::int64_t>(main.training.after.d_model());
   if (main.settings.warmup == 1) return "No warm-up: this run has none in main either.";
-  return fmt::format(
-      "No warm-up: already step 1 moves each number by {}^−0.5 = {:.4f} and not by {:.4f}; in step 2 the "
-      "loss is {:.4f}.",
+  auto text = fmt::format(
+      "No warm-up: step 1 moves each number by {}^−0.5 = {:.4f}, not by {:.4f}, and in step 2 the loss is "
+      "{:.4f}.",
       d_model, learning_rate(1, d_model, 1), learning_rate(1, d_model, main.settings.warmup),
       trainings[1].training.loss(1));
+  return text + recovery_without_warmup(main.training, trainings[1].training);
 }
 
 /// What clipping does to the gradients.
@@ -364,25 +373,28 @@ std::string with_clipping(const Trainings& trainings) {
   const auto& [name, settings, training, right] = trainings[0];
   const auto longer = std::count_if(training.gradient_norm.begin(), training.gradient_norm.end(),
                                     [limit = settings.max_norm](double norm) { return norm > limit; });
-  return fmt::format("No clipping: the longest gradient is {:.4f}; main cuts {} of {} to {:g}.",
-                     maximum_of(trainings[2].training.gradient_norm),
-                     longer == 0 ? "none" : fmt::to_string(longer), training_steps, settings.max_norm);
+  return fmt::format(
+      "No clipping: the longest gradient is {:.4f}, the last loss {:.2f}; main cuts {} of {} gradients to "
+      "{:g}, and ends at {:.2f}.",
+      maximum_of(trainings[2].training.gradient_norm), trainings[2].training.loss(training_steps - 1),
+      longer == 0 ? "none" : fmt::to_string(longer), training_steps, settings.max_norm,
+      training.loss(training_steps - 1));
 }
 
 /// What dropout does to the loss.
 std::string with_dropout(double p) {
   return fmt::format(
-      "Dropout: each attention weight is set to 0 with probability {0:g}. Here each answer rests on one "
-      "weight; without it the model guesses, and the loss stays near {0:g} · log {1} = {2:.4f}. Right is "
-      "measured without dropout.",
+      "Dropout: a weight is 0 with probability {0:g}, so that no answer relies on one; it helps where data "
+      "is little. Here each does rest on one: where it is 0 the model guesses, and the loss stays near {0:g} "
+      "· log {1} = {2:.4f}.",
       p, symbol_count, p * loss_of_guessing());
 }
 
 /// What each method changed here, in numbers.
 void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
   auto text = fmt::format(
-      "All start from the same numbers; main, the training above, has warm-up and clipping. Right: the share "
-      "of symbols in {} fresh sequences.\n{}\n{}",
+      "All start alike; main, the training above, has warm-up and clipping. Right: the share of symbols in "
+      "{} fresh sequences, without dropout.\n{}\n{}",
       fresh_sequences, without_warmup(trainings), with_clipping(trainings));
   if (const double p = trainings.back().settings.dropout; p > 0.0) text += "\n" + with_dropout(p);
   trace.note("comparison", fmt::format("Warm-up, clipping, dropout: {} trainings", trainings.size()), text,
@@ -418,8 +430,9 @@ bool learns_with_any_seed(const Options& options) {
 std::string look_of_chance(const attn::Event& weights) {
   const auto n = weights.tensor->shape.back();
   return fmt::format(
-      "A row is named by the symbol read there. The second place reads {0} and is to say the last symbol but "
-      "one, {1}. It should look at {1}, but gives it {2:.4f}: it knows nothing yet.",
+      "A row is named by the symbol read there. The second place reads {0} and is to say {1}, the last but "
+      "one. It should look at {1}, but gives it {2:.4f}: it knows nothing yet. (Scores: --steps "
+      "before/scaled)",
       name_along(weights, 0, 1), name_along(weights, 1, n - 2), weights.tensor->at(2 * n - 2));
 }
 
@@ -428,15 +441,15 @@ std::string loss_beside_guessing(const attn::Event& losses) {
   const auto count = losses.tensor->shape.back();
   for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
   return fmt::format(
-      "Named by the symbol to be said; p is what the model gives it ({:.4f} for {}). Their mean is {:.4f}; "
-      "to guess, p = 1/{}, has log {} = {:.4f}.",
+      "Named by the symbol to be said; p is {:.4f} for {} (--steps before/probabilities). The mean, of this "
+      "one sequence, is {:.4f}; guessing, p = 1/{} for each symbol, costs log {} = {:.4f}.",
       std::exp(-losses.tensor->at(count / 2 - 1)), name_along(losses, 0, count / 2 - 1),
       sum / static_cast<double>(count), symbol_count, symbol_count, loss_of_guessing());
 }
 
 std::string size_of_first_step(const attn::Event&) {
-  return "In step 1 m_now is the clipped gradient and √v_now its size: every number moves by the rate, "
-         "whatever its gradient.";
+  return "In step 1 m_now / √v_now is ±1: each number moves by the rate, clipped or not. Clipping is for "
+         "later: one long gradient would rule m and v for long.";
 }
 
 namespace {
@@ -456,8 +469,8 @@ std::string look_at_mirror(const attn::Event& weights) {
   const auto shares = mirror_shares(weights);
   const double least = std::floor(1e4 * *std::min_element(shares.begin(), shares.end())) / 1e4;
   return fmt::format(
-      "The first place looks at the last, the second at the last but one, each with a share of {:.4f} or "
-      "more. Nobody programmed that.",
+      "Place 1 looks at the last, place 2 at the last but one, each with {:.4f} or more. Nobody programmed "
+      "that. One more symbol needs an untrained row of P.",
       least);
 }
 
@@ -519,18 +532,17 @@ void explain_first_step(attn::Trace& trace, const Parameters& gradient, double c
   const double found = gradient.W_out(0, 0);
   const auto after_clipping = clipped == found ? std::string("Here it is not.")
                                                : fmt::format("{:.4f} becomes {:.4f}.", found, clipped);
-  trace.note("one-number", "Step 1: the gradient, and clipping",
-             fmt::format("The first {} sequences give the gradient: for each of the {} numbers, how the loss "
-                         "changes with it. For W_out[0, a] that is {:.4f}. The length of the gradient is its "
-                         "norm. Clipping: if the norm is over a limit, max_norm, all numbers of the gradient "
-                         "are multiplied by one factor. {}",
-                         sequences_of_batch, count_of(gradient), found, after_clipping));
   trace.note(
-      "adam", "Step 1: Adam moves each number",
-      "Adam keeps two means for each number: m of its gradients so far, v of their squares. Both begin at 0 "
-      "and are too small at first, which m_now and v_now make good. A number moves by rate · m_now / √v_now: "
-      "by the whole rate where its gradients agree, by less where they change their sign. Warm-up makes the "
-      "rate small at first; it is largest when warm-up ends, then falls as 1/√step.");
+      "one-number", "Step 1: the gradient, and clipping",
+      fmt::format("The first {} sequences give the gradient (lesson backward): for each of the {} numbers, "
+                  "how the loss changes with it; for W_out[0, a] {:.4f}. Its length is its norm. Clipping: "
+                  "if the norm is over a limit, max_norm, all its numbers are multiplied by one factor. {}",
+                  sequences_of_batch, count_of(gradient), found, after_clipping));
+  trace.note("adam", "Step 1: Adam moves each number",
+             "Adam keeps two means for each number: m of its gradients so far, v of their squares. Both "
+             "begin at 0 and are too small at first, which m_now and v_now correct. A number moves by rate · "
+             "m_now / √v_now: by the whole rate where its gradients agree, by less where they change their "
+             "sign. The rate grows until warm-up ends, then falls as 1/√step.");
 }
 
 }  // namespace
