@@ -425,7 +425,7 @@ void claim_steps_and_memory(Workbench& bench, LayerCosts& costs, const std::opti
   auto& trace = bench.trace;
   if (crossing)
     trace.claim({.id = "full-overtakes-recurrence",
-                 .claim = "full attention takes more multiply-adds than a recurrence from n = d + 1 on",
+                 .claim = "full attention takes more than a recurrence from n = d + 1",
                  .formula = "crossing with recurrence",
                  .value = static_cast<double>(*crossing),
                  .limit = attn::exactly(static_cast<double>(d + 1))});

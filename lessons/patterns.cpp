@@ -406,8 +406,7 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
                    "             too high a temperature, which divides the scores\n"
                    "helps        parameters drawn so that scores are of size 1, a learning rate\n"
                    "             that starts small (lesson training)\n"
-                   "no help      dropout: it sets some weights to 0, the rest stay as equal\n"
-                   "to cause it  --temperature 100");
+                   "no help      dropout: it sets some weights to 0, the rest stay as equal");
   bench.trace.note("over-sparse", "Over-sparse: where it comes from and what helps", "",
                    "the scores   are far apart\n"
                    "comes from   no division by √d_k, parameters that have grown, too low a\n"
@@ -415,8 +414,7 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
                    "helps        the scale, and weight decay: training pulls parameters to 0\n"
                    "a failure    if entropy falls to 0 early and the loss stays high: softmax\n"
                    "             has almost no gradient there (lesson scaling), and the head\n"
-                   "             cannot change any more: entropy collapse (Zhai et al. 2023)\n"
-                   "to cause it  --temperature 0.02");
+                   "             cannot change any more: entropy collapse (Zhai et al. 2023)");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,

@@ -272,8 +272,7 @@ void suggest_ring(const Workbench& bench) {
                            {"ring --way heads --heads 4 --ranks 4", "one head a rank: what is sent?"},
                            {"multihead", "where heads come from"}});
   bench.try_next({{"ring --causal --order zigzag", "which rank waits now?"},
-                  {"ring --way heads --heads 4", "heads travel, not keys and values"},
-                  {"ring --ranks 3", "blocks of two sizes"}});
+                  {"ring --way heads --heads 4", "heads travel, not keys and values"}});
 }
 
 std::vector<Input> inputs_of_ring(const Options&) {

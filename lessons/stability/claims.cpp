@@ -59,7 +59,7 @@ void claim_overflows(attn::Trace& trace, const std::vector<BothForms>& formats) 
                  .value = static_cast<double>(overflows),
                  .limit = attn::exactly(0.0)});
   trace.claim({.id = "naive-overflows-as-predicted",
-               .claim = "in all formats the naive form overflows exactly above the limits of the table",
+               .claim = "naive overflows exactly above the limits of the table",
                .formula = "number of scores whose naive/exp is inf below the limit or finite above",
                .value = static_cast<double>(unforeseen),
                .limit = attn::exactly(0.0)});
@@ -152,7 +152,7 @@ void claim_temperatures(attn::Trace& trace, const Tensor<1>& entropy) {
   double fall = 0.0;
   for (std::size_t i = 1; i < entropy.size(); ++i) fall = attn::maximum({fall, entropy(i - 1) - entropy(i)});
   trace.claim({.id = "entropy-rises-with-temperature",
-               .claim = "the higher the temperature, the wider attention spreads",
+               .claim = "a higher temperature spreads attention wider",
                .formula = "largest fall of temperature/entropy from one T to the next",
                .value = fall,
                .limit = rounding(trace, attn::max_abs(entropy))});

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 using Strings = std::vector<std::string>;
 
-constexpr std::size_t longest_tour = 2900;
+constexpr std::size_t longest_tour = 2700;
 constexpr std::size_t widest_line = 80;
 
 std::size_t longest_page(const std::string& lesson) {
