@@ -671,7 +671,6 @@ void run_patterns(Workbench& bench) {
   claim_patterns(bench, weights, ends, largest);
   bench.try_next({{"patterns --causal", "what do equal shares give under the mask?"},
                   {"patterns --temperature 0.02", "which failure is that?"},
-                  {"patterns --temperature 100", "and which is that?"},
                   {"training", "how attention starts, and what keeps it learning"}});
 }
 
