@@ -215,8 +215,8 @@ void introduce_complexity(Workbench& bench) {
       fmt::format("mult-adds  products that go into a sum: how much there is to compute\n"
                   "bytes      the most that is held at a time of scores, or of what a layer\n"
                   "           has in their place: {} for each number\n"
-                  "steps      what all tokens can do at once is one step; the next begins\n"
-                  "           where it needs a result that was collected over tokens\n"
+                  "steps      rounds of one layer, one after another: a new one starts where\n"
+                  "           tokens need a result that was collected over other tokens\n"
                   "path       steps, one after another, until the last token can know of the\n"
                   "           first, through as many layers as that takes",
                   attn::item_size(bench.trace.dtype())));

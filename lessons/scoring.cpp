@@ -503,7 +503,7 @@ void compare(Workbench& bench, const std::vector<Scored>& functions, const Tenso
           "\n\nWhich one when?\n"
           "dot, scaled_dot   q and k say the same in the same places; scaled if long\n"
           "general           q and k differ in meaning or length: W_a translates\n"
-          "additive, concat  no sum of products says it: alike in this OR in that");
+          "additive, concat  alike in this OR in that: products add up, tanh levels off");
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,

@@ -40,8 +40,9 @@ std::string about_sizes(const Workbench& bench) {
                        : fmt::format("{}–{}", block * hidden, (block + 1) * hidden - 1);
   };
   return fmt::format(
-      "An encoder's W_ih [{0}×{1}], W_hh [{0}×{2}] and b [{0}] have a block of rows for each: i {3}, f {4}, "
-      "g {5}, o {6} (W stands left of the vector). So all six vectors have {2} number{7}{8}.",
+      "An encoder's W_ih [{0}×{1}] multiplies xₜ, W_hh [{0}×{2}] hₜ₋₁; each, like b [{0}], has four "
+      "blocks of rows: i {3}, f {4}, g {5}, o {6} (W stands left of the vector). All six vectors have {2} "
+      "number{7}{8}.",
       4 * hidden, bench.d_model(), hidden, rows(0), rows(1), rows(2), rows(3), hidden == 1 ? "" : "s",
       bench.options.bidirectional ? fmt::format(", in the decoder {}", state_width(bench)) : "");
 }

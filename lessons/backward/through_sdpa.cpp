@@ -284,7 +284,7 @@ void set_backward_page(Workbench& bench) {
                     {"d_Q",
                      [](const auto&) {
                        return "A sum of the keys, each times its d_score. (K: --steps K) The B of scores = Q "
-                              "Kᵀ is Kᵀ: the rule gives Qᵀ d_scores for it, and transposed d_K.";
+                              "Kᵀ is Kᵀ: its gradient is Qᵀ d_scores, and d_K the transpose of that.";
                      }},
                     known("d_K"),
                     whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),

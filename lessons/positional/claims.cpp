@@ -146,8 +146,8 @@ std::string explanation(const Workbench& bench, const PositionalInputs& in,
   const std::string text =
       options.encoding == "all"
           ? fmt::format(
-                "sinusoidal and learned add a row for each place, computed for any or from a table that "
-                "training sets and that ends; the others tell the distance j − i.\n"
+                "sinusoidal adds a computed row, for any place; learned adds a row of a trained table, which "
+                "ends; the other four use only the distance j − i.\n"
                 "t5 has a number for each head and each of {} classes of distance (near ones single, far "
                 "ones grouped), alibi (attention with linear biases) a slope for each head: heads={}. X is "
                 "not cut into heads.\n"
