@@ -400,10 +400,10 @@ void run_classifier(Workbench& bench) {
                   : *bench.options.classes == 2
                       ? std::string("is this a complaint (class 1) or not (class 0)?")
                       : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
-                 " Each word becomes a vector, its embedding, plus that of its position. Attention and layer "
-                 "norm (LN) rewrite every word in the light of the others; no feed-forward network follows. "
-                 "Their mean is one vector, from which "
-                 "a matrix, W_class, makes a score for each class." +
+                 " Each word becomes a vector, its embedding, plus that of its position. Attention and "
+                 "layer norm (LN) rewrite every word in the light of the others; no feed-forward network "
+                 "follows. Their mean is one vector, from which a matrix, W_class, makes a score for each "
+                 "class." +
                  (bench.options.model ? " All weights were trained (attnlab train sentiment)." : ""),
              trace.is_given("b_class")
                  ? "pooled = mean(LN(encoded + attention(encoded)))\n"

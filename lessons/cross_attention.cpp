@@ -169,7 +169,7 @@ std::string most_looked_at(const attn::Event& weights) {
   auto sorted = totals;
   std::sort(sorted.rbegin(), sorted.rend());
   if (!(sorted[0] - sorted[1] > 1e-3)) return strongest;
-  const auto most = static_cast<std::size_t>(std::max_element(totals.begin(), totals.end()) - totals.begin());
+  const auto most = attn::argmax(totals.data(), totals.size());
   return fmt::format(
       "{} Each row sums to 1. The column of \"{}\" sums to {:.2f}: all target words together look at it "
       "most.",
@@ -272,8 +272,7 @@ std::string about_the_transformer(const AligningHeads& heads, const attn::TokenB
   return fmt::format(
       "The numbers are a trained transformer's. X_source is the source as its encoder hands it on. The row "
       "\"{0}\" of X_target is what its decoder has made of \"<s>{1}\", which is all that it has read when it "
-      "is to "
-      "write \"{0}\"; <s> is the start. '\"{0}\" looks at' is short for that.\n"
+      "is to write \"{0}\"; <s> is the start. '\"{0}\" looks at' is short for that.\n"
       "The decoder has {2} such attentions, its heads (lesson multihead), each with its own W_Q, W_K and "
       "W_V. Here stands the one that best finds which word comes from which.",
       as_row_name(words[row]), row == 0 ? "" : " " + as_row_name(words[0]), heads.count);

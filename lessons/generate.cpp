@@ -19,6 +19,7 @@
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
@@ -96,7 +97,7 @@ Tensor<3> embed_tokens(const Tensor<2>& embedding, const Tensor<2>& positions,
 }
 
 std::size_t greedy_token(const Tensor<2>& logits) {
-  return static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  return attn::argmax(logits.data(), logits.size());
 }
 
 std::string layer_group(const Options& options, std::size_t layer) {

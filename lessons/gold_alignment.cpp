@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attn/ops/measure.hpp"
 #include "attn/text/width.hpp"
 #include "corpora/grammar.hpp"
 #include "trace/data_folder.hpp"
@@ -18,7 +19,7 @@ corpora::Alignment strongest_of_rows(const attn::Tensor<2>& weights, std::size_t
   corpora::Alignment alignment;
   for (std::size_t t = 0; t < words; ++t) {
     const double* row = &weights(t, 0);
-    alignment.push_back(static_cast<std::size_t>(std::max_element(row, row + weights.shape(1)) - row));
+    alignment.push_back(attn::argmax(row, weights.shape(1)));
   }
   return alignment;
 }

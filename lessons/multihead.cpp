@@ -52,13 +52,13 @@ std::string split_note(const std::string& id, std::size_t n, std::size_t heads, 
 /// An entry of Q_heads that the cut has moved: of head 1, where there is one.
 std::optional<attn::Index> in_head_1(std::size_t heads, std::size_t queries) {
   if (heads == 1) return std::nullopt;
-  return attn::Index{1, std::min<std::size_t>(2, queries - 1), 0};
+  return attn::Index{1, attn::token_to_work_out(queries), 0};
 }
 
 /// The entry of concat that head 1 begins with.
 std::optional<attn::Index> first_of_head_1(std::size_t heads, std::size_t queries, std::size_t d_v) {
   if (heads == 1) return std::nullopt;
-  return attn::Index{std::min<std::size_t>(2, queries - 1), d_v};
+  return attn::Index{attn::token_to_work_out(queries), d_v};
 }
 
 }  // namespace

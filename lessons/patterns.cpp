@@ -195,7 +195,7 @@ std::string entropy_of_a_row(const Workbench& bench, const Tensor<4>& weights) {
   constexpr double seen_in_4_digits = 5e-5;
   if (weights.shape(0) != 1 || n > most_keys) return "";
   bool is_whole = true;
-  const auto query = std::min<std::size_t>(2, n - 1);
+  const auto query = attn::token_to_work_out(n);
   std::vector<std::string> terms;
   double sum = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
@@ -532,7 +532,7 @@ std::vector<std::string> other_than(std::string_view kind, const Tensor<4>& weig
   std::vector<std::string> words;
   for (std::size_t query = 0; query < tokens.size(); ++query) {
     const auto* row = &weights(sample, head, query, 0);
-    const auto key = static_cast<std::size_t>(std::max_element(row, row + tokens.size()) - row);
+    const auto key = attn::argmax(row, tokens.size());
     if ((kind == "ahead" && key < query) || (kind == "back" && key > query))
       words.push_back(fmt::format("\"{}\"", tokens[query]));
   }

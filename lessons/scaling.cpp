@@ -241,7 +241,7 @@ Moments show_moments(Workbench& bench, const std::vector<Tensor<1>>& scores) {
 attn::Index best_of_last_row(const Tensor<2>& scores) {
   const auto last = scores.shape(0) - 1;
   const double* row = &scores(last, 0);
-  return {last, static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row)};
+  return {last, attn::argmax(row, scores.shape(1))};
 }
 
 /// What softmax makes of the first scores of each d_k, with and without the scale.

@@ -29,6 +29,7 @@
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -71,14 +72,14 @@ bool has_hidden_layer(const Options& options) {
 
 /// The query that the page follows: its place among the words of the target.
 std::size_t query_on_page(const Workbench& bench) {
-  return std::min<std::size_t>(2, bench.plan.target.length() - 1);
+  return attn::token_to_work_out(bench.plan.target.length());
 }
 
 /// The pair to work out: the followed query and the key that it matches best.
 attn::Index best_match(const Workbench& bench, const Tensor<2>& scores) {
   const auto query = query_on_page(bench);
   const double* row = &scores(query, 0);
-  return {query, static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row)};
+  return {query, attn::argmax(row, scores.shape(1))};
 }
 
 /// Texts of several lines beside each other.
@@ -133,7 +134,7 @@ std::string why_a_feature_starts_below_0(const Workbench& bench, const Inputs& i
   if (in.W_q.shape(0) != in.W_q.shape(1)) return "";
   const auto query = query_on_page(bench);
   const double* row = &in.queries(query, 0);
-  const auto feature = static_cast<std::size_t>(std::max_element(row, row + in.queries.shape(1)) - row);
+  const auto feature = attn::argmax(row, in.queries.shape(1));
   const double start = attn::linear(in.queries, in.W_q)(query, feature);
   if (!(start < 0.0 && in.W_q(feature, feature) < 0.0 && in.W_k(feature, feature) > 0.0)) return "";
   return fmt::format(
@@ -483,7 +484,9 @@ std::string context_in_words(const Workbench& bench, const std::vector<Scored>& 
                              const Tensor<2>& keys) {
   constexpr std::size_t most = 4;
   if (!has_hidden_layer(bench.options) || keys.shape(1) > most) return "";
-  const auto context = attn::matmul(functions[3].weights, keys);
+  const auto function = std::find_if(functions.begin(), functions.end(),
+                                     [&](const Scored& one) { return one.name == bench.options.scoring; });
+  const auto context = attn::matmul(function->weights, keys);
   std::vector<std::string> numbers;
   for (std::size_t j = 0; j < keys.shape(1); ++j)
     numbers.push_back(fmt::format("{:.4f}", double{context(query_on_page(bench), j)}));

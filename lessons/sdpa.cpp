@@ -147,7 +147,7 @@ std::optional<attn::Index> where_it_looks(const Workbench& bench, const Tensor<N
   const double* row = scores.data() + query * keys;
   attn::Index index(N - 1, 0);
   index[N - 3] = query;
-  index[N - 2] = static_cast<std::size_t>(std::max_element(row, row + keys) - row);
+  index[N - 2] = attn::argmax(row, keys);
   return index;
 }
 

@@ -97,7 +97,7 @@ RowsToWorkOut rows_to_work_out(const Workbench& bench, const Tensor<3>& X_query,
   const auto q = attn::rows(attn::sample(weights.Q()(X_query), 0), query, query + 1),
              K = attn::sample(weights.K()(X_key), 0);
   const auto scores = attn::matmul(q, attn::transpose(K));
-  const auto key = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+  const auto key = attn::argmax(scores.data(), scores.size());
   return {attn::Index{query, 0}, attn::Index{key, 0}};
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attn/ops/arithmetic.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/rows.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
@@ -166,7 +167,7 @@ struct StepsIn {
 /// Where the first row has its largest score.
 attn::Index largest_of_first(const Tensor<2>& scores) {
   const auto* row = &scores(0, 0);
-  return {0, static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row)};
+  return {0, attn::argmax(row, scores.shape(1))};
 }
 
 /// A place in the first row that has not its largest score, where there is one.
@@ -416,7 +417,7 @@ void show_both_forms(Workbench& bench, const BothForms& narrowest) {
   auto table = fmt::format(columns, "", "score x", "exp(x)", "naive weight", "exp(x − m)", "stable weight");
   for (std::size_t i = 0; i < scores.shape(0); ++i) {
     const auto* row = &scores(i, 0);
-    const auto j = static_cast<std::size_t>(std::max_element(row, row + scores.shape(1)) - row);
+    const auto j = attn::argmax(row, scores.shape(1));
     table += '\n' + fmt::format(columns, name_of_size(i), number(scores(i, j)),
                                 fmt::format("{:.4g}", naive.exp(i, j)), number(naive.weights(i, j)),
                                 number(stable.exp(i, j)), number(stable.weights(i, j)));

@@ -25,6 +25,7 @@
 #include "lessons/transformer_block/numpy.hpp"
 #include "lessons/transformer_block/sublayers.hpp"
 #include "lessons/workbench/sharpen.hpp"
+#include "trace/entry.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {
@@ -136,7 +137,7 @@ namespace {
 /// An entry that ReLU lets through, of the token that is worked out in other steps; nothing where it has
 /// none.
 std::optional<attn::Index> first_let_through(const Tensor<3>& hidden) {
-  const std::size_t token = std::min<std::size_t>(2, hidden.shape(1) - 1);
+  const std::size_t token = attn::token_to_work_out(hidden.shape(1));
   for (std::size_t j = 0; j < hidden.shape(2); ++j)
     if (hidden(0, token, j) > 0.0) return attn::Index{token, j};
   return std::nullopt;

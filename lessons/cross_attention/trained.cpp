@@ -282,10 +282,10 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
   rows.push_back({"right", "", right(looks), right(other_looks)});
   bench.trace.note(
       "gold", "Which word does each head look at most?",
-      fmt::format("The grammar of the training "
-                  "sentences says which "
-                  "word comes from which; the model was never told. ≠ marks a look at another word.{}",
-                  what_it_is_good_for(*pair, other_looks, heads.other)),
+      fmt::format(
+          "The grammar of the training sentences says which word comes from which; the model was never "
+          "told. ≠ marks a look at another word.{}",
+          what_it_is_good_for(*pair, other_looks, heads.other)),
       in_columns(rows));
 }
 

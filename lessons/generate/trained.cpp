@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -151,7 +152,7 @@ using Places = std::vector<std::optional<std::size_t>>;
 void add_look(Rows& rows, const Tensor<4>& weights, std::size_t head, std::size_t query,
               const std::vector<std::string>& tokens, const Places& columns) {
   const double* const row = &weights(0, head, query, 0);
-  const auto strongest = static_cast<std::size_t>(std::max_element(row, row + query + 1) - row);
+  const auto strongest = attn::argmax(row, query + 1);
   rows.push_back({fmt::format("head {} → {}", head, name_of_place(tokens, strongest))});
   for (const auto& key : columns)
     rows.back().push_back(!key ? "" : *key <= query ? fmt::format("{:.2f}", double{row[*key]}) : "·");

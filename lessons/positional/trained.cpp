@@ -10,6 +10,7 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/positional/encodings.hpp"
@@ -44,7 +45,7 @@ Reversed reverse_alphabet(Workbench& mute, const attn::Model& model, std::size_t
   std::vector<std::string> letters;
   for (std::size_t p = 0; p < count; ++p) {
     const double* row = &logits(0, p, 0);
-    const auto best = static_cast<std::size_t>(std::max_element(row, row + logits.shape(2)) - row);
+    const auto best = attn::argmax(row, logits.shape(2));
     letters.push_back(model.vocabularies.at("classes").at(best));
   }
   return {attn::sample(attention.weights, 0), fmt::format("{}", fmt::join(letters, " "))};

@@ -8,6 +8,7 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
 #include "lessons/seq2seq/mistakes.hpp"
@@ -159,7 +160,7 @@ std::pair<LstmState, Tensor<3>> luong_step(Workbench& bench, const Tensor<3>& y,
 /// The first of the largest numbers in the one row of sample b.
 std::size_t likeliest(const Tensor<3>& probabilities, std::size_t b) {
   const double* row = &probabilities(b, 0, 0);
-  return static_cast<std::size_t>(std::max_element(row, row + probabilities.shape(2)) - row);
+  return attn::argmax(row, probabilities.shape(2));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "attn/text/width.hpp"
 #include "lessons/seq2seq/one_step.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -123,7 +124,7 @@ std::string sum_before(double gate) {
 /// The gate f of the encoder, worked out at row t.
 std::string about_gate(const Workbench& bench, const attn::Event& gate) {
   const auto& shape = gate.tensor->shape;
-  const auto axis = shape.size() - 2, t = std::min<std::size_t>(2, bench.plan.source.lengths().front() - 1);
+  const auto axis = shape.size() - 2, t = attn::token_to_work_out(bench.plan.source.lengths().front());
   const auto word = name_along(gate, axis, t);
   const auto before =
       t == 0 ? "0 before the first word" : fmt::format("after “{}”", name_along(gate, axis, t - 1));

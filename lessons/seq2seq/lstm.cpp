@@ -9,6 +9,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/steps.hpp"
 #include "lessons/seq2seq/mistakes.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -130,7 +131,7 @@ void work_out_lstm(attn::Recurrence& recurrence, const attn::LstmWeights& weight
                    const std::vector<std::size_t>& lengths) {
   const auto at_a_word = lengths.empty()
                              ? std::nullopt
-                             : std::optional(attn::Index{std::min<std::size_t>(2, lengths.front() - 1), 0});
+                             : std::optional(attn::Index{attn::token_to_work_out(lengths.front()), 0});
   const auto gate = [&](const char* id, Gate which) {
     const auto worked = attn::worked_gate(weights, which, x, h_before);
     const auto worked_where_real = [=](const attn::Index& at) {

@@ -9,6 +9,7 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -159,7 +160,7 @@ class OneStep {
   std::optional<Index> the_likeliest() const {
     if (!bench_.options.model) return std::nullopt;
     const double* const row = &logits_(0, 0);
-    return Index{static_cast<std::size_t>(std::max_element(row, row + logits_.shape(1)) - row)};
+    return Index{attn::argmax(row, logits_.shape(1))};
   }
 
   static Tensor<3> first_head(const Tensor<4>& x) {

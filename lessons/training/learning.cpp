@@ -205,7 +205,7 @@ std::string percent(double share) {
 }
 
 std::size_t step_of_maximum(const Tensor<1>& curve) {
-  return static_cast<std::size_t>(std::max_element(curve.begin(), curve.end()) - curve.begin()) + 1;
+  return attn::argmax(curve.data(), curve.size()) + 1;
 }
 
 double maximum_of(const Tensor<1>& curve) {

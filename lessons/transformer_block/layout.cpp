@@ -53,7 +53,7 @@ std::string what_the_block_looks_for(const attn::Event& weights) {
 std::string about_layer_norm(const attn::Event& norm) {
   const auto& shape = norm.tensor->shape;
   const auto axis = shape.size() - 2;
-  const auto word = name_along(norm, axis, std::min<std::size_t>(2, shape[axis] - 1));
+  const auto word = name_along(norm, axis, attn::token_to_work_out(shape[axis]));
   return fmt::format(
       "LN(x) = (x − mean) / √(variance + epsilon) · gain + bias: mean and variance of row \"{}\" of "
       "residual_1, epsilon against a division by 0, gain and bias learned. After these a row need not have "
@@ -66,7 +66,7 @@ std::string about_residual(const attn::Event& residual) {
   constexpr std::size_t most_numbers = 8;
   const auto& shape = residual.tensor->shape;
   const auto axis = shape.size() - 2, d = shape.back();
-  const auto row = std::min<std::size_t>(2, shape[axis] - 1);
+  const auto row = attn::token_to_work_out(shape[axis]);
   const auto word = name_along(residual, axis, row);
   std::string numbers;
   for (std::size_t j = 0; j < d && d <= most_numbers; ++j)

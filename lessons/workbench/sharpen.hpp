@@ -18,7 +18,7 @@ void sharpen_source_and_target(attn::Tensors& inputs, const Options& options);
 void sharpen_word(attn::Tensors& inputs, const Options& options);
 
 /// The same by making the vector of one token longer: X [batch×token×d_model], W_Q, W_K [d_model×…], of which
-/// the first head counts.
+/// the first head counts. Where the vector would be too long for float16, W_Q and W_K become longer instead.
 void sharpen_token(attn::Tensors& inputs, const Options& options);
 
 /// The same where queries come from `X_query` and keys from `X_key`, and the weights are in `group`.

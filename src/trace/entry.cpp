@@ -114,12 +114,23 @@ std::size_t EntryNames::place(const std::string& id, const Axes& axes, const std
                           text, length - 1, choices.empty() ? "" : ", or ", fmt::join(choices, ", ")));
 }
 
+namespace {
+
+/// The third token, of the next axis of tokens the second one, then the first.
+constexpr std::size_t third = 2;
+
+}  // namespace
+
+std::size_t token_to_work_out(std::size_t tokens) {
+  return std::min(third, tokens - 1);
+}
+
 std::optional<Index> entry_to_work_out(const Event& event) {
   if (!event.worked || !event.tensor || event.tensor->data == nullptr) return std::nullopt;
   const auto& shape = event.tensor->shape;
   if (element_count(shape) == 0) return std::nullopt;
   Index at(shape.size(), 0);
-  std::size_t wanted = 2;
+  std::size_t wanted = third;
   for (std::size_t axis = 0; axis < shape.size(); ++axis)
     if (has_tokens(event.axes[axis])) {
       at[axis] = std::min(wanted, shape[axis] - 1);

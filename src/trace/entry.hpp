@@ -50,9 +50,12 @@ class EntryNames {
   std::map<std::string, Axes> tensors_;
 };
 
-/// The entry that is worked out where nobody asks for another: the one that the lesson chose, or the third
-/// token's with the second one, as far as there are so many, and of hidden keys none. Nothing where the step
-/// says no entry's arithmetic, or that entry is not finite.
+/// The token whose entries are worked out, of so many: the third one, or the last.
+std::size_t token_to_work_out(std::size_t tokens);
+
+/// The entry that is worked out where nobody asks for another: the one that the lesson chose, or that of the
+/// token to work out with the second one, as far as there are so many, and of hidden keys none. Nothing where
+/// the step says no entry's arithmetic, or that entry is not finite.
 std::optional<Index> entry_to_work_out(const Event& event);
 
 /// Whether that is a whole number but for rounding, which may differ from machine to machine.

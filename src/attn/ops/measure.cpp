@@ -10,6 +10,10 @@
 
 namespace attn {
 
+std::size_t argmax(const double* numbers, std::size_t count) {
+  return static_cast<std::size_t>(std::max_element(numbers, numbers + count) - numbers);
+}
+
 namespace {
 
 double sum_of(std::span<const double> row) {

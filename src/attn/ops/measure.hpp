@@ -11,6 +11,9 @@ namespace attn {
 /// no claim holds for it. There is at least one.
 double maximum(std::initializer_list<double> measurements);
 
+/// The place of the largest of `count` numbers, the first of several. `count` is at least 1.
+std::size_t argmax(const double* numbers, std::size_t count);
+
 /// Numbers read off a tensor, in float64. Instantiated for float and double and ranks 1 to 4.
 
 /// The largest |x|; 0 for an empty tensor.

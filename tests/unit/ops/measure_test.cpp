@@ -155,3 +155,9 @@ TEST_CASE("products are summed in float64", "[measure]") {
   CHECK(attn::sum_of_products(x, y) == 6.0 + 4097.0 * 4097.0 - 7.0);
   CHECK_THROWS_AS(attn::sum_of_products(x, Tensor<2>{{1, 2}}), std::invalid_argument);
 }
+
+TEST_CASE("argmax is the place of the largest number, the first of several") {
+  const double numbers[] = {-3.0, 2.0, -1.0, 2.0};
+  CHECK(attn::argmax(numbers, 4) == 1u);
+  CHECK(attn::argmax(numbers + 2, 1) == 0u);
+}
