@@ -34,6 +34,7 @@ struct Presentation {
   int precision = 4;
   bool full = false;
   bool all = false;
+  bool brief = false;  ///< HTML without what is folded at its end
   bool plain = false;
   std::optional<std::size_t> width;  ///< columns of text; where not given it follows the terminal
   Color color = Color::automatic;

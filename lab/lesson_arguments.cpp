@@ -141,6 +141,10 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
          help_of_option("show every step, drawn weight and remark, in the order of the computation"))
       ->group(shown);
   app.add_flag_callback(
+         "--brief", [&] { presentation.brief = true; },
+         help_of_option("HTML without what is folded at its end and how each number came about"))
+      ->group(shown);
+  app.add_flag_callback(
          "--plain", [&] { presentation.plain = true; },
          help_of_option("ASCII, no colour and no drawing, rows as sentences: for screen readers"))
       ->group(shown);

@@ -67,6 +67,11 @@ void check_script(const Presentation& presentation, Format format) {
         presentation.shapes ? "shapes" : "steps"));
 }
 
+void check_brief(const Presentation& presentation, Format format) {
+  if (presentation.brief && format != Format::html)
+    throw attn::Error("--brief shortens a page of HTML; valid: with --format html");
+}
+
 bool environment_has(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0';
@@ -75,8 +80,7 @@ bool environment_has(const char* name) {
 bool is_colored(const Presentation& presentation) {
   if (presentation.plain) return false;
   if (presentation.color != Color::automatic) return presentation.color == Color::always;
-  return !presentation.output && stdout_is_terminal() && !environment_has("NO_COLOR") &&
-         !terminal_is_dumb();
+  return !presentation.output && stdout_is_terminal() && !environment_has("NO_COLOR") && !terminal_is_dumb();
 }
 
 attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
@@ -114,7 +118,8 @@ attn::TextStyle style_of(const Presentation& presentation) {
 attn::HtmlStyle html_style_of(const Presentation& presentation) {
   return {.precision = presentation.precision,
           .full = presentation.full,
-          .all = presentation.all || !presentation.steps.empty()};
+          .all = presentation.all || !presentation.steps.empty(),
+          .brief = presentation.brief};
 }
 
 /// Runs the lesson into the sink, through the filter that --steps and --shapes ask for. Returns whether every
@@ -178,6 +183,7 @@ Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
   check_archive(run.presentation, format);
   check_script(run.presentation, format);
+  check_brief(run.presentation, format);
   check_explanation(run.presentation, format);
   const auto plan = plan_of(run);
   const auto header = header_of(run, plan);

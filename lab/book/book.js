@@ -8,13 +8,15 @@
   const outputFile = "/page";
   const inputFile = "/inputs.json";
   const savedInputs = "inputs.json";
+  const pause = 200;     // milliseconds without a change, after which the folded part of a page follows
   let lab = null;        // the program, once it runs
   let said = [];         // by the program, to stderr
   let current = first;   // the lesson or "glossary"
   let words = [];        // the options that differ from the defaults: ["--causal", "--seed", "7"]
   let edited = null;     // the trace of which a reader has changed inputs
   let changes = [];      // in it: ["Q[the, 0] = 2.5"]
-  let waiting = 0;
+  let waiting = 0;       // the next change of the page
+  let completing = 0;    // what follows a change: the folded part of the page
   let lastRun = 0;       // milliseconds
 
   function element(name, attributes, ...children) {
@@ -226,30 +228,49 @@
 
   // The page
 
+  /// Which part of the page it is: "t-heads 0".
+  function placeOf(details) {
+    const home = details.closest("[id]");
+    return `${home.id} ${[...home.querySelectorAll("details")].indexOf(details)}`;
+  }
+
   /// Puts what a page of HTML has in its body in the place of what stands here; what was unfolded stays so.
   function replacePage(text) {
     const shown = new DOMParser().parseFromString(text.slice(text.indexOf("<body")), "text/html");
-    const unfolded = [...holder.querySelectorAll("details[open][id]")].map((details) => details.id);
+    const unfolded = new Set([...holder.querySelectorAll("details[open]")].map(placeOf));
     for (const selector of ["header", "main", "#worked", "footer", "#workings"])
       holder.querySelector(selector).replaceWith(document.adoptNode(shown.querySelector(selector)));
-    for (const id of unfolded) {
-      const details = document.getElementById(id);
-      if (details !== null) details.open = true;
-    }
+    if (unfolded.size > 0)
+      for (const details of holder.querySelectorAll("details")) details.open ||= unfolded.has(placeOf(details));
     lessonPage.open();
   }
 
-  /// Runs the lesson as the controls say, and shows its page.
+  /// Runs the lesson as the controls say. Returns its exit status.
+  function runLesson(...extra) {
+    return call([current, "--format", "html", ...extra, ...words, ...(edited === null ? [] : ["--input", inputFile])]);
+  }
+
+  /// Whether a reader looks at something that a brief page lacks.
+  const needsWholePage = () =>
+    lessonPage.entryOf(document.activeElement) !== null || holder.querySelector("details[open]:not(.claims details)") !== null;
+
+  /// Shows the page with what a brief one lacks.
+  function complete() {
+    if (runLesson() !== 2) replacePage(written());
+  }
+
+  /// Runs the lesson as the controls say, and shows its page: first what is in sight, the rest in the next pause.
   function update() {
+    clearTimeout(completing);
     if (lab === null || allControls[current] === undefined) return;
     const began = performance.now();
-    const given = edited === null ? [] : ["--input", inputFile];
-    let status = call([current, "--format", "html", ...words, ...given]);
+    const brief = needsWholePage() ? [] : ["--brief"];
+    let status = runLesson(...brief);
     let remark = "";
     if (status === 2 && edited !== null) {
       forgetChanges();
       remark = "The numbers that you changed are as they were: the new options ask for other inputs.";
-      status = call([current, "--format", "html", ...words]);
+      status = runLesson(...brief);
     }
     showCommand();
     const done = () => {
@@ -264,6 +285,7 @@
     replacePage(written());
     followPage();
     if (focus !== null) focusOn(focus.id, focus.offset);
+    if (brief.length > 0) completing = setTimeout(complete, pause);
     say(remark);
     done();
   }
@@ -279,6 +301,7 @@
 
   /// Shows a lesson with these options, or the glossary.
   function go(name, options) {
+    clearTimeout(completing);
     const isNew = name !== current;
     current = name;
     words = options;

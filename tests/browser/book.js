@@ -173,6 +173,25 @@ async function checkSliders(page) {
   check(told === `d_v=${shown}`, `the page has ${told}, the slider shows ${shown}`);
 }
 
+/** After a change the folded part of the page follows, and with it how each number came about. */
+async function checkWholePage(page) {
+  await page.evaluate(() => { location.hash = "#/multihead"; });
+  await page.waitForFunction(() => document.body.dataset.lesson === "multihead");
+  const hasWorkings = () => document.getElementById("workings").textContent !== "null";
+  await page.locator("#controls textarea").first().fill("the dog saw girls");
+  check(!await page.evaluate(hasWorkings), "a changed page is whole at once");
+  await page.waitForFunction(hasWorkings);
+  const expected = execFileSync(attnlab, ["multihead", "--format", "html", "--sentence", "the dog saw girls"], { encoding: "utf8" });
+  check(await page.evaluate((text) => {
+    const main = new DOMParser().parseFromString(text.slice(text.indexOf("<body")), "text/html").querySelector("main");
+    return main.textContent === document.querySelector("#lesson main").textContent;
+  }, expected), "after a change the whole page is another than the program's");
+  await page.locator("#t-heads details.numbers summary").click();
+  await page.locator("#controls textarea").first().fill("the cat saw girls");
+  await page.waitForFunction(() => document.querySelector("#t-heads").textContent.includes("cat"));
+  check(await page.locator("#t-heads td").first().isVisible(), "a change folds a table that was unfolded");
+}
+
 async function checkExercises(page) {
   const commands = await page.evaluate(() => [...document.querySelectorAll("template")].flatMap((one) =>
     [...one.content.querySelectorAll(".exercises .commands code")].map((code) => code.textContent)));
@@ -222,6 +241,7 @@ try {
     await timeLessons(page, lessons);
     await checkEdit(page);
     await checkSliders(page);
+    await checkWholePage(page);
     await checkExercises(page);
     await checkTrouble(page);
     await checkTokens(page);

@@ -48,6 +48,22 @@ void check_page(const std::string& document) {
   }
 }
 
+/// The texts of all cells that stand in nothing folded.
+std::vector<std::string> numbers_in_sight(const std::string& document) {
+  const auto start = document.find("<main>");
+  const auto page = document.substr(start, document.find("</main>") + 7 - start);
+  std::string in_sight;
+  std::size_t depth = 0;
+  for (std::size_t at = 0; at < page.size(); ++at) {
+    if (page.compare(at, 8, "<details") == 0) ++depth;
+    if (depth == 0) in_sight += page[at];
+    if (page.compare(at, 10, "</details>") == 0 && --depth == 0) at += 9;
+  }
+  std::vector<std::string> numbers;
+  for (const auto& cell : elements_of(in_sight, "td")) numbers.push_back(cell.text);
+  return numbers;
+}
+
 nlohmann::json workings_of(const std::string& document) {
   for (const auto& script : elements_of(document, "script"))
     if (has(script, "id", "workings")) return nlohmann::json::parse(script.text);
@@ -127,6 +143,19 @@ TEST_CASE("a page of HTML takes its form from the options") {
   CHECK(cells == 9);
   check_page(output_of(lesson + "--all"));
   check_page(output_of("multihead --format html --sentence 'a b' --sentence c --model none"));
+}
+
+TEST_CASE("a brief page of HTML has every table that is in sight, and nothing that is folded") {
+  for (const auto& lesson : lessons()) {
+    INFO("attnlab " << lesson << " --format html --brief");
+    const auto whole = output_of(lesson + " --format html");
+    const auto brief = output_of(lesson + " --format html --brief");
+    check_page(brief);
+    CHECK(numbers_in_sight(brief) == numbers_in_sight(whole));
+    CHECK(elements_of(brief, "td").size() == numbers_in_sight(whole).size());
+    CHECK(brief.size() < whole.size());
+  }
+  CHECK_THAT(refusal("sdpa --brief"), Contains("--brief") && Contains("--format html"));
 }
 
 TEST_CASE("a long sentence has whole tables, and with --full so do all of its tensors") {

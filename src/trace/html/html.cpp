@@ -180,7 +180,8 @@ void HtmlRenderer::write_header(const Header& header) {
 
 void HtmlRenderer::receive(const Event& event) {
   names_.see(event);
-  if (event.tensor) {
+  const bool is_on_page = style_.all || event.place;
+  if (event.tensor && (is_on_page || !style_.brief)) {
     shapes_[event.id] = event.tensor->shape;
     if (event.is_core()) core_ids_.push_back(event.id);
   }
@@ -189,9 +190,12 @@ void HtmlRenderer::receive(const Event& event) {
                                    escaped(event.id), escaped(named_shape(event)), escaped(event.formula)));
     return;
   }
-  const bool is_on_page = style_.all || event.place;
   if (event.measurement) {
     (is_on_page ? claims_ : more_claims_).push_back(event);
+    return;
+  }
+  if (style_.brief && !is_on_page) {
+    more_.push_back({.form = event.tensor ? Block::Form::line : Block::Form::note});
     return;
   }
   const bool is_line = event.tensor && (!is_on_page || (!style_.all && event.place->in_one_line));
@@ -224,19 +228,23 @@ HtmlRenderer::Block HtmlRenderer::tensor_block(const Event& event, Block::Form f
               .title = event.title == event.id ? "" : event.title,
               .definition = definition_of_tensor(event, style_.precision),
               .shape = shape_of_tensor(event)};
+  if (style_.brief && form == Block::Form::line) return block;
   if (style_.all || !event.place) block.body += origin(event);
   block.body += worked_line(event);
-  const bool has_table = is_core || form == Block::Form::line;
-  auto numbers = tables(event, is_core);
-  if (event.curve && (style_.all || !event.place || event.place->is_plotted)) numbers += plot(event);
-  block.body +=
-      has_table || numbers.empty()
-          ? numbers
-          : fmt::format("<details class=\"numbers\"><summary>Its numbers</summary>\n{}</details>\n", numbers);
+  block.body += numbers(event, is_core, !is_core && form != Block::Form::line);
   block.body += paragraphs(event.notice, " class=\"notice\"");
   if (!event.has_notice || style_.all) block.body += paragraphs(note_after_notice(event));
   if (!is_core) detail_bytes_ += block.definition.size() + block.body.size();
   return block;
+}
+
+/// Tables and plot.
+std::string HtmlRenderer::numbers(const Event& event, bool is_core, bool is_folded) {
+  const bool is_left_out = is_folded && style_.brief && !event.tensor->shape.empty();
+  auto markup = is_left_out ? "" : tables(event, is_core);
+  if (event.curve && (style_.all || !event.place || event.place->is_plotted)) markup += plot(event);
+  if (!is_folded || (markup.empty() && !is_left_out)) return markup;
+  return fmt::format("<details class=\"numbers\"><summary>Its numbers</summary>\n{}</details>\n", markup);
 }
 
 /// "from Q [4×4], K [4×4]".
@@ -280,20 +288,24 @@ std::size_t HtmlRenderer::most_cells(const Event& event, bool is_core) const {
   return detail_bytes_ < many_bytes_of_details ? most_cells_of_detail : most_cells_of_late_detail;
 }
 
+void HtmlRenderer::add_workings(const Event& event, const std::vector<std::size_t>& cells, bool is_core) {
+  if (!style_.brief) workings_.add(event, cells, is_core);
+}
+
 std::string HtmlRenderer::tables(const Event& event, bool is_core) {
   const auto number = workings_.number_of(event.id);
   if (event.tensor->shape.empty()) {
-    workings_.add(event, {}, is_core);
+    add_workings(event, {}, is_core);
     return "";
   }
   if (!style_.full && !is_core && detail_bytes_ > most_bytes_of_details) {
-    workings_.add(event, {}, is_core);
+    add_workings(event, {}, is_core);
     return fmt::format("<p class=\"legend\">Its numbers: <code>attnlab {} --steps {}</code></p>\n",
                        escaped(lesson_), escaped(event.id));
   }
   auto tables = html::tables_of(event, number,
                                 {.precision = style_.precision, .most_cells = most_cells(event, is_core)});
-  workings_.add(event, tables.cells, is_core || event.place);
+  add_workings(event, tables.cells, is_core || event.place);
   std::string legend;
   if (event.tensor->dtype == Dtype::boolean) legend = "1 = may be seen, · = hidden";
   if (has_hidden_keys(event)) legend = "· = exactly 0";
@@ -377,7 +389,7 @@ void HtmlRenderer::write_more() {
   std::string body;
   std::size_t table_count = 0;
   for (const auto& block : more_) {
-    body += folded(block);
+    if (!style_.brief) body += folded(block);
     if (block.form != Block::Form::note) ++table_count;
   }
   const auto note_count = more_.size() - table_count;
@@ -430,6 +442,12 @@ void HtmlRenderer::write_claims() {
   text_ += section("claims", "What holds on this run", body);
 }
 
+std::string HtmlRenderer::workings() const {
+  if (style_.brief) return "null";
+  const auto left = usual_bytes - std::min(usual_bytes, text_.size());
+  return workings_.json(std::max(left, fewest_bytes_of_workings));
+}
+
 std::string HtmlRenderer::finish() {
   const auto body = finish_body();
   return fmt::format(
@@ -450,14 +468,13 @@ std::string HtmlRenderer::finish_body() {
   for (const auto& block : blocks_)
     if (block.id == "next") text_ += section(block.id, block.title, block.body);
   write_more();
-  const auto left = usual_bytes - std::min(usual_bytes, text_.size());
   const auto body = fmt::format(
       "{}<main>\n{}</main>\n"
       "<aside id=\"worked\" aria-label=\"The cell that you point at\" hidden=\"hidden\"><p "
       "id=\"worked-text\" role=\"status\"></p><p id=\"worked-from\"></p></aside>\n"
       "<footer><p>Made by <code>attnlab {} --format html</code></p></footer>\n"
       "<script type=\"application/json\" id=\"workings\">{}</script>\n",
-      head_, text_, escaped(lesson_), workings_.json(std::max(left, fewest_bytes_of_workings)));
+      head_, text_, escaped(lesson_), workings());
   text_.clear();
   blocks_.clear();
   return body;

@@ -17,6 +17,7 @@ struct HtmlStyle {
   int precision = 4;  ///< digits after the decimal point
   bool full = false;  ///< never elide a large tensor
   bool all = false;   ///< everything unfolded, in the order of the computation; else what belongs on the page
+  bool brief = false;  ///< without what is folded and how each number came about
 };
 
 /// A trace as one HTML file that needs no other: the page of text with real tables, formulas in MathML, the
@@ -50,10 +51,13 @@ class HtmlRenderer : public Sink {
   std::string worked_line(const Event& event) const;
   std::string origin(const Event& event) const;
   std::size_t most_cells(const Event& event, bool is_core) const;
+  std::string numbers(const Event& event, bool is_core, bool is_folded);
   std::string tables(const Event& event, bool is_core);
+  void add_workings(const Event& event, const std::vector<std::size_t>& cells, bool is_core);
   std::string plot(const Event& event) const;
   std::string claim_item(const Event& claim) const;
   std::string folded(const Block& block) const;
+  std::string workings() const;
   std::string address_of(const std::string& name, const std::string& shape) const;
 
   void write_blocks();

@@ -43,6 +43,7 @@ const lessonPage = (() => {
     if (page !== null) return;
     page = JSON.parse(document.getElementById("workings").textContent);
     places = new Map();
+    if (page === null) return;
     cellsOf = page.tensors.map(() => new Map());
     for (const table of tables()) readTable(table);
   }
