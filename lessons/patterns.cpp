@@ -620,7 +620,7 @@ std::vector<std::string> patterns_flow(const Workbench& bench) {
   return {weights + "┬ diagonal      how much a token looks at itself",
           margin + "├ local         how much at its neighbours",
           margin + "├ entropy       how widely they spread",
-          margin + fmt::format("└ strongest     the key that each token looks at most [{}{}]", heads, n)};
+          margin + fmt::format("└ strongest     the key that it looks at most [{}{}]", heads, n)};
 }
 
 std::vector<std::string> patterns_code(const Workbench& bench) {

@@ -181,8 +181,8 @@ std::vector<std::string> ring_flow(const RingInputs& in, const Ranks& ranks) {
   lines.push_back(fmt::format("one rank, of {}{} tokens, at one hop:", is_even ? "" : "t = ", tokens));
   lines.push_back(fmt::format("  Q [{0}×{1}] stays ┐", rows, in.d_k()));
   const auto margin = std::string(attn::display_width(lines.back()) - 1, ' ');
-  lines.push_back(margin + fmt::format("├ scores [{0}×{0}] → new m, l, o    at the end: o / l [{0}×{1}]",
-                                       rows, in.d_v()));
+  lines.push_back(margin +
+                  fmt::format("├ scores [{0}×{0}] → new m, l, o   at last: o / l [{0}×{1}]", rows, in.d_v()));
   lines.push_back(attn::pad_right("  K, V arrive", margin.size()) + "┘");
   return lines;
 }

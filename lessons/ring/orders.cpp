@@ -62,21 +62,28 @@ std::string words_on_idle(const Balance& balance, std::size_t ranks) {
                        ? fmt::format("{}", balance.lasted)
                        : fmt::format("{} = {}", fmt::join(balance.slowest, " + "), balance.lasted);
   return fmt::format(
-
       "A hop lasts as long as its slowest rank: with contiguous blocks {1} pairs. In that time {0} ranks "
       "could compute {0} · {2} = {3} pairs, but they compute {4}. So 1 − {4} / {3} = {5:.0f} % of the time "
       "is idle.",
       ranks, sum, balance.lasted, balance.lasted * ranks, balance.done, 100.0 * balance.idle(ranks));
 }
 
-/// "0 4 | 1 5 | 2 6 | 3 7": the tokens of each rank, those of the first ranks where there are many.
+/// "0 4", "0 1 … 29"; "·" for none.
+std::string listed(const std::vector<std::size_t>& tokens) {
+  constexpr std::size_t most = 4;
+  if (tokens.empty()) return "·";
+  if (tokens.size() > most) return fmt::format("{} {} … {}", tokens[0], tokens[1], tokens.back());
+  return fmt::format("{}", fmt::join(tokens, " "));
+}
+
+/// "rank 0: 0 4 | rank 1: 1 5": the tokens of each rank, those of the first ranks where there are many.
 std::string tokens_of_ranks(attn::fast::Order order, std::size_t n, std::size_t ranks) {
-  constexpr std::size_t widest = 50;
+  constexpr std::size_t widest = 60;
   std::string text;
-  for (const auto& tokens : attn::fast::blocks_of(order, n, ranks)) {
-    const auto block = fmt::format("{}{}", text.empty() ? "" : " | ",
-                                   tokens.empty() ? "·" : fmt::format("{}", fmt::join(tokens, " ")));
-    if (text.size() + block.size() > widest) return text + (text.empty() ? "… | …" : " | …");
+  const auto blocks = attn::fast::blocks_of(order, n, ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto block = fmt::format("{}rank {}: {}", rank == 0 ? "" : " | ", rank, listed(blocks[rank]));
+    if (text.size() + block.size() > widest) return text + (rank == 0 ? "…" : " | …");
     text += block;
   }
   return text;
@@ -160,9 +167,8 @@ void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
       "orders", "Which ranks a causal mask leaves idle",
       fmt::format(
           "With a causal mask a query sees its own key and those before it. So the first tokens have the "
-          "least to compute, and it matters which tokens a rank has. First the tokens of ranks 0 to {}, in "
-          "three orders. Then how many pairs of a query and a key a rank computes at a hop{}; · is none.",
-          ranks.count() - 1,
+          "least to compute. Striped and zigzag order give each rank early and late tokens. The second table "
+          "counts the pairs of a query and a key that a rank computes at a hop{}; · is none.",
           bench.options.causal ? (window ? ", with the window of this run" : "") : ", with --causal"),
       table_of_tokens(in.n(), ranks.count()) + "\n" + pictures_side_by_side(work, true));
   bench.trace.note("idle", "Where the idle share comes from",
