@@ -76,15 +76,15 @@ void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::stri
 
 /// The weights [batch×head×query×key], or the ones that are given.
 Tensor<4> show_weights(Workbench& bench, const Tensor<4>& drawn, const std::string& formula) {
-  const auto weights = input_of_heads(
-      bench,
-      {.id = "weights",
-       .title = bench.options.heads ? "The weights of each head" : "The weights of attention",
-       .formula = formula,
-       .axes = {"query", "key"},
-       .note = "Row i says how query i shares out its attention. All below is read off these numbers.",
-       .distribution = true},
-      drawn);
+  const auto weights =
+      input_of_heads(bench,
+                     {.id = "weights",
+                      .title = bench.options.heads ? "The weights of each head" : "The weights of attention",
+                      .formula = formula,
+                      .axes = {"query", "key"},
+                      .note = "All numbers below come from this table.",
+                      .distribution = true},
+                     drawn);
   if (bench.trace.is_given("weights"))
     require_shares(weights, bench.trace.dtype(), bench.trace.given_name("weights"));
   return weights;
@@ -188,7 +188,7 @@ struct WorkedMeasures {
   }
 };
 
-/// " That of “saw” is −(0.2 log 0.2 + …) = 1.6.", of the first head. Nothing where it would be long.
+/// " In row “saw” it is −(0.2 log 0.2 + …) ≈ 1.6.", of the first head. Nothing where it would be long.
 std::string entropy_of_a_row(const Workbench& bench, const Tensor<4>& weights) {
   constexpr std::size_t most_keys = 6;
   const auto n = weights.shape(3);
@@ -206,8 +206,26 @@ std::string entropy_of_a_row(const Workbench& bench, const Tensor<4>& weights) {
     sum -= w * std::log(w);
   }
   if (!is_whole) terms.emplace_back("…");
-  return fmt::format(" That of \"{}\"{} is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
-                     bench.options.heads ? " in head 0" : "", fmt::join(terms, " + "), sum + 0.0);
+  return fmt::format(" For row \"{}\"{} it is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
+                     bench.options.heads ? " of head 0" : "", fmt::join(terms, " + "), sum + 0.0);
+}
+
+/// The note `entropies`: the entropy of rows that need no calculator.
+void explain_entropy(const Workbench& bench, std::size_t n) {
+  const auto line = [](const std::string& row, const std::string& sum, const std::string& keys) {
+    return fmt::format("{:<19}{:<49}{:>5}", row, sum, keys);
+  };
+  auto table = line("weights of a row", "entropy", "keys") + '\n' + line("1", "−(1 log 1) = 0", "1") + '\n' +
+               line("0.5  0.5", "−(0.5 log 0.5 + 0.5 log 0.5) = log 2 ≈ 0.6931", "2");
+  if (n > 2)
+    table +=
+        '\n' + line(fmt::format("{} equal weights", n),
+                    fmt::format("log {} ≈ {:.4f}", n, std::log(static_cast<double>(n))), std::to_string(n));
+  bench.trace.note("entropies", "Entropy: do few keys share a row, or many?",
+                   "The entropy of a row of weights is −Σⱼ wⱼ log wⱼ. A weight of 0 adds nothing. The "
+                   "entropy is 0 where one key has all, and largest where all keys have the same. "
+                   "exp(entropy) says how many keys are in use:",
+                   table);
 }
 
 MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
@@ -239,7 +257,7 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
                 : if_of_one_length(
                       lengths,
                       fmt::format(
-                          "{} tokens have {} pair{} of neighbours, and each looks both ways: {} weights.", n,
+                          "{} words have {} pair{} of neighbours, and each pair has 2 weights: {} in all.", n,
                           n - 1, n == 2 ? "" : "s", 2 * (n - 1))) +
                       with_equal_shares(neighbour_share(uniform, lengths)) +
                       (bench.options.causal ? " The mask hides the next word." : "")},
@@ -254,26 +272,22 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
             "attention is sparse, few weights are large. From 10 keys on, equal shares are not above 0.1." +
             (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
-  const auto spread =
-      step({.id = "entropy",
-            .title = "How widely attention spreads",
-            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-            .note = fmt::format("One bracket a query, then their mean.{3}\nAn entropy is 0 where one key "
-                                "gets everything, log {0} = {1:.4f} where {4} equally (one more token: log "
-                                "{5}).{2} exp(entropy) is the number of keys in use. (0 log 0 counts as 0.)",
-                                n, std::log(static_cast<double>(n)),
-                                hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "",
-                                entropy_of_a_row(bench, weights),
-                                n == 1 ? "one key shares" : fmt::format("{} keys share", n), n + 1)},
-           &WorkedMeasures::entropy, entropy(weights, lengths));
-  const auto strongest =
-      step({.id = "strongest",
-            .title = "Where each token looks most",
-            .formula = "argmaxⱼ wⱼ, the first of several",
-            .axes = {"query"},
-            .note = "The position of the key, counted from 0. Beside the weights it stands in words, but "
-                    "where several keys have the largest weight."},
-           &WorkedMeasures::strongest, strongest_key(weights));
+  explain_entropy(bench, n);
+  const auto spread = step({.id = "entropy",
+                            .title = "How widely attention spreads",
+                            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
+                            .note = "Each bracket is the entropy of one row, and the result is their mean." +
+                                    entropy_of_a_row(bench, weights) +
+                                    (hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "") +
+                                    fmt::format(" With one more word a row could have up to log {}.", n + 1)},
+                           &WorkedMeasures::entropy, entropy(weights, lengths));
+  const auto strongest = step({.id = "strongest",
+                               .title = "Where each token looks most",
+                               .formula = "argmaxⱼ wⱼ, the first of several",
+                               .axes = {"query"},
+                               .note = "The position of the key, counted from 0. Beside the weights it "
+                                       "stands in words, but where several keys have the largest weight."},
+                              &WorkedMeasures::strongest, strongest_key(weights));
   step({.id = "entropy_bias",
         .title = "What 1e-9 inside the logarithm changes",
         .formula = "(mean over queries of −Σⱼ wⱼ ln(wⱼ + 1e-9)) − entropy",
@@ -304,10 +318,9 @@ attn::WorkedOut worked_equal_shares(const Mask<3>& mask) {
 
 Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& strongest) {
   const auto lengths = bench.plan.sentence.lengths();
-  bench.trace.note(
-      "extremes", "The two ends",
-      "All attention lies between two ends: equal shares, which only average, and a single key for each "
-      "query, which only copies. The same measures, applied to both:");
+  bench.trace.note("extremes", "The two ends",
+                   "All attention lies between two ends: equal shares, which only average, and a single key "
+                   "for each query, which only copies. The same measures, applied to both:");
   const auto uniform = step_of_heads(bench,
                                      {.id = "uniform/weights",
                                       .title = "Equal shares",
@@ -358,6 +371,9 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
   return {uniform_entropy, one_hot, one_hot_entropy};
 }
 
+/// As many heads are compared with the two ends, and named there.
+constexpr std::size_t most_compared = 6;
+
 /// A line for each head of each sample, as far as there is room.
 std::string verdicts(const Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
   constexpr std::size_t most_lines = 16;
@@ -389,32 +405,30 @@ std::string about_trained_heads(const Workbench& bench, const Tensor<2>& entropy
 }
 
 void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
-  const bool has_little_choice = std::any_of(
-      largest.begin(), largest.end(), [](double most) { return most > 0.0 && most <= collapsed_within; });
-  bench.trace.note("verdict", "What this attention is",
-                   "The entropy decides." + about_trained_heads(bench, entropy, largest),
-                   fmt::format("uniform      within {:g} of the largest entropy possible (the lab's limit)\n"
-                               "over-sparse  below {:g}: about 1.2 keys are in use\n"
-                               "selective    between the two\n"
-                               "undecided    no query sees {}, so there is no choice\n\n{}",
-                               collapsed_within, over_sparse_below,
-                               has_little_choice ? "much more than one key" : "more than one key",
-                               verdicts(bench, entropy, largest)));
-  bench.trace.note("collapse", "Uniform: where it comes from and what helps", "",
-                   "the scores   are nearly equal\n"
-                   "comes from   parameters drawn too small, tokens that have become alike,\n"
-                   "             too high a temperature, which divides the scores\n"
-                   "helps        parameters drawn so that scores are of size 1, a learning rate\n"
-                   "             that starts small (lesson training)\n"
-                   "no help      dropout: it sets some weights to 0, the rest stay as equal");
-  bench.trace.note("over-sparse", "Over-sparse: where it comes from and what helps", "",
-                   "the scores   are far apart\n"
-                   "comes from   no division by √d_k, parameters that have grown, too low a\n"
-                   "             temperature\n"
-                   "helps        the scale, and weight decay: training pulls parameters to 0\n"
-                   "a failure    if entropy falls to 0 early and the loss stays high: softmax\n"
-                   "             has almost no gradient there (lesson scaling), and the head\n"
-                   "             cannot change any more: entropy collapse (Zhai et al. 2023)");
+  std::string limits = fmt::format(
+      "uniform      less than {:g} below the largest entropy possible\n"
+      "over-sparse  below {:g}; exp({:g}) ≈ {:.2f} keys in use\n"
+      "selective    between the two",
+      collapsed_within, over_sparse_below, over_sparse_below, std::exp(over_sparse_below));
+  for (std::size_t i = 0; i < entropy.size(); ++i)
+    if (spread_of(entropy.data()[i], largest.data()[i]) == Spread::undecided) {
+      limits += "\nundecided    no query sees more than one key, or hardly one does";
+      break;
+    }
+  bench.trace.note(
+      "verdict", "What this attention is",
+      "The entropy decides between these words. The two limits are a choice of this lab." +
+          about_trained_heads(bench, entropy, largest),
+      entropy.size() > most_compared ? limits + "\n\n" + verdicts(bench, entropy, largest) : limits);
+  bench.trace.note("collapse", "Uniform: the scores are nearly equal", "",
+                   "comes from   small parameters, equal tokens, or a high temperature\n"
+                   "helps        larger parameters and a small learning rate at the start\n"
+                   "no help      dropout: it sets some weights to 0, the rest stay equal");
+  bench.trace.note("over-sparse", "Over-sparse: the scores are far apart", "",
+                   "comes from   no division by √d_k, large parameters, or a low temperature\n"
+                   "helps        the division, and weight decay: it pulls parameters to 0\n"
+                   "a failure    if the loss stays high: softmax has almost no gradient there,\n"
+                   "             and the head stops learning (entropy collapse, Zhai et al. 2023)");
 }
 
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
@@ -454,35 +468,35 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
 
 /// A line for what is called `name`: the measures of one head of one sample.
 std::string line_of_measures(const std::string& name, const Tensor<4>& weights,
-                             const std::vector<std::size_t>& lengths, std::size_t i) {
+                             const std::vector<std::size_t>& lengths, std::size_t i, double largest) {
   const double spread = entropy(weights, lengths).data()[i];
-  return fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>9.4f}{:>13.2f}", name,
+  return fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>9.4f}{:>13.2f}   {}", name,
                      diagonal_share(weights, lengths).data()[i], neighbour_share(weights, lengths).data()[i],
-                     spread, std::exp(spread));
+                     spread, std::exp(spread), name_of(spread_of(spread, largest)));
 }
 
 /// The measures of every head beside those of the two ends, as far as there is room.
 void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<4>& uniform,
-                       const Tensor<4>& one_hot) {
-  constexpr std::size_t most_heads = 6;
+                       const Tensor<4>& one_hot, const Tensor<2>& largest) {
   const auto lengths = bench.plan.sentence.lengths();
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
   auto table = fmt::format("{:<19}{:>9}{:>9}{:>9}{:>13}", "", "diagonal", "local", "entropy", "keys in use");
-  const auto shown = std::min(all_heads, most_heads);
+  const auto shown = std::min(all_heads, most_compared);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto sample = bench.plan.is_batched() ? fmt::format("sample {}  ", i / heads) : "";
     const auto head = bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights");
-    table += line_of_measures(sample + head, weights, lengths, i);
+    const double most = largest.data()[i];
+    table += line_of_measures(sample + head, weights, lengths, i, most);
     const bool ends_sample = (i + 1) % heads == 0 || i + 1 == shown;
     if (!ends_sample) continue;
-    table += line_of_measures("equal shares", uniform, lengths, i);
-    table += line_of_measures("one key each", one_hot, lengths, i);
+    table += line_of_measures("equal shares", uniform, lengths, i, most);
+    table += line_of_measures("one key each", one_hot, lengths, i, most);
   }
   if (all_heads > shown) table += fmt::format("\n… and {} more heads", all_heads - shown);
   const bool hides = std::find(uniform.begin(), uniform.end(), 0.0) != uniform.end();
   bench.trace.note("comparison", "Between two ends",
-                   fmt::format("All attention lies between two ends: equal shares of all keys{}, and a "
-                               "single key for each query, here the strongest{}.",
+                   fmt::format("All attention lies between two ends: equal shares of all keys{}, or a single "
+                               "key for each query. The single key here is the strongest one{}.",
                                hides ? " that the mask lets a query see" : "",
                                bench.options.heads ? fmt::format(" of head {}", (shown - 1) % heads) : ""),
                    table);
@@ -526,6 +540,28 @@ std::string kind_of_head(const Habits& habits, const std::vector<std::string>& t
   return "each its own";
 }
 
+/// What `kind_of_head` means by these kinds.
+std::string meaning_of(const std::vector<std::string>& kinds) {
+  static constexpr std::array<std::array<const char*, 2>, 8> meanings = {
+      {{"ahead", "the words after get more than twice as much as those before"},
+       {"back", "the words before get more than twice as much as those after"},
+       {"word before", "more than half goes to the word just before"},
+       {"word after", "more than half goes to the word just after"},
+       {"itself", "more than half stays with the word itself"},
+       {"one word", "all other words give more than half to this one"},
+       {"all alike", "the keys that a query may see get nearly the same"},
+       {"each its own", "none of the kinds that this lab has names for"}}};
+  std::string lines;
+  for (const auto& [kind, meaning] : meanings) {
+    const bool is_there =
+        std::any_of(kinds.begin(), kinds.end(), [name = std::string(kind)](const auto& found) {
+          return found == name || found.rfind(name + ": ", 0) == 0;
+        });
+    if (is_there) lines += fmt::format("\n{:<12} {}", kind, meaning);
+  }
+  return lines;
+}
+
 /// The words of a head that looks ahead or back whose strongest key lies on the other side.
 std::vector<std::string> other_than(std::string_view kind, const Tensor<4>& weights, std::size_t sample,
                                     std::size_t head, const std::vector<std::string>& tokens) {
@@ -546,33 +582,34 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
   const auto lengths = bench.plan.sentence.lengths();
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
   std::string other_way;
-  std::vector<std::vector<std::string>> rows = {{"", "itself", "before", "after", "one key", "looks"}};
+  std::vector<std::vector<std::string>> rows = {{"", "itself", "before", "after", "looks"}};
+  std::vector<std::string> kinds;
   for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
     const auto sample = i / heads;
     const auto habits = habits_of(weights, sample, i % heads, lengths[sample]);
     rows.push_back({(bench.plan.is_batched() ? fmt::format("sample {} ", sample) : "") +
                     (bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights"))});
-    for (const double share : {habits.itself, habits.before, habits.after, habits.one_key})
+    for (const double share : {habits.itself, habits.before, habits.after})
       rows.back().push_back(fmt::format("{:.2f}", share));
     const auto kind = kind_of_head(habits, bench.plan.sentence.tokens[sample],
                                    spread_of(spread.data()[i], largest.data()[i]));
     rows.back().push_back(kind);
+    kinds.push_back(kind);
     const auto others = other_than(kind, weights, sample, i % heads, bench.plan.sentence.tokens[sample]);
     if (!others.empty() && !bench.plan.is_batched())
-      other_way +=
-          fmt::format(" In head {} not all do: {} looks the other way.", i % heads, fmt::join(others, ", "));
+      other_way += fmt::format(" In head {} {} looks the other way.", i % heads, fmt::join(others, ", "));
   }
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(
       "kinds", "What kind of head is it?",
-      "What a word gives on average to itself, to all words before it and to all after it. One key: the "
-      "largest mean of a column, each without its own row." +
-          std::string(bench.options.model ? " The heads were trained to find the French form of each word. "
-                                            "One that finds the noun of an article or adjective looks ahead, "
-                                            "one that finds the subject of a verb looks back." +
-                                                other_way
-                                          : " Nothing here is trained: a kind would be chance."),
-      in_columns(rows));
+      "The table says what a word gives on average to itself, to the words before it and to those after it." +
+          std::string(
+              bench.options.model
+                  ? " These heads were trained to translate words into French. An article or adjective needs "
+                    "its noun, which comes later. A verb needs its subject, which comes before." +
+                        other_way
+                  : " Nothing here is trained: a kind would be chance."),
+      in_columns(rows) + "\n" + meaning_of(kinds));
 }
 
 std::vector<std::string> patterns_flow(const Workbench& bench) {
@@ -583,23 +620,32 @@ std::vector<std::string> patterns_flow(const Workbench& bench) {
   return {weights + "┬ diagonal      how much a token looks at itself",
           margin + "├ local         how much at its neighbours",
           margin + "├ entropy       how widely they spread",
-          margin + fmt::format("└ strongest     at which key each token looks most [{}{}]", heads, n)};
+          margin + fmt::format("└ strongest     the key that it looks at most [{}{}]", heads, n)};
 }
 
 std::vector<std::string> patterns_code(const Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
-  return {"# weights: the table of step 1",
-          fmt::format("{:<45} # [..., :n] leaves out padding",
-                      sentence.is_padded() ? std::string("n = int(lengths)")
-                                           : fmt::format("n = {}", sentence.length())),
-          "i = np.arange(n)",
-          "diagonal = weights[..., i, i].mean(axis=-1)",
-          "to_next     = weights[..., i[:-1], i[1:]]     # none where n = 1",
-          "to_previous = weights[..., i[1:], i[:-1]]",
-          "local = (to_next + to_previous).sum(axis=-1) / max(2 * (n - 1), 1)",
-          "logarithms = np.log(np.where(weights > 0, weights, 1))   # log 1 = 0",
-          "entropy = -(weights * logarithms).sum(axis=-1)[..., :n].mean(axis=-1)",
-          "strongest = weights.argmax(axis=-1)"};
+  std::vector<std::string> lines = {
+      "# weights: the table of step 1",
+      sentence.is_padded() ? "n = int(lengths)        # words, without the padding"
+                           : fmt::format("n = {}                   # words", sentence.length()),
+      "i = np.arange(n)        # 0, 1, …, n − 1", "diagonal = weights[..., i, i].mean(axis=-1)"};
+  if (sentence.length() > 1) {
+    const std::vector<std::string> of_neighbours = {
+        "to_next     = weights[..., i[:-1], i[1:]].sum(axis=-1)",
+        "to_previous = weights[..., i[1:], i[:-1]].sum(axis=-1)",
+        sentence.is_padded() ? "local = (to_next + to_previous) / max(2 * (n - 1), 1)"
+                             : "local = (to_next + to_previous) / (2 * (n - 1))"};
+    lines.insert(lines.end(), of_neighbours.begin(), of_neighbours.end());
+  } else {
+    lines.emplace_back("local = np.zeros(diagonal.shape)    # no neighbours");
+  }
+  lines.insert(lines.end(), {"positive = np.where(weights > 0, weights, 1)   # log 1 = 0: a 0 adds nothing",
+                             "entropy_of_rows = -(weights * np.log(positive)).sum(axis=-1)",
+                             sentence.is_padded() ? "entropy = entropy_of_rows[..., :n].mean(axis=-1)"
+                                                  : "entropy = entropy_of_rows.mean(axis=-1)",
+                             "strongest = weights.argmax(axis=-1)"});
+  return lines;
 }
 
 void show_patterns_code(Workbench& bench) {
@@ -621,8 +667,8 @@ std::string look_at_twin(const attn::Event& weights) {
     for (std::size_t j = 1; j < n; ++j)
       if (weights.tensor->at(row * n + j) > weights.tensor->at(row * n + key)) key = j;
     if (key != query && tokens[key] == tokens[query])
-      return fmt::format("{}{} {} looks at {} (#2: the second).", weights.note,
-                         rows > n ? fmt::format(" In head {}", row / n) : "",
+      return fmt::format("{} #2 marks the second of two equal words: {}{} looks at {}.", weights.note,
+                         rows > n ? fmt::format("in head {} ", row / n) : "",
                          attn::numbered_token(tokens, query), attn::numbered_token(tokens, key));
   }
   return weights.note;
@@ -635,13 +681,14 @@ void lay_out_patterns(Workbench& bench) {
                     weights,
                     {"diagonal"},
                     {"local"},
+                    {"entropies"},
                     {"entropy"},
                     attn::in_one_line("strongest"),
                     {"comparison"},
-                    {"kinds"},
                     {"verdict"},
                     {"collapse"},
-                    {"over-sparse"}},
+                    {"over-sparse"},
+                    {"kinds"}},
                    {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
 }
 
@@ -651,12 +698,10 @@ void run_patterns(Workbench& bench) {
   bench.label({"token", "query", "key"}, sentence);
   lay_out_patterns(bench);
   bench.idea(
-      "A table of weights is soon too large to look at. A few numbers say what kind of attention it is: does "
-      "a token look at itself, at its neighbours, at few words or at many? And they warn of two failures: "
-      "attention that looks at everything alike, and attention that looks at one key only." +
-      std::string(bench.options.model
-                      ? " The heads here were trained (attnlab train gloss) and do their task."
-                      : ""));
+      "A table of weights is soon too large to read. A few numbers sum it up: does a word look at itself, at "
+      "its neighbours, at few words or at many? They also warn of two failures: a word looks at all words "
+      "equally, or at one word only." +
+      std::string(bench.options.model ? " The heads here are trained (attnlab train gloss)." : ""));
   bench.flow(patterns_flow(bench));
   show_patterns_code(bench);
   bench.show_lengths(sentence);
@@ -664,8 +709,8 @@ void run_patterns(Workbench& bench) {
   const auto visible = mask ? *mask : Mask<3>({sentence.size(), n, n}, true);
   const auto [spread, strongest] = measure(bench, weights, visible);
   const auto ends = show_extremes(bench, visible, strongest);
-  compare_with_ends(bench, weights, uniform_weights(visible, bench.heads()), ends.one_hot);
   const auto largest = largest_entropy(visible, sentence.lengths(), bench.heads());
+  compare_with_ends(bench, weights, uniform_weights(visible, bench.heads()), ends.one_hot, largest);
   show_kinds(bench, weights, spread, largest);
   judge(bench, spread, largest);
   claim_patterns(bench, weights, ends, largest);

@@ -62,14 +62,13 @@ std::string raised_maxima(const attn::Event& c) {
     if (factor > 0.0 && factor < 1.0) ++raised;
   }
   return fmt::format(
-      "A larger score came for {} of {} queries: what they have is scaled down. The others keep it, c = 1{}.",
-      raised, count, fresh == 0 ? "" : fmt::format("; {} had nothing yet, 0", fresh));
+      "A larger score came for {} of {} queries: their l and o shrink. For the others c = 1{}.", raised,
+      count, fresh == 0 ? "" : fmt::format("; for {} that had met no key it is 0", fresh));
 }
 
 std::vector<attn::OnPage> page_of_ring(const Workbench& bench, std::size_t ranks) {
   const auto shown = fmt::format("hop={}/", std::min<std::size_t>(1, ranks - 1));
   const bool is_uneven = bench.options.causal || bench.options.window;
-  const auto work = is_uneven ? attn::OnPage{"work"} : attn::without_table("work", nullptr);
   const auto output =
       bench.plan.is_batched() ? attn::OnPage{"output"} : attn::without_table("output", nullptr);
   std::vector<attn::OnPage> page = {{"holds"}};
@@ -79,7 +78,8 @@ std::vector<attn::OnPage> page_of_ring(const Workbench& bench, std::size_t ranks
   page.push_back(attn::without_table(shown + "c", raised_maxima));
   page.push_back(attn::without_table(shown + "l"));
   page.push_back(attn::without_table(shown + "o", nullptr));
-  page.insert(page.end(), {work, {"orders"}, {"bytes"}, output});
+  if (is_uneven) page.push_back({"work"});
+  page.insert(page.end(), {output, attn::without_table("bytes", nullptr), {"orders"}, {"idle"}});
   return page;
 }
 
@@ -96,40 +96,51 @@ std::vector<attn::OnPage> page_by_heads() {
 }
 
 void set_ring_page(Workbench& bench, std::size_t ranks) {
-  std::vector<attn::OnPage> page;
+  std::vector<attn::OnPage> page = {{"idea"}, {"carried"}, {"flow"}, {"code"}};
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
   page.push_back(attn::in_one_line("mask"));
   const auto way = goes_round(bench) ? page_of_ring(bench, ranks) : page_by_heads();
   page.insert(page.end(), way.begin(), way.end());
-  page.push_back({"ways"});
   bench.trace.page(std::move(page));
 }
 
-void introduce_ring(const Workbench& bench, std::size_t ranks) {
-  const std::string common = fmt::format(
-      "A sequence that is too long for one machine is spread over several, here {} ranks, each with a memory "
-      "of its own. But every query needs every key and value. ",
+std::string words_on_ranks(std::size_t ranks) {
+  return fmt::format(
+      "A long sequence is shared out among several machines, called ranks: here {}. Each rank has the "
+      "queries, keys and values of its own tokens. But a query needs the keys and values of all tokens. ",
       ranks);
-  if (goes_round(bench))
-    return bench.idea(
-        common +
-            fmt::format(
-                "Ring attention: queries stay. At each hop a rank attends to the keys and values that it "
-                "has, and meanwhile sends them on to the next rank. After {} hop{} all have been everywhere.",
-                ranks, ranks == 1 ? "" : "s"),
-        "As in flash attention (lesson efficient) each query carries m, l and o.\n"
-        "s: its scores at a hop, v: their values, ′: what it has after the hop.\n"
-        "\n"
-        "m   its largest score so far  m′ = max(m, s)\n"
-        "c   brings l and o to m′      c = exp(m − m′)\n"
-        "l   its sum of exponentials   l′ = c l + Σ exp(s − m′)\n"
-        "o   its sum of values         o′ = c o + Σ exp(s − m′) v,  output = o / l");
-  bench.idea(
-      common +
-          "All-to-all over heads: each rank gives away its tokens of most heads and gets all tokens of a "
-          "few. Then its heads can attend as on one machine, for no head needs another one. A second "
-          "exchange brings the outputs back to where the tokens are.",
-      "softmax(Q Kᵀ / √d_k) V for each head, on one rank");
+}
+
+/// The note `carried`: why a query need not see its scores at one time.
+void explain_what_is_carried(const Workbench& bench) {
+  bench.trace.note("carried", "What a query carries from hop to hop",
+                   "Softmax divides by a sum over a whole row of scores, but a rank has only a part of the "
+                   "row at a time. So each query carries three things, as in flash attention (lesson "
+                   "efficient). sⱼ is its score with key j, and vⱼ is the value of key j:",
+                   "m   the largest score so far\n"
+                   "l   Σⱼ exp(sⱼ − m), over the keys so far\n"
+                   "o   Σⱼ exp(sⱼ − m) vⱼ, over the keys so far\n"
+                   "\n"
+                   "A hop may bring a larger score, m′. Then each old term must be multiplied\n"
+                   "by c = exp(m − m′), because exp(sⱼ − m) · exp(m − m′) = exp(sⱼ − m′).\n"
+                   "So a hop multiplies l and o by c and adds the terms of its own keys.\n"
+                   "After the last hop the output is o / l.");
+}
+
+void introduce_ring(const Workbench& bench, std::size_t ranks) {
+  if (!goes_round(bench))
+    return bench.idea(words_on_ranks(ranks) +
+                          "So the ranks exchange: each gives away its tokens of most heads and gets all "
+                          "tokens of a few heads. Heads do not need each other, so each rank can now attend "
+                          "alone. A second exchange brings the outputs back to the ranks of the tokens.",
+                      "softmax(Q Kᵀ / √d_k) V for each head, on one rank");
+  bench.idea(words_on_ranks(ranks) + fmt::format("So keys and values travel from rank to rank, round a ring, "
+                                                 "in {} hop{}. At each hop every rank",
+                                                 ranks, ranks == 1 ? "" : "s"),
+             "1   computes the scores of its queries with the keys that it has now\n"
+             "2   updates three things that each of its queries carries: m, l and o\n"
+             "3   sends these keys and values to the next rank");
+  explain_what_is_carried(bench);
 }
 
 void claim_full(Workbench& bench, const RingInputs& in, const RingResult& result, attn::Limit limit) {
@@ -250,20 +261,20 @@ void compare_ways(const Workbench& bench, const RingInputs& in, const Ranks& ran
   if (bench.is_mute()) return;
   const auto count = ranks.count();
   const bool divides = bench.options.heads && in.heads() % count == 0;
-  auto table = fmt::format(
-      "ring    {} trip{}, up to {} bytes a rank; takes no time of its own where\n"
-      "        a tile takes longer than a trip; any number of heads",
-      count - 1, count == 2 ? "" : "s", most_bytes(in, ranks, ring_bytes));
-  table += "\nheads   2 exchanges, in which nobody computes; then no rank idles\n        ";
-  table += divides
-               ? fmt::format("up to {} bytes a rank, for {} or {} heads, …",
-                             most_bytes(in, ranks, bytes_by_heads), count, 2 * count)
-               : fmt::format("not in this run: it takes a multiple of {} heads, not {}", count, in.heads());
+  auto table = fmt::format("ring    keys and values are sent {} time{}; a rank sends up to {} bytes",
+                           count - 1, count == 2 ? "" : "s", most_bytes(in, ranks, ring_bytes));
+  table += "\nheads   ";
+  table += divides ? fmt::format("every rank sends to every other twice, up to {} bytes a rank",
+                                 most_bytes(in, ranks, bytes_by_heads))
+                   : fmt::format("not possible here: {} ranks need a multiple of {} heads, not {}", count,
+                                 count, in.heads());
   table += fmt::format("\nmpirun  -n {} attnlab ring …   each rank a process of its own (Open MPI)", count);
-  bench.trace.note("ways", "Another way, and how to run it for real",
-                   "By --way heads there is an exchange after which each rank has all tokens of some heads. "
-                   "It attends there, and a second exchange brings the outputs back.",
-                   table);
+  bench.trace.note(
+      "ways", "Two ways to share the work out",
+      "The ring sends while it computes. So sending takes no extra time if it is faster than computing. With "
+      "--way heads the ranks share out the heads: each rank attends to all tokens in its heads. No rank "
+      "waits for another there, but nobody computes while they send.",
+      table);
 }
 
 void suggest_ring(const Workbench& bench) {

@@ -46,13 +46,24 @@ std::vector<Dtype> formats_to_compare(Dtype dtype) {
   return {Dtype::float64, Dtype::float32, Dtype::float16};
 }
 
+/// What the tensors of the page are computed in.
+std::string words_on_formats(Dtype dtype) {
+  if (narrower_formats(dtype).empty()) return fmt::format("This run computes in {}.", attn::name_of(dtype));
+  return fmt::format("This run computes in {}; float16/… is the same with every result rounded to float16.",
+                     attn::name_of(dtype));
+}
+
 void explain_overflow(Workbench& bench) {
   bench.idea(
-      "Softmax takes e to the power of each score, but numbers of a computer end: beyond the largest comes "
-      "inf, and inf / inf is nan, not a number, which spreads. In half precision (float16) a score above 11 "
-      "is enough; without the division by √d_k scores get that large. The cure: subtract the largest score m "
-      "first; exp(m) cancels, so the shares stay the same.",
-      "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)\n            = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
+      "Softmax takes e to the power of each score. The numbers of a computer have an end, and a larger "
+      "result becomes inf. Then softmax computes inf / inf, which is nan: not a number. All that is computed "
+      "from a nan is nan.",
+      "softmax(x)ⱼ = exp(xⱼ) / Σₖ exp(xₖ)");
+  bench.trace.note("cure", "The cure: subtract the largest score",
+                   "Large scores do the harm, so subtract the largest score m of the row from all. Each "
+                   "exponential is then divided by exp(m), and so is their sum: the shares stay the same. No "
+                   "exponential is above 1, and the sum is at least 1.",
+                   "softmax(x)ⱼ = exp(xⱼ − m) / Σₖ exp(xₖ − m)      m = max x");
   const auto dtype = bench.trace.dtype();
   auto table =
       fmt::format("{:<9}{:>15}{:>18}{:>16}", "", "largest number", "exp is inf above", "exp is 0 below");
@@ -60,13 +71,11 @@ void explain_overflow(Workbench& bench) {
     table +=
         fmt::format("\n{:<9}{:>15.5g}{:>18.2f}{:>16.2f}", attn::name_of(format), attn::largest_number(format),
                     attn::exp_overflows_above(format), attn::exp_vanishes_below(format));
-  bench.trace.note(
-      "limits", "Where exp ends",
-      fmt::format("The run computes in {}. Tensors whose names begin with float16/ are computed in half "
-                  "precision{}.",
-                  attn::name_of(dtype),
-                  narrower_formats(dtype).empty() ? "; this run has none" : ": half() rounds to it"),
-      table);
+  bench.trace.note("limits", "Half precision needs the cure most",
+                   "Half precision (float16) takes a quarter of the memory of float64, so models use it "
+                   "often. But exp(12) is too large for it already. " +
+                       words_on_formats(dtype),
+                   table);
 }
 
 std::vector<std::string> stability_flow(const Workbench& bench) {
@@ -97,21 +106,22 @@ std::vector<std::string> stability_code(attn::Dtype dtype) {
 
 /// The same in halves, each number rounded, for a run that is wider.
 std::vector<std::string> code_of_halves() {
-  return {"",
-          "def half(x): return x.astype(np.float16).astype(float)",
-          "def shares_in_half(x):                 # rounds after every step",
-          "    exp = half(np.exp(x))",
-          "    return exp, half(exp / half(exp.sum(axis=1))[:, None])",
-          "s = half(scores)",
-          "float16_naive_exp, float16_naive_weights = shares_in_half(s)",
-          "float16_stable_weights = shares_in_half(half(s - s.max(axis=1)[:, None]))[1]"};
+  return {"def half(x):    # rounds each number to half precision",
+          "    return x.astype(np.float16).astype(float)",
+          "half_scores = half(scores)",
+          "float16_naive_exp = half(np.exp(half_scores))",
+          "half_sum = half(float16_naive_exp.sum(axis=1))",
+          "float16_naive_weights = half(float16_naive_exp / half_sum[:, None])",
+          "half_shifted = half(half_scores - half_scores.max(axis=1)[:, None])",
+          "half_exp = half(np.exp(half_shifted))",
+          "half_sum = half(half_exp.sum(axis=1))",
+          "float16_stable_weights = half(half_exp / half_sum[:, None])"};
 }
 
 void show_stability_code(Workbench& bench) {
-  auto lines = stability_code(bench.trace.dtype());
+  bench.code(stability_code(bench.trace.dtype()));
   if (!narrower_formats(bench.trace.dtype()).empty())
-    for (auto& line : code_of_halves()) lines.push_back(std::move(line));
-  bench.code(lines);
+    bench.trace.within("halves", [&] { bench.code(code_of_halves()); });
   bench.trace.within("temperature", [&] {
     bench.code({"T      = np.array([[0.01], [0.1], [1], [10], [100]])",
                 "shares = np.exp((scores[0] - scores[0].max()) / T)",
@@ -130,14 +140,12 @@ Tensor<2> show_scores_of_all_sizes(Workbench& bench) {
   }
   bench.label({"key"}, bench.plan.sentence);
   bench.trace.label("query", {{names}});
-  return bench.trace.input(
-      {.id = "scores",
-       .title = "One query's scores, and the same larger",
-       .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
-       .axes = {"query", "key"},
-       .note = "The axis query holds sizes here: one query's scores times 1, 10, 100 and 1000. The scale "
-               "1/√d_k aims at size 1."},
-      scores);
+  return bench.trace.input({.id = "scores",
+                            .title = "One query's scores, and the same larger",
+                            .formula = "normal(0, 1) for each key, times 1, 10, 100, 1000",
+                            .axes = {"query", "key"},
+                            .note = "Each row is the same query: its scores times 1, 10, 100 and 1000."},
+                           scores);
 }
 
 /// Steps in a format. One that is narrower than the run's shows its main steps only.
@@ -185,25 +193,25 @@ std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, co
     if (sum(i) == 0.0) vanished.push_back(name_of_size(i));
   }
   const auto at = largest_of_first(exp);
-  std::string note =
-      std::isfinite(weights(0, at[1]))
-          ? fmt::format("{}: {:.4f} / {:.4f} ≈ {:.4f}{}.", name_of_size(0), exp(0, at[1]), sum(0),
-                        weights(0, at[1]),
-                        format == Dtype::float16 ? " (sum and quotient are rounded to 11 binary digits)" : "")
-          : "";
+  std::string note = std::isfinite(weights(0, at[1]))
+                         ? fmt::format("Row {}: the sum is {:.4f}, and {:.4f} / {:.4f} ≈ {:.4f}{}.",
+                                       name_of_size(0), sum(0), exp(0, at[1]), sum(0), weights(0, at[1]),
+                                       format == Dtype::float16 ? ", each rounded to 11 binary digits" : "")
+                         : "";
   if (!overflowing.empty())
-    note += fmt::format(" {}: the sum is inf, inf / inf is nan, and a finite number over inf is 0.",
-                        fmt::join(overflowing, ", "));
-  if (!vanished.empty()) note += fmt::format(" {}: 0 / 0 is nan.", fmt::join(vanished, ", "));
+    note += fmt::format(" In {} the sum is inf. Then inf / inf is nan, and any other number over inf is 0.",
+                        fmt::join(overflowing, " and "));
+  if (!vanished.empty())
+    note += fmt::format(" In {} the sum is 0, and 0 / 0 is nan.", fmt::join(vanished, " and "));
   return note;
 }
 
-/// " In float64 nothing overflows: 270 is not above 709.78."
+/// " In float64 nothing overflows, for 270 is not above 709.78."
 std::string naive_in_run(const Tensor<2>& scores, Dtype format) {
   const double largest = *std::max_element(scores.begin(), scores.end());
   const double limit = attn::exp_overflows_above(format);
-  return fmt::format(" In {} {}: {:.0f} is {} {:.2f}.", attn::name_of(format),
-                     largest > limit ? "exp overflows, too" : "nothing overflows", largest,
+  return fmt::format(" In {} {}, for {:.0f} is {} {:.2f}.", attn::name_of(format),
+                     largest > limit ? "exp overflows too" : "nothing overflows", largest,
                      largest > limit ? "above" : "not above", limit);
 }
 
@@ -216,7 +224,7 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
                     .title = in.named("Naive: e to the power of each score"),
                     .formula = "exp(scores)",
                     .from = {"scores"},
-                    .note = fmt::format("inf above {:.2f}, 0 below {:.2f}.",
+                    .note = fmt::format("A score above {:.2f} gives inf, and one below {:.2f} gives 0.",
                                         attn::exp_overflows_above(format), attn::exp_vanishes_below(format)),
                     .worked = attn::worked_exp(attn::Known{"scores", scores}),
                     .worked_at = largest_of_first(scores)},
@@ -253,30 +261,29 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                             .worked = attn::worked_row_max({"scores", scores})},
                            attn::row_max(scores));
 
-  const auto shifted = in.main_step(
-      {.id = "stable/shifted",
-       .title = "Stable: the largest score subtracted",
-       .formula = "scores − maxⱼ scores",
-       .from = in.is_of_run() ? std::vector<std::string>{"scores", "stable/max"}
-                              : std::vector<std::string>{"scores"},
-       .note =
-           in.is_of_run()
-               ? "Now no score is above 0. It divides numerator and denominator by the same exp(max): the "
-                 "shares stay."
-               : "",
-       .worked = attn::worked_subtract_from_rows({"scores", scores}, {"stable/max", max}),
-       .worked_at = another_of_first(scores)},
-      attn::subtract_from_rows(scores, max));
+  const auto shifted =
+      in.main_step({.id = "stable/shifted",
+                    .title = "Stable: the largest score subtracted",
+                    .formula = "scores − maxⱼ scores",
+                    .from = in.is_of_run() ? std::vector<std::string>{"scores", "stable/max"}
+                                           : std::vector<std::string>{"scores"},
+                    .note = in.is_of_run() ? "Now no score is above 0. It divides numerator and denominator "
+                                             "by the same exp(max): the shares stay."
+                                           : "",
+                    .worked = attn::worked_subtract_from_rows({"scores", scores}, {"stable/max", max}),
+                    .worked_at = another_of_first(scores)},
+                   attn::subtract_from_rows(scores, max));
 
-  const auto exp = in.step({.id = "stable/exp",
-                            .title = "Stable: no exponential is above 1",
-                            .formula = "exp(stable/shifted)",
-                            .from = {"stable/shifted"},
-                            .note = "Small ones become 0: beside 1 they do not count. One more key: a column "
-                                    "more, another m only if its score is the largest; no other share grows.",
-                            .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted}),
-                            .worked_at = another_of_first(scores)},
-                           attn::exp(shifted));
+  const auto exp =
+      in.step({.id = "stable/exp",
+               .title = "Stable: no exponential is above 1",
+               .formula = "exp(stable/shifted)",
+               .from = {"stable/shifted"},
+               .note = "Exponentials of much smaller scores become 0: beside 1 they do not count. One more "
+                       "word adds a column, and its share is taken from the others.",
+               .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted}),
+               .worked_at = another_of_first(scores)},
+              attn::exp(shifted));
 
   const auto sum = in.step({.id = "stable/sum",
                             .title = "Stable: a sum from 1 to the number of keys",
@@ -391,10 +398,9 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 /// Only a run whose format holds all halves can show them.
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
   const std::string text =
-      "The score of a hidden key (lesson masking) should be −∞. Much code writes −10⁹, so that a row in "
-      "which all is hidden does not become nan. But half precision ends at ±65504: −10⁹ becomes −∞. In a row "
-      "of nothing but −65504 all keys get equal shares: an average of what must not be seen. Code that adds "
-      "the fill, and does so for two masks, gets −131008: −∞ again.";
+      "Masks bring in the largest numbers of all. A mask hides a key by the score −∞ (lesson masking), but a "
+      "row in which all is hidden becomes nan. So much code writes −10⁹. Half precision ends at −65504, and "
+      "makes −10⁹ a −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note("no-halves", "Not in this run",
@@ -405,7 +411,8 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
   }
   auto fills =
       bench.trace.within("float16", [&] { return show_fills(bench, attn::row(narrowest.scores, 0)); });
-  bench.trace.note("fills", "Hiding a key in half precision", text, weights_under(fills));
+  bench.trace.note("fills", "Hiding a key in half precision",
+                   text + " What a hidden key gets:", weights_under(fills));
   return fills;
 }
 
@@ -429,33 +436,19 @@ void show_both_forms(Workbench& bench, const BothForms& narrowest) {
 }
 
 void advise_on_softmax(attn::Trace& trace) {
-  trace.note("advice", "What to do",
-             "Always subtract the maximum. Scale by 1/√d_k. Keep softmax and its sums in float32 even where "
-             "the rest is half. Never compile softmax with -ffast-math, an option of C compilers: it assumes "
-             "that inf and nan do not exist.");
-}
-
-/// "1.00, 1.00, 3.35": for each row of weights [temperature×key].
-std::string keys_in_use(const attn::Event& weights) {
-  const std::size_t keys = weights.tensor->shape[1];
-  std::vector<std::string> numbers;
-  for (std::size_t i = 0; i < weights.tensor->shape[0]; ++i) {
-    double entropy = 0.0;
-    for (std::size_t j = 0; j < keys; ++j)
-      if (const double weight = weights.tensor->at(i * keys + j); weight > 0.0)
-        entropy -= weight * std::log(weight);
-    numbers.push_back(fmt::format("{:.2f}", std::exp(entropy)));
-  }
-  return fmt::format("{}", fmt::join(numbers, ", "));
+  trace.note("advice", "What to do", "",
+             "subtract   the largest score of the row, always\n"
+             "scale      by 1/√d_k, so that scores stay small\n"
+             "sum        in float32, even where all else is in half precision\n"
+             "compile    without -ffast-math: it assumes that there is no inf and no nan");
 }
 
 std::string note_of_temperatures(const attn::Event& weights) {
   const auto keys = weights.tensor->shape[1];
   return fmt::format(
-      "T, the temperature, divides the scores before softmax. Keys in use, exp(−Σ w log w) (lesson "
-      "patterns): {}; 1 when one key has all{}. #3 is the row T = 10, counted from 0. The code subtracts the "
-      "largest score first: a small T could overflow.",
-      keys_in_use(weights), keys > 1 ? fmt::format(" and {0} when {0} share equally", keys) : "");
+      "The smaller T, the more goes to the largest score. The larger T, the nearer come all shares to 1 / {} "
+      "= {:.4f}. #3 is the row T = 10, counted from 0.",
+      keys, 1.0 / static_cast<double>(keys));
 }
 
 void lay_out_stability(Workbench& bench) {
@@ -463,21 +456,24 @@ void lay_out_stability(Workbench& bench) {
   const bool has_halves = !narrower_formats(bench.trace.dtype()).empty();
   const auto shown = [&](const char* id) { return has_halves ? in_one_line(id) : attn::OnPage{id}; };
   bench.trace.page(
-      {{"limits"},
+      {{"idea"},
+       {"cure"},
+       {"limits"},
        {"flow"},
        {"code"},
        {"scores"},
        shown("naive/exp"),
        in_one_line("naive/sum"),
        shown("naive/weights"),
-       {"float16/naive/exp", nothing_to_notice},
+       {"float16/naive/exp"},
        {"float16/naive/weights"},
        in_one_line("stable/max"),
        in_one_line("stable/shifted"),
        {"stable/exp"},
        in_one_line("stable/sum"),
        has_halves ? attn::without_table("stable/weights") : attn::OnPage{"stable/weights"},
-       {"float16/stable/weights"},
+       {"float16/stable/weights", nothing_to_notice},
+       {"temperature"},
        {"temperature/weights", [](const auto& weights) { return note_of_temperatures(weights); }},
        {"fills"},
        {"no-halves"},
@@ -501,10 +497,10 @@ void run_stability(Workbench& bench) {
     formats.push_back(show_narrower_format(bench, scores, format));
   show_both_forms(bench, formats.back());
   const auto fills = show_fills_in_halves(bench, formats.back());
-  trace.note("temperature", "The temperature",
-             "Dividing the scores by T sets how sharply softmax decides. A T below 1 makes scores larger: "
-             "without the shift it is one more way to overflow.",
-             "softmax(x / T)");
+  trace.note(
+      "temperature", "The temperature",
+      "Many programs divide the scores by a number T, the temperature, before softmax: softmax(x / T). It "
+      "sets how sharply softmax decides. A T below 1 makes scores larger, so it needs the cure too.");
   const auto entropy = show_temperatures(bench, attn::row(scores, 0));
   advise_on_softmax(trace);
 

@@ -23,27 +23,26 @@ namespace lessons {
 namespace {
 
 void derive_product(attn::Trace& trace) {
-  trace.note("product-rule", "Back through a matrix product",
-             "Row i of C is the sum of Aᵢₖ times row k of B, over all k. So the gradient of Aᵢₖ is row i of "
-             "d_C times row k of B, a dot product; that of Bₖⱼ is column k of A times column j of d_C. All "
-             "products here go back by this rule.",
-             "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
-             "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
-             "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
+  trace.note(
+      "product-rule", "Back through a matrix product",
+      "Aᵢₖ stands in row i of C, with factors from row k of B. So its gradient is row i of d_C times row k "
+      "of B. In the same way Bₖⱼ stands in column j of C. Every product on this page goes back by this rule.",
+      "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
+      "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
+      "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
 }
 
 void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
   std::string text =
-      "Take one row: w = softmax(x), and d is that row of d_weights. exp(xⱼ) stands in the numerator of wⱼ "
-      "and in the denominator of every weight. So a score that rises makes its own weight larger and the "
-      "others smaller, and its gradient depends on all weights of its row.";
+      "Take one row: x its scaled scores, w = softmax(x) its weights, d its row of d_weights. If xⱼ rises, "
+      "wⱼ rises and all other weights fall. So xⱼ changes L through every weight of its row.";
   if (mask)
     text +=
-        " A hidden score was replaced by −∞: L does not depend on it, and its gradient is 0. The formula "
-        "says so by itself, since its weight is 0.";
+        " A hidden score was replaced by −∞, so L does not depend on it and its gradient is 0. The formula "
+        "says so too, since its weight is 0.";
   if (mask && attn::has_empty_row(*mask))
     text += " A query that may look at nothing has no weights, and its gradient is 0 throughout.";
-  text += " By the quotient rule:";
+  text += " The quotient rule gives:";
   trace.note("softmax-rule", "Back through softmax", text,
              "∂wⱼ/∂xⱼ = wⱼ − wⱼ wⱼ,   ∂wₖ/∂xⱼ = − wₖ wⱼ  for k ≠ j\n"
              "∂L/∂xⱼ  = Σₖ dₖ ∂wₖ/∂xⱼ = dⱼ wⱼ − Σₖ dₖ wₖ wⱼ = wⱼ (dⱼ − Σₖ wₖ dₖ)");
@@ -138,16 +137,16 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .formula = over_readers(used + "ᵀ " + d_result),
        .from = {used, d_result},
        .axes = axes({"key", "d_v"}, kv_heads),
-       .note = fmt::format("V is the B of the rule, {} the A.", used),
+       .note = fmt::format("In {} = {} {} the rule has A = {} and B = {}.", result, used, V_id, used, V_id),
        .worked = worked_shared<N>(attn::worked_transpose_matmul(known_used, known_output), readers)},
       add_up_shared(attn::matmul(attn::transpose(used_weights), d_output), kept.V),
       mistakes_of_d_V(kept, d_output));
 
   std::string note =
-      fmt::format("{1} is the A of {0} = {1} {2}: its gradient is row i of {3} times row j of {2}.", result,
-                  used, V_id, d_result);
+      fmt::format("{1} is the A: the gradient of its entry (i, j) is row i of {3} times row j of {2}.",
+                  result, used, V_id, d_result);
   if (kept.mask)
-    note += " Hidden keys have a gradient here, too; the next step multiplies it by their weight, 0.";
+    note += " Hidden keys have a gradient here too, but the next step multiplies it by their weight, 0.";
   d.d_weights = gradients.show(
       used,
       {.title = "Back to the weights",
@@ -170,8 +169,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .formula = "weights · (d_weights − Σⱼ weights · d_weights)",
        .from = {"weights", "d_weights"},
        .axes = axes({"query", "key"}),
-       .note = "Where d_weights is above the weighted average of its row, d_scaled is positive; below it, "
-               "negative. Where one key has nearly all the weight, nearly no gradient is left.",
+       .note = "The sum is the weighted average of a row of d_weights. An entry above it gives a positive "
+               "d_scaled, one below it a negative one.",
        .worked = attn::worked_softmax_backward(known_weights, attn::Known<N>{"d_weights", d.d_weights})},
       attn::softmax_backward(weights, d.d_weights), mistakes_of_d_scaled(bench, kept, d.d_weights, divisor));
   d.d_scores = gradients.show(
@@ -202,9 +201,8 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .formula = over_readers("d_scoresᵀ " + Q_id),
        .from = {"d_scores", Q_id},
        .axes = axes({"key", "d_k"}, kv_heads),
-       .note =
-           "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key is a "
-           "sum of the queries, each times its d_score.",
+       .note = "For Kᵀ the rule gives Qᵀ d_scores; K is its transpose, and so is d_K. The gradient of a key "
+               "is a sum of the queries, each times its d_score.",
        .worked = worked_shared<N>(attn::worked_transpose_matmul(known_scores, attn::Known<N>{Q_id, kept.Q}),
                                   readers)},
       add_up_shared(attn::matmul(attn::transpose(d.d_scores), kept.Q), kept.K),

@@ -47,8 +47,8 @@ std::string notice_of_scaled(const attn::Event& d_scaled) {
   const auto [name, value] = extreme_of(d_scaled);
   if (value == 0.0) return d_scaled.note;
   const auto twin = name.find('#') == name.npos ? "" : " (#2: the second)";
-  return fmt::format("{} {}{} = {:.4f}: raise that scaled score by 0.01, and L {} by about {:.6f}.",
-                     d_scaled.note, name, twin, value, value > 0.0 ? "grows" : "falls",
+  return fmt::format("{} Example: {} = {:.4f}{}. Raise that scaled score by 0.01, and L {} by about {:.6f}.",
+                     d_scaled.note, name, value, twin, value > 0.0 ? "grows" : "falls",
                      0.01 * std::abs(value));
 }
 

@@ -224,7 +224,7 @@ void show_backward_code(Workbench& bench, const BackwardStart& start) {
 
   const double T = bench.options.temperature;
   std::vector<std::string> lines = {
-      "# X, Q, K, V, weights, output: those of the lesson self-attention (--all)"};
+      "# X, Q, K, V, weights and output come from the forward pass (see --all)"};
   if (!bench.plan.is_batched()) lines.push_back("L         = np.sum(output * d_output)");
   lines.insert(lines.end(), {"d_V       = weights.T @ d_output", "d_weights = d_output @ V.T",
                              "average   = np.sum(weights * d_weights, axis=1, keepdims=True)",
@@ -251,7 +251,7 @@ attn::Notice notice_of_W_Q(const Workbench& bench) {
   const bool is_one_text = bench.plan.sentence.size() > 0;
   return [is_one_text](const attn::Event& d_W_Q) {
     const std::string about_words =
-        "\nX enters 3 products, so d_X adds up 3 terms: d_output of the layer below.";
+        "\nX stands in 3 products: d_X, the d_output of the layer below, has 3 terms.";
     return notice_of_weight(d_W_Q) + (is_one_text ? about_words : "");
   };
 }
@@ -261,48 +261,49 @@ void set_backward_page(Workbench& bench) {
   const auto known = [&](const char* id) {
     return has_projections ? attn::in_one_line(id) : attn::OnPage{id};
   };
-  bench.trace.page({attn::in_one_line("X"),
-                    attn::in_one_line("X_target"),
-                    attn::in_one_line("X_source"),
-                    known("Q"),
-                    known("K"),
-                    known("V"),
-                    attn::in_one_line("scores"),
-                    attn::in_one_line("mask"),
-                    attn::in_one_line("scaled"),
-                    attn::in_one_line("masked"),
-                    {"weights", nothing_to_notice},
-                    {"d_output"},
-                    attn::in_one_line("output"),
-                    attn::in_one_line("L"),
-                    {"product-rule"},
-                    attn::without_table("d_V", nullptr),
-                    {"d_weights", note_with(" (V: --steps V)")},
-                    {"softmax-rule"},
-                    {"d_scaled", notice_of_scaled},
-                    attn::in_one_line("d_scores"),
-                    {"d_Q",
-                     [](const auto&) {
-                       return "A sum of the keys, each times its d_score. (K: --steps K) The B of scores = Q "
-                              "Kᵀ is Kᵀ: its gradient is Qᵀ d_scores, and d_K the transpose of that.";
-                     }},
-                    known("d_K"),
-                    whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),
-                    attn::in_one_line("d_W_K"),
-                    attn::in_one_line("d_W_V"),
-                    bench.plan.is_batched() ? attn::without_table("d_X", nullptr) : attn::in_one_line("d_X"),
-                    {"d_X_target"},
-                    {"d_X_source"}},
-                   {"check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
-                    "hidden-scores-have-no-gradient"});
+  bench.trace.page(
+      {attn::in_one_line("X"),
+       attn::in_one_line("X_target"),
+       attn::in_one_line("X_source"),
+       known("Q"),
+       known("K"),
+       known("V"),
+       attn::in_one_line("scores"),
+       attn::in_one_line("mask"),
+       attn::in_one_line("scaled"),
+       attn::in_one_line("masked"),
+       {"weights", nothing_to_notice},
+       {"d_output"},
+       attn::in_one_line("output"),
+       attn::in_one_line("L"),
+       {"product-rule"},
+       attn::without_table("d_V", nullptr),
+       {"d_weights", note_with(" (V: --steps V)")},
+       {"softmax-rule"},
+       {"d_scaled", notice_of_scaled},
+       attn::in_one_line("d_scores"),
+       {"d_Q",
+        [](const auto&) {
+          return "A row of d_Q is a sum of the keys, each times its d_score (K: --steps K). In scores = Q Kᵀ "
+                 "the B of the rule is Kᵀ, so d_K is the transpose of Qᵀ d_scores.";
+        }},
+       known("d_K"),
+       whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),
+       attn::in_one_line("d_W_K"),
+       attn::in_one_line("d_W_V"),
+       bench.plan.is_batched() ? attn::without_table("d_X", nullptr) : attn::in_one_line("d_X"),
+       {"d_X_target"},
+       {"d_X_source"}},
+      {"check/d_W_Q", "check/d_X", "check/d_X_target", "rows-of-d_scaled-sum-to-0",
+       "hidden-scores-have-no-gradient"});
 }
 
 void introduce_backward(Workbench& bench) {
   bench.idea(
-      "How does attention learn? Training asks of every parameter x: if it were a little larger, how much "
-      "would the loss L grow? That is its gradient ∂L/∂x, and training moves x the other way. Going through "
-      "the forward pass backwards, each step turns the gradient of its result into those of what it was "
-      "computed from (the chain rule). d_Q holds ∂L/∂x for each x in Q.");
+      "How does attention learn? Training asks of every parameter x: how much would the loss L grow if x "
+      "were a little larger? That is its gradient ∂L/∂x, and training moves x the other way. The chain rule "
+      "works backwards, from the gradient of a result to the gradients of its inputs. d_Q holds ∂L/∂x for "
+      "each x in Q.");
 }
 
 void go_back_to_words(Workbench& bench, Gradients& shown, const ProjectedFrom& from,

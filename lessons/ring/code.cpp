@@ -26,9 +26,9 @@ std::string blocks_code(attn::fast::Order order) {
   }
 }
 
-/// "Q[b]", and with heads "Q[:, b]".
-std::string rows_in_code(const Workbench& bench, const std::string& name) {
-  return name + (bench.options.heads ? "[:, b]" : "[b]");
+/// "Q[mine]", and with heads "Q[:, mine]".
+std::string rows_in_code(const Workbench& bench, const std::string& name, const std::string& rows) {
+  return fmt::format("{}[{}{}]", name, bench.options.heads ? ":, " : "", rows);
 }
 
 bool may_see_nothing(const RingInputs& in, const Ranks& ranks) {
@@ -52,50 +52,48 @@ std::vector<std::string> blocks_lines(const RingInputs& in, const Ranks& ranks) 
 void show_ring_code(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
   if (bench.is_mute()) return;
   const bool has_heads = bench.options.heads.has_value();
-  auto before = blocks_lines(in, ranks);
-  const std::string shape = has_heads ? fmt::format("({}, n)", in.heads()) : "n";
-  before.insert(before.end(),
-                {fmt::format("m, l, o = np.full({0}, -np.inf), np.zeros({0}), np.zeros(V.shape)", shape),
-                 "c, history, work = np.zeros_like(l), [], np.zeros((P, P), int)"});
-  bench.trace.within("blocks", [&] { bench.code(before); });
+  bench.trace.within("blocks", [&] { bench.code(blocks_lines(in, ranks)); });
 
-  const auto at = [&](const char* name) { return rows_in_code(bench, name); };
-  const std::string last = has_heads ? ", axis=-1" : ", axis=1";
-  const std::string axis = last.substr(2), column = has_heads ? "[..., None]" : "[:, None]";
+  const auto mine = [&](const char* name) { return rows_in_code(bench, name, "mine"); };
+  const auto there = [&](const char* name) { return rows_in_code(bench, name, "there"); };
+  const std::string shape = has_heads ? fmt::format("({}, n)", in.heads()) : "n";
+  const std::string axis = has_heads ? "axis=-1" : "axis=1", column = has_heads ? "[..., None]" : "[:, None]";
   std::vector<std::string> lines = {
-      "# P ranks; blocks[r]: tokens of rank r; m, l, o, c begin as -inf, 0, 0, 0",
-      fmt::format("have = [({}, {}) for b in blocks]", at("K"), at("V")),
+      "# n tokens, P ranks; blocks[r]: the tokens of rank r",
+      fmt::format("m, l, o = np.full({0}, -np.inf), np.zeros({0}), np.zeros(V.shape)", shape),
       "for hop in range(P):",
-      "    for r, b in enumerate(blocks):      # each on a machine of its own",
-      "        keys, values = have[r]",
-      fmt::format("        s = {} @ keys.{} / np.sqrt(Q.shape[-1])", at("Q"),
-                  has_heads ? "swapaxes(1, 2)" : "T")};
-  if (in.mask) lines.push_back("        s = np.where(mask[np.ix_(b, blocks[r - hop])], s, -np.inf)");
+      "    for r in range(P):                 # all ranks at the same time",
+      "        mine = blocks[r]               # tokens whose queries stay here",
+      "        there = blocks[(r - hop) % P]  # tokens whose keys and values came",
+      fmt::format("        s = {} @ {}.{} / np.sqrt(Q.shape[{}])", mine("Q"), there("K"),
+                  has_heads ? "swapaxes(1, 2)" : "T", has_heads ? "2" : "1")};
+  if (in.mask) lines.push_back("        s = np.where(mask[np.ix_(mine, there)], s, -np.inf)");
   const std::string initial = ranks.any_is_empty() ? ", initial=-np.inf" : "";
-  lines.push_back(fmt::format("        larger = np.maximum({}, s.max({}{}))", at("m"), axis, initial));
+  lines.push_back(fmt::format("        larger = np.maximum({}, s.max({}{}))", mine("m"), axis, initial));
   const bool is_careful = may_see_nothing(in, ranks);
   if (is_careful)
     lines.push_back("        base = np.where(larger == -np.inf, 0, larger)    # nothing seen yet");
   const std::string base = is_careful ? "base" : "larger";
-  lines.push_back(
-      fmt::format("        {}, p = np.exp({} - {}), np.exp(s - {}{})", at("c"), at("m"), base, base, column));
-  lines.push_back(fmt::format("        {0} = {1} * {0} + p.sum({2})", at("l"), at("c"), axis));
-  lines.push_back(fmt::format("        {0} = {1}{2} * {0} + p @ values", at("o"), at("c"), column));
-  lines.push_back(fmt::format("        {} = larger", at("m")));
-  lines.push_back("        note(hop, r, s)                 # keeps the tables of this page");
-  lines.push_back("    have = have[-1:] + have[:-1]        # to the next (needless at last)");
+  lines.push_back(fmt::format("        c = np.exp({} - {})", mine("m"), base));
+  lines.push_back(fmt::format("        p = np.exp(s - {}{})", base, column));
+  lines.push_back(fmt::format("        {0} = c * {0} + p.sum({1})", mine("l"), axis));
+  lines.push_back(fmt::format("        {0} = c{1} * {0} + p @ {2}", mine("o"), column, there("V")));
+  lines.push_back(fmt::format("        {} = larger", mine("m")));
+  lines.push_back("        keep(hop, r, s, c)             # for the tables of this page");
   const bool sees_nothing = in.mask && attn::has_empty_row(*in.mask);
   lines.push_back(fmt::format(
       "output = {}", sees_nothing ? fmt::format("np.nan_to_num(o / np.where(l == 0, 1, l){})", column)
                                   : fmt::format("o / l{}", column)));
   const std::string rows = has_heads ? fmt::format("({}, n, n)", in.heads()) : "(n, n)";
   bench.trace.within("note", [&] {
-    bench.code({"def note(hop, r, s):", "    if r == 0:",
-                fmt::format("        history.append({{\"scores\": np.full({}, -np.inf)}})", rows),
-                "    tile = np.ix_(blocks[r], blocks[r - hop])",
-                "    history[hop][\"scores\"][(..., *tile)] = s",
-                "    history[hop].update(m=m.copy(), c=c.copy(), l=l.copy(), o=o.copy())",
-                "    work[r, hop] = np.isfinite(s).sum()"});
+    bench.code(
+        {"history, work = [], np.zeros((P, P), int)", "def keep(hop, r, s, c):", "    if r == 0:",
+         fmt::format("        history.append({{\"scores\": np.full({}, -np.inf), \"c\": np.zeros({})}})",
+                     rows, shape),
+         "    tile = np.ix_(blocks[r], blocks[r - hop])", "    history[hop][\"scores\"][(..., *tile)] = s",
+         "    history[hop][\"c\"][..., blocks[r]] = c",
+         "    history[hop].update(m=m.copy(), l=l.copy(), o=o.copy())",
+         "    work[r, hop] = np.isfinite(s).sum()"});
   });
   bench.code(lines);
   bench.trace.within("names", [&] {
@@ -180,12 +178,11 @@ std::vector<std::string> ring_flow(const RingInputs& in, const Ranks& ranks) {
   }
   const bool is_even = tokens.find(' ') == std::string::npos;
   const auto rows = is_even ? tokens : "t";
-  lines.push_back(fmt::format("a rank, of {}{} tokens, at each of {} hops:", is_even ? "" : "t = ", tokens,
-                              ranks.count()));
+  lines.push_back(fmt::format("one rank, of {}{} tokens, at one hop:", is_even ? "" : "t = ", tokens));
   lines.push_back(fmt::format("  Q [{0}×{1}] stays ┐", rows, in.d_k()));
   const auto margin = std::string(attn::display_width(lines.back()) - 1, ' ');
   lines.push_back(margin +
-                  fmt::format("├ scores [{0}×{0}] → m, l, o merged → … → o / l [{0}×{1}]", rows, in.d_v()));
+                  fmt::format("├ scores [{0}×{0}] → new m, l, o   at last: o / l [{0}×{1}]", rows, in.d_v()));
   lines.push_back(attn::pad_right("  K, V arrive", margin.size()) + "┘");
   return lines;
 }

@@ -30,41 +30,70 @@ WorkByHop causal_work(attn::fast::Order order, std::size_t n, std::size_t ranks,
 
 /// What follows from the work of all ranks, if a hop takes as long as its slowest rank.
 struct Balance {
-  std::uint64_t least = 0, most = 0;  ///< pairs of a rank
-  double idle = 0.0;                  ///< share of the ranks' time
+  std::uint64_t least = 0, most = 0;   ///< pairs of a rank
+  std::vector<std::uint64_t> slowest;  ///< [hop] pairs of the rank that has most
+  std::uint64_t done = 0, lasted = 0;  ///< pairs of all ranks, and of the slowest ranks of all hops
+
+  double idle(std::size_t ranks) const {
+    return 1.0 - static_cast<double>(done) / static_cast<double>(lasted * ranks);
+  }
 };
 
 Balance balance_of(const WorkByHop& work) {
+  Balance balance;
   std::vector<std::uint64_t> of_rank(work.size(), 0);
-  std::uint64_t done = 0, lasted = 0;
   for (std::size_t hop = 0; hop < work.size(); ++hop) {
-    std::uint64_t slowest = 0;
+    balance.slowest.push_back(0);
     for (std::size_t rank = 0; rank < work.size(); ++rank) {
       of_rank[rank] += work[rank][hop];
-      done += work[rank][hop];
-      slowest = std::max(slowest, work[rank][hop]);
+      balance.done += work[rank][hop];
+      balance.slowest.back() = std::max(balance.slowest.back(), work[rank][hop]);
     }
-    lasted += slowest * work.size();
+    balance.lasted += balance.slowest.back();
   }
   const auto [least, most] = std::minmax_element(of_rank.begin(), of_rank.end());
-  return {*least, *most, 1.0 - static_cast<double>(done) / static_cast<double>(lasted)};
+  balance.least = *least;
+  balance.most = *most;
+  return balance;
 }
 
-/// "3 + 4 + 4 + 4,", and in the next line "time for 4 · 15 = 60 pairs; 36 are computed".
-std::string words_on_idle(const WorkByHop& work) {
-  std::vector<std::uint64_t> hops;
-  std::uint64_t done = 0, lasted = 0;
-  for (std::size_t hop = 0; hop < work.size(); ++hop) {
-    hops.push_back(0);
-    for (const auto& of_rank : work) {
-      hops.back() = std::max(hops.back(), of_rank[hop]);
-      done += of_rank[hop];
-    }
-    lasted += hops.back();
+std::string words_on_idle(const Balance& balance, std::size_t ranks) {
+  const auto sum = balance.slowest.size() > 8
+                       ? fmt::format("{}", balance.lasted)
+                       : fmt::format("{} = {}", fmt::join(balance.slowest, " + "), balance.lasted);
+  return fmt::format(
+      "A hop lasts as long as its slowest rank: with contiguous blocks {1} pairs. In that time {0} ranks "
+      "could compute {0} · {2} = {3} pairs, but they compute {4}. So 1 − {4} / {3} = {5:.0f} % of the time "
+      "is idle.",
+      ranks, sum, balance.lasted, balance.lasted * ranks, balance.done, 100.0 * balance.idle(ranks));
+}
+
+/// "0 4", "0 1 … 29"; "·" for none.
+std::string listed(const std::vector<std::size_t>& tokens) {
+  constexpr std::size_t most = 4;
+  if (tokens.empty()) return "·";
+  if (tokens.size() > most) return fmt::format("{} {} … {}", tokens[0], tokens[1], tokens.back());
+  return fmt::format("{}", fmt::join(tokens, " "));
+}
+
+/// "rank 0: 0 4 | rank 1: 1 5": the tokens of each rank, those of the first ranks where there are many.
+std::string tokens_of_ranks(attn::fast::Order order, std::size_t n, std::size_t ranks) {
+  constexpr std::size_t widest = 60;
+  std::string text;
+  const auto blocks = attn::fast::blocks_of(order, n, ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto block = fmt::format("{}rank {}: {}", rank == 0 ? "" : " | ", rank, listed(blocks[rank]));
+    if (text.size() + block.size() > widest) return text + (rank == 0 ? "…" : " | …");
+    text += block;
   }
-  const auto sum = hops.size() > 8 ? fmt::format("{}", lasted) : fmt::format("{}", fmt::join(hops, " + "));
-  return fmt::format("{},\n        time for {} · {} = {} pairs; {} are computed", sum, work.size(), lasted,
-                     lasted * work.size(), done);
+  return text;
+}
+
+std::string table_of_tokens(std::size_t n, std::size_t ranks) {
+  std::string table;
+  for (const auto order : attn::fast::all_orders())
+    table += fmt::format("{:<12} {}\n", attn::fast::name_of(order), tokens_of_ranks(order, n, ranks));
+  return table;
 }
 
 constexpr std::size_t label_columns = 8, widest_picture = 76;
@@ -88,9 +117,10 @@ std::vector<std::string> picture_of(attn::fast::Order order, const WorkByHop& wo
     }
   }
   const auto balance = balance_of(work);
-  lines.push_back(balance.least == balance.most ? std::to_string(balance.most)
-                                                : fmt::format("{} to {}", balance.least, balance.most));
-  lines.push_back(fmt::format("{:.0f} %", 100.0 * balance.idle));
+  if (!draws_work)
+    lines.push_back(balance.least == balance.most ? std::to_string(balance.most)
+                                                  : fmt::format("{} to {}", balance.least, balance.most));
+  lines.push_back(fmt::format("{:.0f} %", 100.0 * balance.idle(work.size())));
   return lines;
 }
 
@@ -106,7 +136,8 @@ std::string pictures_side_by_side(const std::vector<WorkByHop>& work, bool draws
     labels.push_back("hop");
     for (const auto& name : numbered("rank", work.front().size())) labels.push_back(name);
   }
-  labels.insert(labels.end(), {"pairs", "idle"});
+  if (!draws_work) labels.push_back("pairs");
+  labels.push_back("idle");
   std::vector<std::string> lines;
   for (const auto& label : labels) lines.push_back(attn::pad_right(label, label_columns));
   for (std::size_t i = 0; i < work.size(); ++i) {
@@ -127,7 +158,7 @@ std::string pictures_side_by_side(const std::vector<WorkByHop>& work, bool draws
 }  // namespace
 
 void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
-  if (bench.is_mute()) return;
+  if (bench.is_mute() || ranks.count() == 1) return;
   const auto window = bench.options.causal ? bench.options.window : std::nullopt;
   std::vector<WorkByHop> work;
   for (const auto order : attn::fast::all_orders())
@@ -135,20 +166,13 @@ void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
   bench.trace.note(
       "orders", "Which ranks a causal mask leaves idle",
       fmt::format(
-          "{3} A number is how many pairs a rank computes at a hop; · is none: it waits. Contiguous, a rank "
-          "has tokens side by side, and the queries of the first ones see hardly any key. Striped (one token "
-          "of every {0}) and zigzag (a part from either end: rank 0 has parts 0 and {1} of {2}) give each "
-          "rank early and late tokens.",
-          ranks.count(), 2 * ranks.count() - 1, 2 * ranks.count(),
-          bench.options.causal
-              ? fmt::format("As in this run{}, in one head of a sentence of {} tokens.",
-                            window ? " with its window" : "", in.n())
-              : fmt::format("This run is not causal; with --causal, {} tokens would take this.", in.n())),
-      pictures_side_by_side(work, true) +
-          fmt::format("\n\npairs   of the rank with the fewest and with the most\n"
-                      "idle    share of time that ranks wait, if a hop lasts as long as its\n"
-                      "        slowest rank. Contiguous, the hops last {}",
-                      words_on_idle(work.front())));
+          "With a causal mask a query sees its own key and those before it. So the first tokens have the "
+          "least to compute. Striped and zigzag order give each rank early and late tokens. The second table "
+          "counts the pairs of a query and a key that a rank computes at a hop{}; · is none.",
+          bench.options.causal ? (window ? ", with the window of this run" : "") : ", with --causal"),
+      table_of_tokens(in.n(), ranks.count()) + "\n" + pictures_side_by_side(work, true));
+  bench.trace.note("idle", "Where the idle share comes from",
+                   words_on_idle(balance_of(work.front()), ranks.count()));
 }
 
 }  // namespace lessons

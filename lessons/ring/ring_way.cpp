@@ -186,23 +186,22 @@ class RingRun {
       }
     });
     ranks_.share_rows(scores);
+    if (!followed_) follow_first_raised(scores);
     const attn::WorkedOut products = attn::worked_matmul_transposed(known("Q", in_.Q), known("K", in_.K));
-    return step_of_heads(
-        bench_,
-        {.id = of_hop(hop_, "scores"),
-         .title = "The scores of the keys that are there at this hop",
-         .formula = "Q Kᵀ / √d_k",
-         .from = {"Q", "K"},
-         .axes = {"query", "key"},
-         .note = words_on_scores(),
-         .worked =
-             [&, products](const attn::Index& at) {
-               if (!is_computed(at[0], at[2], at[3])) return attn::Worked(unseen);
-               return products(at) / sqrt(attn::Worked(static_cast<double>(in_.d_k())));
-             },
-         .worked_at = place(followed_query(),
-                            keys_for(followed_query()).empty() ? 0 : keys_for(followed_query()).front())},
-        scores);
+    return step_of_heads(bench_,
+                         {.id = of_hop(hop_, "scores"),
+                          .title = "The scores of the keys that are there at this hop",
+                          .formula = "Q Kᵀ / √d_k",
+                          .from = {"Q", "K"},
+                          .axes = {"query", "key"},
+                          .note = words_on_scores(),
+                          .worked =
+                              [&, products](const attn::Index& at) {
+                                if (!is_computed(at[0], at[2], at[3])) return attn::Worked(unseen);
+                                return products(at) / sqrt(attn::Worked(static_cast<double>(in_.d_k())));
+                              },
+                          .worked_at = place(followed_query(), first_key_of(followed_query()).value_or(0))},
+                         scores);
   }
 
   /// The name of a position of the first sentence.
@@ -211,13 +210,20 @@ class RingRun {
     return position < words.size() ? words[position] : "<pad>";
   }
 
+  /// The first key that a query of the first sentence has a score with at this hop.
+  std::optional<std::size_t> first_key_of(std::size_t query) const {
+    for (const auto key : keys_for(query))
+      if (is_computed(0, query, key)) return key;
+    return std::nullopt;
+  }
+
   std::string words_on_scores() const {
     const auto query = followed_query();
-    const auto& keys = keys_for(query);
-    const auto rows = keys.empty() ? ""
-                                   : fmt::format("Row \"{}\" of Q times row \"{}\" of K (--steps Q,K). ",
-                                                 name(query), name(keys.front()));
-    return rows + "A rank computes the tile of its queries and the keys that it has at this hop.";
+    const auto key = first_key_of(query);
+    const auto rows =
+        key ? fmt::format("Row \"{}\" of Q times row \"{}\" of K (--steps Q,K). ", name(query), name(*key))
+            : "";
+    return rows + "The rank of the query computes only the scores of the keys that it has at this hop.";
   }
 
   /// What the worked entry of o takes from V, where that is little.
@@ -241,7 +247,6 @@ class RingRun {
         m(b, h, query) = std::max(m(b, h, query), scores_(b, h, query, key));
     });
     ranks_.share_rows(m);
-    if (!followed_) follow_first_raised(before, m);
     return step_of_heads(bench_,
                          {.id = of_hop(hop_, "m"),
                           .title = "The largest score of each query so far",
@@ -382,6 +387,13 @@ class RingRun {
     return from;
   }
 
+  static std::string words_on_holds(std::size_t count) {
+    auto words =
+        fmt::format("mod {0}: add {0} where rank − hop is below 0. (0 < 1) is 1, because it is true.", count);
+    if (count > 1) words += fmt::format(" So at hop 1 rank 0 has the keys and values of rank {}.", count - 1);
+    return words;
+  }
+
   void show_holds() {
     const auto count = ranks_.count();
     Integers<2> holds({count, count});
@@ -394,7 +406,7 @@ class RingRun {
          .formula = fmt::format("(rank − hop) mod {}", count),
          .from = {"K", "V"},
          .axes = {"rank", "hop"},
-         .note = fmt::format("mod {0}: {0} is added where rank − hop is below 0.", count),
+         .note = words_on_holds(count),
          .worked =
              [count](const attn::Index& at) {
                const attn::Worked rank = static_cast<double>(at[0]), hop = static_cast<double>(at[1]);
@@ -447,9 +459,10 @@ class RingRun {
     const auto count = ranks_.count();
     if (count == 1) return "A single rank sends nothing.";
     return fmt::format(
-        "{} hops of work take {} trip{}: the block that comes last, n_next tokens of the next rank, is not "
-        "sent on. Counted where messages are passed.",
-        count, count - 1, count == 2 ? "" : "s");
+        "n is {} tokens, and a number takes {} bytes. At the last hop a rank has the block of the next rank, "
+        "n_next tokens, and need not send it. A rank sends while it computes. So sending costs no extra time "
+        "if it is faster.",
+        in_.n(), ranks_.item_size());
   }
 
   Integers<1> show_bytes() {
@@ -492,7 +505,7 @@ class RingRun {
          .from = {of_hop(last, "l"), of_hop(last, "o")},
          .axes = {"query", "d_v"},
          .note =
-             "One more word adds a row here and a token to one rank, whose block takes longer at every hop.",
+             "One more word adds one row here. The rank that gets the word has more to compute at every hop.",
          .worked =
              [&](const attn::Index& at) {
                if (state_.l(at[0], at[1], at[2]) == 0.0) return attn::Worked(0.0);
@@ -504,9 +517,13 @@ class RingRun {
   }
 
   /// From the first hop that raises the maximum of one of the last queries on, the page follows that query.
-  void follow_first_raised(const Tensor<3>& before, const Tensor<3>& m) {
-    for (std::size_t query = last_query() + 1; query-- > 0 && !followed_;)
-      if (before(0, 0, query) != unseen && m(0, 0, query) > before(0, 0, query)) followed_ = query;
+  void follow_first_raised(const Tensor<4>& scores) {
+    for (std::size_t query = last_query() + 1; query-- > 0 && !followed_;) {
+      const double before = state_.m(0, 0, query);
+      if (before == unseen) continue;
+      for (const auto key : keys_for(query))
+        if (scores(0, 0, query, key) > before) followed_ = query;
+    }
   }
   std::size_t followed_query() const { return followed_.value_or(last_query()); }
 
@@ -546,12 +563,13 @@ class RingRun {
       for (std::size_t c = 0; c < shown; ++c)
         table += fmt::format(" {:>8}", number(states_[hop].o(0, 0, query, c)));
     }
-    bench_.trace.note("one-query", "What one query carries",
-                      fmt::format("The query of \"{}\" stays on rank {}.{} A row is what it has after a hop. "
-                                  "m begins at −∞: the first c is 0. How that of hop {} comes about follows.",
-                                  name(query), rank, bench_.options.heads ? " Head 0." : "",
-                                  std::min<std::size_t>(1, ranks_.count() - 1)),
-                      table);
+    bench_.trace.note(
+        "one-query", fmt::format("What the query of \"{}\" carries", name(query)),
+        fmt::format("It stays on rank {}.{} A row shows what it carries after a hop. Before the first hop m "
+                    "is −∞, so the first c is 0. The next steps work out the row of hop {}.",
+                    rank, bench_.options.heads ? " The numbers are those of head 0." : "",
+                    std::min<std::size_t>(1, ranks_.count() - 1)),
+        table);
   }
 
   Workbench& bench_;

@@ -34,7 +34,8 @@ std::int64_t bytes_by_heads(const RingInputs& in, const Ranks& ranks, std::size_
 /// The pairs that a run is to compute: those that the mask lets be seen, in every head.
 std::int64_t pairs_of(const RingInputs& in);
 
-/// The note `orders`: the work of each rank and hop under a causal mask with each order of blocks.
+/// The notes `orders` and `idle`: the work of each rank and hop under a causal mask with each order of
+/// blocks, and how long ranks wait.
 void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks);
 
 /// The way in NumPy, and under the names of the page what it has computed.

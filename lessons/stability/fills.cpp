@@ -98,16 +98,18 @@ Fills show_fills(Workbench& bench, const Tensor<1>& scores) {
 }
 
 std::string weights_under(const Fills& fills) {
-  static constexpr char columns[] = "{:<24}{:>20}{:>24}";
+  static constexpr char columns[] = "{:<20}{:>11}{:>12}   {}";
   const auto number = [](double x) {
     return std::isnan(x) ? "nan" : x == 0.0 ? "0" : fmt::format("{:.4f}", x);
   };
-  const auto line = [&](const std::string& fill, const Tensor<2>& weights) {
-    return '\n' + fmt::format(columns, fill, number(weights(0, weights.shape(1) - 1)), number(weights(1, 0)));
+  const auto line = [&](const std::string& fill, const Tensor<2>& weights, const std::string& remark) {
+    return '\n' + fmt::format(columns, fill, number(weights(0, weights.shape(1) - 1)), number(weights(1, 0)),
+                              remark);
   };
-  return fmt::format(columns, "fill", "a hidden key gets", "and if all are hidden") +
-         line("−10⁹", fills.weights_1e9) + line("−65504", fills.weights_65504) +
-         line("−65504 added twice", fills.weights_added);
+  return fmt::format(columns, "score", "one hidden", "all hidden", "why") +
+         line("−10⁹", fills.weights_1e9, "−∞ in half precision") +
+         line("−65504", fills.weights_65504, "equal scores, equal shares") +
+         line("−65504 added twice", fills.weights_added, "two masks: −131008, −∞ again");
 }
 
 }  // namespace lessons
