@@ -397,13 +397,13 @@ void run_classifier(Workbench& bench) {
   choose_classifier_page(bench);
   bench.idea(
       "A sentence goes in, a verdict comes out: " +
-          (has_sentiment(bench) ? std::string("is it negative or positive about a film or a play?")
+          (has_sentiment(bench) ? std::string("is it negative or positive?")
            : *bench.options.classes == 2
                ? std::string("is this a complaint (class 1) or not (class 0)?")
                : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
-          "\n1. Each word becomes a vector: its embedding plus the vector of its position.\n2. Attention and "
-          "layer norm (LN) rewrite each word in the light of the others.\n3. The mean of the words is one "
-          "vector for the sentence.\n4. The matrix W_class makes of it a score for each class." +
+          "\n1. The vector of each word, its embedding, is added to that of its position.\n2. Attention and "
+          "layer norm (LN) rewrite each word, given the others.\n3. The mean of the words is one vector for "
+          "the sentence.\n4. The matrix W_class makes of it a score for each class." +
           (bench.options.model ? "\nAll weights were trained (attnlab train sentiment)." : ""),
       trace.is_given("b_class") ? "pooled = mean(LN(encoded + attention(encoded)))\n"
                                   "probabilities = softmax(pooled W_class + b_class)"

@@ -570,13 +570,21 @@ void lay_out_multihead(Workbench& bench) {
 std::string count_of_heads(const Workbench& bench) {
   const auto h = bench.heads(), kv = bench.kv_heads();
   if (h == 1) return "Here there is one head.";
-  return fmt::format("Here are {} heads{}.", h,
+  return fmt::format("{}Here are {} heads{}.", kv == h ? "Each head has its own weights. " : "", h,
                      kv == h ? fmt::format(", each with its own keys and values (kv_heads={})", kv)
                              : fmt::format(". They share {} key and value head{} (kv_heads={})", kv,
                                            kv == 1 ? "" : "s", kv));
 }
 
-/// "columns 4 to 7 of W_Q, 4 to 7 of W_K, 8 to 15 of W_V"
+/// Which columns a head owns, and which it shares.
+std::string about_columns(const Workbench& bench) {
+  const std::string side_by_side =
+      "The weights of all heads stand side by side: each head has its own columns of W_Q";
+  return side_by_side +
+         (bench.kv_heads() == bench.heads() ? ", W_K and W_V." : ". Columns of W_K and W_V are shared.");
+}
+
+/// "head 1: columns 4 to 7 of W_Q, 4 to 7 of W_K, 8 to 15 of W_V"
 std::string columns_of_head(const Workbench& bench, std::size_t head) {
   const auto kv = head * bench.kv_heads() / bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
   return fmt::format("head {}: columns {} to {} of W_Q, {} to {} of W_K, {} to {} of W_V", head, head * d_k,
@@ -593,17 +601,15 @@ void run_multihead(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
   lay_out_multihead(bench);
-  bench.idea(
-      "Several attentions, called heads, give each word several mixtures of all words. Each head has its own "
-      "weights. " +
-          count_of_heads(bench) +
-          (bench.options.model ? " Head 0 is that of the lesson self-attention." : "") +
-          "\nThe weights of all heads stand side by side: each head has its own columns of W_Q, W_K and W_V. "
-          "For head i they are written W_Qⁱ, W_Kⁱ and W_Vⁱ. The results of the h heads are concatenated, and "
-          "W_O mixes them.",
-      "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
-      "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n" +
-          columns_of_weights(bench));
+  bench.idea("Several attentions, called heads, give each word several mixtures of all words. " +
+                 count_of_heads(bench) +
+                 (bench.options.model ? " Head 0 is that of the lesson self-attention." : "") + "\n" +
+                 about_columns(bench) +
+                 " For head i they are written W_Qⁱ, W_Kⁱ and W_Vⁱ. The results of the h heads are "
+                 "concatenated, and W_O mixes them.",
+             "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
+             "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n" +
+                 columns_of_weights(bench));
 
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
