@@ -399,7 +399,7 @@ void run_classifier(Workbench& bench) {
       "A sentence goes in, a verdict comes out: " +
           (has_sentiment(bench) ? std::string("is it negative or positive?")
            : *bench.options.classes == 2
-               ? std::string("is this a complaint (class 1) or not (class 0)?")
+               ? std::string("is it a complaint (class 1) or not?")
                : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
           "\n1. The vector of each word, its embedding, is added to that of its position.\n2. Attention and "
           "layer norm (LN) rewrite each word, given the others.\n3. The mean of the words is one vector for "

@@ -310,8 +310,7 @@ void run_lookup(Workbench& bench) {
   bench.idea(
       "An ordinary dictionary holds keys and their values. Ask for a key that it has and you get its value; "
       "ask for any other and you get nothing.\nAttention always answers. It compares what you ask for, the "
-      "query, with every key and returns a mixture of all values. The better a key matches, the more its "
-      "value counts.\n" +
+      "query, with every key. It returns a mixture of all values. A better match counts for more.\n" +
           about_numbers(bench) +
           " Printed numbers are rounded, so a sum by hand may differ in the last digit.",
       "scores = keys · query,   weights = softmax(scores / T),   T: temperature\n"

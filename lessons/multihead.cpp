@@ -520,7 +520,7 @@ std::string row_worked_out(const attn::Event& event) {
 
 /// Where the numbers of the worked entry of `heads` stand.
 std::string where_its_numbers_are(const attn::Event& heads) {
-  return fmt::format("In head 0, row {} of {} times column 0 of V_heads (--steps V_heads).",
+  return fmt::format("Head 0: row {} of {} times column 0 of V_heads (--steps V_heads).",
                      row_worked_out(heads), heads.inputs.at(0));
 }
 

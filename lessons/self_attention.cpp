@@ -230,13 +230,11 @@ std::string equal_words(const attn::Event& weights) {
 std::string about_X_and_the_three(const Workbench& bench) {
   const bool is_trained = bench.options.model.has_value();
   return fmt::format(
-      "{} It has {} numbers (d_model). W_Q and W_K make of it a query and a key of d_k numbers each, W_V a "
-      "value of d_v numbers. Without W_Q and W_K, two words would give each other the same score. {}",
+      "{} It has {} numbers (d_model). W_Q and W_K make of it a query and a key of d_k numbers, W_V a value "
+      "of d_v. Without W_Q and W_K, two words would give each other the same score. {}",
       is_trained ? "A row of X is the vector of a word plus the vector of its place."
                  : "A row of X is the vector of a word.",
-      bench.d_model(),
-      is_trained ? "All this was trained (attnlab train gloss)."
-                 : "A model learns X and the matrices. Here they are random.");
+      bench.d_model(), is_trained ? "All this was trained (attnlab train gloss)." : "All is random.");
 }
 
 /// Where the factors of the worked entry of Q stand.

@@ -306,12 +306,13 @@ void explain_idea(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   bench.idea(
       fmt::format(
-          "A transformer is a stack of blocks like this one. A block has these parts, called sublayers:\n"
+          "A transformer is a stack of blocks like this one. A block has {} sublayers:\n"
           "attention: the tokens look at each other, as in the lesson multihead\n{}"
           "feed-forward network (ffn): it rewrites every token by itself\n"
           "What a sublayer finds is added to its input: a residual connection. So the sublayer only has to "
           "learn a correction. Layer norm (LN) keeps the rows at one scale. The output has the shape of X, "
           "as the next block needs it.",
+          has_memory ? "three" : "two",
           has_memory ? "cross-attention: the tokens look into an encoder's sentence\n" : ""),
       block_formula(norm_order_of(bench), has_memory));
 }
