@@ -310,7 +310,7 @@ void run_lookup(Workbench& bench) {
   bench.idea(
       "An ordinary dictionary holds keys and their values. Ask for a key that it has and you get its value; "
       "ask for any other and you get nothing.\nAttention always answers. It compares what you ask for, the "
-      "query, with every key. It returns a mixture of all values. A better match counts for more.\n" +
+      "query, with every key. It returns a mixture of all values. Better matches count more.\n" +
           about_numbers(bench) +
           " Printed numbers are rounded, so a sum by hand may differ in the last digit.",
       "scores = keys · query,   weights = softmax(scores / T),   T: temperature\n"

@@ -333,9 +333,9 @@ void explain_norm_order(Workbench& bench) {
       "norm-order",
       is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
       is_post
-          ? "Here LN comes after the sum, as in the first transformer. So LN rescales x, too. With LN before "
-            "the sublayer (--norm pre) x is only added to. This makes training more stable (Xiong et al. "
-            "2020). Most later models do it."
+          ? "Here LN comes after the sum x + sublayer(x), so it rescales x, too. With LN before the sublayer "
+            "(--norm pre) x is only added to. Training is then more stable (Xiong et al. 2020), and most "
+            "later models do so."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. So the correction that training sends back (lesson backward) has a straight way "
             "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "

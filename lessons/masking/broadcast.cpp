@@ -17,8 +17,8 @@ namespace {
 void explain_broadcasting(attn::Trace& trace) {
   trace.note("broadcast", "In practice: one mask for many tables of scores",
              "The next lesson has several attentions, called heads. The scores of a batch then have the axes "
-             "[batch×head×query×key]. NumPy matches axes from the right, so the batch of a mask would meet "
-             "head. None adds an axis of length 1:",
+             "[batch×head×query×key]. NumPy matches axes from the right, so a mask's batch would meet head. "
+             "None adds an axis of length 1:",
              "mask [query×key]        use it as it is\n"
              "mask [batch×query×key]  use mask[:, None, :, :], now [batch×1×query×key]");
 }

@@ -149,7 +149,7 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
            {"−10⁹", fmt::format("{:.4f}", double{weights_1e9(0, 0, 0)}), left(about_equal_shares(n))},
            {"−∞, not checked",
             std::isnan(weights_nan(0, 0, 0)) ? "nan" : fmt::format("{:.4f}", double{weights_nan(0, 0, 0)}),
-            left("softmax computes (−∞) − (−∞), as above")}}));
+            left("(−∞) − (−∞) in softmax, as in the code above")}}));
   return {mask, weights};
 }
 
