@@ -584,11 +584,18 @@ std::string about_columns(const Workbench& bench) {
          (bench.kv_heads() == bench.heads() ? ", W_K and W_V." : ". Columns of W_K and W_V are shared.");
 }
 
-/// "head 1: columns 4 to 7 of W_Q, 4 to 7 of W_K, 8 to 15 of W_V"
+/// "head 1: columns 4 to 7 of W_Q and W_K, 8 to 15 of W_V"
 std::string columns_of_head(const Workbench& bench, std::size_t head) {
-  const auto kv = head * bench.kv_heads() / bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
-  return fmt::format("head {}: columns {} to {} of W_Q, {} to {} of W_K, {} to {} of W_V", head, head * d_k,
-                     (head + 1) * d_k - 1, kv * d_k, (kv + 1) * d_k - 1, kv * d_v, (kv + 1) * d_v - 1);
+  const auto kv = head * bench.kv_heads() / bench.heads();
+  const auto range = [](std::size_t part, std::size_t width) {
+    return fmt::format("{} to {}", part * width, (part + 1) * width - 1);
+  };
+  const auto of_Q = range(head, bench.d_k()), of_K = range(kv, bench.d_k()), of_V = range(kv, bench.d_v());
+  const auto start = fmt::format("head {}: columns {} of W_Q", head, of_Q);
+  if (of_Q == of_K && of_K == of_V) return start + ", W_K and W_V";
+  if (of_Q == of_K) return start + fmt::format(" and W_K, {} of W_V", of_V);
+  return start + fmt::format(", {} of W_K", of_K) +
+         (of_K == of_V ? " and W_V" : fmt::format(", {} of W_V", of_V));
 }
 
 /// Of head 0 and the last head.
