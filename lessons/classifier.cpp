@@ -87,7 +87,7 @@ void explain_attention_received(Workbench& bench, const Tensor<4>& weights) {
   }
   bench.trace.note("attention-received", "Attention received: the mean of each column of weights",
                    fmt::format("Even shares would be 1/{} = {:.4f}. A word that gets more weighs more in the "
-                               "mean of the rows: a hint, not a proof, of what decides.",
+                               "mean of the rows. This is a hint at what decides, but no proof.",
                                n, 1.0 / static_cast<double>(n)),
                    table);
 }
@@ -137,8 +137,8 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
                                        : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
                   .from = from,
                   .axes = {"d_model"},
-                  .note = "Every sentence becomes a vector of the same size: one more word adds a row to "
-                          "normalized, a row and a column to weights, and nothing from here on.",
+                  .note = "This vector has the same size for a sentence of any length. One more word adds a "
+                          "row to normalized, and a row and a column to weights.",
                   .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
                  attn::mean_pool(normalized, lengths));
 
@@ -326,12 +326,12 @@ void choose_trained_page(Workbench& bench) {
     return "What attention found is added to each token: a residual connection.";
   }));
   page.push_back(attn::without_table("attention/normalized", [](const auto&) {
-    return "Layer norm: (x − mean) / √(variance + ε) · gain + bias, with mean and variance of a token's row; "
-           "gain and bias are learned.";
+    return "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias. Mean and variance are those of the "
+           "token's row. Gain and bias are learned.";
   }));
   page.push_back({"pooled"});
   page.push_back({"logits", [](const auto&) {
-                    return "Logit c: pooled times column c of W_class (--steps W_class), plus the bias.";
+                    return "A logit is pooled times a column of W_class, plus a bias (--steps W_class).";
                   }});
   page.push_back({"probabilities", about_verdict});
   page.push_back({"word-order"});
@@ -369,7 +369,7 @@ void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) 
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
   const bool has_weights = bench.options.model.has_value();
   std::vector<std::string> lines = {
-      has_weights ? "# softmax(), split() as in multihead: --all; hstack: heads side by side"
+      has_weights ? "# --all shows softmax() and split(); hstack puts the heads side by side"
                   : "# softmax(), multihead(): attention as in the lesson multihead; see --all"};
   for (auto& line : layer_norm_code()) lines.push_back(std::move(line));
   for (const auto* line : {"", "encoded = X + positions"}) lines.emplace_back(line);
@@ -395,20 +395,19 @@ void run_classifier(Workbench& bench) {
   auto& trace = bench.trace;
   if (has_sentiment(bench)) trace.label("class", {{{sentiments.begin(), sentiments.end()}}});
   choose_classifier_page(bench);
-  bench.idea("A sentence goes in, a verdict comes out: " +
-                 (has_sentiment(bench) ? std::string("is it negative or positive about a film or a play?")
-                  : *bench.options.classes == 2
-                      ? std::string("is this a complaint (class 1) or not (class 0)?")
-                      : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
-                 " Each word becomes a vector, its embedding, plus that of its position. Attention and "
-                 "layer norm (LN) rewrite every word in the light of the others; no feed-forward network "
-                 "follows. Their mean is one vector, from which a matrix, W_class, makes a score for each "
-                 "class." +
-                 (bench.options.model ? " All weights were trained (attnlab train sentiment)." : ""),
-             trace.is_given("b_class")
-                 ? "pooled = mean(LN(encoded + attention(encoded)))\n"
-                   "probabilities = softmax(pooled W_class + b_class)"
-                 : "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
+  bench.idea(
+      "A sentence goes in, a verdict comes out: " +
+          (has_sentiment(bench) ? std::string("is it negative or positive?")
+           : *bench.options.classes == 2
+               ? std::string("is it a complaint (class 1) or not?")
+               : fmt::format("which of {} classes does it belong to?", *bench.options.classes)) +
+          "\n1. The vector of each word, its embedding, is added to that of its position.\n2. Attention and "
+          "layer norm (LN) rewrite each word, given the others.\n3. The mean of the words is one vector for "
+          "the sentence.\n4. The matrix W_class makes of it a score for each class." +
+          (bench.options.model ? "\nAll weights were trained (attnlab train sentiment)." : ""),
+      trace.is_given("b_class") ? "pooled = mean(LN(encoded + attention(encoded)))\n"
+                                  "probabilities = softmax(pooled W_class + b_class)"
+                                : "probabilities = softmax(mean(LN(encoded + attention(encoded))) W_class)");
   bench.flow(classifier_flow(bench));
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(

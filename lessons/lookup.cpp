@@ -127,8 +127,8 @@ void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const Tensor
       "Dividing the scores by a small T makes every lead larger, so the best key gets more. As T goes to 0 "
       "the lookup becomes hard: like a dictionary it returns a single value. " +
           taken +
-          " A soft answer changes a little when the query does. A hard one stays until another key wins: its "
-          "derivative is 0 (or undefined), so training learns nothing.",
+          " A soft answer changes a little when the query does. A hard answer stays until another key wins. "
+          "Its derivative is 0 or undefined, so training learns nothing from it.",
       temperature_table(bench, scores, values, lookups, hard));
 }
 
@@ -193,8 +193,8 @@ std::string best_shares(const attn::Event& weights) {
   const auto best = order[0], next = order[1];
   const double ratio = tensor.at(best) / tensor.at(next);
   const auto rule = std::string(
-      "The \"/\" in the name does not divide: these are the weights at T = 1. There, a key that scores x "
-      "more than another gets exp(x) times its share");
+      "The name temperature=1/weights means the weights at T = 1. There, a key that scores x more than "
+      "another gets exp(x) times its share");
   if (!(ratio > 1.05) || !std::isfinite(ratio)) return rule + ".";
   return fmt::format("{}: \"{}\" scores {:.3f} more than \"{}\", and exp({:.3f}) ≈ {:.3g}.", rule,
                      name_along(weights, 0, best), std::log(ratio), name_along(weights, 0, next),
@@ -239,8 +239,8 @@ std::string about_numbers(const Workbench& bench) {
 
 /// What the answer is, where it means something.
 std::string about_answer(const attn::Event&) {
-  return "Red and yellow, mixed: an orange that no entry holds. One more word would add a row to keys and "
-         "values: the old scores would stay, the old shares get smaller.";
+  return "This is red and yellow, mixed: an orange that no entry holds. One more word would add a row to "
+         "keys and values. The old scores would stay, the old shares get smaller.";
 }
 
 std::vector<std::string> lookup_flow(Workbench& bench) {
@@ -309,10 +309,10 @@ void run_lookup(Workbench& bench) {
               {"hard-and-soft"}});
   bench.idea(
       "An ordinary dictionary holds keys and their values. Ask for a key that it has and you get its value; "
-      "ask for any other and you get nothing. Attention always answers: it compares what you ask for, the "
-      "query, with every key and returns a mixture of all values. The better a key matches, the more its "
-      "value counts. " +
-          about_numbers(bench) + " What is printed is rounded: a sum by hand may differ in the last digit.",
+      "ask for any other and you get nothing.\nAttention always answers. It compares what you ask for, the "
+      "query, with every key. It returns a mixture of all values. Better matches count more.\n" +
+          about_numbers(bench) +
+          " Printed numbers are rounded, so a sum by hand may differ in the last digit.",
       "scores = keys · query,   weights = softmax(scores / T),   T: temperature\n"
       "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ),   output = Σⱼ weightsⱼ · valuesⱼ");
   bench.flow(lookup_flow(bench));

@@ -59,10 +59,11 @@ std::string padding_note(const attn::TokenBatch& sentence) {
 
 std::string who_is_padding(const attn::TokenBatch& sentence) {
   if (sentence.is_padded()) return "Below stands the shortest sentence.";
-  if (sentence.length() == 1) return "A single word has none to spare to play it, so nothing is hidden here.";
+  if (sentence.length() == 1)
+    return "A single word has no other to play the filling, so nothing is hidden here.";
   return sentence.size() == 1
-             ? fmt::format("Here the last word, \"{}\", plays it.", sentence.tokens[0].back())
-             : std::string("Here the last word of each sentence plays it.");
+             ? fmt::format("Here the last word, \"{}\", plays the filling.", sentence.tokens[0].back())
+             : std::string("Here the last word of each sentence plays the filling.");
 }
 
 attn::Worked worked_index(std::size_t index) {
@@ -158,13 +159,12 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "■ (true) may be seen, □ (false) is hidden; PyTorch's MultiheadAttention has them swapped. A row is a "
-      "query, a column a key.\n"
-      "causal: query i sees key j where j ≤ i. A model that writes word by word must not look at words that "
-      "it has yet to write.\n"
-      "padding: hides what fills up a sentence to the length of others in its batch; nobody reads its "
-      "output. " +
-          who_is_padding(sentence) + "\ncombined: shows only what both show, for a decoder on a batch.",
+      "A row is a query, a column a key. ■ (true) shows the key to the query, □ (false) hides it. In "
+      "PyTorch's MultiheadAttention true hides it.\n"
+      "causal: query i sees key j where j ≤ i. A model that writes word by word does not know the later "
+      "words.\n"
+      "padding: the sentences of a batch are filled up to the same length. The mask hides the filling. " +
+          who_is_padding(sentence) + "\ncombined: a key may be seen where both masks allow it.",
       picture_of(masks, sentence));
 }
 
@@ -227,11 +227,12 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
 }
 
 /// Under the causal mask.
-constexpr const char* one_word_more = "One more word at the end changes no row.";
+constexpr const char* one_word_more =
+    " One more word at the end adds a row and changes no other, because no earlier query may see it.";
 
 std::string what_a_word_more_would_do(const std::string& mask) {
-  const std::string factors = "Second factors: column 0 of V.";
-  return mask == "causal" ? factors + " " + one_word_more : factors;
+  const std::string factors = "The second factors are column 0 of V (--steps V).";
+  return mask == "causal" ? factors + one_word_more : factors;
 }
 
 /// What the remarks are about, known when the weights are.
@@ -289,10 +290,10 @@ void run_masking(Workbench& bench) {
   SeenUnderMasks seen;
   page_of_masking(bench, seen);
   bench.idea(
-      "A mask says who may look at whom. Where it says no, the score becomes −∞ before softmax. As exp(−∞) = "
-      "0, the key gets no weight, and the others share as if it were not there." +
+      "A mask says which query may look at which key. Where it says no, the score becomes −∞ before softmax. "
+      "As exp(−∞) = 0, a hidden key gets the weight 0." +
           std::string(bench.options.model ? " The scores are those of the lesson self-attention."
-                                          : " The scores are random here."),
+                                          : " The scores here are random."),
       "weights = softmax(scaled where mask, −∞ elsewhere)");
   bench.flow(masking_flow(bench));
   show_masking_code(bench, visible_lengths(sentence));

@@ -97,10 +97,10 @@ void explain_parameters(Workbench& bench) {
   }
   bench.trace.note(
       "parameters", "How many numbers there are to learn",
-      fmt::format(
-          "{} parameters. The number of heads does not change it as long as heads · d_k stays the same: {} "
-          "heads of {} have as many parameters as one head of {}.",
-          in_Q + in_K + in_V + in_O + in_biases, h, d_k, h * d_k),
+      fmt::format("{0} parameters. The number of heads does not change it as long as heads · d_k stays the "
+                  "same: {1} heads of {2} have as many parameters as one head of {3}. They need as many "
+                  "multiplications in Q Kᵀ, but make {1} tables of scores.",
+                  in_Q + in_K + in_V + in_O + in_biases, h, d_k, h * d_k),
       fmt::format("W_Q {0}×{1} = {2}\nW_K {0}×{3} = {4}\nW_V {0}×{5} = {6}\nW_O {7}×{0} = {8}", d_model,
                   h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O) +
           biases);
@@ -444,7 +444,7 @@ namespace {
 /// The rows of head 0 where Q [batch×query×head·d_k] becomes [head×query×d_k] by a reshape alone: row r is
 /// part r mod heads of the token ⌊r / heads⌋. Of the first sample, as far as there is room.
 void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
-  constexpr std::size_t most_rows = 5, most_numbers = 4;
+  constexpr std::size_t most_rows = 3, most_numbers = 4;
   const auto n = Q.shape(1), h = bench.heads(), d_k = bench.d_k();
   if (h == 1 || n == 1) return;
   const auto tokens = bench.plan.sentence.labels().of(0);
@@ -460,13 +460,11 @@ void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
                                numbers, attn::shorten(tokens[token], 8), first, first + d_k - 1));
   }
   if (n > most_rows) rows.push_back("…");
-  bench.trace.note(
-      "reshape-alone", "What a reshape without the transpose would give head 0",
-      fmt::format("{} → {} in one step has the right shape but the wrong rows. It cuts Q into pieces of {} "
-                  "and gives head 0 the first {} of them. Each token has {} pieces, so head 0 gets nothing "
-                  "of the last {} of the {} tokens.",
-                  shape_of({n, h * d_k}), shape_of({h, n, d_k}), d_k, n, h, n - (n + h - 1) / h, n),
-      fmt::format("{}", fmt::join(rows, "\n")));
+  bench.trace.note("reshape-alone", "What a reshape without the transpose would give head 0",
+                   fmt::format("A reshape from {} straight to {} gives the right shape but the wrong rows. "
+                               "It cuts each row of Q into {} pieces. Head 0 gets the first {} pieces:",
+                               shape_of({n, h * d_k}), shape_of({h, n, d_k}), h, n),
+                   fmt::format("{}", fmt::join(rows, "\n")));
 }
 
 /// The key with the largest share of query `query` in head `head` of the first sample, the first of several.
@@ -492,22 +490,24 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
     const auto first = strongest_in_head(weights, 0, query), second = strongest_in_head(weights, 1, query);
     const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
     if (first_name == second_name) continue;
-    return fmt::format(
-        "In head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" "
-        "({:.4f}).",
-        name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
-        share(1, query, second));
+    return fmt::format("In head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" ({:.4f}).",
+                       name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
+                       share(1, query, second));
   }
   return strongest_pair(weights);
 }
 
-/// Which columns of Q head 0 and the last head hold.
-std::string columns_of_heads(const attn::Event& Q_heads) {
+/// Which columns of `whole` belong to head 0 and to the last head, of `width` columns each.
+std::string columns_of_heads(const std::string& whole, std::size_t heads, std::size_t width) {
+  if (heads == 1) return fmt::format("There is one head: it has all columns of {}.", whole);
+  return fmt::format("Head 0 has columns 0 to {} of {}, head {} has columns {} to {}.", width - 1, whole,
+                     heads - 1, (heads - 1) * width, heads * width - 1);
+}
+
+/// Which columns of Q became which head.
+std::string about_the_cut(const attn::Event& Q_heads) {
   const auto& shape = Q_heads.tensor->shape;
-  const std::size_t d_k = shape.back(), heads = shape[shape.size() - 3];
-  if (heads == 1) return "There is one head: it holds all columns of Q.";
-  return fmt::format("Head 0 holds columns 0 to {} of Q, head {} columns {} to {}. No number changes.",
-                     d_k - 1, heads - 1, (heads - 1) * d_k, heads * d_k - 1);
+  return columns_of_heads("Q", shape[shape.size() - 3], shape.back());
 }
 
 /// The name of the row whose entry is worked out: `"the"`.
@@ -520,33 +520,34 @@ std::string row_worked_out(const attn::Event& event) {
 
 /// Where the numbers of the worked entry of `heads` stand.
 std::string where_its_numbers_are(const attn::Event& heads) {
-  return fmt::format("Row {} of head 0 above times column 0 of V_heads (--steps V_heads).",
-                     row_worked_out(heads));
+  return fmt::format("Head 0: row {} of {} times column 0 of V_heads (--steps V_heads).",
+                     row_worked_out(heads), heads.inputs.at(0));
 }
 
 void lay_out_multihead(Workbench& bench) {
   using attn::in_one_line;
-  const auto with_another_word = [n = bench.plan.sentence.length(), wide = bench.heads() * bench.d_v(),
-                                  is_causal = bench.options.causal](const attn::Event& output) {
-    const auto d = output.tensor->shape.back();
+  const auto h = bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
+  const bool see_the_new_word = !bench.options.causal && !bench.options.window;
+  const auto about_output = [n = bench.plan.sentence.length(), see_the_new_word](const attn::Event& output) {
     return fmt::format(
-        "Row {1} of concat times column 0 of W_O (--steps concat,W_O){2}. One more word adds a row, and a "
-        "row and a column to a head's weights: [{0}×{0}].{3}",
-        n + 1, row_worked_out(output),
-        wide == d ? "" : fmt::format(": {} numbers become {}, as in X", wide, d),
-        is_causal ? "" : " Old scores stay, weights shrink: old rows change.");
+        "Row {0} of concat times column 0 of W_O (--steps concat,W_O).\nThe output has the shape of X again. "
+        "One more word adds a row to it and makes each head's weights [{1}×{1}].{2}",
+        row_worked_out(output), n + 1,
+        see_the_new_word
+            ? " Old scores stay, but the old words share with one key more: their rows of the output change."
+            : "");
   };
-  const auto why_that_root = [d_k = bench.d_k(), h = bench.heads()](const auto&) {
+  const auto why_that_root = [h, d_k](const auto&) {
     if (h == 1) return std::string();
     return fmt::format(
-        "A score of one head adds up {1} products, so it is divided by √{1}, not by √{0}. (K_heads: --steps "
-        "K_heads)",
+        "K_heads is cut out of K in the same way (--steps K_heads). A score is a sum of {1} products, so the "
+        "next line divides by √{1} and not by √{0}.",
         h * d_k, d_k);
   };
   std::vector<std::string> claims = {"merge-undoes-split", "equals-separate-heads"};
   if (bench.kv_heads() != bench.heads()) claims.push_back("kv-heads");
   bench.trace.page(
-      {{"Q_heads", columns_of_heads},
+      {{"Q_heads", about_the_cut},
        {"reshape-alone"},
        {"sharing"},
        in_one_line("mask"),
@@ -557,53 +558,65 @@ void lay_out_multihead(Workbench& bench) {
        {"dropped"},
        {"dropout-at-inference"},
        attn::without_table("heads", where_its_numbers_are),
-       attn::without_table("concat",
-                           [](const auto&) {
-                             return "A row holds what head 0 found for its token, then head 1, and so on.";
-                           }),
-       bench.options.model ? attn::without_table("output", with_another_word)
-                           : attn::OnPage{"output", with_another_word},
+       attn::without_table("concat", [h, d_v](const auto&) { return columns_of_heads("concat", h, d_v); }),
+       bench.options.model ? attn::without_table("output", about_output)
+                           : attn::OnPage{"output", about_output},
        {"residual"},
        {"normalized"}},
       std::move(claims));
 }
 
-/// What several heads cost, and how many of them have keys of their own.
-std::string cost_of_heads(const Workbench& bench) {
-  const auto n = bench.plan.sentence.length(), h = bench.heads(), d_k = bench.d_k(), kv = bench.kv_heads();
-  if (h == 1) return " Here there is one head.";
-  return fmt::format(
-      "\nHead 0 alone would be the lesson self-attention{6}. In Q Kᵀ {1} heads of {2} columns need "
-      "{1}·{3}·{3}·{2} multiplications, as one of {0} does, but make {1} tables of scores. kv_heads={4}: "
-      "{5}.",
-      h * d_k, h, d_k, n, kv,
-      kv == h ? "keys and values are not shared (generate)"
-              : fmt::format("{} of the heads {} keys and values of {} own, which the others share", kv,
-                            kv == 1 ? "has" : "have", kv == 1 ? "its" : "their"),
-      h == 2 ? "; head 1 is new" : "");
+/// How many heads there are, and how many of them have keys of their own.
+std::string count_of_heads(const Workbench& bench) {
+  const auto h = bench.heads(), kv = bench.kv_heads();
+  if (h == 1) return "Here there is one head.";
+  return fmt::format("{}Here are {} heads{}.", kv == h ? "Each head has its own weights. " : "", h,
+                     kv == h ? fmt::format(", each with its own keys and values (kv_heads={})", kv)
+                             : fmt::format(". They share {} key and value head{} (kv_heads={})", kv,
+                                           kv == 1 ? "" : "s", kv));
 }
 
-/// Which columns are those of the last of several heads.
-std::string columns_of_last_head(const Workbench& bench) {
-  const auto h = bench.heads(), d_k = bench.d_k(), d_v = bench.d_v();
-  if (h == 1) return ", all of them";
-  auto columns = fmt::format(" for head i (head {}: {}–{}", h - 1, (h - 1) * d_k, h * d_k - 1);
-  if (bench.kv_heads() == h) columns += fmt::format("; of W_V {}–{}", (h - 1) * d_v, h * d_v - 1);
-  return columns + ")";
+/// Which columns a head owns, and which it shares.
+std::string about_columns(const Workbench& bench) {
+  const std::string side_by_side =
+      "The weights of all heads stand side by side: each head has its own columns of W_Q";
+  return side_by_side +
+         (bench.kv_heads() == bench.heads() ? ", W_K and W_V." : ". Columns of W_K and W_V are shared.");
+}
+
+/// "head 1: columns 4 to 7 of W_Q and W_K, 8 to 15 of W_V"
+std::string columns_of_head(const Workbench& bench, std::size_t head) {
+  const auto kv = head * bench.kv_heads() / bench.heads();
+  const auto range = [](std::size_t part, std::size_t width) {
+    return fmt::format("{} to {}", part * width, (part + 1) * width - 1);
+  };
+  const auto of_Q = range(head, bench.d_k()), of_K = range(kv, bench.d_k()), of_V = range(kv, bench.d_v());
+  const auto start = fmt::format("head {}: columns {} of W_Q", head, of_Q);
+  if (of_Q == of_K && of_K == of_V) return start + ", W_K and W_V";
+  if (of_Q == of_K) return start + fmt::format(" and W_K, {} of W_V", of_V);
+  return start + fmt::format(", {} of W_K", of_K) +
+         (of_K == of_V ? " and W_V" : fmt::format(", {} of W_V", of_V));
+}
+
+/// Of head 0 and the last head.
+std::string columns_of_weights(const Workbench& bench) {
+  const auto h = bench.heads();
+  return columns_of_head(bench, 0) + (h == 1 ? "" : "\n" + columns_of_head(bench, h - 1));
 }
 
 void run_multihead(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
   lay_out_multihead(bench);
-  bench.idea(
-      "One attention gives each word one mixture of all words, itself included; several heads give it "
-      "several. Each head attends with its own columns of Q, K and V; W_O mixes what they found." +
-          cost_of_heads(bench),
-      "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
-      "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n"
-      "h heads; W_Qⁱ: columns of W_Q" +
-          columns_of_last_head(bench));
+  bench.idea("Several attentions, called heads, give each word several mixtures of all words. " +
+                 count_of_heads(bench) +
+                 (bench.options.model ? " Head 0 is that of the lesson self-attention." : "") + "\n" +
+                 about_columns(bench) +
+                 " For head i they are written W_Qⁱ, W_Kⁱ and W_Vⁱ. The results of the h heads are "
+                 "concatenated, and W_O mixes them.",
+             "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
+             "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n" +
+                 columns_of_weights(bench));
 
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
@@ -627,7 +640,7 @@ void run_multihead(Workbench& bench) {
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
   if (bench.options.model)
     return bench.try_next({{"multihead --sentence \"the cat ate an apple because it was hungry\"",
-                            "whom does \"hungry\" look at? And \"rotten\" there?"},
+                            "whom does \"hungry\" look at? And \"rotten\" in its place?"},
                            {"multihead --model none --kv-heads 1", "heads share keys and values"},
                            {"positional", "tell attention where the words stand"}},
                           {{"multihead --sentence \"the cat ate an apple because it was rotten\"",

@@ -424,6 +424,7 @@ void give_head_of_gloss(ModelInputs& inputs) {
 void run_sdpa(Workbench& bench) {
   const bool is_masked = bench.options.causal || bench.options.window ||
                          bench.plan.key_tokens().is_padded() || bench.trace.is_given("mask");
+  const bool says_no_more = is_masked || !bench.options.source.empty();
   bench.trace.page({{"Q"},
                     {"K"},
                     {"V", nothing_to_notice},
@@ -433,23 +434,23 @@ void run_sdpa(Workbench& bench) {
                     {"masked"},
                     {"weights",
                      [is_trained = bench.options.model.has_value()](const auto& weights) {
-                       return is_trained ? "A word looks where its French form is decided, an article or "
-                                           "adjective at its noun, a verb at its subject: " +
+                       return is_trained ? "A word looks at the one that decides its French form, such as "
+                                           "the subject of a verb: " +
                                                decided_pairs(weights) + "." + largest_exception(weights)
                                          : weights.note;
                      }},
                     {"dropped"},
                     {"dropout-at-inference"},
-                    {"output", [is_masked](const auto& output) {
-                       if (is_masked) return output.note;
+                    {"output", [says_no_more](const auto& output) {
+                       if (says_no_more) return output.note;
                        return output.note +
-                              " One more word: a row more everywhere, a column in scores and weights. Old "
-                              "scores stay, old weights shrink.";
+                              " One more word adds a row to every table, and a column to scores and weights. "
+                              "Old scores stay, old weights shrink.";
                      }}});
   bench.idea(
-      "The lookup of the first lesson, for many queries at once.\n"
-      "The rows of Q are the queries, those of K the keys, those of V the values. A query and a key have d_k "
-      "numbers, a value d_v.\n" +
+      "This is the lookup of the first lesson, for many queries at once.\n"
+      "The rows of Q are the queries, the rows of K are the keys, and the rows of V are the values. A query "
+      "and a key have d_k numbers. A value has d_v.\n" +
           std::string(bench.options.model
                           ? "Here each word has a query, a key and a value. They come from a model that "
                             "learned to choose each word's French form (for \"the\": le, la or les). Take "

@@ -198,11 +198,11 @@ std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_mas
 }
 
 std::string what_a_word_more_would_do(const attn::Event&) {
-  return "One more word adds a row to X, Q, K, V and output, a row and a column to scores and weights.";
+  return "One more word adds a row to X, Q, K, V and output, and a row and a column to scores and weights.";
 }
 
 std::string order_and_a_word_more(const attn::Event& output) {
-  return "Order counts only by the places in X. " + what_a_word_more_would_do(output);
+  return "The order counts only through the places in X. " + what_a_word_more_would_do(output);
 }
 
 /// What the model gloss learned, in the words that look most decidedly at another one.
@@ -230,21 +230,19 @@ std::string equal_words(const attn::Event& weights) {
 std::string about_X_and_the_three(const Workbench& bench) {
   const bool is_trained = bench.options.model.has_value();
   return fmt::format(
-      "{} W_Q, W_K and W_V make of its {} numbers (d_model) a query and a key of d_k and a value of d_v. "
-      "With Q = K = X each score would be the same both ways. {}",
+      "{} It has {} numbers (d_model). W_Q and W_K make of it a query and a key of d_k numbers, W_V a value "
+      "of d_v. Without W_Q and W_K, two words would give each other the same score. {}",
       is_trained ? "A row of X is the vector of a word plus the vector of its place."
-                 : "X has a row for each word.",
-      bench.d_model(),
-      is_trained ? "All this was trained (attnlab train gloss)."
-                 : "A model learns all four; here they are random.");
+                 : "A row of X is the vector of a word.",
+      bench.d_model(), is_trained ? "All this was trained (attnlab train gloss)." : "All is random.");
 }
 
 /// Where the factors of the worked entry of Q stand.
 std::string which_factors_make_a_query(const attn::Event& Q, std::size_t d_model) {
   if (!Q.worked_at) return "";
   const auto axes = Q.axes.size();
-  return fmt::format("{} products: the row \"{}\" of X with column {} of W_Q (--steps X,W_Q).", d_model,
-                     name_along(Q, axes - 2, (*Q.worked_at)[axes - 2]), Q.worked_at->back());
+  return fmt::format("These are {} products: row \"{}\" of X times column {} of W_Q (--steps X,W_Q).",
+                     d_model, name_along(Q, axes - 2, (*Q.worked_at)[axes - 2]), Q.worked_at->back());
 }
 
 void run_self_attention(Workbench& bench) {
@@ -278,8 +276,8 @@ void run_self_attention(Workbench& bench) {
                    {"rows-sum-to-1", "equals-fused-kernel", "permutation-equivariance"});
   bench.idea(
       "Each token, here a word, becomes a mixture of the values of all tokens of its sentence, itself "
-      "included. Its query says what it looks for, its key what it can be found by, its value what it has to "
-      "give.\n" +
+      "included. Its query says what it looks for. Its key says what it can be found by. Its value is what "
+      "it has to give.\n" +
           about_X_and_the_three(bench),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
       "output = softmax(Q Kᵀ / √d_k) V");

@@ -306,14 +306,14 @@ void explain_idea(Workbench& bench) {
   const bool has_memory = bench.options.memory.has_value();
   bench.idea(
       fmt::format(
-          "A transformer is a stack of blocks like this one. Attention lets the tokens look at each other{}. "
-          "Then a small network, the feed-forward network (ffn), rewrites every token by itself. Each of "
-          "these parts is a sublayer.\nWhat a sublayer finds is added to what came in: a residual "
-          "connection. So it only has to learn a correction, the word is not lost, and training reaches "
-          "early blocks directly. Layer norm (LN) keeps the rows at one scale. The output has the shape of "
-          "X, for the next block.{}",
-          has_memory ? ", and cross-attention lets them look into an encoder's sentence" : "",
-          bench.options.model ? " All weights are trained." : ""),
+          "A transformer is a stack of blocks like this one. A block has {} sublayers:\n"
+          "attention: the tokens look at each other, as in the lesson multihead\n{}"
+          "feed-forward network (ffn): it rewrites every token by itself\n"
+          "What a sublayer finds is added to its input: a residual connection. So the sublayer only has to "
+          "learn a correction. Layer norm (LN) keeps the rows at one scale. The output has the shape of X, "
+          "as the next block needs it.",
+          has_memory ? "three" : "two",
+          has_memory ? "cross-attention: the tokens look into an encoder's sentence\n" : ""),
       block_formula(norm_order_of(bench), has_memory));
 }
 
@@ -333,9 +333,9 @@ void explain_norm_order(Workbench& bench) {
       "norm-order",
       is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
       is_post
-          ? "In post-norm even the residual path passes through every LN, which makes large first steps of "
-            "training unstable (Xiong et al. 2020). In pre-norm x itself is only added to. Most later models "
-            "use it (--norm pre)."
+          ? "Here LN comes after the sum x + sublayer(x), so it rescales x, too. With LN before the sublayer "
+            "(--norm pre) x is only added to. Training is then more stable (Xiong et al. 2020), and most "
+            "later models do so."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. So the correction that training sends back (lesson backward) has a straight way "
             "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "

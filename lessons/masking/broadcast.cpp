@@ -16,12 +16,11 @@ namespace {
 
 void explain_broadcasting(attn::Trace& trace) {
   trace.note("broadcast", "In practice: one mask for many tables of scores",
-             "Batches of sentences with several attentions each (heads, next lesson) have scores "
-             "[batch×head×query×key]. NumPy and PyTorch line axes up from the right and repeat missing ones: "
-             "[batch×query×key] would be taken for [head×query×key], an error or, with as many "
-             "heads as sentences, silently wrong.",
+             "The next lesson has several attentions, called heads. The scores of a batch then have the axes "
+             "[batch×head×query×key]. NumPy matches axes from the right, so a mask's batch would meet head. "
+             "None adds an axis of length 1:",
              "mask [query×key]        use it as it is\n"
-             "mask [batch×query×key]  use mask[:, None, :, :]");
+             "mask [batch×query×key]  use mask[:, None, :, :], now [batch×1×query×key]");
 }
 
 /// The score where a mask of any number of axes, from the last ones, lets it be seen, and −∞ elsewhere.

@@ -29,8 +29,10 @@ attn::WorkedOut worked_filled(attn::Known<3> scores, const Mask<3>& mask, double
 
 std::string about_large_negative(bool is_same) {
   if (is_same)
-    return "Much code writes −10⁹. exp(−10⁹) is exactly 0: here all weights are the same. Rows with nothing "
-           "to see (below) differ. In half precision −10⁹ is −∞.";
+    return "Much code writes −10⁹ in place of −∞. exp(−10⁹) is rounded to exactly 0, so all weights here are "
+           "the same. The next part shows where they differ.";
+  return "Much code writes −10⁹ in place of −∞. The computer rounds exp(−10⁹) to exactly 0, so all weights "
+         "here are the same. The next part shows where they differ.";
   return "Much code writes −10⁹ in place of −∞. The scores of this run are so large that −10⁹ is not far "
          "below all of them, and a hidden key can get a weight. −∞ is below every score.";
 }
@@ -43,7 +45,7 @@ Mask<2> causal_mask_without_first_key(std::size_t n) {
 }
 
 std::string about_equal_shares(std::size_t n) {
-  return n == 1 ? "the one key that must not be seen" : "the average of what must not be seen, unnoticed";
+  return n == 1 ? "the one key that must not be seen" : "equal shares of what must not be seen";
 }
 
 }  // namespace
@@ -136,18 +138,18 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
              return attn::worked_softmax(attn::worked_mask(known, mask), n)(at);
            }},
       [&](const Mask<3>& seen) { return attn::unguarded_softmax(attn::apply_mask(scaled, seen)); });
-  const auto left = [](const std::string& text) { return attn::pad_right(text, 52); };
+  const auto left = [](const std::string& text) { return attn::pad_right(text, 44); };
   trace.note(
       "nothing-to-see", "In practice: a row with nothing to see",
-      "Padding at the front and a causal mask leave the first query nothing to see. Each of its weights, by "
-      "code (the NumPy above is unguarded):",
+      "Put the padding at the front of a sentence and use a causal mask. Then the first query may see no key "
+      "at all. Each of its weights depends on the code:",
       in_columns(
-          {{"−∞, guarded", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
-            left("no attention, output 0: what this lab does")},
+          {{"−∞, checked", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
+            left("such rows are set to 0: what this lab does")},
            {"−10⁹", fmt::format("{:.4f}", double{weights_1e9(0, 0, 0)}), left(about_equal_shares(n))},
-           {"−∞, unguarded",
+           {"−∞, not checked",
             std::isnan(weights_nan(0, 0, 0)) ? "nan" : fmt::format("{:.4f}", double{weights_nan(0, 0, 0)}),
-            left("(−∞) − (−∞); it spreads to all that reads the row")}}));
+            left("(−∞) − (−∞) in softmax, as in the code above")}}));
   return {mask, weights};
 }
 

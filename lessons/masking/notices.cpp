@@ -59,9 +59,9 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
   for (std::size_t k = 0; k < all.shape(1); ++k)
     if (under_mask(0, row, k) > 0.0) seen += all(row, k);
   return fmt::format(
-      "The keys that may be seen keep their proportions and grow to a sum of 1. Without a mask {}. Setting "
-      "weights to 0 after softmax would leave a sum of {:.4f}, not 1.",
-      row_or_share(weights, all, row, key), seen);
+      "Without a mask {}. The keys that \"{}\" may see add up to {:.4f} there. Divided by that, they add up "
+      "to 1. A mask after softmax would leave out the division.",
+      row_or_share(weights, all, row, key), name_along(weights, weights.axes.size() - 2, row), seen);
 }
 
 std::string share_under_padding(const attn::Event& weights, const Tensor<3>& under_mask,
@@ -89,9 +89,9 @@ std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>
   if (taken < 0.5) return "";
   const auto key_name = [&](std::size_t key) { return name_along(weights, weights.axes.size() - 1, key); };
   return fmt::format(
-      "\nTrained without a mask, this model needs \"{0}\" for the French form of \"{1}\"; as that is hidden, "
-      "\"{1}\" turns to \"{2}\". Train with the mask you use.",
-      key_name(most), name_along(weights, weights.axes.size() - 2, row), key_name((*pair)[1]));
+      "\nThis model was trained without a mask. To translate \"{1}\" it needs \"{0}\", which is now hidden. "
+      "Train a model with the mask that it will be used with.",
+      key_name(most), name_along(weights, weights.axes.size() - 2, row));
 }
 
 }  // namespace lessons

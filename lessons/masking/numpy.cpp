@@ -34,7 +34,7 @@ void show_masking_code(Workbench& bench, const std::vector<std::size_t>& visible
       {"causal", causal}, {"padding", padding}, {"combined", causal + " & " + padding}};
   for (const auto& line : code_of_mask(bench.options.mask, masks.at(bench.options.mask)))
     lines.push_back(line);
-  lines[lines.size() - 2] += "   # softmax: lesson lookup";
+  lines[lines.size() - 2] += "  # softmax as in the lesson lookup";
   bench.code(lines);
   for (const std::string name : {"causal", "padding", "combined"})
     if (name != bench.options.mask)

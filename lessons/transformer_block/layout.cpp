@@ -44,7 +44,7 @@ std::string count_zeros(const attn::Event& hidden) {
 
 /// The model of the shipped block reads whether a sentence is negative or positive.
 std::string what_the_block_looks_for(const attn::Event& weights) {
-  return "The model learned to tell negative sentences from positive ones; \"not\" turns one into the "
+  return "The model learned to tell negative from positive sentences. The word \"not\" turns one into the "
          "other. " +
          heads_look_at(weights);
 }
@@ -55,9 +55,8 @@ std::string about_layer_norm(const attn::Event& norm) {
   const auto axis = shape.size() - 2;
   const auto word = name_along(norm, axis, attn::token_to_work_out(shape[axis]));
   return fmt::format(
-      "LN(x) = (x − mean) / √(variance + epsilon) · gain + bias: mean and variance of row \"{}\" of "
-      "residual_1, epsilon against a division by 0, gain and bias learned. After these a row need not have "
-      "mean 0.",
+      "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias\nMean and variance are those of row \"{}\" of "
+      "residual_1. The 1e−05 keeps the root from being 0. Gain and bias are learned.",
       word);
 }
 
@@ -73,31 +72,31 @@ std::string about_residual(const attn::Event& residual) {
     numbers += fmt::format("{}{}", j == 0 ? "" : ", ",
                            attn::worked_number({{}, residual.tensor->at(row * d + j)}, 4));
   return fmt::format(
-      "The second number is attention/output[{0}, 0], row \"{0}\" of concat times column 0 of W_O (--steps "
-      "attention/concat,attention/W_O). Row \"{0}\" {1}.",
-      word, numbers.empty() ? "of residual_1: --steps residual_1" : "is now " + numbers);
+      "The second number is attention/output[{0}, 0] (--steps attention/output). The whole row \"{0}\" of "
+      "residual_1{1}",
+      word, numbers.empty() ? ": --steps residual_1." : ":\n" + numbers);
 }
 
 /// What ReLU is for, and how many numbers it cuts off.
 std::string about_relu(const Workbench& bench, const attn::Event& hidden) {
   return fmt::format(
-      "max(0, …), called ReLU, cuts off what is negative: {0} of the {1} numbers are 0. Without it W_1 "
-      "and W_2 would be no more than one matrix [{2}×{2}].",
+      "max(0, …) is called ReLU. It sets negatives to 0, here {0} of {1} (--steps ffn/hidden). Without it "
+      "W_1 and W_2 would do no more than one matrix [{2}×{2}].",
       zeros_of(*hidden.tensor), attn::element_count(hidden.tensor->shape), bench.d_model());
 }
 
 /// The sum of the network's second layer.
 std::string about_ffn_output(const attn::Event& output) {
-  return fmt::format("Back to {} numbers. Where ffn/hidden is 0, the sum leaves the term out.",
+  return fmt::format("A row has {} numbers again. Terms in which ffn/hidden is 0 are left out.",
                      output.tensor->shape.back());
 }
 
 /// What becomes of the shapes in a longer sentence.
 std::string about_one_word_more(const Workbench& bench) {
   return fmt::format(
-      "One word more: a row in X and here, a row and a column in the weights of attention. {}W_Q, W_1 and "
-      "other matrices stay.",
-      bench.options.causal ? "" : "Old rows here change; ");
+      "One more word adds a row to X and output, and a row and a column to weights. {}W_Q, W_1 and the other "
+      "matrices stay.",
+      bench.options.causal ? "" : "The old rows of output change. ");
 }
 
 /// The page with trained weights: attention whole, and sums without their tables.

@@ -55,14 +55,14 @@ std::vector<std::string> multihead_definition(const Workbench& bench, const std:
 
 std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
                                                      bool is_masked) {
-  std::vector<std::string> lines = {
-      fmt::format("attention_scores = split({} @ attention_W_Q) @ split(", x),
-      fmt::format("    {} @ attention_W_K).transpose(0, 2, 1)", x),
-      fmt::format("attention_scaled = attention_scores / np.sqrt({})  # d_k", bench.d_k())};
+  std::vector<std::string> lines;
+  for (const char matrix : {'Q', 'K', 'V'})
+    lines.push_back(fmt::format("{0}_heads = split({1} @ attention_W_{0})", matrix, x));
+  lines.push_back(
+      fmt::format("attention_scaled = Q_heads @ K_heads.transpose(0, 2, 1) / np.sqrt({})", bench.d_k()));
   if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
   lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
-  lines.emplace_back("attention_output = np.hstack(attention_weights @ split(");
-  lines.push_back(fmt::format("    {} @ attention_W_V)) @ attention_W_O", x));
+  lines.emplace_back("attention_output = np.hstack(attention_weights @ V_heads) @ attention_W_O");
   return lines;
 }
 
@@ -100,7 +100,7 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
                                  "GELU = np.vectorize(lambda x: x / 2 * (1 + erf(x / sqrt(2))))"});
   lines.insert(lines.begin(),
                bench.options.model
-                   ? "# softmax(), split() as in multihead: --all; hstack: heads side by side"
+                   ? "# --all shows softmax() and split(); hstack puts the heads side by side"
                    : "# multihead(): attention as in the lesson multihead; --all shows its code");
   lines.emplace_back("");
   const auto reads = [&](const SublayerText& text, const std::string& x) {

@@ -101,7 +101,7 @@ std::string largest_exception(const attn::Event& weights) {
     found = pair;
   }
   if (found == queries * keys) return "";
-  return fmt::format(" No model is tidy: \"{}\" gives \"{}\" {:.2f}.",
+  return fmt::format(" There are exceptions: \"{}\" gives \"{}\" {:.2f}.",
                      name_along(weights, rank - 2, found / keys), name_along(weights, rank - 1, found % keys),
                      largest);
 }

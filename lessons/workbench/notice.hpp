@@ -15,7 +15,7 @@ std::string strongest_pair(const attn::Event& weights);
 /// itself` and the like where there are none.
 std::string decided_pairs(const attn::Event& weights);
 
-/// ` No model is tidy: "cat" gives "girls" 0.33.`: of a table [query×key] the largest share
+/// ` There are exceptions: "cat" gives "girls" 0.33.`: of a table [query×key] the largest share
 /// that goes to another word and is no more than half. Empty where all are small.
 std::string largest_exception(const attn::Event& weights);
 
