@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -23,7 +22,8 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/columns.hpp"
+#include "lessons/patterns/kinds.hpp"
+#include "lessons/patterns/verdict.hpp"
 #include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
@@ -371,66 +371,6 @@ Ends show_extremes(Workbench& bench, const Mask<3>& mask, const Integers<3>& str
   return {uniform_entropy, one_hot, one_hot_entropy};
 }
 
-/// As many heads are compared with the two ends, and named there.
-constexpr std::size_t most_compared = 6;
-
-/// A line for each head of each sample, as far as there is room.
-std::string verdicts(const Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
-  constexpr std::size_t most_lines = 16;
-  auto lines = fmt::format("{:<19}{:>7}{:>11}{:>14}", "", "entropy", "at most", "keys in use");
-  for (std::size_t i = 0; i < std::min(entropy.size(), most_lines); ++i) {
-    std::string name = bench.plan.is_batched() ? fmt::format("sample {}  ", i / entropy.shape(1)) : "";
-    if (bench.options.heads) name += fmt::format("head {}", i % entropy.shape(1));
-    if (name.empty()) name = "weights";
-    const double value = entropy.data()[i], most = largest.data()[i];
-    lines += fmt::format("\n{:<19}{:>7.4f}{:>11.4f}{:>14.2f}   {}", name, value, most, std::exp(value),
-                         name_of(spread_of(value, most)));
-  }
-  return entropy.size() > most_lines ? lines + fmt::format("\n… and {} more", entropy.size() - most_lines)
-                                     : lines;
-}
-
-/// That sharp heads of a model that has learned its task are no failure.
-std::string about_trained_heads(const Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
-  const auto& options = bench.options;
-  if (!options.model || options.temperature != 1.0 || options.causal) return "";
-  std::size_t sharp = 0;
-  for (std::size_t i = 0; i < entropy.size(); ++i)
-    if (spread_of(entropy.data()[i], largest.data()[i]) == Spread::over_sparse) ++sharp;
-  if (sharp == 0) return "";
-  return fmt::format(
-      " {} no failure: training for a task made {} sharp.",
-      sharp == 1 ? "The over-sparse head here is" : fmt::format("The {} over-sparse heads here are", sharp),
-      sharp == 1 ? "it" : "them");
-}
-
-void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
-  std::string limits = fmt::format(
-      "uniform      less than {:g} below the largest entropy possible\n"
-      "over-sparse  below {:g}; exp({:g}) ≈ {:.2f} keys in use\n"
-      "selective    between the two",
-      collapsed_within, over_sparse_below, over_sparse_below, std::exp(over_sparse_below));
-  for (std::size_t i = 0; i < entropy.size(); ++i)
-    if (spread_of(entropy.data()[i], largest.data()[i]) == Spread::undecided) {
-      limits += "\nundecided    no query sees more than one key, or hardly one does";
-      break;
-    }
-  bench.trace.note(
-      "verdict", "What this attention is",
-      "The entropy decides between these words. The two limits are a choice of this lab." +
-          about_trained_heads(bench, entropy, largest),
-      entropy.size() > most_compared ? limits + "\n\n" + verdicts(bench, entropy, largest) : limits);
-  bench.trace.note("collapse", "Uniform: the scores are nearly equal", "",
-                   "comes from   small parameters, equal tokens, or a high temperature\n"
-                   "helps        larger parameters and a small learning rate at the start\n"
-                   "no help      dropout: it sets some weights to 0, the rest stay equal");
-  bench.trace.note("over-sparse", "Over-sparse: the scores are far apart", "",
-                   "comes from   no division by √d_k, large parameters, or a low temperature\n"
-                   "helps        the division, and weight decay: it pulls parameters to 0\n"
-                   "a failure    if the loss stays high: softmax has almost no gradient there,\n"
-                   "             and the head stops learning (entropy collapse, Zhai et al. 2023)");
-}
-
 void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends,
                     const Tensor<2>& largest_entropy) {
   auto& trace = bench.trace;
@@ -464,152 +404,6 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
                    count_misjudged(ends.uniform_entropy, largest_entropy, Spread::uniform) +
                    count_misjudged(ends.one_hot_entropy, largest_entropy, Spread::over_sparse)),
                .limit = attn::exactly(0.0)});
-}
-
-/// A line for what is called `name`: the measures of one head of one sample.
-std::string line_of_measures(const std::string& name, const Tensor<4>& weights,
-                             const std::vector<std::size_t>& lengths, std::size_t i, double largest) {
-  const double spread = entropy(weights, lengths).data()[i];
-  return fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>9.4f}{:>13.2f}   {}", name,
-                     diagonal_share(weights, lengths).data()[i], neighbour_share(weights, lengths).data()[i],
-                     spread, std::exp(spread), name_of(spread_of(spread, largest)));
-}
-
-/// The measures of every head beside those of the two ends, as far as there is room.
-void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<4>& uniform,
-                       const Tensor<4>& one_hot, const Tensor<2>& largest) {
-  const auto lengths = bench.plan.sentence.lengths();
-  const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
-  auto table = fmt::format("{:<19}{:>9}{:>9}{:>9}{:>13}", "", "diagonal", "local", "entropy", "keys in use");
-  const auto shown = std::min(all_heads, most_compared);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto sample = bench.plan.is_batched() ? fmt::format("sample {}  ", i / heads) : "";
-    const auto head = bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights");
-    const double most = largest.data()[i];
-    table += line_of_measures(sample + head, weights, lengths, i, most);
-    const bool ends_sample = (i + 1) % heads == 0 || i + 1 == shown;
-    if (!ends_sample) continue;
-    table += line_of_measures("equal shares", uniform, lengths, i, most);
-    table += line_of_measures("one key each", one_hot, lengths, i, most);
-  }
-  if (all_heads > shown) table += fmt::format("\n… and {} more heads", all_heads - shown);
-  const bool hides = std::find(uniform.begin(), uniform.end(), 0.0) != uniform.end();
-  bench.trace.note("comparison", "Between two ends",
-                   fmt::format("All attention lies between two ends: equal shares of all keys{}, or a single "
-                               "key for each query. The single key here is the strongest one{}.",
-                               hides ? " that the mask lets a query see" : "",
-                               bench.options.heads ? fmt::format(" of head {}", (shown - 1) % heads) : ""),
-                   table);
-}
-
-/// What a word gives on average to itself, to all words before and after it, to the one just before it and
-/// the one just after it, and what the others together give to the one key that gets most from them.
-struct Habits {
-  double itself = 0.0, before = 0.0, after = 0.0, just_before = 0.0, just_after = 0.0, one_key = 0.0;
-  std::size_t key = 0;  ///< that one
-};
-
-Habits habits_of(const Tensor<4>& weights, std::size_t sample, std::size_t head, std::size_t n) {
-  Habits habits;
-  const auto all = static_cast<double>(n), others = static_cast<double>(std::max<std::size_t>(n - 1, 1));
-  for (std::size_t key = 0; key < n; ++key) {
-    double received = 0.0;
-    for (std::size_t query = 0; query < n; ++query) {
-      const double weight = weights(sample, head, query, key);
-      if (query != key) received += weight / others;
-      (query == key ? habits.itself : key < query ? habits.before : habits.after) += weight / all;
-      if (query == key + 1) habits.just_before += weight / others;
-      if (query + 1 == key) habits.just_after += weight / others;
-    }
-    if (received > habits.one_key) habits.key = key;
-    habits.one_key = std::max(habits.one_key, received);
-  }
-  return habits;
-}
-
-/// In a few words: "word before".
-std::string kind_of_head(const Habits& habits, const std::vector<std::string>& tokens, Spread spread) {
-  constexpr double habit = 0.5;
-  if (spread == Spread::uniform || spread == Spread::undecided) return "all alike";
-  if (habits.one_key > habit) return fmt::format("one word: {}", attn::shorten(tokens[habits.key], 8));
-  if (habits.just_before > habit) return "word before";
-  if (habits.just_after > habit) return "word after";
-  if (habits.itself > habit) return "itself";
-  if (habits.after > 2 * habits.before) return "ahead";
-  if (habits.before > 2 * habits.after) return "back";
-  return "each its own";
-}
-
-/// What `kind_of_head` means by these kinds.
-std::string meaning_of(const std::vector<std::string>& kinds) {
-  static constexpr std::array<std::array<const char*, 2>, 8> meanings = {
-      {{"ahead", "the words after get more than twice as much as those before"},
-       {"back", "the words before get more than twice as much as those after"},
-       {"word before", "more than half goes to the word just before"},
-       {"word after", "more than half goes to the word just after"},
-       {"itself", "more than half stays with the word itself"},
-       {"one word", "all other words give more than half to this one"},
-       {"all alike", "the keys that a query may see get nearly the same"},
-       {"each its own", "none of the kinds that this lab has names for"}}};
-  std::string lines;
-  for (const auto& [kind, meaning] : meanings) {
-    const bool is_there =
-        std::any_of(kinds.begin(), kinds.end(), [name = std::string(kind)](const auto& found) {
-          return found == name || found.rfind(name + ": ", 0) == 0;
-        });
-    if (is_there) lines += fmt::format("\n{:<12} {}", kind, meaning);
-  }
-  return lines;
-}
-
-/// The words of a head that looks ahead or back whose strongest key lies on the other side.
-std::vector<std::string> other_than(std::string_view kind, const Tensor<4>& weights, std::size_t sample,
-                                    std::size_t head, const std::vector<std::string>& tokens) {
-  std::vector<std::string> words;
-  for (std::size_t query = 0; query < tokens.size(); ++query) {
-    const auto* row = &weights(sample, head, query, 0);
-    const auto key = attn::argmax(row, tokens.size());
-    if ((kind == "ahead" && key < query) || (kind == "back" && key > query))
-      words.push_back(fmt::format("\"{}\"", tokens[query]));
-  }
-  return words;
-}
-
-/// A line a head: what kind it is.
-void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spread,
-                const Tensor<2>& largest) {
-  constexpr std::size_t most_heads = 8;
-  const auto lengths = bench.plan.sentence.lengths();
-  const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
-  std::string other_way;
-  std::vector<std::vector<std::string>> rows = {{"", "itself", "before", "after", "looks"}};
-  std::vector<std::string> kinds;
-  for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
-    const auto sample = i / heads;
-    const auto habits = habits_of(weights, sample, i % heads, lengths[sample]);
-    rows.push_back({(bench.plan.is_batched() ? fmt::format("sample {} ", sample) : "") +
-                    (bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights"))});
-    for (const double share : {habits.itself, habits.before, habits.after})
-      rows.back().push_back(fmt::format("{:.2f}", share));
-    const auto kind = kind_of_head(habits, bench.plan.sentence.tokens[sample],
-                                   spread_of(spread.data()[i], largest.data()[i]));
-    rows.back().push_back(kind);
-    kinds.push_back(kind);
-    const auto others = other_than(kind, weights, sample, i % heads, bench.plan.sentence.tokens[sample]);
-    if (!others.empty() && !bench.plan.is_batched())
-      other_way += fmt::format(" In head {} {} looks the other way.", i % heads, fmt::join(others, ", "));
-  }
-  if (all_heads > most_heads) rows.push_back({"…"});
-  bench.trace.note(
-      "kinds", "What kind of head is it?",
-      "The table says what a word gives on average to itself, to the words before it and to those after it." +
-          std::string(
-              bench.options.model
-                  ? " These heads were trained to translate words into French. An article or adjective needs "
-                    "its noun, which comes later. A verb needs its subject, which comes before." +
-                        other_way
-                  : " Nothing here is trained: a kind would be chance."),
-      in_columns(rows) + "\n" + meaning_of(kinds));
 }
 
 std::vector<std::string> patterns_flow(const Workbench& bench) {
@@ -662,10 +456,7 @@ std::string look_at_twin(const attn::Event& weights) {
   const auto& tokens = labels.of(0);
   const auto n = weights.tensor->shape.back(), rows = attn::element_count(weights.tensor->shape) / n;
   for (std::size_t row = 0; row < rows; ++row) {
-    const auto query = row % n;
-    std::size_t key = 0;
-    for (std::size_t j = 1; j < n; ++j)
-      if (weights.tensor->at(row * n + j) > weights.tensor->at(row * n + key)) key = j;
+    const auto query = row % n, key = strongest_in_row(weights, row);
     if (key != query && tokens[key] == tokens[query])
       return fmt::format("{} #2 marks the second of two equal words: {}{} looks at {}.", weights.note,
                          rows > n ? fmt::format("in head {} ", row / n) : "",

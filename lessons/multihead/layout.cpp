@@ -19,17 +19,6 @@ std::string shape_of(std::initializer_list<std::size_t> extents) {
   return fmt::format("[{}]", fmt::join(extents, "×"));
 }
 
-/// The key with the largest share of query `query` in head `head` of the first sample, the first of several.
-std::size_t strongest_in_head(const attn::Event& weights, std::size_t head, std::size_t query) {
-  const auto& shape = weights.tensor->shape;
-  const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
-  const std::size_t row = (head * queries + query) * keys;
-  std::size_t strongest = 0;
-  for (std::size_t j = 1; j < keys; ++j)
-    if (weights.tensor->at(row + j) > weights.tensor->at(row + strongest)) strongest = j;
-  return strongest;
-}
-
 /// A query that looks at one word in head 0 and at another in head 1; of one head the largest share.
 std::string what_heads_disagree_on(const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
@@ -39,7 +28,7 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
     return weights.tensor->at((head * queries + query) * keys + key);
   };
   for (std::size_t query = 0; heads > 1 && query < queries; ++query) {
-    const auto first = strongest_in_head(weights, 0, query), second = strongest_in_head(weights, 1, query);
+    const auto first = strongest_in_row(weights, query), second = strongest_in_row(weights, queries + query);
     const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
     if (first_name == second_name) continue;
     return fmt::format("In head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" ({:.4f}).",

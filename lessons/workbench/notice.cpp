@@ -16,13 +16,10 @@ constexpr double rounding_of_shares = 1e-5;
 /// The key that every query of one head gives its largest share to; nothing where they differ.
 std::optional<std::size_t> looked_at_by_all(const attn::Event& weights, std::size_t head) {
   const auto& shape = weights.tensor->shape;
-  const std::size_t keys = shape.back(), queries = shape[shape.size() - 2];
+  const auto queries = shape[shape.size() - 2];
   std::optional<std::size_t> common;
   for (std::size_t query = 0; query < queries; ++query) {
-    const std::size_t row = (head * queries + query) * keys;
-    std::size_t strongest = 0;
-    for (std::size_t key = 1; key < keys; ++key)
-      if (weights.tensor->at(row + key) > weights.tensor->at(row + strongest)) strongest = key;
+    const auto strongest = strongest_in_row(weights, head * queries + query);
     if (common && *common != strongest) return std::nullopt;
     common = strongest;
   }
@@ -30,6 +27,14 @@ std::optional<std::size_t> looked_at_by_all(const attn::Event& weights, std::siz
 }
 
 }  // namespace
+
+std::size_t strongest_in_row(const attn::Event& weights, std::size_t row) {
+  const auto keys = weights.tensor->shape.back();
+  std::size_t strongest = 0;
+  for (std::size_t key = 1; key < keys; ++key)
+    if (weights.tensor->at(row * keys + key) > weights.tensor->at(row * keys + strongest)) strongest = key;
+  return strongest;
+}
 
 std::string name_along(const attn::Event& event, std::size_t axis, std::size_t index) {
   const auto& labels = event.labels[axis];

@@ -23,6 +23,10 @@ std::string largest_exception(const attn::Event& weights);
 /// weights [(batch×)head×query×key].
 std::string heads_look_at(const attn::Event& weights);
 
+/// The key with the largest share in a row of a table of weights, the first of several. Rows are counted over
+/// samples, heads and queries.
+std::size_t strongest_in_row(const attn::Event& weights, std::size_t row);
+
 /// `The languages cross: "chat" looks at "cat", "noir" at "black" before "cat".`: the first of
 /// the rows 0 … words − 1 of a table of weights [target×source] whose next one looks further back. Empty
 /// where there is none.
