@@ -466,14 +466,13 @@ void explain_costs(Workbench& bench, const std::vector<Scored>& functions) {
 
 void compare(Workbench& bench, const std::vector<Scored>& functions) {
   const auto query = query_on_page(bench);
-  bench.trace.note(
-      "comparison", "Five functions side by side",
-      fmt::format("dot, scaled_dot: q and k must have the same length and meaning.\n"
-                  "general: the matrix W_a translates between two lengths or meanings.\n"
-                  "additive, concat: a small network learns what matches.\n"
-                  "[q; k] is q and then k, W_c is W_q on top of W_k. Right: weights of \"{}\"{}.",
-                  as_row_name(bench.plan.target.tokens[0][query]), bench.options.model ? "" : ", all random"),
-      comparison_table(functions, query, bench.plan.source.tokens[0]));
+  bench.trace.note("comparison", "Five functions side by side",
+                   fmt::format("dot, scaled_dot: q and k must have the same length and meaning.\n"
+                               "general: the matrix W_a translates between two lengths or meanings.\n"
+                               "additive, concat: a small network learns what matches.\n"
+                               "[q; k] is q and then k, W_c is W_q on top of W_k. Right: weights of \"{}\".",
+                               as_row_name(bench.plan.target.tokens[0][query])),
+                   comparison_table(functions, query, bench.plan.source.tokens[0]));
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -682,9 +681,7 @@ void page_of_scoring(Workbench& bench, const Inputs& in) {
        {function + "/weights",
         [&](const attn::Event& weights) { return context_in_words(bench, weights, in.keys); }}});
   add({{"comparison"}});
-  std::vector<std::string> claims = {"additive-equals-concat"};
-  if (!has_hidden_layer(bench.options)) claims.emplace_back("general-with-identity-equals-dot");
-  bench.trace.page(std::move(page), std::move(claims));
+  bench.trace.page(std::move(page), {"additive-equals-concat", "general-with-identity-equals-dot"});
 }
 
 /// Words by three features: is it an animal, is it small, is it a word of grammar? The weights are chosen so
@@ -737,9 +734,7 @@ std::string idea_of_scoring(const Workbench& bench) {
   if (bench.options.model)
     idea += " A word has three numbers: how much animal, how small, how much grammar it is.";
   if (has_hidden_layer(bench.options))
-    idea +=
-        "\nW_q and W_k make d_a numbers of q and of k. tanh puts their sums between −1 and 1. v_a makes one "
-        "score of these.";
+    idea += "\nW_q, W_k and v_a are learned. tanh puts each number between −1 and 1.";
   return idea;
 }
 
