@@ -600,7 +600,7 @@ class HiddenOfQuery {
   std::size_t first_;
 };
 
-/// " Hidden 1 and 2 hardly differ.": which of them are nearly the same for all keys.
+/// " Hidden 1 and 2 hardly differ from key to key.": which of them are nearly the same for all keys.
 std::string which_hardly_differ(const HiddenOfQuery& hidden) {
   constexpr double hardly = 0.1;
   constexpr std::size_t most = 4;
@@ -608,14 +608,15 @@ std::string which_hardly_differ(const HiddenOfQuery& hidden) {
   for (std::size_t unit = 0; unit < hidden.units(); ++unit)
     if (hidden.extremes_of(unit).spread < hardly) units.push_back(std::to_string(unit));
   if (units.empty() || units.size() > most) return "";
-  return fmt::format(" Hidden {} hardly differ{}.", fmt::join(units, " and "), units.size() == 1 ? "s" : "");
+  return fmt::format(" Hidden {} hardly differ{} from key to key.", fmt::join(units, " and "),
+                     units.size() == 1 ? "s" : "");
 }
 
 /// What the hidden numbers of the query on the page say about its keys.
 std::string about_hidden(const Workbench& bench, const attn::Event& event, const Tensor<1>& v_a) {
   const bool are_votes = std::all_of(v_a.begin(), v_a.end(), [](double number) { return number > 0.0; });
   const std::string meaning = are_votes ? "A hidden number is like a vote: near +1 for a match, near −1 "
-                                          "against it. v_a says how much each vote counts."
+                                          "against it. v_a says how much it counts."
                                         : "A hidden number lies between −1 and +1. Its number of v_a says "
                                           "how much it raises or lowers the score.";
   const auto query = query_on_page(bench);

@@ -36,7 +36,7 @@ void explain_lstm(Workbench& bench) {
   bench.trace.note("lstm", "What an LSTM does",
                    "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors "
                    "along: a memory c and a state h. To follow attention it is enough to know that h tells "
-                   "what was read so far. This is how:\n"
+                   "what was read so far. The rest is optional.\n"
                    "i: the input gate, how much of the new content is written to the memory\n"
                    "f: the forget gate, how much of the old memory is kept\n"
                    "g: the new content\n"
