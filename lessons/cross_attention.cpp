@@ -220,21 +220,21 @@ std::string worked_row(const attn::Event& event) {
   std::vector<std::string> numbers;
   for (std::size_t j = 0; j < length; ++j)
     numbers.push_back(fmt::format("{:.4f}", event.tensor->at(row * length + j)));
-  return fmt::format("The whole row \"{}\": {}. ", name_along(event, event.axes.size() - 2, row),
+  return fmt::format("The whole row \"{}\": {}.\n", name_along(event, event.axes.size() - 2, row),
                      fmt::join(numbers, ", "));
 }
 
 std::string what_a_word_more_would_do_to_heads(const attn::Event& output) {
   return worked_row(output) +
-         "One more target word adds a row, the others stay. One more source word adds a column to scores and "
-         "weights, and old shares shrink. Each source word twice: shares halve, but count twice.";
+         "One more target word adds a row and leaves the others. One more source word adds a column to "
+         "scores and weights, and the old shares get smaller.";
 }
 
 /// The page with trained weights: two heads of one layer.
 std::vector<attn::OnPage> page_of_trained_heads(const AligningHeads& heads) {
   const auto what_crosses = [heads](const attn::Event& weights) {
     const auto crossing = words_that_cross(weights, weights.tensor->shape[weights.axes.size() - 2]);
-    return fmt::format("This is head {}, counted from 0 to {}. {}", heads.aligning, heads.count - 1,
+    return fmt::format("This is head {} of the heads 0 to {}. {}", heads.aligning, heads.count - 1,
                        crossing.empty() ? "Here the words have one order in both languages." : crossing);
   };
   return {attn::in_one_line("Q"),
@@ -270,11 +270,11 @@ std::string about_the_transformer(const AligningHeads& heads, const attn::TokenB
   const auto& words = target.tokens.front();
   const auto row = followed_row(words.size());
   return fmt::format(
-      "The numbers are a trained transformer's. X_source is the source as its encoder hands it on. The row "
-      "\"{0}\" of X_target is what its decoder has made of \"<s>{1}\", which is all that it has read when it "
-      "is to write \"{0}\"; <s> is the start. '\"{0}\" looks at' is short for that.\n"
-      "The decoder has {2} such attentions, its heads (lesson multihead), each with its own W_Q, W_K and "
-      "W_V. Here stands the one that best finds which word comes from which.",
+      "The numbers are those of a trained transformer. X_source is what its encoder made of the source. "
+      "X_target is what its decoder made of the words that it had read. To write \"{0}\" it had read "
+      "\"<s>{1}\", where <s> is the start. So the row \"{0}\" of X_target knows only these words.\n"
+      "The decoder has {2} such attentions, called heads (lesson multihead). Each has its own W_Q, W_K and "
+      "W_V. This page shows the head that best finds which word comes from which.",
       as_row_name(words[row]), row == 0 ? "" : " " + as_row_name(words[0]), heads.count);
 }
 
@@ -292,9 +292,9 @@ void run_cross_attention(Workbench& bench) {
                           : page_of_one_head(),
       {"rows-sum-to-1", "queries-are-independent", "key-count-is-free", "equals-separate-heads"});
   bench.idea(
-      "A translator reads a source sentence with its encoder and writes a target sentence with its decoder. "
-      "To know what to write, the decoder looks into the source: queries come from the target, keys and "
-      "values from the source.\n" +
+      "A translator has an encoder, which reads the source sentence, and a decoder, which writes the target "
+      "sentence. The decoder looks into the source: queries come from the target, keys and values from the "
+      "source.\n" +
           std::string(is_trained ? about_the_transformer(*heads, target)
                                  : "Trained weights tell which words belong together: chat looks at cat. "
                                    "Here they are random."),

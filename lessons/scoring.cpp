@@ -105,7 +105,7 @@ std::string parameter(double value) {
   return text.size() <= 4 ? text : fmt::format("{:.4f}", value);
 }
 
-/// W_q, W_k, v_a and, where there is room, W_a side by side, or below each other where there is no room.
+/// W_q, W_k and v_a side by side, or below each other where there is no room.
 std::string table_of_parameters(const Inputs& in) {
   constexpr std::size_t room = 74;
   const auto rows_of = [](std::string name, const Tensor<2>& matrix) {
@@ -120,27 +120,10 @@ std::string table_of_parameters(const Inputs& in) {
   std::copy(in.v_a.begin(), in.v_a.end(), v_a.begin());
   const std::vector<std::string> blocks = {rows_of("W_q", in.W_q), rows_of("W_k", in.W_k),
                                            rows_of("v_a", v_a)};
-  auto with_W_a = blocks;
-  with_W_a.push_back(rows_of("W_a", in.W_a));
-  for (const auto& choice : {with_W_a, blocks}) {
-    auto text = beside_each_other(choice);
-    if (attn::display_width(text.substr(0, text.find('\n'))) <= room) return text;
-  }
-  return fmt::format("{}", fmt::join(blocks, "\n"));
-}
-
-/// Why the hidden number of the query's largest feature decides: empty where W_q does not put it below 0.
-std::string why_a_feature_starts_below_0(const Workbench& bench, const Inputs& in) {
-  if (in.W_q.shape(0) != in.W_q.shape(1)) return "";
-  const auto query = query_on_page(bench);
-  const double* row = &in.queries(query, 0);
-  const auto feature = attn::argmax(row, in.queries.shape(1));
-  const double start = attn::linear(in.queries, in.W_q)(query, feature);
-  if (!(start < 0.0 && in.W_q(feature, feature) < 0.0 && in.W_k(feature, feature) > 0.0)) return "";
-  return fmt::format(
-      "Why {2}: hidden {1}, of the largest number of \"{0}\", starts at {3:.4f}. Only a key with enough of "
-      "number {1} turns it positive: it tells keys apart.",
-      as_row_name(bench.plan.target.tokens[0][query]), feature, parameter(in.W_q(feature, feature)), start);
+  const auto text = beside_each_other(blocks);
+  return attn::display_width(text.substr(0, text.find('\n'))) <= room
+             ? text
+             : fmt::format("{}", fmt::join(blocks, "\n"));
 }
 
 /// The numbers that the hidden layer works with, where a page has room for them.
@@ -148,10 +131,9 @@ void show_hidden_parameters(Workbench& bench, const Inputs& in) {
   constexpr std::size_t most = 8;
   if (bench.d_model() > most || *bench.options.d_a > most) return;
   bench.trace.note("parameters",
-                   bench.options.model ? "The parameters, set by hand: in a model training finds them"
-                                       : "The parameters, random: in a model training finds them",
-                   bench.options.model ? why_a_feature_starts_below_0(bench, in) : "",
-                   table_of_parameters(in));
+                   bench.options.model ? "The parameters: training would find them, here they are set by hand"
+                                       : "The parameters: training would find them, here they are random",
+                   "", table_of_parameters(in));
 }
 
 Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
@@ -225,6 +207,13 @@ double largest_score(const Tensor<1>& v_a) {
   return sum;
 }
 
+/// Why W_q has a negative number on its diagonal: empty where it has none.
+std::string about_query_part(const Workbench& bench, const Inputs& in) {
+  if (!bench.options.model || !(in.W_q(0, 0) < 0.0) || !(in.W_k(0, 0) > 0.0)) return "";
+  return fmt::format("Why {}? The more of an animal the query is, the more the key must be one.",
+                     parameter(in.W_q(0, 0)));
+}
+
 /// What additive scoring is made of, but for its hidden layer.
 struct AdditiveScores {
   Tensor<2> projected_queries, projected_keys;  ///< [query×d_a], [key×d_a]
@@ -249,6 +238,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .formula = "queries W_q",
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
+       .note = about_query_part(bench, in),
        .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q}),
        .worked_at = attn::Index{query, 0}},
       attn::linear(in.queries, in.W_q), mistakes_of_hidden_part(in.queries, in.W_q, in.W_k));
@@ -259,7 +249,7 @@ AdditiveScores additive_scores(Workbench& bench, const Inputs& in) {
        .formula = "keys W_k",
        .from = {"keys", "W_k"},
        .axes = {"key", "d_a"},
-       .note = "No query is needed for this: it is computed once for the whole source.",
+       .note = "The key's part needs no query: it is computed once for the whole source.",
        .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k}),
        .worked_at = attn::Index{key, 0}},
       attn::linear(in.keys, in.W_k), mistakes_of_hidden_part(in.keys, in.W_k, in.W_q));
@@ -377,7 +367,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                     double divisor = 1.0) {
   const auto weights =
       bench.trace.step({.id = function + "/weights",
-                        .title = "Each row becomes shares",
+                        .title = "As shares",
                         .formula = "softmax(scores)",
                         .from = {function + "/scores"},
                         .axes = {"query", "key"},
@@ -388,7 +378,7 @@ Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<
                        attn::softmax(scores), mistakes_of_scored(bench, scores, divisor));
   bench.trace.step(
       {.id = function + "/context",
-       .title = "A mixture of the keys for each query",
+       .title = "A mixture of keys",
        .formula = "weights · keys",
        .from = {function + "/weights", "keys"},
        .axes = {"query", "d_model"},
@@ -474,39 +464,15 @@ void explain_costs(Workbench& bench, const std::vector<Scored>& functions) {
                    in_columns(rows));
 }
 
-std::string whose_W_a_is_not_shown(const Workbench& bench) {
-  if (!has_hidden_layer(bench.options)) return "W_a, W_q, W_k and v_a are learned. ";
-  return bench.options.model ? "" : "W_a is learned, too. ";
-}
-
-/// The context that the page leaves out, where it has few numbers.
-std::string context_in_words(const Workbench& bench, const std::vector<Scored>& functions,
-                             const Tensor<2>& keys) {
-  constexpr std::size_t most = 4;
-  if (!has_hidden_layer(bench.options) || keys.shape(1) > most) return "";
-  const auto function = std::find_if(functions.begin(), functions.end(),
-                                     [&](const Scored& one) { return one.name == bench.options.scoring; });
-  const auto context = attn::matmul(function->weights, keys);
-  std::vector<std::string> numbers;
-  for (std::size_t j = 0; j < keys.shape(1); ++j)
-    numbers.push_back(fmt::format("{:.4f}", double{context(query_on_page(bench), j)}));
-  return fmt::format(" Its {} context, lookup's output, is {}.", bench.options.scoring,
-                     fmt::join(numbers, ", "));
-}
-
-void compare(Workbench& bench, const std::vector<Scored>& functions, const Tensor<2>& keys) {
+void compare(Workbench& bench, const std::vector<Scored>& functions) {
   const auto query = query_on_page(bench);
-  bench.trace.note(
-      "comparison", "Five functions side by side",
-      fmt::format("{}[q; k] is q with k behind it, W_c W_q on top of W_k. Right: weights of \"{}\"{}.",
-                  whose_W_a_is_not_shown(bench), as_row_name(bench.plan.target.tokens[0][query]),
-                  bench.options.model ? "" : "; all is random, so none is right") +
-          context_in_words(bench, functions, keys),
-      comparison_table(functions, query, bench.plan.source.tokens[0]) +
-          "\n\nWhich one when?\n"
-          "dot, scaled_dot   q and k say the same in the same places; scaled if long\n"
-          "general           q and k differ in meaning or length: W_a translates\n"
-          "additive, concat  alike in this OR in that: products add up, tanh levels off");
+  bench.trace.note("comparison", "Five functions side by side",
+                   fmt::format("dot, scaled_dot: q and k must have the same length and meaning.\n"
+                               "general: the matrix W_a translates between two lengths or meanings.\n"
+                               "additive, concat: a small network learns what matches.\n"
+                               "[q; k] is q and then k, W_c is W_q on top of W_k. Right: weights of \"{}\".",
+                               as_row_name(bench.plan.target.tokens[0][query])),
+                   comparison_table(functions, query, bench.plan.source.tokens[0]));
 }
 
 void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
@@ -550,7 +516,7 @@ std::vector<std::string> code_of_scores(std::string_view function) {
   if (function == "additive")
     return {"additive_projected_queries = queries @ W_q", "additive_projected_keys    = keys @ W_k",
             "pairs = additive_projected_queries[:, None] + additive_projected_keys",
-            "additive_hidden = np.tanh(pairs)  # each query with each key: [query×key×d_a]",
+            "additive_hidden = np.tanh(pairs)  # [:, None]: each query with each key",
             "additive_scores = additive_hidden @ v_a"};
   return {"concat_W_c    = np.vstack([W_q, W_k])",
           "pairs         = np.broadcast_arrays(queries[:, None], keys)",
@@ -569,7 +535,7 @@ std::vector<std::string> scoring_code(std::string_view function) {
 void show_scoring_code(Workbench& bench) {
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
   auto lines = scoring_code(bench.options.scoring);
-  lines[lines.size() - 2] += "   # as in lookup: --all";
+  lines[lines.size() - 2] += "  # softmax() as in lookup";
   bench.code(lines);
   for (const auto* function : {"dot", "scaled_dot", "general", "additive", "concat"})
     if (function != bench.options.scoring)
@@ -599,11 +565,98 @@ std::vector<std::string> scoring_flow(const Workbench& bench) {
 }
 
 std::string what_a_word_more_of_each_would_do(const attn::Event&) {
-  return "One more target word: a row more. One more source word: a column more.";
+  return "One more target word adds a row, one more source word a column.";
 }
 
-/// The page goes into one function; the others are a --scoring away.
-void page_of_scoring(Workbench& bench) {
+/// The hidden number that changes the scores of one query most from key to key, and these two keys.
+struct Telling {
+  std::size_t unit = 0, highest = 0, lowest = 0;
+  double spread = -1.0;
+};
+
+/// The hidden numbers [key×d_a] of the query on the page.
+class HiddenOfQuery {
+ public:
+  HiddenOfQuery(const attn::Event& hidden, std::size_t query)
+      : tensor_(*hidden.tensor), first_(query * tensor_.shape[1]) {}
+
+  std::size_t keys() const { return tensor_.shape[1]; }
+  std::size_t units() const { return tensor_.shape[2]; }
+  double at(std::size_t key, std::size_t unit) const { return tensor_.at((first_ + key) * units() + unit); }
+
+  /// Where number `unit` is largest and where it is smallest.
+  Telling extremes_of(std::size_t unit) const {
+    Telling found{.unit = unit};
+    for (std::size_t key = 1; key < keys(); ++key) {
+      if (at(key, unit) > at(found.highest, unit)) found.highest = key;
+      if (at(key, unit) < at(found.lowest, unit)) found.lowest = key;
+    }
+    found.spread = at(found.highest, unit) - at(found.lowest, unit);
+    return found;
+  }
+
+ private:
+  const attn::TensorView& tensor_;
+  std::size_t first_;
+};
+
+/// " Hidden 1 and 2 hardly differ from key to key.": which of them are nearly the same for all keys.
+std::string which_hardly_differ(const HiddenOfQuery& hidden) {
+  constexpr double hardly = 0.1;
+  constexpr std::size_t most = 4;
+  std::vector<std::string> units;
+  for (std::size_t unit = 0; unit < hidden.units(); ++unit)
+    if (hidden.extremes_of(unit).spread < hardly) units.push_back(std::to_string(unit));
+  if (units.empty() || units.size() > most) return "";
+  return fmt::format(" Hidden {} hardly differ{} from key to key.", fmt::join(units, " and "),
+                     units.size() == 1 ? "s" : "");
+}
+
+/// What the hidden numbers of the query on the page say about its keys.
+std::string about_hidden(const Workbench& bench, const attn::Event& event, const Tensor<1>& v_a) {
+  const bool are_votes = std::all_of(v_a.begin(), v_a.end(), [](double number) { return number > 0.0; });
+  const std::string meaning = are_votes ? "A hidden number is like a vote: near +1 for a match, near −1 "
+                                          "against it. v_a says how much it counts."
+                                        : "A hidden number lies between −1 and +1. Its number of v_a says "
+                                          "how much it raises or lowers the score.";
+  const auto query = query_on_page(bench);
+  const HiddenOfQuery hidden(event, query);
+  Telling most;
+  for (std::size_t unit = 0; unit < hidden.units(); ++unit) {
+    auto found = hidden.extremes_of(unit);
+    found.spread *= std::abs(v_a(unit));
+    if (found.spread > most.spread) most = found;
+  }
+  if (!(most.spread > 0.0)) return meaning;
+  const auto& keys = bench.plan.source.tokens[0];
+  return fmt::format("{} Hidden {} tells the keys of \"{}\" apart: \"{}\" gets {:.4f}, \"{}\" {:.4f}.{}",
+                     meaning, most.unit, as_row_name(bench.plan.target.tokens[0][query]),
+                     as_row_name(keys[most.highest]), hidden.at(most.highest, most.unit),
+                     as_row_name(keys[most.lowest]), hidden.at(most.lowest, most.unit),
+                     which_hardly_differ(hidden));
+}
+
+/// The context of the query on the page, where it has few numbers.
+std::string context_in_words(const Workbench& bench, const attn::Event& weights, const Tensor<2>& keys) {
+  constexpr std::size_t most = 4;
+  if (keys.shape(1) > most) return "";
+  const auto query = query_on_page(bench);
+  std::vector<std::string> numbers;
+  for (std::size_t j = 0; j < keys.shape(1); ++j) {
+    double number = 0.0;
+    for (std::size_t key = 0; key < keys.shape(0); ++key)
+      number += weights.tensor->at(query * keys.shape(0) + key) * keys(key, j);
+    numbers.push_back(fmt::format("{:.4f}", number));
+  }
+  const bool is_one = bench.plan.target.length() == 1;
+  return fmt::format(
+      "Mixing the keys by {} shares gives {} context: {}.", is_one ? "these" : "its",
+      is_one ? "the" : fmt::format("\"{}\" its", as_row_name(bench.plan.target.tokens[0][query])),
+      fmt::join(numbers, ", "));
+}
+
+/// The page goes into one function; the others are a --scoring away. The inputs are drawn later.
+void page_of_scoring(Workbench& bench, const Inputs& in) {
   const auto& function = bench.options.scoring;
   std::vector<attn::OnPage> page = {
       {"idea"},
@@ -617,16 +670,17 @@ void page_of_scoring(Workbench& bench) {
   if (has_hidden_layer(bench.options)) add({{"parameters"}});
   if (function == "general") add({{"W_a"}});
   if (function == "additive")
-    add({{"additive/projected_queries"},
+    add({attn::without_table("additive/projected_queries", {}),
          attn::without_table("additive/projected_keys"),
-         {"additive/hidden", nothing_to_notice}});
+         {"additive/hidden",
+          [&](const attn::Event& hidden) { return about_hidden(bench, hidden, in.v_a); }}});
   if (function == "concat")
-    add({attn::in_one_line("concat/W_c"), attn::in_one_line("concat/pairs"), {"concat/hidden"}});
-  add({{function + "/scores", what_a_word_more_of_each_would_do}});
-  if (has_hidden_layer(bench.options))
-    add({attn::in_one_line(function + "/weights"), attn::in_one_line(function + "/context")});
-  else
-    add({{function + "/weights"}, {function + "/context"}});
+    add({attn::in_one_line("concat/W_c"),
+         attn::in_one_line("concat/pairs"),
+         {"concat/hidden", [&](const attn::Event& hidden) { return about_hidden(bench, hidden, in.v_a); }}});
+  add({{function + "/scores", what_a_word_more_of_each_would_do},
+       {function + "/weights",
+        [&](const attn::Event& weights) { return context_in_words(bench, weights, in.keys); }}});
   add({{"comparison"}});
   bench.trace.page(std::move(page), {"additive-equals-concat", "general-with-identity-equals-dot"});
 }
@@ -670,16 +724,18 @@ std::string_view formula_of_score(std::string_view function) {
 }
 
 std::string idea_of_scoring(const Workbench& bench) {
-  auto idea = fmt::format(
-      "Lookup scored by dot product. Any function of query and key with a derivative, which training needs, "
-      "will do: here {}, then all five.\n"
-      "Each target word, which a translator writes, is a query; each source word, which it reads, is key and "
-      "value in one.",
-      bench.options.scoring);
+  const auto& function = bench.options.scoring;
+  auto idea =
+      "Lookup scored a key by its dot product with the query. Both then need the same length, and each place "
+      "must mean the same in both. " +
+      (function == "dot"
+           ? "This page does so again and then compares four other ways."
+           : fmt::format("This page works out another way, {}, and then compares five.", function)) +
+      "\nEach target word is a query q, each source word a key k and its own value.";
   if (bench.options.model)
-    idea += " A word has d_model numbers, here three: how much animal, small, grammar.";
+    idea += " A word has three numbers: how much animal, how small, how much grammar it is.";
   if (has_hidden_layer(bench.options))
-    idea += fmt::format(" W_q and W_k make d_a numbers of {}.", bench.options.model ? "it" : "a word");
+    idea += "\nW_q, W_k and v_a are learned. tanh puts each number between −1 and 1.";
   return idea;
 }
 
@@ -687,13 +743,14 @@ void run_scoring(Workbench& bench) {
   auto& trace = bench.trace;
   bench.label({"query"}, bench.plan.target);
   bench.label({"key"}, bench.plan.source);
-  page_of_scoring(bench);
+  Inputs in;
+  page_of_scoring(bench, in);
   bench.idea(idea_of_scoring(bench), fmt::format("score(q, k) = {}\ncontext = softmax(scores) · keys",
                                                  formula_of_score(bench.options.scoring)));
   bench.flow(scoring_flow(bench));
   show_scoring_code(bench);
 
-  const auto in = draw_inputs(bench);
+  in = draw_inputs(bench);
   const auto& [queries, keys, W_a, W_q, W_k, v_a] = in;
   show_hidden_parameters(bench, in);
   explain_which_state_asks(trace);
@@ -736,13 +793,12 @@ void run_scoring(Workbench& bench) {
   functions.push_back({"concat", "v_a·tanh([q; k] W_c)", of_hidden_layer, pairs * 2 * d * d_a + pairs * d_a,
                        take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
                                  "And so the rows of additive/context.")});
-  compare(bench, functions, keys);
+  compare(bench, functions);
   explain_costs(bench, functions);
 
   claim_equivalences(bench, queries, keys, v_a, dot, additive, concat);
   claim_rows_sum_to_1(bench, functions);
   bench.try_next({{"scoring --scoring general", "a dot product that can be trained"},
-                  {"scoring --weight-scale 5", "whose weights stay mild?"},
                   {"scaling", "why scaled_dot divides by √d_model"}},
                  {{"scoring --scoring concat", "the numbers of additive, by another way"}});
 }

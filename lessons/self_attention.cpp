@@ -300,12 +300,12 @@ void run_self_attention(Workbench& bench) {
   if (is_trained)
     return bench.try_next({{"self-attention --sentence \"the cat ate an apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
-                           {"masking", "hide the words to come"}},
+                           {"cross-attention", "two sentences: one asks, the other answers"}},
                           {{"self-attention --sentence \"the cat ate an apple because it was rotten\"",
                             "whom does \"rotten\" look at?"}});
   bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
                   {"self-attention --explain 'weights[saw, girls]'", "another entry"},
-                  {"masking", "hide the words to come"}});
+                  {"cross-attention", "two sentences: one asks, the other answers"}});
 }
 
 std::vector<Input> self_attention_inputs(const Options&) {

@@ -32,43 +32,34 @@ namespace {
 
 using attn::TokenBatch;
 
-/// How long the vectors of an LSTM are, and which rows of its weights make which gate.
-std::string about_sizes(const Workbench& bench) {
-  const auto hidden = *bench.options.hidden;
-  const auto rows = [hidden](std::size_t block) {
-    return hidden == 1 ? fmt::format("{}", block)
-                       : fmt::format("{}–{}", block * hidden, (block + 1) * hidden - 1);
-  };
-  return fmt::format(
-      "An encoder's W_ih [{0}×{1}] multiplies xₜ, W_hh [{0}×{2}] hₜ₋₁; each, like b [{0}], has four "
-      "blocks of rows: i {3}, f {4}, g {5}, o {6} (W stands left of the vector). All six vectors have {2} "
-      "number{7}{8}.",
-      4 * hidden, bench.d_model(), hidden, rows(0), rows(1), rows(2), rows(3), hidden == 1 ? "" : "s",
-      bench.options.bidirectional ? fmt::format(", in the decoder {}", state_width(bench)) : "");
-}
-
 void explain_lstm(Workbench& bench) {
-  bench.trace.note(
-      "lstm", "An LSTM in four lines",
-      "An LSTM (long short-term memory) reads a vector xₜ at each step t. It carries two vectors along: a "
-      "memory c and the state h, what it shows of c. Three gates, numbers from 0 to 1, decide: f how much of "
-      "the memory is kept, i how much of the new content g is written, o how much is shown.\n" +
-          about_sizes(bench),
-      "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    each with its own rows of W and b\n"
-      "g  = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)      σ(a) = 1 / (1 + exp(−a))\n"
-      "cₜ = f ∘ cₜ₋₁ + i ∘ g                   ∘ multiplies number by number\n"
-      "hₜ = o ∘ tanh(cₜ)                       hₜ₋₁, cₜ₋₁: of the step before");
+  bench.trace.note("lstm", "What an LSTM does",
+                   "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors "
+                   "along: a memory c and a state h. To follow attention it is enough to know that h tells "
+                   "what was read so far. The rest is optional.\n"
+                   "i: the input gate, how much of the new content is written to the memory\n"
+                   "f: the forget gate, how much of the old memory is kept\n"
+                   "g: the new content\n"
+                   "o: the output gate, how much of the memory is shown as the state\n"
+                   "The numbers of i, f and o lie between 0 and 1. W_ih, W_hh and b are learned.",
+                   "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    σ(a) = 1 / (1 + exp(−a))\n"
+                   "g = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)       each with its own rows of W and b\n"
+                   "cₜ = f ∘ cₜ₋₁ + i ∘ g                   ∘ multiplies number by number\n"
+                   "hₜ = o ∘ tanh(cₜ)                       t − 1: the step before");
 }
 
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
-      "One network, the encoder, reads the source word by word; another, the decoder, writes the target. "
-      "Both are LSTMs: what one has read is in its state, a vector. The first translators gave the decoder "
-      "the encoder's last state alone, a bottleneck. With attention (Bahdanau et al. 2014) it mixes the "
-      "states of all source words at each step: the context." +
-          std::string(bench.options.model
-                          ? ""
-                          : "\nTrained, it looks at “cat” to write “chat”; here the weights are random."),
+      "One network, the encoder, reads the source word by word. Another, the decoder, writes the target word "
+      "by word. Each has a state, a vector that tells what it has read so far. The first translators gave "
+      "the decoder only the encoder's last state: one vector for a whole sentence, a bottleneck. With "
+      "attention (Bahdanau et al. 2014) the decoder gets a mixture of the states of all source words at each "
+      "step: the context." +
+          std::string(
+              bench.options.model
+                  ? ""
+                  : "\nA trained decoder looks at “cat” to write “chat”. Here the weights are random.") +
+          "\nBelow, h is the decoder's state and y the vector of the word that it reads.",
       "contextₜ = Σⱼ weightₜⱼ · state of source word j");
   bench.flow(seq2seq_flow(bench));
   explain_lstm(bench);
@@ -126,20 +117,36 @@ std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun&
 /// What the decoder asks with, and how two vectors are joined.
 std::string about_query(const Workbench& bench) {
   if (asks_with_word(bench))
-    return fmt::format("Its query [{}] is both (bahdanau-input): [h; y].",
-                       state_width(bench) + bench.d_model());
-  return attends_before_the_cell(bench.options) ? "Its query is h. [a; b] is b behind a."
-                                                : "[a; b] is b behind a.";
+    return fmt::format("Its query is [h; y], h then y: {} + {} = {} numbers.", state_width(bench),
+                       bench.d_model(), state_width(bench) + bench.d_model());
+  return attends_before_the_cell(bench.options) ? "Its query is h. [a; b] means a, then b."
+                                                : "[a; b] means a, then b.";
+}
+
+/// What each part of the step is for, in the order of this run.
+std::string parts_of_step(const Workbench& bench) {
+  const bool has_energy = compares_by_energy(bench), attends_first = attends_before_the_cell(bench.options);
+  const std::string attend = fmt::format(
+      "{}how well each source word matches the query\n"
+      "weights          the scores as shares that sum to 1\n"
+      "context          the states of the source words, mixed by these shares\n",
+      has_energy ? "energy, scores   " : "scores           ");
+  const std::string cell = fmt::format("c, h             the LSTM reads {}: its new memory and state\n",
+                                       attends_first ? "[y; context]" : "y");
+  const std::string joint = "attentional      context and h, made one vector\n";
+  return (attends_first ? attend + cell : cell + attend + joint) +
+         "probabilities    how likely each word is to come next";
 }
 
 /// Walks through the step that writes `word`, number t.
 void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
   bench.trace.note(
       "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-      fmt::format("The decoder has h and c from {} and reads y, the vector of {} (row {} of X_target "
-                  "[{}×{}]). {}",
-                  t == 0 ? "the encoder's last" : fmt::format("step {}", t - 1), word_read(bench, t), t,
-                  run.X_target.shape(1), run.X_target.shape(2), about_query(bench)));
+      fmt::format(
+          "The decoder has h and c from {}. It reads y, the vector of {}, row {} of X_target [{}×{}]. {}",
+          t == 0 ? "the encoder" : fmt::format("t = {}", t - 1), word_read(bench, t), t,
+          run.X_target.shape(1), run.X_target.shape(2), about_query(bench)),
+      parts_of_step(bench));
   show_one_step(bench, run, t);
 }
 

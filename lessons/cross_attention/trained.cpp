@@ -247,7 +247,7 @@ std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora
     for (const auto source : gold[t])
       if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
         return fmt::format(
-            "\nNot to align is no mistake: for \"{}\" head {} looks at \"{}\", the word that decides its "
+            "\nSuch a look is no mistake. For \"{}\" head {} looks at \"{}\", the word that decides its "
             "form.",
             pair.target[t], head, pair.source[looks[t]].text);
   return "";
@@ -280,13 +280,11 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
     return fmt::format("{} of {}  ", count, words);
   };
   rows.push_back({"right", "", right(looks), right(other_looks)});
-  bench.trace.note(
-      "gold", "Which word does each head look at most?",
-      fmt::format(
-          "The grammar of the training sentences says which word comes from which; the model was never "
-          "told. ≠ marks a look at another word.{}",
-          what_it_is_good_for(*pair, other_looks, heads.other)),
-      in_columns(rows));
+  bench.trace.note("gold", "Which word does each head look at most?",
+                   fmt::format("The training sentences come from a grammar that knows which word comes from "
+                               "which. The model was never told. ≠ marks a look at another word.{}",
+                               what_it_is_good_for(*pair, other_looks, heads.other)),
+                   in_columns(rows));
 }
 
 }  // namespace lessons

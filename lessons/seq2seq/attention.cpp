@@ -33,6 +33,10 @@ bool asks_with_word(const Workbench& bench) {
   return attends_as(bench, "bahdanau-input");
 }
 
+bool compares_by_energy(const Workbench& bench) {
+  return attends_before_the_cell(bench.options) || attends_as(bench, "luong-concat");
+}
+
 namespace {
 
 SourceAttentionWeights draw_bahdanau(Workbench& bench) {

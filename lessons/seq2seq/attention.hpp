@@ -19,6 +19,10 @@ bool attends_before_the_cell(const Options& options);
 /// Whether the word that is read asks together with the state before: bahdanau-input.
 bool asks_with_word(const Workbench& bench);
 
+/// Whether a small network with v_a compares query and state, in the step `energy`: bahdanau, bahdanau-input
+/// and luong-concat.
+bool compares_by_energy(const Workbench& bench);
+
 /// The weights of the attention between two LSTMs: those that the option `--attention` needs.
 struct SourceAttentionWeights {
   std::optional<Tensor<2>> W_q, W_k;  ///< bahdanau: [hidden×d_a]; bahdanau-input: W_q [(hidden+d_model)×d_a]

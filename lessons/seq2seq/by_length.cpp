@@ -40,10 +40,9 @@ std::vector<Measured> read_measured() {
         std::equal(scores.begin(), scores.end(), first.begin(),
                    [](const auto& a, const auto& b) { return a.fewest == b.fewest && a.most == b.most; });
     if (!fits)
-      throw attn::Error(
-          fmt::format("{} has scores of other lengths than the first model; valid: what attnlab train "
-                      "translation wrote",
-                      path));
+      throw attn::Error(fmt::format(
+          "{} has scores of other lengths than the first model; valid: what attnlab train translation wrote",
+          path));
   }
   return all;
 }
@@ -95,14 +94,13 @@ void show_by_length(Workbench& bench) {
        .curve = true},
       shares);
   const auto &with = models[with_attention].scores, &without = models[without_attention].scores;
-  bench.trace.note(
-      "by-length", "What the bottleneck costs as sentences grow",
-      fmt::format(
-          "Unseen sentences translated without a mistake, in percent; here the decoder reads the words that "
-          "it wrote. At {} words, the longest in training, with and without attention: {} and {}.",
-          attn::train::longest_in_training, percent(longest_trained(with)),
-          percent(longest_trained(without))),
-      table_of(models));
+  bench.trace.note("by-length", "What the bottleneck costs as sentences grow",
+                   fmt::format("Unseen sentences that are translated without a mistake, in percent. Here the "
+                               "decoder reads the words that it wrote itself. At {} words, the longest in "
+                               "training, it is {} with attention and {} without.",
+                               attn::train::longest_in_training, percent(longest_trained(with)),
+                               percent(longest_trained(without))),
+                   table_of(models));
 }
 
 std::vector<Input> by_length_input_list() {

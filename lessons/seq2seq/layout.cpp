@@ -26,7 +26,8 @@ std::string dashes(std::size_t count) {
 std::vector<std::string> seq2seq_flow(const Workbench& bench) {
   const auto n = bench.plan.source.length(), d = bench.d_model(), width = state_width(bench);
   const auto margin = [](std::size_t columns) { return std::string(columns, ' '); };
-  const auto source = fmt::format("X_source [{}×{}] → LSTM → states [{}×{}] ", n, d, n, width);
+  const auto source = fmt::format("X_source [{}×{}] → {} → states [{}×{}] ", n, d,
+                                  bench.options.bidirectional ? "2 LSTMs" : "LSTM", n, width);
   if (attends_before_the_cell(bench.options)) {
     const auto asks = fmt::format("{}, states → scores → weights [{}] ",
                                   asks_with_word(bench) ? "h before, y" : "h before", n);
@@ -84,9 +85,9 @@ double difference_of_rows(const attn::TensorView& x, std::size_t rows, std::size
 
 std::string what_one_word_more_changes(const Workbench& bench) {
   return fmt::format(
-      "One source word more adds a column here and a row of states, and changes the states {}; the context "
-      "stays as long.",
-      bench.options.bidirectional ? "of the others" : "after it");
+      "One more source word adds a column here and a row to the states. It also changes the states {}. The "
+      "context keeps its length.",
+      bench.options.bidirectional ? "of the other words" : "of the words after it");
 }
 
 std::string about_alignment(const Workbench& bench, const attn::Event& weights) {
@@ -107,40 +108,18 @@ std::string about_learned_alignment(const Workbench& bench, const attn::Event& w
   std::size_t words = 0;
   while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
   const auto crossing = words_that_cross(weights, words);
-  return "Nobody told the model which words belong together. " +
-         (crossing.empty() ? "Here the words have one order in both languages: no look goes back."
-                           : crossing) +
-         (words < rows ? " </s> comes from no word, yet its row sums to 1. " : " ") +
+  return "A row shows where the decoder looks to write its word. Nobody told it so. " +
+         (crossing.empty() ? "Here the words have one order in both languages." : crossing) +
+         (words < rows ? " </s> comes from no word, but its row sums to 1.\n" : "\n") +
          what_one_word_more_changes(bench);
 }
 
-/// " make σ(0.2406)" of a gate's number; nothing where σ rounds to 0 or 1.
-std::string sum_before(double gate) {
-  if (gate <= 0.0 || gate >= 1.0) return "";
-  const double sum = std::log(gate / (1.0 - gate));
-  return fmt::format(" make σ({}{:.4f})", sum < 0.0 ? "−" : "", std::abs(sum));
-}
-
-/// The gate f of the encoder, worked out at row t.
-std::string about_gate(const Workbench& bench, const attn::Event& gate) {
-  const auto& shape = gate.tensor->shape;
-  const auto axis = shape.size() - 2, t = attn::token_to_work_out(bench.plan.source.lengths().front());
-  const auto word = name_along(gate, axis, t);
-  const auto before =
-      t == 0 ? "0 before the first word" : fmt::format("after “{}”", name_along(gate, axis, t - 1));
-  const auto d_model = bench.d_model(), hidden = shape.back();
-  return fmt::format(
-             "f at “{}”: {} product{} with xₜ (row {} of X_source), {} with hₜ₋₁ ({}), and b = b_ih + b_hh",
-             word, d_model, d_model == 1 ? "" : "s", t, hidden, before) +
-         sum_before(gate.tensor->at(t * hidden)) +
-         fmt::format(" (--explain \"encoder/f[{}#{}, 0]\").", axis == 1 ? "0, " : "", t);
-}
-
 /// Where the numbers of an entry of the encoder's memory come from.
-std::string about_cell(const Workbench& bench) {
-  const bool has_one_word = bench.plan.source.lengths().front() == 1;
-  return has_one_word ? "In this order: i and g (encoder/i, encoder/g). Nothing was in the memory before."
-                      : "In this order: f, c of the word before, i and g (encoder/i, encoder/g).";
+std::string about_cell(const Workbench& bench, const attn::Event& cell) {
+  const auto t = attn::token_to_work_out(bench.plan.source.lengths().front());
+  if (t == 0) return "i times g. Nothing was in the memory before. --all shows the gates.";
+  return fmt::format("f times c after “{}”, plus i times g. --all shows the gates.",
+                     name_along(cell, cell.axes.size() - 2, t - 1));
 }
 
 /// The state of the encoder, and whose state attention looks at.
@@ -148,18 +127,13 @@ std::string about_state(const Workbench& bench, const attn::Event& state) {
   const auto hidden = state.tensor->shape.back();
   if (!bench.options.bidirectional) return "Attention looks at these rows.";
   return fmt::format(
-      "A second encoder (encoder/reverse) reads the source from its end. Both states of a word, {0} + {0} "
-      "numbers, are its row of encoder/states, which knows what follows, too.",
+      "A second encoder (encoder/reverse) reads from the end. Both states of a word, {0} + {0} numbers, make "
+      "its row of encoder/states.",
       hidden);
 }
 
-attn::OnPage gate_on_page(const Workbench& bench) {
-  return attn::without_table("encoder/f",
-                             [&bench](const attn::Event& gate) { return about_gate(bench, gate); });
-}
-
-std::vector<attn::OnPage> beginning_of_page(const Workbench& bench) {
-  return {{"idea"}, {"flow"}, attn::in_one_line("lengths"), {"lstm"}, gate_on_page(bench)};
+std::vector<attn::OnPage> beginning_of_page() {
+  return {{"idea"}, {"flow"}, attn::in_one_line("lengths"), {"lstm"}};
 }
 
 /// What the decoder reads and writes.
@@ -169,9 +143,9 @@ void add_reading(std::vector<attn::OnPage>& page) {
 
 /// What a trained model's tables of many columns leave of the page.
 void choose_trained_page(Workbench& bench) {
-  auto page = beginning_of_page(bench);
-  page.push_back(
-      attn::without_table("encoder/c", [&bench](const attn::Event&) { return about_cell(bench); }));
+  auto page = beginning_of_page();
+  page.push_back(attn::without_table("encoder/c",
+                                     [&bench](const attn::Event& cell) { return about_cell(bench, cell); }));
   page.push_back(attn::without_table(
       "encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }));
   add_reading(page);
@@ -189,7 +163,7 @@ void choose_trained_page(Workbench& bench) {
 void choose_seq2seq_page(Workbench& bench) {
   const auto real = bench.plan.source.lengths().front(), hidden = *bench.options.hidden;
   if (bench.options.model) return choose_trained_page(bench);
-  auto page = beginning_of_page(bench);
+  auto page = beginning_of_page();
   if (bench.options.bidirectional) {
     page.push_back(attn::in_one_line("encoder/h"));
     page.push_back(attn::in_one_line("encoder/reverse/h"));
@@ -197,7 +171,6 @@ void choose_seq2seq_page(Workbench& bench) {
   } else {
     page.push_back({"encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }});
   }
-  page.push_back(attn::in_one_line("X_source"));
   add_reading(page);
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());

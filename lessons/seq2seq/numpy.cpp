@@ -49,7 +49,8 @@ Lines earlier_lines(const Workbench& bench, const std::optional<GreedyReading>& 
             fmt::format("    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)", bench.heads()), ""});
   if (bench.plan.source.is_padded())
     append(lines, {"def pad(x):", "    return np.pad(x, ((0, len(X_source) - len(x)), (0, 0)))", ""});
-  append(lines, {cell_code("encoder"), cell_code("decoder")});
+  append(lines, {cell_code("encoder"), cell_code("decoder"),
+                 "def decoder_lstm(x, h, c):", "    return lstm(x, h, c, *decoder)", ""});
   if (bench.options.bidirectional) lines.push_back(cell_code("encoder_reverse"));
   if (!greedy) return lines;
   if (greedy->id != nullptr) {
@@ -95,23 +96,50 @@ Lines attend_lines(const Workbench& bench) {
   return lines;
 }
 
+/// "return dict(query=query, …)": what a step computes, by the names of the page.
+Lines return_lines(const Workbench& bench) {
+  constexpr std::size_t room = 76;
+  const bool attends_first = attends_before_the_cell(bench.options),
+             has_heads = attends_as(bench, "multihead");
+  Lines names;
+  if (attends_first) names.emplace_back("query");
+  if (compares_by_energy(bench)) names.emplace_back("energy");
+  names.emplace_back("scores");
+  if (has_heads) names.emplace_back("scaled");
+  if (bench.plan.source.is_padded()) names.emplace_back("masked");
+  append(names, {"weights", "context", "i", "f", "g", "o", "c", "h"});
+  if (!attends_first) names.emplace_back("attentional");
+  append(names, {"logits", "probabilities"});
+  const std::string start = "    return dict(";
+  Lines lines = {start};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto item = fmt::format("{0}={0}{1}", names[i], i + 1 < names.size() ? "," : ")");
+    if (lines.back().size() + 1 + item.size() > room) lines.emplace_back(start.size(), ' ');
+    if (lines.back().size() > start.size()) lines.back() += ' ';
+    lines.back() += item;
+  }
+  return lines;
+}
+
 Lines step_lines(const Workbench& bench) {
-  const bool has_word = asks_with_word(bench), attends_first = attends_before_the_cell(bench.options);
-  const std::string before = has_word ? "before" : attends_first ? "query" : "h";
-  Lines lines = {fmt::format("def step(y, {}, c):", before)};
-  if (has_word) lines.emplace_back("    query = np.hstack([before, y])");
+  const bool attends_first = attends_before_the_cell(bench.options);
+  Lines lines = {"def step(y, h_before, c_before):"};
   if (attends_first) {
+    lines.emplace_back(asks_with_word(bench) ? "    query = np.concatenate([h_before, y])"
+                                             : "    query = h_before");
     append(lines, attend_lines(bench));
-    append(lines,
-           {fmt::format("    i, f, g, o, c, h = lstm(np.hstack([y, context]), {}, c, *decoder)", before),
-            "    logits = np.hstack([h, context]) @ output_W + output_b"});
+    append(lines, {"    x = np.concatenate([y, context])",
+                   "    i, f, g, o, c, h = decoder_lstm(x, h_before, c_before)",
+                   "    logits = np.concatenate([h, context]) @ output_W + output_b"});
   } else {
-    lines.emplace_back("    i, f, g, o, c, h = lstm(y, h, c, *decoder)");
+    lines.emplace_back("    i, f, g, o, c, h = decoder_lstm(y, h_before, c_before)");
     append(lines, attend_lines(bench));
-    append(lines, {"    attentional = np.tanh(np.hstack([context, h]) @ attention_W_c)",
+    append(lines, {"    attentional = np.tanh(np.concatenate([context, h]) @ attention_W_c)",
                    "    logits = attentional @ output_W"});
   }
-  append(lines, {"    probabilities = softmax(logits)", "    return locals()", ""});
+  lines.emplace_back("    probabilities = softmax(logits)");
+  append(lines, return_lines(bench));
+  lines.emplace_back("");
   return lines;
 }
 
@@ -187,8 +215,9 @@ void show_seq2seq_code(Workbench& bench, const std::optional<GreedyReading>& gre
   auto earlier = earlier_lines(bench, greedy);
   append(earlier, encode_lines(bench));
   bench.trace.within("earlier", [&] { bench.code(earlier); });
-  Lines lines = {greedy ? "# lstm(): the four lines; the encoder, softmax(): see --all"
-                        : "# called for each y of X_target; lstm(): the four lines; the rest: --all"};
+  Lines lines = {greedy ? "# start: vector of <s>; vectors: of each word; first h, c: the encoder's"
+                        : "# called for each row y of X_target, with h and c of the step before",
+                 "# decoder_lstm(): the LSTM above, with the decoder's weights (--all)"};
   append(lines, step_lines(bench));
   const auto loop = decode_lines(bench, greedy, steps);
   Lines names;

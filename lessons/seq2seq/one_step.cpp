@@ -513,30 +513,25 @@ class OneStep {
 std::string about_energy(const Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   const auto text =
-      fmt::format("As in the lesson scoring (there: hidden): d_a = {} numbers for each source word", d_a);
-  if (!attends_before_the_cell(bench.options)) return text + ".";
+      fmt::format("The lesson scoring calls this hidden: {} number{} (d_a) for each source word.", d_a,
+                  d_a == 1 ? "" : "s");
+  if (!attends_before_the_cell(bench.options)) return text;
   const auto asking = width + (asks_with_word(bench) ? bench.d_model() : 0);
-  return text + fmt::format(", each of {0} products with W_q [{0}×{1}] and {2} with W_k [{2}×{1}].", asking,
-                            d_a, width);
+  return text + fmt::format(" Each is made of {0} products with W_q [{0}×{1}] and {2} with W_k [{2}×{1}].",
+                            asking, d_a, width);
 }
 
 /// Where v_a comes from, where there is one.
 std::string about_scores(const Workbench& bench) {
-  if (!bench.options.d_a) return "";
-  return fmt::format("v_a [{}] is learned: it makes one number of the {}.", *bench.options.d_a,
-                     *bench.options.d_a);
+  if (!compares_by_energy(bench)) return "";
+  return fmt::format("v_a [{}] is learned. It makes one score of the {} numbers of a word.",
+                     *bench.options.d_a, *bench.options.d_a);
 }
 
 /// What the context of a step is made of.
 std::string about_context(const Workbench& bench, const attn::Event& context) {
-  return fmt::format("{} numbers, like a row of {}, however many words the source has.",
+  return fmt::format("{} numbers, as in a row of {}, however long the source is.",
                      context.tensor->shape.back(), encoder_states_id(bench));
-}
-
-/// What the decoder's LSTM reads, and where its gates are.
-std::string about_memory(const Workbench& bench) {
-  return fmt::format("The decoder's LSTM makes its step: {} is xₜ. Gates: one-step/gates.",
-                     attends_before_the_cell(bench.options) ? "[y; context]" : "y");
 }
 
 /// What the decoder makes of the probabilities of one sentence.
@@ -572,8 +567,8 @@ std::string about_the_likeliest_few(const attn::Event& probabilities) {
   for (; told < count && (told == 0 || shares.at(words[told]) >= least); ++told)
     text += fmt::format("{}“{}” {:.4f}", told == 0 ? "" : ", ", name_along(probabilities, 0, words[told]),
                         shares.at(words[told]));
-  const auto others = told < count ? fmt::format("; every other has less than {}", least) : "";
-  return fmt::format("The likeliest of {} words: {}{}.", words.size(), text, others);
+  const auto others = told < count ? fmt::format(" Every other has less than {}.", least) : "";
+  return fmt::format("The likeliest of {} words: {}.{}", words.size(), text, others);
 }
 
 /// The steps of a trained model, whose tables of many columns are not on the page.
@@ -586,9 +581,7 @@ std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
       {"one-step/weights"},
       attn::without_table("one-step/context",
                           [&bench](const attn::Event& context) { return about_context(bench, context); })};
-  const std::vector<attn::OnPage> step = {
-      attn::without_table("one-step/c", [text = about_memory(bench)](const auto&) { return text; }),
-      attn::in_one_line("one-step/h")};
+  const std::vector<attn::OnPage> step = {attn::in_one_line("one-step/c"), attn::in_one_line("one-step/h")};
   std::vector<attn::OnPage> page = {{"one-step"}};
   for (const auto* steps : {attends_first ? &attend : &step, attends_first ? &step : &attend})
     page.insert(page.end(), steps->begin(), steps->end());
@@ -618,7 +611,7 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
   if (bench.options.model) return trained_step_on_page(bench);
   const bool has_target = bench.plan.target.size() > 0;
   const std::vector<attn::OnPage> attend = {
-      {"one-step/query", nothing_to_notice},
+      attn::in_one_line("one-step/query"),
       {"one-step/energy", [text = about_energy(bench)](const auto&) { return text; }},
       {"one-step/scores"},
       attn::in_one_line("one-step/scaled"),
@@ -627,9 +620,9 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
       {"one-step/context"}};
   const std::vector<attn::OnPage> step = {
       {"one-step/gates"},
-      {"one-step/c"},
+      attn::in_one_line("one-step/c"),
       attends_before_the_cell(bench.options) ? attn::in_one_line("one-step/h") : attn::OnPage{"one-step/h"}};
-  std::vector<attn::OnPage> page = {{"one-step"}, attn::in_one_line("X_target")};
+  std::vector<attn::OnPage> page = {{"one-step"}};
   const auto add = [&](const std::vector<attn::OnPage>& steps) {
     page.insert(page.end(), steps.begin(), steps.end());
   };

@@ -18,10 +18,9 @@ using attn::TokenBatch;
 namespace {
 
 std::string about_padding(const TokenBatch& writes) {
-  return writes.is_padded()
-             ? " A shorter sentence is filled up with <pad>: the decoder reads zeros there, and what it "
-               "makes of them counts for nothing."
-             : "";
+  return writes.is_padded() ? " A shorter sentence is filled up with <pad>: the decoder reads zeros there, "
+                              "and what it makes of them counts for nothing."
+                            : "";
 }
 
 /// What the decoder reads and writes at each step of the first sentence, where that fits on a line.
@@ -57,10 +56,10 @@ std::string about_first_state(const Workbench& bench) {
 void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
   bench.trace.note(
       "teacher-forcing", "Teacher forcing: the decoder is given the true words",
-      "<s> begins and </s> ends a sentence. The decoder starts with " + about_first_state(bench) +
-          ". Each step reads the true word before (a row of X_target), not its own, and is named after the "
-          "word to be written." +
-          std::string(bench.options.model ? "" : " The decoder knows the target's words and </s>.") +
+      "<s> is the start of a sentence, </s> its end. The decoder starts with " + about_first_state(bench) +
+          ". Each step reads the true word before, a row of X_target, whatever the decoder wrote. A step is "
+          "named after the word that it is to write." +
+          std::string(bench.options.model ? "" : " The decoder knows only the target's words and </s>.") +
           about_padding(writes),
       steps_of_words(writes));
 }
@@ -95,12 +94,11 @@ void explain_greedy_decoding(Workbench& bench, const TokenBatch& writes) {
   if (bench.options.model) return explain_learned_decoding(bench, writes);
   bench.trace.note(
       "greedy-decoding", "Greedy decoding",
-      fmt::format(
-          "Without a target the decoder writes the likeliest word of each step and reads it at the next. It "
-          "ends with </s>, or when it has written one word more than the source has. It knows the words of "
-          "the source and </s> only, and its parameters are drawn at random. It writes {}. Each row is named "
-          "after the word written.{}",
-          quoted(writes), about_padding(writes)));
+      fmt::format("Without a target the decoder writes the likeliest word of each step and reads it at the "
+                  "next. It ends with </s>, or when it has written one word more than the source has. It "
+                  "knows the words of the source and </s> only, and its parameters are drawn at random. It "
+                  "writes {}. Each row is named after the word written.{}",
+                  quoted(writes), about_padding(writes)));
 }
 
 std::string about_start(const Workbench& bench) {

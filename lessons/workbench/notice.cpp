@@ -53,8 +53,9 @@ std::string words_that_cross(const attn::Event& weights, std::size_t words) {
   const auto source = [&](std::size_t query) { return name_along(weights, rank - 1, looks_at(query)); };
   for (std::size_t query = 0; query + 1 < words; ++query)
     if (looks_at(query) > looks_at(query + 1))
-      return fmt::format("The languages cross: \"{}\" looks at \"{}\", \"{}\" at \"{}\" before \"{}\".",
-                         target(query), source(query), target(query + 1), source(query + 1), source(query));
+      return fmt::format(
+          "The word order differs: \"{}\" looks at \"{}\", and the next word, \"{}\", looks back at \"{}\".",
+          target(query), source(query), target(query + 1), source(query + 1));
   return "";
 }
 

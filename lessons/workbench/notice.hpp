@@ -27,9 +27,9 @@ std::string heads_look_at(const attn::Event& weights);
 /// samples, heads and queries.
 std::size_t strongest_in_row(const attn::Event& weights, std::size_t row);
 
-/// `The languages cross: "chat" looks at "cat", "noir" at "black" before "cat".`: the first of
-/// the rows 0 … words − 1 of a table of weights [target×source] whose next one looks further back. Empty
-/// where there is none.
+/// `The word order differs: "chat" looks at "cat", and the next word, "noir", looks back at "black".`: the
+/// first of the rows 0 … words − 1 of a table of weights [target×source] whose next one looks further back.
+/// Empty where there is none.
 std::string words_that_cross(const attn::Event& weights, std::size_t words);
 
 /// Nothing: the formula and the numbers say it all.

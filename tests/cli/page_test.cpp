@@ -175,7 +175,7 @@ TEST_CASE("what a page tells to try next runs") {
 TEST_CASE("a page does not tell to run what was just run, and has another command in its place") {
   const Strings commands = {"sdpa --sentence \"the cat ate an apple because it was hungry\"",
                             "masking --mask padding", "positional --encoding rope",
-                            "scoring --weight-scale 5", "backward --temperature 0.1"};
+                            "scoring --scoring general", "backward --temperature 0.1"};
   for (const auto& command : commands) {
     INFO(command);
     const auto usual = commands_on(output_of(command.substr(0, command.find(' '))));

@@ -70,6 +70,7 @@ TEST_CASE("words that cross: the first word whose next one looks further back, a
   const Tensor<2> weights = {
       {0.7, 0.1, 0.1, 0.1}, {0.1, 0.1, 0.7, 0.1}, {0.1, 0.7, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.7}};
   trace.step({.id = "weights", .axes = {"query", "key"}}, weights);
-  const std::string text = R"(The languages cross: "chat" looks at "cat", "noir" at "black" before "cat".)";
+  const std::string text =
+      R"(The word order differs: "chat" looks at "cat", and the next word, "noir", looks back at "black".)";
   CHECK(crossing.texts == std::vector<std::string>{"", "", text, text});
 }
