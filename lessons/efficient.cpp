@@ -285,10 +285,9 @@ std::string words_on_sums(const VariantBench& on, std::string_view name) {
         "It works as linear does, with a random φ of {} numbers. On average φ(q) · φ(k) is exp(score).",
         *options.features);
   return fmt::format(
-      "Softmax runs over {} weighted sums of the keys, not over {} keys. A model learns the weights; here "
-      "they are "
-      "random.",
-      *options.rank, on.n());
+      "Softmax runs over {} weighted sum{} of the keys, not over {} key{}. A model learns the weights; here "
+      "they are random.",
+      *options.rank, *options.rank == 1 ? "" : "s", on.n(), on.n() == 1 ? "" : "s");
 }
 
 std::string words_on_shared_heads(const VariantBench& on) {
