@@ -360,7 +360,7 @@ std::string rescalings_of_flash(const VariantBench& on, std::int64_t more) {
   const auto later = (n + block - 1) / block - 1;
   if (more != static_cast<std::int64_t>(n * later * (1 + d_v)))
     return fmt::format("{} mult-adds more, for c · l and c · o", more);
-  return fmt::format("{} queries · {} later block{} · (1 for c · l + {} for c · o) = {} more", n, later,
+  return fmt::format("c · l, c · o: {} queries · {} later block{} · (1 + {}) = {} more", n, later,
                      later == 1 ? "" : "s", d_v, more);
 }
 
@@ -400,7 +400,7 @@ LinesOn lines_on_linear(const VariantBench& on, const attn::Cost& cost) {
   LinesOn lines = {
       fmt::format("output = φ(q) S / φ(q) z, S = Σ φ(k) vᵀ [{0}×{1}], z = Σ φ(k) [{0}]", d_k, d_v)};
   if (static_cast<std::size_t>(cost.multiply_adds) == n * (2 * d_k * d_v + d_k) && !on.causal())
-    lines.push_back(fmt::format("{} · ({} to add to S + {} for φ(q) S + {} for φ(q) z) = {} mult-adds", n,
+    lines.push_back(fmt::format("{} · ({} for S + {} for φ(q) S + {} for φ(q) z) = {} mult-adds", n,
                                 d_k * d_v, d_k * d_v, d_k, cost.multiply_adds));
   const auto bytes = attn::item_size(on.bench.trace.dtype());
   if (static_cast<std::size_t>(cost.score_bytes) == held * bytes)

@@ -336,21 +336,21 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i)
       rescaling(b, i) = b == 0 ? 0.0 : std::exp(maximum(b - 1, i) - maximum(b, i));
-  rescaling = trace.step(
-      {.id = "flash/rescaling",
-       .title = "What the sums so far are multiplied by",
-       .formula = "c = exp(m − m′)",
-       .from = {"flash/maximum"},
-       .axes = {"block", "query"},
-       .note = "The old l and o were summed with m, and now they need m′. As exp(s − m′) is c · "
-               "exp(s − m) for every score s, c times the old sums is exact. Where m stays, c is 1. "
-               "To leave c out is the classic mistake.",
-       .worked =
-           [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
-             return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
-           },
-       .worked_at = followed},
-      rescaling, mistakes_of_rescaling(rescaling));
+  rescaling =
+      trace.step({.id = "flash/rescaling",
+                  .title = "What the sums so far are multiplied by",
+                  .formula = "c = exp(m − m′)",
+                  .from = {"flash/maximum"},
+                  .axes = {"block", "query"},
+                  .note = "The old l and o were summed with m, and now they need m′. As exp(s − m′) is c · "
+                          "exp(s − m) for every score s, c times the old sums is exact. Where m stays, c is "
+                          "1. In the first block m is −∞ and c is 0. To leave c out is the classic mistake.",
+                  .worked =
+                      [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
+                        return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
+                      },
+                  .worked_at = followed},
+                 rescaling, mistakes_of_rescaling(rescaling));
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i) {

@@ -74,8 +74,8 @@ void explain_work(Workbench& bench, std::size_t steps) {
                                  counted_scores(layers, heads, n + *step, n + *step));
   bench.trace.note("work", "What the cache saves: scores",
                    fmt::format("A step computes layers · heads · queries · keys scores. Without the cache "
-                               "every token is a query again. One more word in the prompt makes {0} · {0} of "
-                               "the {1} · {1} in step 0, and adds one key to each later step.",
+                               "every token is a query again. One more word in the prompt turns {1} · {1} "
+                               "into {0} · {0} in step 0, and adds one key to each later step.",
                                n + 1, n),
                    table);
 }
