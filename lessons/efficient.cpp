@@ -360,7 +360,7 @@ std::string rescalings_of_flash(const VariantBench& on, std::int64_t more) {
   const auto later = (n + block - 1) / block - 1;
   if (more != static_cast<std::int64_t>(n * later * (1 + d_v)))
     return fmt::format("{} mult-adds more, for c · l and c · o", more);
-  return fmt::format("c · l, c · o: {} queries · {} later block{} · (1 + {}) = {} more", n, later,
+  return fmt::format("{} queries · {} later block{} · (1 for l + {} for o) = {} more", n, later,
                      later == 1 ? "" : "s", d_v, more);
 }
 
@@ -370,8 +370,8 @@ using LinesOn = std::vector<std::string>;
 LinesOn lines_on_full(const VariantBench& on, const attn::Cost& cost) {
   const auto pairs = attn::pair_count(on.visible);
   return {
-      fmt::format("{} pair{} · ({} for the score + {} for the value) = {} mult-adds", pairs,
-                  pairs == 1 ? "" : "s", *on.bench.options.d_k, *on.bench.options.d_v, cost.multiply_adds),
+      fmt::format("{} pair{} · ({} for score + {} for value) = {} mult-adds", pairs, pairs == 1 ? "" : "s",
+                  *on.bench.options.d_k, *on.bench.options.d_v, cost.multiply_adds),
       fmt::format("{} = {} bytes", on.bytes_of(pairs, pairs == 1 ? "score" : "scores"), cost.score_bytes)};
 }
 
@@ -436,8 +436,7 @@ std::string table_of_counts(const VariantBench& on, bool is_on_page) {
 /// How the table is read.
 std::string words_on_columns(const VariantBench& on) {
   return fmt::format(
-      "error      the largest difference from the output of full attention,\n"
-      "           in which the largest number is {:.4f}\n"
+      "error      largest difference from full's output, whose largest is {:.4f}\n"
       "mult-adds  the products that go into sums, counted while the code runs\n"
       "bytes      the most that scores (linear, performer: sums) take at a time",
       attn::max_abs(on.full));

@@ -190,10 +190,10 @@ void show_kept(Workbench& bench, const Step& step, const std::string& layer, con
         kept, mistakes_of_cache(kept, step.known));
   };
   show("K", "d_k", "keys",
-       step.is_prefill() ? "Every later token will ask for these, so they are kept."
-                         : step.once(1,
-                                     "One row more. Those above it are as they were: what comes later is "
-                                     "hidden from them, so it cannot change them."),
+       step.is_prefill()
+           ? "Every later token will ask for these, so they are kept."
+           : step.once(1,
+                       "One row more. Those above it stay as they were: a later token is hidden from them."),
        cache.keys);
   show("V", "d_v", "values", "", cache.values);
 }
@@ -650,9 +650,8 @@ std::string about_new_row(const attn::Event& weights) {
 }
 
 std::string about_logits(const attn::Event&) {
-  return "A column for each word of the vocabulary: those of the prompt, in the order in which they come. "
-         "full/logits are the same numbers from one pass over the whole text, without a cache: the cache "
-         "saves work and changes no number.";
+  return "A column is a word of the vocabulary. One pass over the whole text, without a cache, gives the "
+         "same numbers (full/logits): the cache saves work and changes nothing.";
 }
 
 /// What the cache has more than before, and how words are told apart that stand in the text twice.

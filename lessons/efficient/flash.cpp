@@ -344,7 +344,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                   .axes = {"block", "query"},
                   .note = "The old l and o were summed with m, and now they need m′. As exp(s − m′) is c · "
                           "exp(s − m) for every score s, c times the old sums is exact. Where m stays, c is "
-                          "1. In the first block m is −∞ and c is 0. To leave c out is the classic mistake.",
+                          "1. In the first block m is −∞ and c is 0.",
                   .worked =
                       [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
                         return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
@@ -557,9 +557,8 @@ void show_code_of_tables(VariantBench& on, std::size_t block) {
 /// Where a tile stays as it is with one token more.
 std::string words_on_one_more_word(const VariantBench& on, std::size_t block) {
   if (on.n() < *on.bench.options.block || on.causal()) return "";
-  return fmt::format(
-      " With one more word full attention holds {0} · {0} scores. Flash still holds {1} · {1}.", on.n() + 1,
-      block);
+  return fmt::format(" One more word makes {0} · {0} scores in full attention, and still {1} · {1} in flash.",
+                     on.n() + 1, block);
 }
 
 }  // namespace
@@ -600,11 +599,10 @@ void show_flash(VariantBench& on) {
               running.output, cost, on.full);
   show_last_query(on, running, blocks);
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
-  trace.note(
-      "flash/memory", "What it is for",
-      "A GPU spends most time on moving scores to its large memory and back. A tile fits into the small, "
-      "fast memory beside the processor. So flash is faster, although it multiplies a little more." +
-          words_on_one_more_word(on, block));
+  trace.note("flash/memory", "What it is for",
+             "A GPU spends most time on moving scores to memory and back. A tile stays in a small, fast "
+             "memory. So flash is faster, although it multiplies more." +
+                 words_on_one_more_word(on, block));
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",
                .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
