@@ -33,7 +33,6 @@ std::vector<attn::OnPage> joined_pages(std::vector<attn::OnPage> first,
 
 struct Variant {
   std::string_view name;
-  std::string_view phrase;  ///< what it does, in a few words where no size counts
   bool is_exact;
   void (*show)(VariantBench& on);
   std::vector<attn::OnPage> page;   ///< its events, which come on the page where it is the one that is shown
@@ -53,52 +52,41 @@ std::vector<attn::OnPage> page_of_features(const std::string& variant) {
           {variant + "/output"}};
 }
 
+std::string what_a_prime_says(const attn::Event&) {
+  return "m is the maximum before the block, m′ the maximum after it.";
+}
+
 const std::vector<Variant> variants = {
-    {"local",
-     "only keys near the query, both sides",
-     false,
-     show_local,
-     page_of_pairs("local"),
-     {"local-equals-band-mask", "local-equals-kernel"}},
+    {"local", false, show_local, page_of_pairs("local"), {"local-equals-band-mask", "local-equals-kernel"}},
     {"sliding",
-     "its own key, some before it, none after",
      false,
      show_sliding,
      page_of_pairs("sliding"),
      {"sliding-equals-band-mask", "sliding-equals-kernel"}},
     {"sparse",
-     "only the pairs of a pattern, see above",
      false,
      show_sparse,
      page_of_pairs("sparse"),
      {"sparse-equals-pattern-mask", "sparse-equals-kernel"}},
     {"linear",
-     "Σ φ(k) vᵀ summed once, read by each φ(q)",
      false,
      show_linear,
      page_of_features("linear"),
      {"linear-equals-all-weights", "causal-linear-equals-recurrence", "linear-equals-kernel"}},
-    {"chunked",
-     "all pairs, some queries at a time",
-     true,
-     show_chunked,
-     {{"chunked/output"}, {"chunked/checkpointing"}},
-     {"chunked-is-exact"}},
+    {"chunked", true, show_chunked, {{"chunked/output"}, {"chunked/checkpointing"}}, {"chunked-is-exact"}},
     {"flash",
-     "all pairs, one small tile at a time",
      true,
      show_flash,
      {{"flash/scores"},
       {"flash/one-query"},
-      attn::without_table("flash/maximum"),
+      attn::without_table("flash/maximum", what_a_prime_says),
       attn::without_table("flash/rescaling", nullptr),
-      attn::without_table("flash/sum"),
+      attn::without_table("flash/sum", nullptr),
       attn::without_table("flash/accumulated", nullptr),
-      attn::without_table("flash/output"),
+      attn::without_table("flash/output", nullptr),
       {"flash/memory"}},
      {"flash-is-exact", "flash-memory"}},
     {"linformer",
-     "",
      false,
      show_linformer,
      {attn::in_one_line("linformer/E"),
@@ -109,13 +97,11 @@ const std::vector<Variant> variants = {
       {"linformer/output"}},
      {"linformer-without-mixing"}},
     {"performer",
-     "",
      false,
      show_performer,
      joined_pages({attn::in_one_line("performer/omega")}, page_of_features("performer")),
      {"performer-equals-all-weights"}},
     {"gqa",
-     "",
      false,
      show_gqa,
      {{"gqa/K_grouped"},
@@ -141,9 +127,9 @@ void set_efficient_page(attn::Trace& trace, const Options& options) {
   const std::string name(variant.name);
   std::vector<attn::OnPage> page = {{"idea"}, {name + "/idea"}, {"flow"}, {name + "/code"}};
   for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
-  trace.page(
-      joined_pages(joined_pages(std::move(page), variant.page), {{"patterns"}, {"comparison"}, {"counts"}}),
-      variant.claims);
+  page = joined_pages(std::move(page), variant.page);
+  if (name == "local" || name == "sliding" || name == "sparse") page.push_back({"patterns"});
+  trace.page(joined_pages(std::move(page), {{"variants"}, {"comparison"}, {"counts"}}), variant.claims);
 }
 
 /// Why a variant cannot be shown with these options and what would be valid; empty where it can.
@@ -176,15 +162,16 @@ void require_possible(const Options& options) {
 void introduce_efficient(const Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(
-      fmt::format("Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens: of 100 "
-                  "000 tokens 10 000 000 000, in every head of every layer. Four ways do with less. This "
-                  "page works out one, {}, {}:",
-                  variant_on_page(options).name,
-                  options.variant == "all" ? "and compares all" : "and compares it with full attention"),
-      "leave pairs out                    local, sliding, sparse\n"
-      "sum up or mix keys, values first   linear, performer, linformer\n"
-      "hold few scores at a time          chunked, flash: the output stays exact\n"
-      "let heads share keys and values    gqa");
+      fmt::format(
+          "Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens. A text of "
+          "100 000 tokens has 10 000 000 000 pairs, in every head of every layer. There are four ways to "
+          "need less. This page works out one variant, {}, {}:",
+          variant_on_page(options).name,
+          options.variant == "all" ? "and then compares all" : "and compares it with full attention"),
+      "compute fewer scores               local, sliding, sparse\n"
+      "first combine keys and values      linear, performer, linformer\n"
+      "hold few scores at a time          chunked, flash\n"
+      "let heads share keys and values    gqa (grouped-query attention)");
 }
 
 std::optional<Mask<2>> read_pattern(const Plan& plan) {
@@ -271,16 +258,56 @@ void show_full(VariantBench& on) {
   on.shown.push_back({"full", cost, 0.0});
 }
 
-/// What a variant does, with the sizes of this run.
-std::string phrase_of(const VariantBench& on, std::string_view name) {
+/// Which pairs a variant that leaves some out computes.
+std::string words_on_pairs(const VariantBench& on, std::string_view name) {
   const auto& options = on.bench.options;
-  if (name == "performer") return fmt::format("as linear; a random φ of {} (features)", *options.features);
-  if (name == "linformer") return fmt::format("keys mixed into {} (rank), then softmax", *options.rank);
-  if (name == "gqa")
-    return fmt::format("all pairs; {} heads read {} K and V", on.bench.heads(), on.bench.kv_heads());
-  for (const auto& variant : variants)
-    if (variant.name == name) return std::string(variant.phrase);
-  return "softmax over all pairs";
+  const auto block = *options.block;
+  if (name == "local")
+    return fmt::format("A query sees the keys at most {} places away{}.", *options.window,
+                       on.causal() ? ", none after it" : "");
+  if (name == "sliding")
+    return fmt::format("A query sees its own key and the {} before it.", *options.window);
+  if (*options.pattern != "strided") return "A query sees the keys of a pattern.";
+  return fmt::format("A query sees keys less than {0} away, and those {0}, {1}, {2}, … away.", block,
+                     2 * block, 3 * block);
+}
+
+/// What a variant that combines keys and values does.
+std::string words_on_sums(const VariantBench& on, std::string_view name) {
+  const auto& options = on.bench.options;
+  if (name == "linear")
+    return fmt::format(
+        "φ(q) · φ(k) replaces exp(score). φ(x) = elu(x) + 1 is x + 1 above 0 and exp(x) below. Keys and "
+        "values can be summed up first: each query reads one [{}×{}] matrix, Σ φ(k) vᵀ.",
+        on.K.shape(1), on.V.shape(1));
+  if (name == "performer")
+    return fmt::format(
+        "It works as linear does, with a random φ of {} numbers. On average φ(q) · φ(k) is exp(score).",
+        *options.features);
+  return fmt::format(
+      "Softmax runs over {} weighted sum{} of the keys, not over {} key{}. A model learns the weights; here "
+      "they are random.",
+      *options.rank, *options.rank == 1 ? "" : "s", on.n(), on.n() == 1 ? "" : "s");
+}
+
+std::string words_on_shared_heads(const VariantBench& on) {
+  const auto heads = on.bench.heads(), sets = on.bench.kv_heads();
+  if (heads == sets) return "Each head has keys and values of its own here, and shares with nobody.";
+  return fmt::format(
+      "{0} heads share {1} set{2} of keys and values, but each has its scores. The error is measured against "
+      "{0} heads with {0} sets.",
+      heads, sets, sets == 1 ? "" : "s");
+}
+
+/// What a variant does, in plain sentences.
+std::string words_on_variant(const VariantBench& on, std::string_view name) {
+  const auto block = *on.bench.options.block;
+  if (name == "local" || name == "sliding" || name == "sparse") return words_on_pairs(on, name);
+  if (name == "linear" || name == "performer" || name == "linformer") return words_on_sums(on, name);
+  if (name == "gqa") return words_on_shared_heads(on);
+  const auto sees = on.causal() ? "A query sees all keys up to its own." : "A query sees all keys.";
+  if (name == "flash") return fmt::format("{} Memory holds the scores of one tile.", sees);
+  return fmt::format("{} Memory holds the scores of {} quer{}.", sees, block, block == 1 ? "y" : "ies");
 }
 
 bool is_exact_variant(std::string_view name) {
@@ -301,16 +328,28 @@ std::vector<VariantResult> by_kind(std::vector<VariantResult> results) {
   return results;
 }
 
-std::string comparison_table(const VariantBench& on, const std::vector<VariantResult>& results) {
-  static constexpr char columns[] = "{:<9} {} {:>6} {:>9} {:>6}";
-  constexpr std::size_t width = 40;
-  auto table =
-      fmt::format(columns, "", attn::pad_right("what it computes", width), "error", "mult-adds", "bytes");
+/// "local      A query sees …": the names in a column, the sentences beside it.
+std::string list_of_variants(const VariantBench& on, const std::vector<VariantResult>& results) {
+  constexpr std::size_t width = 11, columns = 74;
+  std::string list;
+  for (const auto& result : by_kind(results)) {
+    auto name = result.variant;
+    if (name == "full") continue;
+    for (const auto& line : attn::wrap(words_on_variant(on, name), columns - width)) {
+      list += fmt::format("{}{}{}", list.empty() ? "" : "\n", attn::pad_right(name, width), line);
+      name.clear();
+    }
+  }
+  return list;
+}
+
+std::string comparison_table(const std::vector<VariantResult>& results) {
+  static constexpr char columns[] = "{:<11}{:>7}{:>12}{:>8}";
+  auto table = fmt::format(columns, "", "error", "mult-adds", "bytes");
   for (const auto& [variant, cost, error] : by_kind(results)) {
     const bool is_exact = error == 0.0 && is_exact_variant(variant);
-    table += '\n' + fmt::format(columns, variant, attn::pad_right(phrase_of(on, variant), width),
-                                is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds,
-                                cost.score_bytes);
+    table += '\n' + fmt::format(columns, variant, is_exact ? "exact" : fmt::format("{:.4f}", error),
+                                cost.multiply_adds, cost.score_bytes);
   }
   return table;
 }
@@ -320,7 +359,7 @@ std::string rescalings_of_flash(const VariantBench& on, std::int64_t more) {
   const auto n = on.n(), block = std::min(*on.bench.options.block, n), d_v = *on.bench.options.d_v;
   const auto later = (n + block - 1) / block - 1;
   if (more != static_cast<std::int64_t>(n * later * (1 + d_v)))
-    return fmt::format("{} more, for l and o times c", more);
+    return fmt::format("{} mult-adds more, for c · l and c · o", more);
   return fmt::format("{} queries · {} later block{} · (1 for l + {} for o) = {} more", n, later,
                      later == 1 ? "" : "s", d_v, more);
 }
@@ -333,7 +372,7 @@ LinesOn lines_on_full(const VariantBench& on, const attn::Cost& cost) {
   return {
       fmt::format("{} pair{} · ({} for score + {} for value) = {} mult-adds", pairs, pairs == 1 ? "" : "s",
                   *on.bench.options.d_k, *on.bench.options.d_v, cost.multiply_adds),
-      fmt::format("{} = {}", on.bytes_of(pairs, pairs == 1 ? "score" : "scores"), cost.score_bytes)};
+      fmt::format("{} = {} bytes", on.bytes_of(pairs, pairs == 1 ? "score" : "scores"), cost.score_bytes)};
 }
 
 LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
@@ -342,35 +381,31 @@ LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
   LinesOn lines;
   if (more > 0) lines.push_back(rescalings_of_flash(on, more));
   if (static_cast<std::size_t>(cost.score_bytes) == block * block * attn::item_size(on.bench.trace.dtype()))
-    lines.push_back(fmt::format("a tile: {} · {} = {}", block,
+    lines.push_back(fmt::format("{} · {} = {} bytes", block,
                                 on.bytes_of(block, block == 1 ? "score" : "scores"), cost.score_bytes));
-  lines.push_back(fmt::format("not counted: m, l, o, 1 + 1 + {} numbers a query: n times, not n²",
-                              *on.bench.options.d_v));
+
   return lines;
 }
 
 LinesOn lines_on_gqa(const VariantBench& on, const attn::Cost& cost) {
   const auto& bench = on.bench;
   if (bench.heads() == 1) return {"one head here, which shares with nobody"};
-  return {fmt::format("{} heads · {} = {}", bench.heads(),
-                      on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes),
-          fmt::format("holds K, V of {} head{}, not {} (lesson generate); error: against {}",
-                      bench.kv_heads(), bench.kv_heads() == 1 ? "" : "s", bench.heads(), bench.heads())};
+  return {fmt::format("{} heads · {} = {} bytes", bench.heads(),
+                      on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes)};
 }
 
 /// The counts of linear attention that sums all keys up once.
 LinesOn lines_on_linear(const VariantBench& on, const attn::Cost& cost) {
   const auto n = on.n(), d_k = on.K.shape(1), d_v = on.V.shape(1), held = d_k * d_v + d_k;
   LinesOn lines = {
-      "exp(q · k / √d_k) becomes φ(q) · φ(k), φ makes numbers positive",
-      fmt::format("output: φ(q) S / φ(q) z, S = Σ φ(k) vᵀ [{0}×{1}], z = Σ φ(k) [{0}]", d_k, d_v)};
+      fmt::format("output = φ(q) S / φ(q) z, S = Σ φ(k) vᵀ [{0}×{1}], z = Σ φ(k) [{0}]", d_k, d_v)};
   if (static_cast<std::size_t>(cost.multiply_adds) == n * (2 * d_k * d_v + d_k) && !on.causal())
-    lines.push_back(fmt::format("same S, z for all q: {} · ({} + {} + {}) = {}", n, d_k * d_v, d_k * d_v, d_k,
-                                cost.multiply_adds));
+    lines.push_back(fmt::format("{} · ({} for S + {} for φ(q) S + {} for φ(q) z) = {} mult-adds", n,
+                                d_k * d_v, d_k * d_v, d_k, cost.multiply_adds));
   const auto bytes = attn::item_size(on.bench.trace.dtype());
   if (static_cast<std::size_t>(cost.score_bytes) == held * bytes)
     lines.push_back(
-        fmt::format("({} in S + {} in z) · {} bytes = {}", d_k * d_v, d_k, bytes, cost.score_bytes));
+        fmt::format("({} in S + {} in z) · {} bytes = {} bytes", d_k * d_v, d_k, bytes, cost.score_bytes));
   return lines;
 }
 
@@ -383,10 +418,13 @@ LinesOn lines_on(const VariantBench& on, const VariantResult& result) {
   return {};
 }
 
-std::string table_of_counts(const VariantBench& on, const std::vector<VariantResult>& results) {
+/// Full attention and the variant that the page goes into, or all others.
+std::string table_of_counts(const VariantBench& on, bool is_on_page) {
+  const auto shown = variant_on_page(on.bench.options).name;
   std::string table;
-  for (const auto& result : by_kind(results)) {
+  for (const auto& result : by_kind(on.shown)) {
     auto name = result.variant;
+    if ((name == "full" || name == shown) != is_on_page) continue;
     for (const auto& line : lines_on(on, result)) {
       table += fmt::format("{}{:<9}  {}", table.empty() ? "" : "\n", name, line);
       name.clear();
@@ -398,20 +436,26 @@ std::string table_of_counts(const VariantBench& on, const std::vector<VariantRes
 /// How the table is read.
 std::string words_on_columns(const VariantBench& on) {
   return fmt::format(
-      "error      largest difference from the output of full, whose largest\n"
-      "           number is {:.4f}; random Q, K, V give larger ones than text\n"
-      "mult-adds  products that go into a sum, counted while the code runs\n"
-      "bytes      of scores (linear, performer: of sums), the most at one time",
+      "error      largest difference from full's output, whose largest is {:.4f}\n"
+      "mult-adds  the products that go into sums, counted while the code runs\n"
+      "bytes      the most that scores (linear, performer: sums) take at a time",
       attn::max_abs(on.full));
 }
 
-void compare(const VariantBench& on, const std::vector<VariantResult>& results) {
+void compare(const VariantBench& on) {
   auto& trace = on.bench.trace;
+  const bool has_others = on.shown.size() > 2;
+  trace.note("variants",
+             has_others ? "What each variant does (--variant NAME works it out)" : "What the variant does",
+             "", list_of_variants(on, on.shown));
   trace.note("comparison", "Side by side",
-             fmt::format("Worked out above is {}{}.", variant_on_page(on.bench.options).name,
-                         results.size() > 2 ? "; the others with --variant NAME" : ""),
-             words_on_columns(on) + "\n\n" + comparison_table(on, results));
-  trace.note("counts", "What stands behind the numbers", "", table_of_counts(on, results));
+             is_wanted("local", on.bench.options)
+                 ? "Q, K and V are random. On text near words matter more, and local errs less."
+                 : "Q, K and V are random.",
+             words_on_columns(on) + "\n\n" + comparison_table(on.shown));
+  trace.note("counts", "Where these numbers come from", "", table_of_counts(on, true));
+  const auto others = table_of_counts(on, false);
+  if (!others.empty()) trace.note("other-counts", "Where the numbers of others come from", "", others);
 }
 
 /// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
@@ -433,32 +477,15 @@ std::string pictures_of(const std::vector<std::pair<std::string, Mask<2>>>& mask
   return lines;
 }
 
-/// What the pictures show, variant by variant.
-std::string rules_of_patterns(const VariantBench& on) {
-  const auto& options = on.bench.options;
-  const auto block = *options.block;
-  std::string rules;
-  if (is_wanted("local", options))
-    rules += fmt::format(" Local: keys at most {} places away (window){}.", *options.window,
-                         on.causal() ? ", none after the query" : "");
-  if (is_wanted("sliding", options))
-    rules += fmt::format(" Sliding: its own key and the {} before it.", *options.window);
-  if (is_wanted("sparse", options) && *options.pattern == "strided")
-    rules += fmt::format(" Sparse: keys less than {0} places away, and those {0}, {1}, {2} … away (block).",
-                         block, 2 * block, 3 * block);
-  return rules;
-}
-
 void show_patterns(VariantBench& on) {
   constexpr std::size_t most = 8;
   std::vector<std::pair<std::string, Mask<2>>> masks = {{"full", on.visible_mask()}};
   masks.insert(masks.end(), on.patterns.begin(), on.patterns.end());
   if (masks.size() == 1) return;
-  on.bench.trace.note(
-      "patterns", "Which pairs are left out",
-      fmt::format("A row is a query, a column a key: █ computed, · left out.{}{}", rules_of_patterns(on),
-                  on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
-      pictures_of(masks, most));
+  on.bench.trace.note("patterns", "Which pairs are left out",
+                      fmt::format("A row is a query, a column a key: █ computed, · left out.{}",
+                                  on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
+                      pictures_of(masks, most));
 }
 
 /// Full attention and the variant that the page goes into, with the shapes of this run.
@@ -518,7 +545,7 @@ void run_efficient(Workbench& bench) {
       bench.trace.note(fmt::format("{}/skipped", variant.name), fmt::format("{}: left out", variant.name),
                        fmt::format("{}. It can be shown with {}.", obstacle.reason, obstacle.valid));
   }
-  compare(on, on.shown);
+  compare(on);
   show_patterns(on);
   bench.flow(efficient_flow(on));
   suggest_variants(bench);

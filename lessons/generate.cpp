@@ -190,10 +190,10 @@ void show_kept(Workbench& bench, const Step& step, const std::string& layer, con
         kept, mistakes_of_cache(kept, step.known));
   };
   show("K", "d_k", "keys",
-       step.is_prefill() ? "Every later token will ask for these, so they are kept."
-                         : step.once(1,
-                                     "One row more. Those above it are as they were: what comes later is "
-                                     "hidden from them, so it cannot change them."),
+       step.is_prefill()
+           ? "Every later token will ask for these, so they are kept."
+           : step.once(1,
+                       "One row more. Those above it stay as they were: a later token is hidden from them."),
        cache.keys);
   show("V", "d_v", "values", "", cache.values);
 }
@@ -323,23 +323,25 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
 
   label(bench, decoder, decoding.tokens, {"token", "query"}, step.known);
   Named x = {
-      "x", trace.step(
-               {.id = "x",
-                .title = step.either("The tokens, each at its position", "The new token at its position"),
-                .formula = step.is_prefill() ? "embedding[tokens] + positions"
-                                             : fmt::format("embedding[token] + positions[{}]", step.known),
-                .from = step.is_prefill()
-                            ? std::vector<std::string>{"embedding", "positions"}
-                            : std::vector<std::string>{"embedding", fmt::format("step={}/token", number - 1),
-                                                       "positions"},
-                .axes = {"token", "d_model"},
-                .note = step.once(
-                    1, fmt::format("One row at position {0}, behind the {0} others{1}. To count from 0 again "
-                                   "is a classic mistake: every shape fits, the text is wrong.",
-                                   step.known, sine_of_position(decoder.positions, step.known))),
-                .worked = worked_embedding(decoder, unread, step.known)},
-               embed_tokens(decoder.embedding, decoder.positions, unread, step.known),
-               mistakes_of_reading(decoder.embedding, decoder.positions, unread, step.known))};
+      "x",
+      trace.step(
+          {.id = "x",
+           .title = step.either("The tokens, each at its position", "The new token at its position"),
+           .formula = step.is_prefill() ? "embedding[tokens] + positions"
+                                        : fmt::format("embedding[token] + positions[{}]", step.known),
+           .from = step.is_prefill() ? std::vector<std::string>{"embedding", "positions"}
+                                     : std::vector<std::string>{"embedding",
+                                                                fmt::format("step={}/token", number - 1),
+                                                                "positions"},
+           .axes = {"token", "d_model"},
+           .note = step.once(
+               1, fmt::format("It comes after {0} token{2}, so its position is {0}{1}. A classic mistake is "
+                              "to count from 0 again: every shape fits, but the text is wrong.",
+                              step.known, sine_of_position(decoder.positions, step.known),
+                              step.known == 1 ? "" : "s")),
+           .worked = worked_embedding(decoder, unread, step.known)},
+          embed_tokens(decoder.embedding, decoder.positions, unread, step.known),
+          mistakes_of_reading(decoder.embedding, decoder.positions, unread, step.known))};
   label(bench, decoder, decoding.tokens, {"key"}, 0);
   const auto mask = causal_mask(bench, step, n);
 
@@ -419,12 +421,10 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
     bench.trace.note(
         "read",
         fmt::format("Step {}: the model reads “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format("Only this token goes through the model. In each layer its key and value go below those "
-                    "of the {}.{}",
-                    step.known == 1 ? "token" : fmt::format("{} tokens", step.known),
-                    *bench.options.layers > 1 ? fmt::format(" step={}/layer={}/: this step, that layer.",
-                                                            step.number, layer_on_page(bench.options) + 1)
-                                              : ""));
+        fmt::format(
+            "Only this token goes through the model. In each layer its key and value join those of the {} in "
+            "the cache.",
+            step.known == 1 ? "token" : fmt::format("{} tokens", step.known)));
 }
 
 attn::WorkedOut worked_greedy_token(const attn::Known<2>& logits) {
@@ -645,13 +645,13 @@ std::size_t step_on_page(std::size_t steps) {
 /// The weights of a step that reads one token, and so has no mask.
 std::string about_new_row(const attn::Event& weights) {
   const auto rows = weights.tensor->shape[weights.tensor->shape.size() - 2];
-  return rows > 1 ? weights.note : "One row a head. It needs no mask: no token stands behind the newest.";
+  return rows > 1 ? weights.note
+                  : "Each head has one row. It needs no mask: no token comes after the newest.";
 }
 
 std::string about_logits(const attn::Event&) {
-  return "A column for each word of the vocabulary: those of the prompt, in the order in which they come. "
-         "full/logits are the same numbers from one pass over the whole text, without a cache: the cache "
-         "saves work and changes no number.";
+  return "A column is a word of the vocabulary. One pass over the whole text, without a cache, gives the "
+         "same numbers (full/logits): the cache saves work and changes nothing.";
 }
 
 /// What the cache has more than before, and how words are told apart that stand in the text twice.
@@ -672,9 +672,9 @@ std::string about_largest_logit(const attn::Event& logits) {
   for (std::size_t i = 1; i < numbers.shape.back(); ++i)
     if (numbers.at(i) > numbers.at(best)) best = i;
   return fmt::format(
-      "{:.4f} (“{}”, place {} of the vocabulary) is the largest: greedy decoding writes that word, the first "
-      "one on a tie. The next step reads it.",
-      numbers.at(best), name_along(logits, logits.axes.size() - 1, best), best);
+      "“{}” (place {} of the vocabulary) has the largest logit, {:.4f}. So the model writes it, and the next "
+      "step reads it. This is greedy decoding.",
+      name_along(logits, logits.axes.size() - 1, best), best, numbers.at(best));
 }
 
 /// The layer of a step, of which a trained model's page shows what has to do with the cache.
@@ -686,7 +686,7 @@ void add_layer(std::vector<attn::OnPage>& page, const std::string& layer, bool i
     add_lines({"Q", "K", "cache/K", "scores", "scaled", "masked"});
     page.push_back({layer + "kept"});
     page.push_back(attn::without_table(layer + "weights", about_new_row));
-    return add_lines({"residual"});
+    return;
   }
   add_lines({"Q", "K", "V"});
   page.push_back({layer + "cache/K", about_cache});
@@ -699,7 +699,8 @@ void choose_generate_page(Workbench& bench, std::size_t steps) {
   const bool is_trained = bench.options.model.has_value();
   const auto step = fmt::format("step={}/", step_on_page(steps));
   const auto layer = step + layer_group(bench.options, layer_on_page(bench.options));
-  std::vector<attn::OnPage> page = {{"guesses"}, {"looks"}, {step + "read"}};
+  std::vector<attn::OnPage> page = {{"idea"}, {"guesses"}, {"cache-idea"},
+                                    {"flow"}, {"code"},    {step + "read"}};
   page.push_back(is_trained ? attn::without_table(step + "x", [](const attn::Event& x) { return x.note; })
                             : attn::OnPage{step + "x"});
   if (layer != step + "layer=1/" && layer != step)
@@ -715,6 +716,8 @@ void choose_generate_page(Workbench& bench, std::size_t steps) {
   }
   page.push_back({"work"});
   page.push_back({"memory"});
+  page.push_back({"looks"});
+
   bench.trace.page(page, {"cached-equals-full", "same-text", "future-weights-are-0", "rows-sum-to-1"});
 }
 
@@ -739,7 +742,7 @@ std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps
     lines.push_back(margin + "├ " + keys + "┴ " + weights + "┐");
     lines.push_back(margin + "└ " + values + line(end - attn::display_width(values)) + "┴ heads");
   }
-  lines.emplace_back("x     embedding (a vector for each word) + positions (one for each place)");
+  lines.emplace_back("x     embedding (a vector for each word) + positions (a vector for each place)");
   lines.emplace_back("then  heads → W_O → + x → next layer; after the last → W_vocabulary → logits");
   lines.push_back(fmt::format("with  W_Q [{0}×{1}], W_K [{0}×{2}], W_V [{0}×{3}], W_O [{4}×{0}]",
                               bench.d_model(), bench.heads() * bench.d_k(), bench.kv_heads() * bench.d_k(),
@@ -752,12 +755,17 @@ void run_generate(Workbench& bench) {
   require_range(bench);
   choose_generate_page(bench, *bench.options.new_tokens);
   bench.idea(
-      "A decoder is a model that writes a text one token at a time: it reads what is there, gives every word "
-      "that it knows a number (its logit), writes the word with the largest and reads again.\nNo token sees "
-      "a later one, so what was computed for it stays as it is. Its query is needed once, for its own "
-      "output. Its key and its value are read by all later tokens, so these are kept: the KV cache. Step 0, "
-      "the prefill, reads the whole prompt; each later step reads one token." +
+      "A decoder is a model that writes a text one token at a time. It reads the text so far and gives each "
+      "word that it knows a number, the logit. It writes the word with the largest logit. Then it reads "
+      "again, with one token more." +
       about_training(bench));
+  bench.trace.note(
+      "cache-idea", "What is kept, and why that is right",
+      "A causal mask hides all later tokens from a token (lesson masking). So a new token changes no row of "
+      "the earlier ones, in any layer. Their keys and values stay right and are kept: the KV cache. The new "
+      "token needs them, as its query looks at every key. The earlier queries are not needed again.\nStep 0, "
+      "the prefill, reads the whole prompt and fills the cache. Each later step reads a single token, the "
+      "one written last.");
   bench.trace.note(
       "decoder", "The model",
       "As small as it can be: vectors with positions, layers of causal multi-head attention, each added to "
@@ -785,7 +793,7 @@ void run_generate(Workbench& bench) {
   if (bench.options.model)
     return bench.try_next({{"generate --sentence \"the apple that the girl ate\"", "one apple"},
                            {"generate --layer 1", "where does the first layer look?"},
-                           {"generate --model none --kv-heads 1", "shared keys"},
+
                            {"efficient", "what to do about n² scores"}});
   bench.try_next(
       {{"generate --layers 2 --layer 2", "a second layer, a second cache"},

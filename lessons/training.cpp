@@ -108,7 +108,7 @@ void advise(attn::Trace& trace) {
 void set_training_page(attn::Trace& trace) {
   trace.page({{"idea"},
               {"flow"},
-              {"parameters"},
+
               {"code"},
               {"before/weights", look_of_chance},
               {"before/losses", loss_beside_guessing},
@@ -125,6 +125,7 @@ void set_training_page(attn::Trace& trace) {
               attn::without_table("loss", note_of),
               {"after/weights", look_at_mirror},
               {"comparison"},
+
               {"no-promise"}},
              {"first-gradient", "learns", "right-on-fresh", "looks-at-the-mirror"});
 }
@@ -159,13 +160,12 @@ void run_training(Workbench& bench) {
   show_recipe(trace, bench.options);
   const auto in = draw_task(bench);
   bench.idea(
-      fmt::format(
-          "A model learns by being wrong and being told so. This one has one head of attention and {} "
-          "numbers, drawn at random. It is to say six symbols backwards (e c a g b d as d b g a c e); nobody "
-          "tells it how.\nEach of {} steps shows it {} of {} sequences and measures how wrong its answers "
-          "are: the loss. Then it finds how the loss would change with each number, the gradient, and moves "
-          "each number a little the other way.",
-          count_of(in.start), training_steps, sequences_of_batch, training_sequences),
+      fmt::format("A model learns by being wrong and being told so. This one has one head of attention and "
+                  "{} numbers, its parameters, drawn at random. Its task is to say six symbols backwards: e "
+                  "c a g b d as d b g a c e.\nIt learns in {} steps. Each step shows it {} of {} sequences. "
+                  "The loss says how wrong its answers are. The gradient says how the loss changes with each "
+                  "parameter. Then each parameter moves a little, so that the loss falls.",
+                  count_of(in.start), training_steps, sequences_of_batch, training_sequences),
       "loss = mean of −log(probability of the right symbol)");
   show_model(bench, in);
   show_before(bench, in);

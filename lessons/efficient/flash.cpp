@@ -184,7 +184,7 @@ const std::vector<std::string>& words_of(const VariantBench& on) {
 }
 
 std::string words_on_scores(const VariantBench& on) {
-  return fmt::format("Row \"{}\" of Q · row \"{}\" of K (--steps Q,K). Only one tile is in memory.",
+  return fmt::format("The numbers are row \"{}\" of Q and row \"{}\" of K (--steps Q,K).",
                      words_of(on)[on.n() - 1], words_of(on).front());
 }
 
@@ -193,7 +193,9 @@ std::string words_on_values(const VariantBench& on, const Block& keys) {
   std::string words;
   for (std::size_t j = keys.begin; j < keys.end && keys.size() <= 2; ++j)
     words += fmt::format("{}V[{}, 0] = {:.4f}", words.empty() ? "" : ", ", words_of(on)[j], on.V(j, 0) + 0.0);
-  return (words.empty() ? "v is column 0 of V" : words) + " (--steps V); of the last query only.";
+  return fmt::format(
+      "vⱼ is the value of key j{} (--steps V). The other columns of o are summed in the same way.",
+      words.empty() ? "" : ": " + words);
 }
 
 Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
@@ -340,7 +342,9 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                   .formula = "c = exp(m − m′)",
                   .from = {"flash/maximum"},
                   .axes = {"block", "query"},
-                  .note = "c is 1 where m stays. To leave c out is the classic mistake.",
+                  .note = "The old l and o were summed with m, and now they need m′. As exp(s − m′) is c · "
+                          "exp(s − m) for every score s, c times the old sums is exact. Where m stays, c is "
+                          "1. In the first block m is −∞ and c is 0.",
                   .worked =
                       [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
                         return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
@@ -359,7 +363,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
                     .formula = "l′ = c l + Σⱼ exp(sⱼ − m′)",
                     .from = {"flash/scores", "flash/maximum", "flash/rescaling"},
                     .axes = {"block", "query"},
-                    .note = "After the last block it is the denominator of the whole row.",
+                    .note = "j runs over the keys of the block, and sⱼ is the score of key j.",
                     .worked =
                         [&](const attn::Index& at) {
                           auto terms = worked_block_terms(scores, maximum, blocks[at[0]], at[0], at[1]);
@@ -409,6 +413,7 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .formula = "o / l",
        .from = {"flash/scores", "V", "flash/maximum", "flash/rescaling", "flash/sum", "flash/accumulated"},
        .axes = {"query", "d_v"},
+       .note = "o and l are those after the last block.",
        .worked =
            [&](const attn::Index& at) {
              const auto denominator = worked_at("flash/sum", sum, last, at[0]);
@@ -428,17 +433,15 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
   constexpr std::size_t most_blocks = 8, width = 16;
   const auto i = on.n() - 1, shown = std::min<std::size_t>(on.V.shape(1), 2);
   const auto names = names_of(blocks);
-  auto table =
-      fmt::format("{:<6} {} {:>8} {:>8} {:>8}", "block", attn::pad_right("its keys", width), "m", "c", "l");
+  auto table = fmt::format("{:<6} {} {:>8} {:>8}", "block", attn::pad_right("its keys", width), "m", "l");
   for (std::size_t c = 0; c < shown; ++c) table += fmt::format(" {:>8}", fmt::format("o[{}]", c));
   for (std::size_t b = 0; b < blocks.size() && b < most_blocks; ++b) {
     std::vector<std::string> keys;
     for (std::size_t j = blocks[b].begin; j < blocks[b].end; ++j) keys.push_back(words_of(on)[j]);
     table +=
-        fmt::format("\n{} {} {:>8.4f} {:>8} {:>8.4f}", attn::pad_right(names[b], 6),
+        fmt::format("\n{} {} {:>8.4f} {:>8.4f}", attn::pad_right(names[b], 6),
                     attn::pad_right(attn::shorten(fmt::format("{}", fmt::join(keys, " ")), width), width),
-                    running.maximum(b, i) + 0.0,
-                    b == 0 ? "0" : fmt::format("{:.4f}", running.rescaling(b, i)), running.sum(b, i));
+                    running.maximum(b, i) + 0.0, running.sum(b, i));
     for (std::size_t c = 0; c < shown; ++c)
       table += fmt::format(" {:>8.4f}", running.of_last_query(b, c) + 0.0);
   }
@@ -447,8 +450,7 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
 
 void show_last_query(const VariantBench& on, const RunningRows& running, const std::vector<Block>& blocks) {
   on.bench.trace.note("flash/one-query", "What one query carries",
-                      fmt::format("A row is what the last query, \"{}\", has after a block of keys. m begins "
-                                  "at −∞: the first c is 0. How row {} comes about follows.",
+                      fmt::format("This is what the last query, \"{}\", carries. Row {} is worked out below.",
                                   words_of(on)[on.n() - 1], names_of(blocks)[running.followed]),
                       table_of_last_query(on, running, blocks));
 }
@@ -518,27 +520,44 @@ namespace {
 /// For all queries at once: a block of queries does the same without the others.
 void show_flash_code(VariantBench& on, std::size_t block) {
   std::vector<std::string> lines = {
-      fmt::format("n = len(Q)      # all queries at once, s [{0}×{1}]; a kernel on a GPU: [{1}×{1}]", on.n(),
+      fmt::format("# All queries go at once, so s is [{0}×{1}]. On a GPU s is a tile, [{1}×{1}].", on.n(),
                   block),
-      "m, l, o = np.full(n, -np.inf), np.zeros(n), np.zeros(V.shape)",
-      "kept = []       # for the tables of this page; a kernel keeps none",
+      "n = len(Q)",
+      "m = np.full(n, -np.inf)              # the largest score so far",
+      "l = np.zeros(n)                      # the sum of exp(score - m)",
+      "o = np.zeros(V.shape)                # the sum of exp(score - m) * value",
       fmt::format("for start in range(0, n, {}):", block),
       fmt::format("    keys = slice(start, start + {})", block),
       "    s = Q @ K[keys].T / np.sqrt(Q.shape[1])"};
-  if (on.causal()) lines.push_back("    s = np.where(np.tri(n, dtype=bool)[:, keys], s, -np.inf)");
-  lines.insert(lines.end(), {"    larger = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - larger)",
-                             "    p = np.exp(s - larger[:, None])", "    l = c * l + p.sum(axis=1)",
-                             "    o = c[:, None] * o + p @ V[keys]", "    m = larger",
-                             "    kept.append((s, m, c, l, o[-1]))", "flash_output = o / l[:, None]",
-                             "s, flash_maximum, flash_rescaling, flash_sum, flash_accumulated = zip(*kept)",
-                             "flash_scores = np.hstack(s)"});
+  if (on.causal())
+    lines.emplace_back("    s = np.where(np.arange(n)[keys] <= np.arange(n)[:, None], s, -np.inf)");
+  lines.insert(lines.end(),
+               {"    m_new = np.maximum(m, s.max(axis=1))", "    c = np.exp(m - m_new)",
+                "    e = np.exp(s - m_new[:, None])", "    l = c * l + e.sum(axis=1)",
+                "    o = c[:, None] * o + e @ V[keys]", "    m = m_new", "flash_output = o / l[:, None]"});
   show_code(on, "flash", lines);
+}
+
+/// What a query carries after each block, from all scores at once.
+void show_code_of_tables(VariantBench& on, std::size_t block) {
+  std::vector<std::string> lines = {"flash_scores = Q @ K.T / np.sqrt(Q.shape[1])"};
+  if (on.causal())
+    lines.emplace_back("flash_scores = np.where(np.tri(len(Q), dtype=bool), flash_scores, -np.inf)");
+  lines.insert(lines.end(),
+               {fmt::format("ends = range({0}, len(K) + {0}, {0})", block),
+                "flash_maximum = np.array([flash_scores[:, :end].max(axis=1) for end in ends])",
+                "flash_rescaling = np.zeros(flash_maximum.shape)",
+                "flash_rescaling[1:] = np.exp(flash_maximum[:-1] - flash_maximum[1:])",
+                "flash_sum, flash_accumulated = [], []", "for end, m in zip(ends, flash_maximum):",
+                "    e = np.exp(flash_scores[:, :end] - m[:, None])", "    flash_sum.append(e.sum(axis=1))",
+                "    flash_accumulated.append(e[-1] @ V[:end])"});
+  show_code(on, "flash/tables", lines);
 }
 
 /// Where a tile stays as it is with one token more.
 std::string words_on_one_more_word(const VariantBench& on, std::size_t block) {
   if (on.n() < *on.bench.options.block || on.causal()) return "";
-  return fmt::format(" With one more word full holds {0} · {0} scores, flash {1} · {1} as before.",
+  return fmt::format(" One more word makes {0} · {0} scores in full attention, and still {1} · {1} in flash.",
                      on.n() + 1, block);
 }
 
@@ -550,20 +569,19 @@ void show_flash(VariantBench& on) {
   const auto names = names_of(blocks);
   auto& trace = on.bench.trace;
   trace.label("block", {{names}});
-  trace.note("flash/idea", "Flash attention: tiles, and a running softmax",
-             fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of "
-                         "keys have a tile of {0} × {0} scores, and only one tile is held at a time. But "
-                         "softmax needs the maximum and the sum of a whole row. So each query carries three "
-                         "things from block to block (s: its scores so far, v: values):",
-                         block),
-             "m   the largest s\n"
-             "l   Σ exp(s − m), the denominator of softmax\n"
-             "o   Σ exp(s − m) v, the output times l\n"
-             "\n"
-             "A block that raises m to m′ calls for exp(s − m′) in all terms. As\n"
-             "exp(s − m′) = c exp(s − m) with c = exp(m − m′), the old sums times c\n"
-             "are what they would have been with m′ from the start: it is exact.");
+  trace.note(
+      "flash/idea", "Flash attention: tiles, and a running softmax",
+      fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have "
+                  "{0} × {0} scores, which are called a tile. Flash attention computes one tile, uses its "
+                  "scores and forgets them. Then comes the next tile.\nBut softmax needs the maximum and the "
+                  "sum of a whole row, and a tile has only a part of it. So each query carries three things "
+                  "from tile to tile:",
+                  block),
+      "m   the largest score so far\n"
+      "l   the sum of exp(score − m) so far: the denominator of softmax\n"
+      "o   the sum of exp(score − m) · value so far: the output times l");
   show_flash_code(on, block);
+  show_code_of_tables(on, block);
   const auto tiles = show_tiles(on, blocks);
   const auto running = show_running_softmax(on, tiles.scores, blocks);
 
@@ -582,8 +600,8 @@ void show_flash(VariantBench& on) {
   show_last_query(on, running, blocks);
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
   trace.note("flash/memory", "What it is for",
-             "On a GPU most time goes into moving scores to the memory and back; a tile stays in fast "
-             "memory. So flash is faster, with a little more arithmetic." +
+             "A GPU spends most time on moving scores to memory and back. A tile stays in a small, fast "
+             "memory. So flash is faster, although it multiplies more." +
                  words_on_one_more_word(on, block));
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",

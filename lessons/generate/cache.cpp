@@ -72,13 +72,12 @@ void explain_work(Workbench& bench, std::size_t steps) {
                    : fmt::format("\n{:<6}{:<28}{}", *step,
                                  counted_scores(layers, heads, *step == 0 ? n : 1, n + *step),
                                  counted_scores(layers, heads, n + *step, n + *step));
-  bench.trace.note(
-      "work", "What the cache saves: scores",
-      fmt::format("A step computes layers · heads · queries · keys scores. With the cache only the new token "
-                  "asks; without it the whole text is read anew. One more word in the prompt: {0}·{0} for "
-                  "{1}·{1} in step 0, and one more key in each later step.",
-                  n + 1, n),
-      table);
+  bench.trace.note("work", "What the cache saves: scores",
+                   fmt::format("A step computes layers · heads · queries · keys scores. Without the cache "
+                               "every token is a query again. One more word in the prompt turns {1} · {1} "
+                               "into {0} · {0} in step 0, and adds one key to each later step.",
+                               n + 1, n),
+                   table);
 }
 
 void show_growth(Workbench& bench, std::size_t steps) {
@@ -154,9 +153,9 @@ std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
 /// Which tokens a cache holds in the end.
 std::string about_length(std::size_t of_prompt, std::size_t tokens) {
   const auto written = tokens - of_prompt;
-  return fmt::format("The cache ends with {} token{}: {} of the prompt{}. The last one written is not read. ",
-                     tokens, tokens == 1 ? "" : "s", of_prompt,
-                     written > 0 ? fmt::format(" and {} written", written) : "");
+  return fmt::format(
+      "In the end the cache holds {} token{}: {} of the prompt{}. The last one written is not read. ", tokens,
+      tokens == 1 ? "" : "s", of_prompt, written > 0 ? fmt::format(" and {} written", written) : "");
 }
 
 void compare_bytes(Workbench& bench, const Decoding& decoding) {
@@ -212,8 +211,8 @@ void explain_memory(Workbench& bench, const Decoding& decoding) {
   bench.trace.note("memory", "What the cache takes: bytes",
                    about_length(bench.plan.sentence.length(), tokens) +
                        (heads == 1 ? "One head has nobody to share with; try --heads 4 --kv-heads 1."
-                                   : "Heads may share keys and values (kv_heads): a smaller cache, but "
-                                     "several heads with different queries search the same keys."),
+                                   : "Heads can share keys and values (--kv-heads). The cache is smaller "
+                                     "then, but these heads search the same keys."),
                    table);
 }
 

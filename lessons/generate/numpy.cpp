@@ -20,26 +20,75 @@ namespace {
 std::vector<std::string> earlier_code(const Workbench& bench) {
   const auto layers = bench.options.layers.value_or(1);
   auto lines = softmax_code();
-  const auto more = std::vector<std::string>{
-      "",
-      "def split(x, heads):",
-      "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
-      "",
-      layers == 1 ? "layers = [(W_Q, W_K, W_V, W_O)]"
-                  : fmt::format("layers = [[globals()[f\"layer_{{i}}_W_{{name}}\"] for name in \"QKVO\"]\n"
-                                "          for i in range(1, {})]",
-                                layers + 1),
-      fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)",
-                  bench.kv_heads(), bench.d_k(), bench.d_v())};
-  lines.insert(lines.end(), more.begin(), more.end());
+  lines.insert(
+      lines.end(),
+      {"", layers == 1
+               ? "layers = [(W_Q, W_K, W_V, W_O)]"
+               : fmt::format("layers = [[globals()[f\"layer_{{i}}_W_{{name}}\"] for name in \"QKVO\"]\n"
+                             "          for i in range(1, {})]",
+                             layers + 1)});
   return lines;
 }
 
-/// A layer that reads the tokens x behind those of its cache.
-std::vector<std::string> layer_code(const Workbench& bench) {
+/// How one token goes through all layers.
+std::vector<std::string> reading_code(const Workbench& bench) {
+  const auto heads = bench.heads(), kv_heads = bench.kv_heads();
+  const auto shared = heads == kv_heads ? std::string("h") : fmt::format("h // {}", heads / kv_heads);
+  const auto line = [](const std::string& code, const std::string& comment) {
+    return fmt::format("{:<50}  # {}", code, comment);
+  };
+  return {
+      "# layers: the four matrices of each layer; softmax(): see lesson sdpa or --all",
+      line("def read(token, position, caches):", "reads a single token"),
+      "    x = embedding[token] + positions[position]",
+      "    for (W_Q, W_K, W_V, W_O), cache in zip(layers, caches):",
+      line(fmt::format("        Q = (x @ W_Q).reshape({}, {})", heads, bench.d_k()), "a row for each head"),
+      fmt::format("        cache[\"K\"].append((x @ W_K).reshape({}, {}))", kv_heads, bench.d_k()),
+      fmt::format("        cache[\"V\"].append((x @ W_V).reshape({}, {}))", kv_heads, bench.d_v()),
+      line("        K, V = np.array(cache[\"K\"]), np.array(cache[\"V\"])",
+           fmt::format("[tokens, {}, …]", kv_heads)),
+      "        heads = []",
+      fmt::format("        for h in range({}):", heads),
+      fmt::format("            weights = softmax(K[:, {}] @ Q[h] / np.sqrt({}))", shared, bench.d_k()),
+      fmt::format("            heads.append(weights @ V[:, {}])", shared),
+      "        x = x + np.concatenate(heads) @ W_O",
+      line("    return x @ W_vocabulary", "the logits"),
+      ""};
+}
+
+/// "text = [0, 1, 2]": a long prompt takes several lines.
+std::vector<std::string> prompt_lines(const Decoding& decoding) {
+  constexpr std::size_t most_columns = 74;
+  const auto prompt = prompt_code(decoding);
+  if (attn::display_width("text = " + prompt) <= most_columns) return {"text = " + prompt};
+  std::vector<std::string> lines;
+  for (const auto& line : attn::wrap(prompt, most_columns - 7))
+    lines.push_back((lines.empty() ? "text = " : "        ") + line);
+  return lines;
+}
+
+/// All steps of decoding: the prompt is read, and then each token that was written.
+std::vector<std::string> decoding_code(const Decoding& decoding, std::size_t steps) {
+  const auto n = decoding.tokens.size();
+  auto lines = prompt_lines(decoding);
+  lines.insert(lines.begin(),
+               "# text: places in the vocabulary. Here the prompt is read token by token, too.");
+  lines.insert(lines.end(), {"caches = [{\"K\": [], \"V\": []} for layer in layers]",
+                             fmt::format("for position in range({}):", n + steps - 1),
+                             "    logits = read(text[position], position, caches)",
+                             fmt::format("{:<50}  # {}", fmt::format("    if position >= {}:", n - 1),
+                                         "the prompt is read"),
+                             "        text.append(logits.argmax())"});
+  return lines;
+}
+
+/// The same in passes over several tokens, as the trace has them: every step under its name.
+std::vector<std::string> passes_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
   const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {"# tokens: places in the vocabulary; softmax(), split() [heads, n, d]: --all",
+  return {"def split(x, heads):",
+          "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
+          "",
           "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
           fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
                       kv_heads),
@@ -47,69 +96,56 @@ std::vector<std::string> layer_code(const Workbench& bench) {
           fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
           "    scaled = scores / np.sqrt(Q.shape[2])",
           "    n, known = len(x), K_before.shape[1]",
-          "    # query i is token known + i: it sees the keys 0 to known + i",
-          "    masked = np.where(np.tri(n, known + n, known), scaled, -np.inf)",
+          "    future = np.arange(known + n) > known + np.arange(n)[:, None]",
+          "    masked = np.where(future, -np.inf, scaled)",
           "    weights = softmax(masked)",
           fmt::format("    heads = weights @ cache_V{}", shared),
-          "    output = np.hstack(heads) @ W_O  # heads side by side",
+          "    output = np.hstack(heads) @ W_O",
           "    residual = x + output",
-          "    return locals()",
-          ""};
+          "    return dict(Q=Q, K=K, V=V, cache_K=cache_K, cache_V=cache_V,",
+          "                scores=scores, scaled=scaled, masked=masked, weights=weights,",
+          "                heads=heads, output=output, residual=residual)",
+          "",
+          fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)", kv_heads,
+                      bench.d_k(), bench.d_v())};
 }
 
-/// "tokens, caches, passes = [0, 1, 2], empty, []": a long prompt takes several lines.
-std::vector<std::string> start_code(const Decoding& decoding) {
-  constexpr std::size_t most_columns = 74;
-  const auto prompt = prompt_code(decoding);
-  const auto whole = fmt::format("tokens, caches, passes = {}, empty, []", prompt);
-  if (attn::display_width(whole) <= most_columns) return {whole};
-  std::vector<std::string> lines = {"tokens, caches, passes = (", "    "};
-  for (const auto& line : attn::wrap(prompt, most_columns - 4)) {
-    lines.back() += line;
-    lines.push_back("    ");
-  }
-  lines.back() += ", empty, [])";
-  return lines;
-}
-
-/// All layers, and the steps of decoding.
-std::vector<std::string> decoding_code(const Decoding& decoding, std::size_t steps) {
-  auto lines = start_code(decoding);
-  lines.insert(
-      lines.end(),
-      {fmt::format("for step in range({}):", steps), "    known, passed = caches[0][0].shape[1], []",
-       "    x = embedding[tokens[known:]] + positions[known:len(tokens)]",
-       "    for cache, weights in zip(caches, layers):", "        passed.append(layer(x, *cache, *weights))",
-       "        x = passed[-1][\"residual\"]", "    logits = x[-1] @ W_vocabulary",
-       "    caches = [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
-       "    passes.append((logits, passed))", "    tokens.append(logits.argmax())"});
-  return lines;
-}
-
-/// What the page's code has computed under the names of this page.
+/// What the passes have computed under the names of this page. The last logits are those of the page's code.
 std::vector<std::string> names_code(const Workbench& bench, std::size_t steps) {
   const auto n = bench.plan.sentence.length();
   const char* layer = bench.options.layers.value_or(1) == 1 ? "" : "layer_{i}_";
-  return {
-      "x = embedding[tokens[:-1]] + positions[:len(tokens) - 1]",
+  auto lines = passes_code(bench);
+  const std::vector<std::string> names = {
+      "x = embedding[text[:-1]] + positions[:len(text) - 1]",
       "for before, weights in zip(empty, layers):",
       "    x = layer(x, *before, *weights)[\"residual\"]",
       fmt::format("full_logits = (x @ W_vocabulary)[-{}:]", steps),
-      "logits = [row for row, passed in passes]",
-      fmt::format("written = tokens[{}:]", n),
-      "for step, (row, passed) in enumerate(passes):",
-      fmt::format("    named = {{\"x\": passed[0][\"x\"], \"logits\": row, \"token\": tokens[{} + step],", n),
-      "             \"probabilities\": softmax(row)}",
-      "    for i, p in enumerate(passed, 1):",
-      fmt::format("        named.update({{f\"{}{{name}}\": p[name] for name in p if name != \"x\"}})", layer),
-      "    globals().update({f\"step_{step}_{name}\": named[name] for name in named})"};
+      fmt::format("written = text[{}:]", n),
+      "known, rows, before = 0, [], empty",
+      fmt::format("for step in range({}):", steps),
+      fmt::format("    end = {} + step", n),
+      "    x = embedding[text[known:end]] + positions[known:end]",
+      "    named, passed = {\"x\": x}, []",
+      "    for i, (cache, weights) in enumerate(zip(before, layers), 1):",
+      "        p = layer(x, *cache, *weights)",
+      "        passed.append(p)",
+      "        x = p[\"residual\"]",
+      fmt::format("        named.update({{f\"{}{{name}}\": p[name] for name in p}})", layer),
+      "    row = x[-1] @ W_vocabulary",
+      "    rows.append(row)",
+      "    known, before = end, [(p[\"cache_K\"], p[\"cache_V\"]) for p in passed]",
+      "    named.update(logits=row, token=text[end], probabilities=softmax(row))",
+      "    globals().update({f\"step_{step}_{name}\": named[name] for name in named})",
+      "logits = rows[:-1] + [logits]"};
+  lines.insert(lines.end(), names.begin(), names.end());
+  return lines;
 }
 
 }  // namespace
 
 void show_generate_code(Workbench& bench, const Decoding& decoding, std::size_t steps) {
   bench.trace.within("earlier", [&] { bench.code(earlier_code(bench)); });
-  auto lines = layer_code(bench);
+  auto lines = reading_code(bench);
   const auto more = decoding_code(decoding, steps);
   lines.insert(lines.end(), more.begin(), more.end());
   bench.code(lines);

@@ -35,8 +35,8 @@ void give_language(ModelInputs& inputs) {
 std::string about_training(const Workbench& bench) {
   if (!bench.options.model) return "";
   return fmt::format(
-      "\nThis one learned to guess each next word (attnlab train language). The page shows layer {1} of {0}; "
-      "there is no layer norm and no feed-forward network.",
+      "\nThis one has learned to guess the next word (attnlab train language). Its {0} layers have attention "
+      "only, no feed-forward network. The page shows layer {1}.",
       *bench.options.layers, layer_on_page(bench.options) + 1);
 }
 
@@ -91,18 +91,18 @@ void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding
   auto text = fmt::format("After \"{}\" the model writes \"{}\".", place(0), decoder.words[written]);
   if (const auto other = other_form(decoder, written)) {
     const auto shares = attn::softmax(decoding.logits[0]);
-    text += fmt::format(" It gets {:.4f}; \"{}\", its other form (singular, plural), gets {:.4f}.",
+    text += fmt::format(" Softmax of the logits gives it {:.4f}, and the other form, \"{}\", only {:.4f}.",
                         double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
   }
   std::vector<std::string> words;
   for (const auto token : decoding.tokens) words.push_back(decoder.words[token]);
-  text += fmt::format(" In the end: “{}”.{}", fmt::join(words, " "),
+  text += fmt::format(" In the end the text is “{}”.{}", fmt::join(words, " "),
                       decoder.end == decoding.tokens.back() ? " </s> ends a text." : "");
   std::string table;
   for (const auto& row : rows)
     table += fmt::format("{}{}", table.empty() ? "" : "\n",
                          row.size() == 1 ? row[0] : fmt::format("{:<6}{:<10}{}", row[0], row[1], row[2]));
-  bench.trace.note("guesses", "What the model expects", text, table);
+  bench.trace.note("guesses", "What the model writes", text, table);
 }
 
 namespace {
@@ -175,9 +175,10 @@ void show_what_is_kept(Workbench& bench, const CausalDecoder& decoder, const Dec
     rows[2].push_back(number(kept));
     rows[3].push_back(number(scaled(0, 0, 0, key.value_or(0))));
   }
-  bench.trace.note("kept", "Column 0 of cache/K in head 0, and the scaled scores of head 0",
-                   fmt::format("The first {} as they were; \"{}\" adds one.",
-                               last == 1 ? "key stays" : fmt::format("{} keys stay", last), tokens[last]),
+  bench.trace.note("kept", "What head 0 keeps, and what the new query makes of it",
+                   fmt::format("This is the first number of each key, after step 0 and after step 1. The old "
+                               "keys stay, and \"{}\" adds one. scaled has the new query's scores.",
+                               tokens[last]),
                    in_columns(rows));
 }
 
@@ -193,14 +194,15 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   };
   Rows rows = {heading(last, layer)};
   auto text = fmt::format(
-      "\"{}\" has to guess the next word. A line is what a head gives to each token, → the one it gives most "
-      "(#2: a word's second occurrence).",
+      "\"{}\" has to guess the next word. A row has the attention weights of one head; → names the largest. "
+      "#2 marks a word's second place.",
       tokens[last]);
   if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
     const auto& [first, second] = *looks;
     text += fmt::format(
-        "\nIn layer {0} \"{2}\" looks at \"{3}\" ({4:.2f}) and takes it into its row. In layer {1} \"{5}\" "
-        "looks at that row ({6:.2f}): so it knows of \"{3}\".",
+        "\nIn layer {0} \"{2}\" gives \"{3}\" the weight {4:.2f}. So the row of \"{2}\" takes in the value "
+        "of \"{3}\". In layer {1} \"{5}\" gives \"{2}\" the weight {6:.2f}. In this way \"{5}\" learns of "
+        "\"{3}\".",
         layer, layer + 1, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
         second.share);
     rows = {heading(first.query, layer - 1)};

@@ -97,9 +97,7 @@ Tensor<2> adam(Workbench& bench, const AdamStep& of, Moments& moments) {
   return bench.trace.step(
       {.id = "updated",
        .title = fmt::format("{} after the step", of.parameters.id),
-       .formula = fmt::format("{} − rate · m_now / (√v_now + {:g})\n"
-                              "m_now = m / (1 − {:g}^step),  v_now = v / (1 − {:g}^step)",
-                              of.parameters.id, epsilon, beta_1, beta_2),
+       .formula = fmt::format("{} − rate · m_now / (√v_now + {:g})", of.parameters.id, epsilon),
        .from = {of.parameters.id, "m", "v", "rate"},
        .axes = axes,
        .worked =

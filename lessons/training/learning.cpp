@@ -114,10 +114,13 @@ void show_parameters(attn::Trace& trace, const Parameters& parameters) {
 
 void show_flow(const Workbench& bench, const Parameters& parameters) {
   const auto count = count_of(parameters);
-  bench.flow({fmt::format("symbols [6] → E + P → X [6×{}] → Q, K, V → weights [6×6] → output [6×8]",
-                          parameters.d_model()),
-              "  → W_out → probabilities [6×7] → loss: how wrong they are",
-              fmt::format("  → backward → gradient [{0}] → clipping → Adam → {0} new numbers", count)});
+  const auto d_model = parameters.d_model();
+  bench.flow(
+      {fmt::format("symbols [6] → E + P → X [6×{}] → Q, K, V → weights [6×6] → output [6×8]", d_model),
+       "  → W_out → probabilities [6×7] → loss: how wrong they are",
+       fmt::format("  → backward → gradient [{0}] → clipping → Adam → {0} new numbers", count),
+       fmt::format("E [7×{0}]: a vector for each symbol   P [6×{0}]: a vector for each place", d_model),
+       fmt::format("W_Q, W_K, W_V [{0}×8], W_out [8×7]    all together: {1} parameters", d_model, count)});
 }
 
 void show_training_code(const Workbench& bench) {
@@ -128,30 +131,33 @@ void show_training_code(const Workbench& bench) {
                  {"", "row = np.concatenate([a.ravel() for a in (E, P, W_Q, W_K, W_V, W_out)])"});
     bench.code(lines);
   });
-  bench.code({"m, v, history = 0.0, 0.0, []         # row: all parameters, one after another",
-              fmt::format("for step in range(1, {}):", training_steps + 1),
-              fmt::format("    x = examples[{0} * (step - 1) % {1} :][:{0}]", sequences_of_batch,
-                          training_sequences),
-              "    loss, g = loss_and_gradient(row, x, x[:, ::-1])          # see --all",
-              "    norm = np.sqrt(np.sum(g ** 2))",
-              fmt::format("    g = min(1, {} / (norm + 1e-6)) * g                        # clipping",
-                          *options.max_norm),
-              "    history.append((loss, norm, np.sqrt(np.sum(g ** 2)), row))",
-              "    m, v = 0.9 * m + 0.1 * g, 0.98 * v + 0.02 * g ** 2",
-              "    m_now, v_now = m / (1 - 0.9 ** step), v / (1 - 0.98 ** step)",
-              fmt::format("    rate = {} ** -0.5 * min(step ** -0.5, step * {} ** -1.5)   # warm-up",
+  bench.code({"# row: all parameters, one after another; loss_and_gradient(): see --all",
+              "m, v, history = 0.0, 0.0, []", fmt::format("for step in range(1, {}):", training_steps + 1),
+              fmt::format("    first = {} * (step - 1) % {}", sequences_of_batch, training_sequences),
+              fmt::format("    x = examples[first:first + {}]", sequences_of_batch),
+              "    loss, g = loss_and_gradient(row, x, x[:, ::-1])   # answer: x backwards",
+              "    norm = np.sqrt(np.sum(g ** 2))", "    history.append((loss, norm, row))",
+              fmt::format("    {:<48}  # clipping",
+                          fmt::format("g = g * min(1, {} / (norm + 1e-6))", *options.max_norm)),
+              "    m = 0.9 * m + 0.1 * g                             # mean of gradients",
+              "    v = 0.98 * v + 0.02 * g ** 2                      # mean of squares",
+              "    m_now = m / (1 - 0.9 ** step)                     # correction",
+              "    v_now = v / (1 - 0.98 ** step)",
+              fmt::format("    rate = {} ** -0.5 * min(step ** -0.5, step * {} ** -1.5)  # warm-up",
                           *options.d_model, *options.warmup),
-              "    row = row - rate * m_now / (np.sqrt(v_now) + 1e-9)         # Adam"});
+              "    row = row - rate * m_now / (np.sqrt(v_now) + 1e-9)"});
 }
 
 /// What the script reads off the training.
 void show_code_of_results(const Workbench& bench) {
   bench.trace.within("results", [&] {
     bench.code(
-        {"start, after, x = history[0][3], row, shown[None]", "loss = np.array([h[0] for h in history])",
-         "gradient_norm = np.array([[h[1] for h in history], [h[2] for h in history]])",
+        {"start, after, x = history[0][2], row, shown[None]", "loss = np.array([h[0] for h in history])",
+         "norms = np.array([h[1] for h in history])",
+         fmt::format("gradient_norm = np.array([norms, norms * np.minimum(1, {} / (norms + 1e-6))])",
+                     *bench.options.max_norm),
          fmt::format("below = np.flatnonzero(loss < np.log({}) / 2)", symbol_count),
-         "midway = history[below[0] if len(below) else -1][3]",
+         "midway = history[below[0] if len(below) else -1][2]",
          "maps = [forward(each, x)[4][0] for each in (start, midway, after)]",
          "before_weights, midway_weights, after_weights = maps",
          "before_losses = losses_of(forward(start, x)[6], x[:, ::-1])[0]",
@@ -222,6 +228,11 @@ std::string when_half_learned(const Training& training) {
                                    : std::string("never below half of guessing");
 }
 
+std::string note_of_loss(const Training& main) {
+  return fmt::format("The loss is {:.4f} in step 1 and {:.1e} in step {}.", main.loss(0),
+                     main.loss(training_steps - 1), training_steps);
+}
+
 Tensor<1> show_loss_curve(attn::Trace& trace, const Training& main) {
   return trace.step(
       {.id = "loss",
@@ -229,8 +240,7 @@ Tensor<1> show_loss_curve(attn::Trace& trace, const Training& main) {
        .formula = fmt::format("mean of −log(p of the right symbol), {} sequences", sequences_of_batch),
        .from = {"examples"},
        .axes = {"step"},
-       .note = fmt::format("It begins at {:.4f}, is {}, ends at {:.1e}.", main.loss(0),
-                           when_half_learned(main), main.loss(training_steps - 1)),
+       .note = note_of_loss(main),
        .curve = true,
        .linear = true},
       main.loss);
@@ -347,25 +357,18 @@ std::vector<std::vector<std::string>> rows_of_trainings(const Trainings& trainin
   return rows;
 }
 
-/// What follows a first step that made the loss larger.
-std::string recovery_without_warmup(const Training& main, const Training& without) {
-  if (without.loss(1) <= without.loss(0) || !is_half_learned(without)) return "";
-  const bool is_faster = !is_half_learned(main) || without.halfway < main.halfway;
-  return fmt::format(" This tiny model recovers{}; a deep one may never do so.",
-                     is_faster ? ", even faster than main learns" : "");
-}
-
 /// What is lost without warm-up.
 std::string without_warmup(const Trainings& trainings) {
-  const auto& main = trainings[0];
+  const auto &main = trainings[0], &without = trainings[1];
   const auto d_model = static_cast<std::int64_t>(main.training.after.d_model());
-  if (main.settings.warmup == 1) return "No warm-up: this run has none in main either.";
-  auto text = fmt::format(
-      "No warm-up: step 1 moves each number by {}^−0.5 = {:.4f}, not by {:.4f}, and in step 2 the loss is "
-      "{:.4f}.",
+  if (main.settings.warmup == 1) return "No warm-up: main has none in this run, either.";
+  const bool recovers =
+      without.training.loss(1) > without.training.loss(0) && is_half_learned(without.training);
+  return fmt::format(
+      "No warm-up: step 1 moves each parameter by {}^−0.5 = {:.4f}, not by {:.4f}. In step 2 the loss is "
+      "{:.2f}.{}",
       d_model, learning_rate(1, d_model, 1), learning_rate(1, d_model, main.settings.warmup),
-      trainings[1].training.loss(1));
-  return text + recovery_without_warmup(main.training, trainings[1].training);
+      without.training.loss(1), recovers ? " This small model recovers; a deep one may not." : "");
 }
 
 /// What clipping does to the gradients.
@@ -374,27 +377,26 @@ std::string with_clipping(const Trainings& trainings) {
   const auto longer = std::count_if(training.gradient_norm.begin(), training.gradient_norm.end(),
                                     [limit = settings.max_norm](double norm) { return norm > limit; });
   return fmt::format(
-      "No clipping: the longest gradient is {:.4f}, the last loss {:.2f}; main cuts {} of {} gradients to "
-      "{:g}, and ends at {:.2f}.",
-      maximum_of(trainings[2].training.gradient_norm), trainings[2].training.loss(training_steps - 1),
+      "No clipping: one long gradient stays in m and v for many steps. Main cuts {} of {} gradients to the "
+      "norm {:g}. Without that the last loss is {:.2f}.",
       longer == 0 ? "none" : fmt::to_string(longer), training_steps, settings.max_norm,
-      training.loss(training_steps - 1));
+      trainings[2].training.loss(training_steps - 1));
 }
 
 /// What dropout does to the loss.
 std::string with_dropout(double p) {
   return fmt::format(
-      "Dropout: a weight is 0 with probability {0:g}, so that no answer relies on one; it helps where data "
-      "is little. Here each does rest on one: where it is 0 the model guesses, and the loss stays near {0:g} "
-      "· log {1} = {2:.4f}.",
+      "Dropout: each attention weight is 0 with probability {0:g}, so that no answer relies on one. But here "
+      "each answer needs one. Where that is 0 the model guesses, so the loss stays near {0:g} · log {1} = "
+      "{2:.4f}.",
       p, symbol_count, p * loss_of_guessing());
 }
 
 /// What each method changed here, in numbers.
 void compare_trainings(attn::Trace& trace, const Trainings& trainings) {
   auto text = fmt::format(
-      "All start alike; main, the training above, has warm-up and clipping. Right: the share of symbols in "
-      "{} fresh sequences, without dropout.\n{}\n{}",
+      "Main is the training above; the others change one thing each. The last column is the share of right "
+      "symbols in {} new sequences, without dropout.\n{}\n{}",
       fresh_sequences, without_warmup(trainings), with_clipping(trainings));
   if (const double p = trainings.back().settings.dropout; p > 0.0) text += "\n" + with_dropout(p);
   trace.note("comparison", fmt::format("Warm-up, clipping, dropout: {} trainings", trainings.size()), text,
@@ -430,9 +432,8 @@ bool learns_with_any_seed(const Options& options) {
 std::string look_of_chance(const attn::Event& weights) {
   const auto n = weights.tensor->shape.back();
   return fmt::format(
-      "A row is named by the symbol read there. The second place reads {0} and is to say {1}, the last but "
-      "one. It should look at {1}, but gives it {2:.4f}: it knows nothing yet. (Scores: --steps "
-      "before/scaled)",
+      "A row is a place, named by the symbol there. The second place has {0} and must say {1}, the last "
+      "symbol but one. So it should look at {1}. But it gives {1} only {2:.4f}: it has learned nothing yet.",
       name_along(weights, 0, 1), name_along(weights, 1, n - 2), weights.tensor->at(2 * n - 2));
 }
 
@@ -441,15 +442,14 @@ std::string loss_beside_guessing(const attn::Event& losses) {
   const auto count = losses.tensor->shape.back();
   for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
   return fmt::format(
-      "Named by the symbol to be said; p is {:.4f} for {} (--steps before/probabilities). The mean, of this "
-      "one sequence, is {:.4f}; guessing, p = 1/{} for each symbol, costs log {} = {:.4f}.",
-      std::exp(-losses.tensor->at(count / 2 - 1)), name_along(losses, 0, count / 2 - 1),
-      sum / static_cast<double>(count), symbol_count, symbol_count, loss_of_guessing());
+      "Each loss is named by the symbol to be said. Their mean is {:.4f}. Guessing gives each of the {} "
+      "symbols 1/{}, so its loss is log {} = {:.4f}.",
+      sum / static_cast<double>(count), symbol_count, symbol_count, symbol_count, loss_of_guessing());
 }
 
 std::string size_of_first_step(const attn::Event&) {
-  return "In step 1 m_now / √v_now is ±1: each number moves by the rate, clipped or not. Clipping is for "
-         "later: one long gradient would rule m and v for long.";
+  return "In step 1 m_now / √v_now is ±1, so each parameter moves by the whole rate. Later it is smaller "
+         "where the gradients change their sign.";
 }
 
 namespace {
@@ -469,8 +469,8 @@ std::string look_at_mirror(const attn::Event& weights) {
   const auto shares = mirror_shares(weights);
   const double least = std::floor(1e4 * *std::min_element(shares.begin(), shares.end())) / 1e4;
   return fmt::format(
-      "Place 1 looks at the last, place 2 at the last but one, each with {:.4f} or more. Nobody programmed "
-      "that. One more symbol needs an untrained row of P.",
+      "Each place must look at its mirror image: the first at the last, and so on. Each such weight is "
+      "{:.4f} or more. A 7th symbol would need a new row of P.",
       least);
 }
 
@@ -530,19 +530,22 @@ namespace {
 /// What clipping and Adam do, at the number W_out[0, a]. The notes are outside of the group of the steps.
 void explain_first_step(attn::Trace& trace, const Parameters& gradient, double clipped) {
   const double found = gradient.W_out(0, 0);
-  const auto after_clipping = clipped == found ? std::string("Here it is not.")
-                                               : fmt::format("{:.4f} becomes {:.4f}.", found, clipped);
+  const auto after_clipping = clipped == found ? std::string("It stays: the norm is below the limit.")
+                                               : fmt::format("Clipped, it is {:.4f}.", clipped);
   trace.note(
       "one-number", "Step 1: the gradient, and clipping",
-      fmt::format("The first {} sequences give the gradient (lesson backward): for each of the {} numbers, "
-                  "how the loss changes with it; for W_out[0, a] {:.4f}. Its length is its norm. Clipping: "
-                  "if the norm is over a limit, max_norm, all its numbers are multiplied by one factor. {}",
-                  sequences_of_batch, count_of(gradient), found, after_clipping));
-  trace.note("adam", "Step 1: Adam moves each number",
-             "Adam keeps two means for each number: m of its gradients so far, v of their squares. Both "
-             "begin at 0 and are too small at first, which m_now and v_now correct. A number moves by rate · "
-             "m_now / √v_now: by the whole rate where its gradients agree, by less where they change their "
-             "sign. The rate grows until warm-up ends, then falls as 1/√step.");
+      fmt::format("The first {} sequences give a gradient, one number for each parameter (lesson "
+                  "backward). The norm is the length of this vector. If it is over a limit, max_norm, then "
+                  "clipping multiplies all numbers by one factor. For W_out[0, a] the gradient is {:.4f}. {}",
+                  sequences_of_batch, found, after_clipping));
+  trace.note("adam", "Step 1: Adam moves each parameter",
+             "Adam is the rule by which each parameter moves. It has these parts:",
+             "m      a running mean of the gradients; a new one counts 0.1\n"
+             "v      a running mean of their squares; a new one counts 0.02\n"
+             "m_now  m / (1 − 0.9^step): m begins at 0 and is too small at first\n"
+             "v_now  v / (1 − 0.98^step), for the same reason\n"
+             "rate   it grows during warm-up, then it falls as 1/√step\n"
+             "move   rate · m_now / √v_now, against the gradient");
 }
 
 }  // namespace

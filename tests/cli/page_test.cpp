@@ -27,7 +27,7 @@ std::size_t longest_page(const std::string& lesson) {
 /// A whole decoder does not fit 15 lines; --all shows the functions that it calls.
 std::size_t longest_code(const std::string& lesson) {
   static const std::map<std::string, std::size_t> lines = {
-      {"seq2seq", 22}, {"generate", 28}, {"masking", 16}, {"classifier", 18}, {"transformer-block", 17}};
+      {"seq2seq", 22}, {"generate", 21}, {"masking", 16}, {"classifier", 18}, {"transformer-block", 17}};
   const auto found = lines.find(lesson);
   return found == lines.end() ? 15 : found->second;
 }
