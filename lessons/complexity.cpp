@@ -209,17 +209,13 @@ void show_tables(Workbench& bench, LayerCosts& costs) {
 void introduce_complexity(Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(
-      "What does it cost to let tokens know of each other? Each layer here turns [n×d], n tokens of d "
-      "numbers, into [n×d]. Four numbers tell what it costs. All are counted while the code of each layer "
+      "What does it cost to let tokens know of each other? Each layer here turns n tokens of d numbers, "
+      "[n×d], into n new rows, [n×d]. Four counts say what a layer costs. They are taken while the layer "
       "runs on random numbers.",
-      fmt::format("mult-adds  products that go into a sum: how much there is to compute\n"
-                  "bytes      the most that is held at a time of scores, or of what a layer\n"
-                  "           has in their place: {} for each number\n"
-                  "steps      rounds of one layer, one after another: a new one starts where\n"
-                  "           tokens need a result that was collected over other tokens\n"
-                  "path       steps, one after another, until the last token can know of the\n"
-                  "           first, through as many layers as that takes",
-                  attn::item_size(bench.trace.dtype())));
+      "mult-adds  products that go into a sum: how much there is to compute\n"
+      "bytes      the most that is held at one time: scores, a state or sums\n"
+      "steps      operations of one layer that have to wait for each other\n"
+      "path       steps until the last token knows of the first, layer by layer");
   bench.trace.note(
       "counting", "How it is counted",
       fmt::format(
@@ -237,94 +233,72 @@ std::string crossing_in_words(LayerCosts& costs, std::string_view layer, std::si
   return place ? fmt::format("n ≥ {}", *place) : "never";
 }
 
-/// A layer that the page compares: its multiply-adds as a formula, and what it does.
-struct Compared {
-  std::string_view layer, formula;
-  std::string words;
-};
-
 std::string places_of(std::size_t count) {
   return fmt::format("{} place{}", count, count == 1 ? "" : "s");
 }
 
-/// "keys at most 2 places away, so 63 places take 32 layers".
-std::string words_on_local(const Workbench& bench, LayerCosts& costs, const Size& size) {
-  const auto words = fmt::format("keys at most {} away", places_of(*bench.options.window));
-  const auto layers = costs.of("local", size).path_length;
-  if (layers < 2) return words;
-  return fmt::format("{}, so {} places take {} layers", words, size.n - 1, layers);
-}
+/// A layer that the page compares: its multiply-adds and the numbers that it holds as formulas, and why.
+struct Compared {
+  std::string_view layer, multiply_adds, held;
+  std::string words;
+};
 
-std::vector<Compared> compared_layers(const Workbench& bench, LayerCosts& costs, const Size& size) {
-  const auto block = *bench.options.block;
+std::vector<Compared> compared_layers(const Workbench& bench) {
   return {
-      {"recurrence", "2 n d²", "each state from a token and the state before, d×d matrices"},
-      {"convolution", "pairs · d²",
-       fmt::format("tokens up to {} away, a d×d matrix each; no scores", places_of(*bench.options.window))},
-      {"full", "2 n² d", "for each pair d products for the score, d for weight · value"},
-      {"flash", "2 n² d + rescaling",
-       fmt::format("the same, {0} × {0} scores at a time, {1} blocks of keys in turn", block,
-                   costs.of("flash", size).sequential_steps)},
-      {"local", "2 pairs · d", words_on_local(bench, costs, size)},
-      {"linear", "2 n d² + n d",
-       fmt::format("Σ φ(k) vᵀ and Σ φ(k) once, {0} · {0} + {0} numbers (lesson\n{1:13}efficient); each φ(q) "
-                   "reads them",
-                   size.d, "")},
-      {"projections", "4 n d²", "W_Q, W_K, W_V, W_O: on top in every attention layer"}};
+      {"recurrence", "2 n d²", "d", "each token: its vector and the state before, times d×d matrices"},
+      {"full", "2 n² d", "n²", "each of n² pairs: d for its score, d for weight · value"},
+      {"local", "2 pairs · d", "pairs",
+       fmt::format("the same for pairs at most {} apart", places_of(*bench.options.window))},
+      {"linear", "2 n d² + n d", "(d² + d)", "each token adds d² products to sums and reads d² + d of them"}};
 }
 
-bool connects_tokens(std::string_view id) {
-  const auto& layers = counted_layers();
-  return std::find_if(layers.begin(), layers.end(), [&](const auto& layer) { return layer.id == id; })
-      ->connects_tokens;
-}
-
-/// "64 · 5 − 6 beyond the ends = 314": the pairs of a window on both sides.
+/// "pairs = 64 · 5 − 6 = 314: each token sees 5, less 6 beyond the ends".
 std::string pairs_of_window(const Workbench& bench, std::size_t n) {
   const auto side = std::min(*bench.options.window, n - 1), width = 2 * side + 1, beyond = side * (side + 1);
-  return fmt::format("{} · {} − {} beyond the ends = {}", n, width, beyond, n * width - beyond);
+  return fmt::format("pairs = {0} · {1} − {2} = {3}: each token sees {1}, less {2} beyond the ends", n, width,
+                     beyond, n * width - beyond);
 }
 
-/// " Rescaling: 64 queries · 15 later blocks · (1 + 8) = 8640.", of l and o: see the lesson efficient.
-std::string rescaling_of_flash(const Workbench& bench, LayerCosts& costs, const Size& size) {
-  const auto block = std::min(*bench.options.block, size.n), later = (size.n + block - 1) / block - 1;
-  const auto more = costs.multiply_adds("flash", size) - costs.multiply_adds("full", size);
-  if (more == 0 || more != static_cast<std::int64_t>(size.n * later * (1 + size.d))) return "";
-  return fmt::format(" Rescaling (lesson efficient): {} queries · {} later block{} · (1 + {}) = {}.", size.n,
-                     later, later == 1 ? "" : "s", size.d, more);
+/// What steps and path mean, by the example of three layers.
+void explain_waiting(Workbench& bench, LayerCosts& costs, const Size& size) {
+  const auto steps = costs.of("recurrence", size).sequential_steps,
+             layers = costs.of("local", size).path_length;
+  bench.trace.note(
+      "waiting", "Steps and path, by example",
+      fmt::format("recurrence: each token waits for the one before it, so {0} token{1} take{6} {2} step{1}. "
+                  "The last token knows of the first only then: path {2}.\n"
+                  "full: each token reads all tokens at once. That is 1 step, path 1.\n"
+                  "local: no token waits, 1 step. But a token reads only {3} to either side. The last token "
+                  "is {4} away from the first: {5} layer{7}, path {5}.",
+                  size.n, size.n == 1 ? "" : "s", steps, places_of(*bench.options.window),
+                  places_of(size.n - 1), layers, size.n == 1 ? "s" : "", layers == 1 ? "" : "s"));
 }
 
 /// A row a layer, at the longest of the lengths.
 void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
-  const auto d = bench.d_model();
-  const auto row = [](const auto& layer, const auto& formula, const auto& adds, const auto& bytes,
-                      const auto& steps, const auto& path, const std::string& crossing) {
-    const auto line = fmt::format("{:<12} {:<19} {:>9} {:>6} {:>6} {:>5}  {}", layer, formula, adds, bytes,
-                                  steps, path, crossing);
-    return line.substr(0, line.find_last_not_of(' ') + 1);
-  };
-  auto table = row("", "formula", "mult-adds", "bytes", "steps", "path", "cheaper");
+  const auto d = bench.d_model(), bytes = attn::item_size(bench.trace.dtype());
+  auto table = fmt::format("{:<12}{:<13}{:>9}  {:<10}{:>7}{:>7}{:>6}  {}", "", "mult-adds", "", "bytes", "",
+                           "steps", "path", "cheaper");
   std::string words;
-  for (const auto& [id, formula, what] : compared_layers(bench, costs, {longest, d})) {
+  for (const auto& [id, multiply_adds, held, what] : compared_layers(bench)) {
     const auto& cost = costs.of(id, {longest, d});
-    const auto adds = cost.cost.multiply_adds;
-    table +=
-        '\n' + (connects_tokens(id) ? row(id, formula, adds, cost.cost.score_bytes, cost.sequential_steps,
-                                          cost.path_length, crossing_in_words(costs, id, d, longest))
-                                    : row(id, formula, adds, "", "", "", ""));
-    words += fmt::format("{}{:<12} {}", words.empty() ? "" : "\n", id, what);
+    const auto line =
+        fmt::format("{:<12}{:<13}{:>9}  {:<10}{:>7}{:>7}{:>6}  {}", id, multiply_adds,
+                    cost.cost.multiply_adds, fmt::format("{} {}", bytes, held), cost.cost.score_bytes,
+                    cost.sequential_steps, cost.path_length, crossing_in_words(costs, id, d, longest));
+    table += '\n' + line.substr(0, line.find_last_not_of(' ') + 1);
+    words += fmt::format("{}{:<12}{}", words.empty() ? "" : "\n", id, what);
   }
   bench.trace.note("compared", "What is compared",
-                   fmt::format("Seven more with --all, which alone heads, kv_heads and rank concern; one of "
-                               "them below: chunked, {} queries at a time.",
-                               *bench.options.block),
+                   fmt::format("--all has {} more layers. heads, kv_heads and rank concern only them.",
+                               counted_layers().size() - compared_layers(bench).size()),
                    words);
-  bench.trace.note(
-      "comparison", fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
-      fmt::format("Cheaper: the n from which on a layer takes fewer multiply-adds than full attention "
-                  "(never: none up to {}). Pairs: {}.{}",
-                  longest, pairs_of_window(bench, longest), rescaling_of_flash(bench, costs, {longest, d})),
-      table);
+  bench.trace.note("comparison",
+                   fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
+                   fmt::format("A number takes {} bytes. {}.\n"
+                               "cheaper: the n from which on a layer takes less than full attention.",
+                               bytes, pairs_of_window(bench, longest)),
+                   table);
 }
 
 /// How the tokens of four layers come to know of each other.
@@ -343,16 +317,17 @@ std::vector<std::string> complexity_flow(const Workbench& bench, LayerCosts& cos
 /// The counts of the curves as formulas: what was counted is held against them.
 void show_complexity_code(const Workbench& bench) {
   const auto& options = bench.options;
-  bench.code(
-      {"# n: the lengths; d: numbers of a token; w: how far a window reaches",
-       fmt::format("w, block = np.minimum({}, n - 1), np.minimum({}, n)", *options.window, *options.block),
-       "pairs = n * (2 * w + 1) - w * (w + 1)       # |i - j| <= w, less the ends",
-       "multiply_adds = np.array([", "    2 * n * d ** 2,                         # recurrence",
-       "    2 * n ** 2 * d,                         # full attention",
-       "    2 * pairs * d,                          # local attention",
-       "    2 * n * d ** 2 + n * d])                # linear attention",
-       fmt::format("score_bytes = {} * np.array([", attn::item_size(bench.trace.dtype())),
-       "    n ** 2, block * n, pairs, block ** 2])  # full, chunked, local, flash"});
+  bench.code({"# n: the lengths; d: the numbers of a token",
+              fmt::format("w = np.minimum({}, n - 1)                    # how far a window reaches",
+                          *options.window),
+              fmt::format("block = np.minimum({}, n)                    # queries at a time", *options.block),
+              "pairs = n * (2 * w + 1) - w * (w + 1)       # |i - j| <= w, less the ends",
+              "multiply_adds = np.array([", "    2 * n * d ** 2,                         # recurrence",
+              "    2 * n ** 2 * d,                         # full attention",
+              "    2 * pairs * d,                          # local attention",
+              "    2 * n * d ** 2 + n * d])                # linear attention",
+              fmt::format("score_bytes = {} * np.array([", attn::item_size(bench.trace.dtype())),
+              "    n ** 2, block * n, pairs, block ** 2])  # full, chunked, local, flash"});
 }
 
 /// "recurrence 2.00 times, full 4.00 times": from the last length but one to the last.
@@ -369,18 +344,29 @@ std::string notice_of_growth(const attn::Event& counts) {
                      name_along(counts, 1, lengths - 1), fmt::join(growth, ", "));
 }
 
-void set_complexity_page(attn::Trace& trace) {
-  trace.page({{"idea"},
-              {"flow"},
-              {"compared"},
-              {"comparison"},
-              {"reading"},
-              {"code"},
-              attn::in_one_line("n"),
-              attn::in_one_line("d"),
-              attn::without_plot("multiply_adds", notice_of_growth),
-              attn::without_plot("score_bytes", notice_of_growth)},
-             {"recurrence-in-n", "full-in-n", "full-overtakes-recurrence", "flash-memory"});
+/// What chunked and flash hold, and how the bytes grow.
+std::string notice_of_bytes(const attn::Event& counts, std::size_t block) {
+  return fmt::format(
+      "chunked holds the scores of {0} queries at a time. flash holds those of {0} queries with {0} keys, "
+      "whatever n is.\n{1}",
+      block, notice_of_growth(counts));
+}
+
+void set_complexity_page(attn::Trace& trace, const Options& options) {
+  trace.page(
+      {{"idea"},
+       {"flow"},
+       {"waiting"},
+       {"compared"},
+       {"comparison"},
+       {"reading"},
+       {"code"},
+       attn::in_one_line("n"),
+       attn::in_one_line("d"),
+       attn::without_plot("multiply_adds", notice_of_growth),
+       attn::without_plot("score_bytes", [block = *options.block](
+                                             const auto& counts) { return notice_of_bytes(counts, block); })},
+      {"recurrence-in-n", "full-in-n", "full-overtakes-recurrence", "flash-memory"});
 }
 
 void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
@@ -390,11 +376,13 @@ void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   };
   bench.trace.note(
       "reading", "What it says",
-      fmt::format("Without its projections attention takes fewer multiply-adds than a recurrence while n < "
-                  "d; with them never. So it did not win by computing less. What counts is that no token "
-                  "waits for another, and that any two are one step apart. One more token costs a recurrence "
-                  "{} multiply-adds, whatever n is, full attention {}, and ever more.",
-                  of_one_more("recurrence"), of_one_more("full")));
+      fmt::format(
+          "Full attention takes more multiply-adds than a recurrence as soon as n > d. So it did not win by "
+          "computing less. It won because no token waits for another, and because any two tokens are one "
+          "step apart. The projections W_Q, W_K, W_V and W_O are not counted here: they add 4 n d².\n"
+          "One more token costs a recurrence 2 d² = {} multiply-adds, whatever n is. It costs full attention "
+          "2 d (2 n + 1) = {}, and ever more.",
+          of_one_more("recurrence"), of_one_more("full")));
 }
 
 void claim_growth(Workbench& bench, LayerCosts& costs) {
@@ -454,7 +442,7 @@ void run_complexity(Workbench& bench) {
   const auto d = bench.d_model(), longest = *std::max_element(options.lengths.begin(), options.lengths.end());
   const std::vector<std::size_t> dimensions = {d, 2 * d, 4 * d};
   auto& trace = bench.trace;
-  set_complexity_page(trace);
+  set_complexity_page(trace, options);
   trace.label("length", {{names_of(options.lengths)}});
   trace.label("d_model", {{names_of(dimensions)}});
   introduce_complexity(bench);
@@ -463,15 +451,15 @@ void run_complexity(Workbench& bench) {
 
   LayerCosts costs(bench);
   for (const auto& layer : counted_layers()) show_layer(bench, costs, layer);
+  explain_waiting(bench, costs, {longest, d});
   compare_layers(bench, costs, longest);
   bench.flow(complexity_flow(bench, costs, longest));
   show_tables(bench, costs);
   show_complexity_code(bench);
-  const auto last =
-      fmt::format("as n grows (place #{}: n = {})", options.lengths.size() - 1, options.lengths.back());
-  show_curves(bench, costs, work, "Multiply-adds " + last, {"recurrence", "full", "local", "linear"},
+  const auto last = fmt::format("#{}: n = {}", options.lengths.size() - 1, options.lengths.back());
+  show_curves(bench, costs, work, "Multiply-adds, " + last, {"recurrence", "full", "local", "linear"},
               "On logarithmic scales a power of n is a straight line, the steeper the higher the power.");
-  show_curves(bench, costs, storage, "Bytes held " + last, {"full", "chunked", "local", "flash"}, "");
+  show_curves(bench, costs, storage, "Bytes held, " + last, {"full", "chunked", "local", "flash"}, "");
   show_growth_in_d(bench, costs, dimensions);
   show_crossings(bench, costs, longest);
   conclude(bench, costs, longest);

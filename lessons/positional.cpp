@@ -33,7 +33,7 @@ attn::Index pair_to_follow(const Workbench& bench) {
 
 Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X) {
   return bench.trace.step({.id = "scores",
-                           .title = "Scores without positions",
+                           .title = "No positions",
                            .formula = scaling_formula("X Xᵀ", X.shape(2)),
                            .from = {"X"},
                            .axes = {"query", "key"},
@@ -87,8 +87,9 @@ Tensor<3> show_other_order(Workbench& bench, const PositionalInputs& in, const O
   }
   const auto reordered = in_order(sentence, other.order);
   trace.note("order", "The same words in another order",
-             fmt::format("Two words {}change places: \"{}\" becomes \"{}\". Rows and columns move with the "
-                         "words; no number is new (--all).",
+             fmt::format("Let two words {}change places: \"{}\" becomes \"{}\". The rows and columns of the "
+                         "scores move with the words. Every pair of words keeps its score. So attention "
+                         "cannot tell the two orders apart.",
                          sentence.size() > 1 ? "of each sentence " : "",
                          fmt::join(sentence.tokens[other.example], " "),
                          fmt::join(reordered.tokens[other.example], " ")));
@@ -125,7 +126,7 @@ std::vector<Encoding> show_encodings(Workbench& bench, const PositionalInputs& i
 
 Encoding without_positions(Workbench& bench, const Tensor<3>& scores) {
   return {.name = "without",
-          .score = "xᵢ · xⱼ / √d",
+          .change = "nothing",
           .scores = of_one_head(scores),
           .scores_of =
               [&bench](const Tensor<3>& X) {
@@ -135,45 +136,67 @@ Encoding without_positions(Workbench& bench, const Tensor<3>& scores) {
           .claim_property = [] {}};
 }
 
-/// "cat with dog: −0.3123": the second word and the last of the n words of the first sample, in its first
+/// "cat with dog is −0.3123": the second word and the last of the n words of the first sample, in its first
 /// head.
 std::string score_of_pair(const attn::Event& scores, std::size_t n) {
   const auto axis = scores.axes.size() - 1;
   const std::size_t keys = scores.tensor->shape[axis], query = std::min<std::size_t>(1, n - 1);
-  return fmt::format("{} with {}: {:.4f}", name_along(scores, axis - 1, query),
+  return fmt::format("{} with {} is {:.4f}", name_along(scores, axis - 1, query),
                      name_along(scores, axis, n - 1), scores.tensor->at(query * keys + n - 1));
 }
 
 /// The same beside what it was without positions.
 std::string changed_score(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
   const bool has_heads = std::find(scores.axes.begin(), scores.axes.end(), "head") != scores.axes.end();
-  return fmt::format("{}{} (without: {:.4f}).", has_heads ? "In head 0, " : "", score_of_pair(scores, n),
-                     without(0, std::min<std::size_t>(1, n - 1), n - 1));
+  return fmt::format("{} score of {}. Without positions it was {:.4f}.", has_heads ? "In head 0 the" : "The",
+                     score_of_pair(scores, n), without(0, std::min<std::size_t>(1, n - 1), n - 1));
 }
 
-/// What has become of the rows of a word that is twice among the n words of the first sample.
-std::string rows_of_equal_words(const attn::Event& weights, std::size_t n) {
-  constexpr double rounding_of_weights = 1e-3;
-  const auto axis = weights.axes.size() - 2;
-  const std::size_t columns = weights.tensor->shape[axis + 1];
+/// ` The rows of "the" at positions 0 and 3 differ now.`: of a word that is twice among the n words of the
+/// first sample, as long as its rows differ, or do not. Empty where there is none.
+std::string rows_of_equal_words(const attn::Event& scores, std::size_t n, bool differ) {
+  constexpr double rounding_of_scores = 1e-3;
+  const auto axis = scores.axes.size() - 2;
+  const std::size_t columns = scores.tensor->shape[axis + 1];
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = i + 1; j < n; ++j) {
-      if (name_along(weights, axis, i) != name_along(weights, axis, j)) continue;
+      if (name_along(scores, axis, i) != name_along(scores, axis, j)) continue;
       double change = 0.0;
       for (std::size_t k = 0; k < columns; ++k)
-        change = std::max(
-            change, std::abs(weights.tensor->at(i * columns + k) - weights.tensor->at(j * columns + k)));
-      if (change > rounding_of_weights)
-        return fmt::format("The two rows of \"{}\" differ now.", name_along(weights, axis, i));
+        change = std::max(change,
+                          std::abs(scores.tensor->at(i * columns + k) - scores.tensor->at(j * columns + k)));
+      if ((change > rounding_of_scores) == differ)
+        return fmt::format(" The rows of \"{}\" at positions {} and {} {}.", name_along(scores, axis, i), i,
+                           j, differ ? "differ now" : "are the same");
     }
   return "";
 }
 
 /// The same, with the rows of a word that is there twice, and what comes after the scores.
 std::string about_scores_with_positions(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
-  const auto rows = rows_of_equal_words(scores, n);
-  return changed_score(scores, without, n) + (rows.empty() ? "" : " ") + rows +
-         "\nThe rest is as before: softmax, then output = weights V, with V = X.";
+  return changed_score(scores, without, n) + rows_of_equal_words(scores, n, true) +
+         "\nOne more word at the end adds a row and a column. All else stays.";
+}
+
+/// "Hand 0 turns by 1 radian from one word to the next, hand 1 by 0.01."
+std::string about_frequencies(const attn::Event& frequencies, std::size_t n) {
+  const auto pairs = frequencies.tensor->shape.back();
+  const auto last = pairs == 1
+                        ? std::string()
+                        : fmt::format(", hand {} by {:.4g}", pairs - 1, frequencies.tensor->at(pairs - 1));
+  return fmt::format(
+      "Hand 0 turns by 1 radian from one word to the next{}. Position times frequency is the angle: angles = "
+      "p · ωᵢ [{}×{}].",
+      last, n, pairs);
+}
+
+/// "Columns 0 and 1 are hand 0, the fast one. Columns 2 and 3 are hand 1."
+std::string about_encoding(const attn::Event& encoding) {
+  const auto d = encoding.tensor->shape.back();
+  const std::string first = "Columns 0 and 1 are the sine and cosine of hand 0";
+  if (d == 2) return first + ".";
+  return fmt::format("{}, the fast one. Columns {} and {} are those of hand {}, the slow one.", first, d - 2,
+                     d - 1, d / 2 - 1);
 }
 
 /// The steps of one encoding that the page shows, from its idea to its weights.
@@ -182,13 +205,8 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
   using attn::in_one_line;
   std::map<std::string, std::vector<attn::OnPage>> own = {
       {"sinusoidal",
-       {attn::without_table("frequencies",
-                            [n](const attn::Event& frequencies) {
-                              return fmt::format(
-                                  "So far hand i turns a word, in radians: angles = p · ωᵢ [{}×{}].", n,
-                                  frequencies.tensor->shape.back());
-                            }),
-        {"encoding", [](const auto&) { return "Columns 2i and 2i+1: sine and cosine of hand i's angle."; }},
+       {attn::without_table("frequencies", [n](const auto& step) { return about_frequencies(step, n); }),
+        {"encoding", about_encoding},
         {"encoded", nothing_to_notice}}},
       {"learned", {{"table"}, {"encoded"}}},
       {"relative", {{"distances"}, {"by_distance"}}},
@@ -207,11 +225,14 @@ std::vector<attn::OnPage> steps_on_page(const std::string& encoding, const Posit
 void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
   const auto encoding = encoding_on_page(bench.options);
   const auto n = bench.plan.sentence.lengths().front();
-  std::vector<attn::OnPage> events = {
-      {"X", nothing_to_notice},
-      {"without/scores",
-       [n](const auto& scores) { return score_of_pair(scores, n) + ", wherever the two words stand."; }},
-      {"order"}};
+  std::vector<attn::OnPage> events = {{"X", nothing_to_notice},
+                                      {"without/scores",
+                                       [n](const auto& scores) {
+                                         return fmt::format(
+                                             "The score of {}, wherever the two words stand.{}",
+                                             score_of_pair(scores, n), rows_of_equal_words(scores, n, false));
+                                       }},
+                                      {"order"}};
   for (auto& step : steps_on_page(encoding, in, n)) events.push_back(std::move(step));
   events.push_back({"comparison"});
   events.push_back({"trained"});
@@ -226,7 +247,9 @@ void lay_out_positional(Workbench& bench, const PositionalInputs& in) {
 /// From X to the weights, without positions and with the encoding that the page goes on with.
 std::vector<std::string> positional_flow(const Workbench& bench) {
   const auto n = bench.plan.sentence.length(), d = bench.d_model();
-  const auto added = [](const char* table) { return fmt::format("X + {} → encoded → scores", table); };
+  const auto added = [&](const char* table) {
+    return fmt::format("X + {0} [{1}×{2}] → encoded [{1}×{2}] → scores", table, n, d);
+  };
   const auto biased = fmt::format("X Xᵀ / √{} + bias [{}×{}×{}] → scores", d, bench.heads(), n, n);
   const std::map<std::string, std::string> ways = {
       {"sinusoidal", added("encoding")},
@@ -241,14 +264,11 @@ std::vector<std::string> positional_flow(const Workbench& bench) {
           attn::pad_right(encoding, 12) + ways.at(encoding) + " → softmax"};
 }
 
-/// Softmax and the scores without positions.
-std::vector<std::string> code_without_positions(const Workbench& bench) {
-  std::vector<std::string> lines = {"# softmax() is that of the lesson sdpa: --all shows it"};
-  lines.push_back(fmt::format("without_scores = X @ X.T / np.sqrt({})", bench.d_model()));
-  return lines;
+std::string code_without_positions(const Workbench& bench) {
+  return fmt::format("without_scores = X @ X.T / np.sqrt({})", bench.d_model());
 }
 
-/// Those of the words in the other order.
+/// The scores of the words in the other order.
 std::vector<std::string> code_of_other_order(const Workbench& bench, const OtherOrder& other) {
   constexpr std::size_t columns_of_code = 72;
   std::vector<std::string> lines;
@@ -268,19 +288,18 @@ void run_positional(Workbench& bench) {
   PositionalInputs in;
   lay_out_positional(bench, in);
   bench.idea(
-      "A score compares two rows of X. Where the two words stand does not come into it. So positions have to "
-      "be put into the words (as X of the earlier lessons has them), the keys, the scores, or the angles of "
-      "queries and keys.\n" +
-          std::string(bench.options.embeddings ? "Here X has the vectors of the file"
-                                               : "Here X has a random row of d numbers for each word") +
-          ", and there are no W_Q, W_K and W_V: queries Q, keys K and values V are X itself. d is d_model.",
+      "A score compares two rows of X, the vectors of two words. It does not depend on where the two words "
+      "stand. So attention alone does not know the order of a sentence. A positional encoding tells it the "
+      "position of each word, counted from 0.\n"
+      "To keep it short, the queries Q, the keys K and the values V are all X itself. X has a row of d = "
+      "d_model numbers for each word.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));
 
   show_without_positions(bench, in);
   auto other = other_order(in.X, bench.plan.sentence.lengths());
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
-  bench.code(code_without_positions(bench));
+  bench.code({code_without_positions(bench)});
   if (other.most_words > 0)
     bench.trace.within("order", [&] { bench.code(code_of_other_order(bench, other)); });
   other.scores = show_other_order(bench, in, other);
@@ -289,8 +308,8 @@ void run_positional(Workbench& bench) {
 
   if (shows(bench.options, "learned")) show_trained_positions(bench);
   compare_encodings(bench, in, other, encodings);
-  bench.try_next({{"positional --encoding rope", "queries and keys are turned instead"},
-                  {"positional --encoding alibi", "nothing is learned: distance costs"},
+  bench.try_next({{"positional --encoding rope", "rotary position embedding, in full"},
+                  {"positional --encoding alibi", "attention with linear biases, in full"},
                   {"seq2seq", "attention as it began: a translator that looks back"}},
                  {{"positional --encoding relative", "a vector for each distance"}});
 }

@@ -100,12 +100,14 @@ std::string theory(const std::vector<std::size_t>& dimensions, Function function
 /// Why the variance of a score is d_k, and what that has to do with attention: in short, then step by step.
 void show_derivation(attn::Trace& trace) {
   trace.note("derivation", "Why scores grow with √d_k",
-             "E[x] is the mean of x, Var(x) = E[x²] − E[x]² its variance, std(x) = √Var(x) its typical "
-             "distance from it. E[qᵢ] = 0 and Var(qᵢ) = 1 give E[qᵢ²] = 1.",
-             "E[qᵢkᵢ]    = E[qᵢ] E[kᵢ] = 0 · 0 = 0        q and k are independent\n"
-             "Var(qᵢkᵢ)  = E[qᵢ²] E[kᵢ²] − 0² = 1 · 1 = 1\n"
-             "Var(q · k) = Σᵢ Var(qᵢkᵢ) = d_k · 1 = d_k   independent, so variances add\n"
-             "std(q · k) = √d_k,  and so Var(q · k / √d_k) = d_k / d_k = 1");
+             "E[x] is the mean of x. Var(x) = E[x²] − E[x]² is its variance. The standard deviation std(x) = "
+             "√Var(x) says how far x typically is from its mean. Each qᵢ and kᵢ has mean 0 and variance 1, "
+             "so E[qᵢ²] = E[kᵢ²] = 1.",
+             "E[qᵢkᵢ]    = E[qᵢ] E[kᵢ] = 0 · 0 = 0    independent: means multiply\n"
+             "Var(qᵢkᵢ)  = E[qᵢ²] E[kᵢ²] − 0² = 1     the same for their squares\n"
+             "Var(q · k) = 1 + 1 + … + 1 = d_k        independent: variances add up\n"
+             "std(q · k) = √d_k                       the size of a typical score\n"
+             "std(q · k / √d_k) = √d_k / √d_k = 1     divided: the same for every d_k");
   trace.note(
       "term-mean", "One term: its mean",
       "qᵢ and kᵢ are independent, and the mean of a product of independent numbers is the product of their "
@@ -259,18 +261,16 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
                        .axes = {"d_k", "key"},
                        .note = "A row is taken as one query's scores for keys 0 to 3."},
                       std::move(scores));
-  const auto weights_raw =
-      trace.step({.id = "example/weights_raw",
-                  .title = "No scale: raw",
-                  .formula = "softmax(scores)",
-                  .from = {"example/scores"},
-                  .axes = {"d_k", "key"},
-                  .note = "A lead of x between two scores is a factor of eˣ between their shares. Leads "
-                          "typically grow with √d_k; a single row is chance.",
-                  .distribution = true,
-                  .worked = attn::worked_softmax(attn::Known{"example/scores", scores}),
-                  .worked_at = best_of_last_row(scores)},
-                 attn::softmax(scores));
+  const auto weights_raw = trace.step({.id = "example/weights_raw",
+                                       .title = "No scale: raw",
+                                       .formula = "softmax(scores)",
+                                       .from = {"example/scores"},
+                                       .axes = {"d_k", "key"},
+                                       .note = "A score that is larger by x gets eˣ times the share.",
+                                       .distribution = true,
+                                       .worked = attn::worked_softmax(attn::Known{"example/scores", scores}),
+                                       .worked_at = best_of_last_row(scores)},
+                                      attn::softmax(scores));
 
   auto quotients = scores;
   for (std::size_t i = 0; i < dimensions.size(); ++i)
@@ -291,7 +291,9 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
               .formula = "softmax(scores / √d_k)",
               .from = {"example/scaled"},
               .axes = {"d_k", "key"},
-              .note = "The order of the keys is the same; the typical lead no longer grows.",
+              .note = fmt::format("The order of the keys stays. The last row is divided by √{} = {:.4g}. One "
+                                  "more word would add a score to each row, but √d_k would stay.",
+                                  dimensions.back(), std::sqrt(static_cast<double>(dimensions.back()))),
               .distribution = true,
               .worked = attn::worked_softmax(attn::Known{"example/scaled", scaled}),
               .worked_at = best_of_last_row(scaled)},
@@ -432,12 +434,12 @@ void claim_moments(Workbench& bench, const Moments& moments, double samples) {
         {of_variance, distance(moments.variance(i), d_k) / standard_error_of_variance(d_k, samples)});
   }
   trace.claim({.id = "mean-as-derived",
-               .claim = "largest distance of a mean from 0, in standard errors",
+               .claim = "farthest mean from 0, in standard errors",
                .formula = "max |mean| / √(d_k / samples)",
                .value = of_mean,
                .limit = attn::at_most(4.0)});
   trace.claim({.id = "variance-as-derived",
-               .claim = "largest distance of a variance from d_k, likewise",
+               .claim = "farthest variance from d_k, in standard errors",
                .formula = "max |variance − d_k| / √((2 d_k² + 6 d_k) / samples)",
                .value = of_variance,
                .limit = attn::at_most(4.0)});
@@ -476,8 +478,8 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
                          const Moments& moments, const Softened& softened, double samples) {
   const auto largest_d_k = static_cast<double>(*std::max_element(dimensions.begin(), dimensions.end()));
   auto text = fmt::format(
-      "Theory says mean 0, variance d_k and std √d_k. With {0} scores for each d_k chance puts a measurement "
-      "off, hardly ever by four standard errors (--all).",
+      "Theory says mean 0, variance d_k and std √d_k. {0} scores for each d_k come near that. The typical "
+      "distance is called the standard error (--all).",
       samples);
   if (!can_claim_moments(samples))
     text +=
@@ -496,21 +498,19 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
                          "in 15000 by more than four of it{}.",
                          can_claim_moments(samples) ? chance_of_heavy_tails(dimensions, samples) : ""),
              table_of_standard_errors(dimensions, samples));
-  trace.note(
-      "softened", "What softmax makes of all these scores",
-      fmt::format(
-          "All scores now: for each d_k {2} rows of {0}, each as if it were one query's. Softmax takes x = s "
-          "(raw) or x = s / √d_k (scaled). Means over the rows:\n"
-          "best share: what the best key gets. {1:.4f} is an equal share.\n"
-          "gradient: how much the shares w react to a small change of x, √(Σᵢⱼ (∂wᵢ/∂xⱼ)²), where ∂wᵢ/∂xⱼ is "
-          "wᵢ(1 − wᵢ) for i = j, else −wᵢwⱼ. For shares ½, ½ it is 0.5; for 1, 0 it is 0, and training "
-          "learns nothing from the row.\n"
-          "almost 0: rows with a gradient below {3}. The longer q and k, the more raw rows "
-          "teach nothing; a few others keep the mean up. Dividing by √d_k shrinks the steps of training √d_k "
-          "times, but in all rows alike: larger steps make up for it.",
-          keys_per_row, 1.0 / static_cast<double>(keys_per_row),
-          static_cast<std::size_t>(samples) / keys_per_row, almost_no_gradient),
-      table_of_softmax(dimensions, softened));
+  const auto rows = static_cast<std::size_t>(samples) / keys_per_row;
+  trace.note("softened", "What softmax makes of all these scores",
+             fmt::format("For each d_k there {} of {} scores, each taken as one query's. The table has means "
+                         "over the rows. Where the gradient is 0, training learns nothing from the row. The "
+                         "longer q and k, the more raw rows are like that.",
+                         rows == 1 ? "is 1 row" : fmt::format("are {} rows", rows), keys_per_row),
+             fmt::format("best share: the largest of the {} shares; equal shares are {:.4f}\n"
+                         "gradient:   how much the shares w change if the scores x change a little:\n"
+                         "            √(Σᵢⱼ (∂wᵢ/∂xⱼ)²),  ∂wᵢ/∂xⱼ = wᵢ (1 − wᵢ) if i = j, else −wᵢ wⱼ\n"
+                         "            shares 0.5, 0.5: √(4 · 0.25²) = 0.5;  shares 1, 0: 0\n"
+                         "almost 0:   the part of the rows with a gradient below {}\n\n{}",
+                         keys_per_row, 1.0 / static_cast<double>(keys_per_row), almost_no_gradient,
+                         table_of_softmax(dimensions, softened)));
 }
 
 std::vector<std::string> scaling_flow(const Options& options) {
@@ -520,7 +520,7 @@ std::vector<std::string> scaling_flow(const Options& options) {
       fmt::format("               rows of {} scores s ┬ softmax(s) → raw", keys_per_row),
       fmt::format("               {} └ softmax(s / √d_k) → scaled",
                   std::string(attn::display_width(fmt::format("rows of {} scores s", keys_per_row)), ' ')),
-      fmt::format("steps 1 to 3:  the first {} scores of each d_k, s [{}×{}], as one query's",
+      fmt::format("steps 1 to 3:  the first {} scores of each d_k [{}×{}], as if one query's",
                   keys_of_example, options.d_k_list.size(), keys_of_example)};
 }
 
@@ -545,7 +545,7 @@ std::vector<std::string> drawing_code(const Options& options) {
 
 /// "4", "64", "256": the first ones where there are many.
 std::vector<std::string> first_of(const std::vector<std::size_t>& dimensions) {
-  constexpr std::size_t most = 6;
+  constexpr std::size_t most = 3;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(dimensions.size(), most); ++i)
     names.push_back(fmt::format("{}", dimensions[i]));
@@ -557,17 +557,17 @@ std::vector<std::string> first_of(const std::vector<std::size_t>& dimensions) {
 void show_scaling_code(Workbench& bench) {
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
   bench.trace.within("draw", [&] { bench.code(drawing_code(bench.options)); });
-  std::vector<std::string> lines = {
-      fmt::format("# d_k: {}. softmax(): lesson lookup.", fmt::join(first_of(bench.options.d_k_list), ", ")),
-      fmt::format("# scores: for each d_k the {} products q · k (--all draws them)", *bench.options.samples)};
-  lines.insert(lines.end(),
-               {"mean, variance, std = (f(scores, axis=1) for f in (np.mean, np.var, np.std))",
-                "example_scores = np.array(scores)[:, :4]", "example_weights_raw = softmax(example_scores)",
-                "example_scaled = example_scores / np.sqrt(d_k)[:, None]",
-                "example_weights_scaled = softmax(example_scaled)"});
+  std::vector<std::string> lines = {fmt::format("# d_k: {}; scores: {} products q · k for each (see --all)",
+                                                fmt::join(first_of(bench.options.d_k_list), ", "),
+                                                *bench.options.samples)};
+  lines.insert(lines.end(), {"example_scores = np.array(scores)[:, :4]  # the first four of each d_k",
+                             "example_weights_raw = softmax(example_scores)  # softmax(): lesson lookup",
+                             "example_scaled = example_scores / np.sqrt(d_k)[:, None]  # row by row",
+                             "example_weights_scaled = softmax(example_scaled)"});
   bench.code(lines);
   bench.trace.within("softened", [&] {
-    bench.code({fmt::format("whole = np.array(scores)[:, :samples // {0} * {0}]", keys_per_row),
+    bench.code({"mean, variance = np.mean(scores, axis=1), np.var(scores, axis=1)", "std = np.sqrt(variance)",
+                fmt::format("whole = np.array(scores)[:, :samples // {0} * {0}]", keys_per_row),
                 fmt::format("rows = whole.reshape(len(d_k), -1, {})", keys_per_row),
                 "raw, scaled = softmax(rows), softmax(rows / np.sqrt(d_k)[:, None, None])", "def entropy(w):",
                 "    return -(w * np.log(np.maximum(w, 1e-300))).sum(axis=-1).mean(axis=-1)",
@@ -597,9 +597,9 @@ void run_scaling(Workbench& bench) {
               {"example/weights_scaled"},
               {"softened"}});
   bench.idea(
-      "A score is the dot product of a query q and a key k: d_k products added up. How large does it get "
-      "with longer vectors, and what does that do to attention? Let all numbers of q and k be independent, "
-      "mean 0, variance 1.",
+      "A score is the dot product of a query q and a key k: the sum of d_k products. Let all numbers of q "
+      "and k be random and independent, with mean 0 and variance 1. Then scores grow with √d_k. Softmax "
+      "turns large scores into one share near 1, and training stalls. Dividing by √d_k prevents that.",
       "s = q · k = q₁k₁ + q₂k₂ + … + q_d k_d,   d = d_k");
   bench.flow(scaling_flow(options));
   show_scaling_code(bench);

@@ -32,7 +32,7 @@ struct Added {
 
 Tensor<3> show_scores(Workbench& bench, const Tensor<3>& encoded, const std::string& note) {
   return bench.trace.step({.id = "scores",
-                           .title = "Scores of words with positions",
+                           .title = "With positions",
                            .formula = fmt::format("encoded encodedᵀ / √{}", encoded.shape(2)),
                            .from = {"encoded"},
                            .axes = {"query", "key"},
@@ -93,19 +93,21 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
        .worked = attn::worked_sines_and_cosines({"angles", angles}),
        .worked_at = attn::Index{second, 0}},
       attn::sines_and_cosines(angles), mistakes_of_encoding(angles));
-  const auto similarity = trace.step(
-      {.id = "similarity",
-       .title = "The dot product of any two encodings",
-       .formula = "encoding encodingᵀ",
-       .from = {"encoding"},
-       .axes = {"query", "key"},
-       .note = "Every diagonal holds one number only, Σᵢ cos((p − q) ωᵢ): only the distance counts.",
-       .worked = attn::worked_matmul_transposed(attn::Known{"encoding", encoding},
-                                                attn::Known{"encoding", encoding})},
-      attn::matmul(encoding, attn::transpose(encoding)));
+  const auto similarity =
+      trace.step({.id = "similarity",
+                  .title = "The dot product of any two encodings",
+                  .formula = "encoding encodingᵀ",
+                  .from = {"encoding"},
+                  .axes = {"query", "key"},
+                  .note = "As sin a sin b + cos a cos b = cos(a − b), entry p, q is Σᵢ cos((p − q) ωᵢ). So "
+                          "every diagonal holds one number only: only the distance counts. The scores of X + "
+                          "encoding also have products of a word with a position.",
+                  .worked = attn::worked_matmul_transposed(attn::Known{"encoding", encoding},
+                                                           attn::Known{"encoding", encoding})},
+                 attn::matmul(encoding, attn::transpose(encoding)));
   const auto encoded = trace.step(
       {.id = "encoded",
-       .title = "Words with their positions",
+       .title = "Word + position",
        .formula = "X + encoding",
        .from = {"X", "encoding"},
        .axes = {"token", "d_model"},
@@ -125,7 +127,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
 
 Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2>& table) {
   const auto encoded = bench.trace.step({.id = "encoded",
-                                         .title = "Words with their positions",
+                                         .title = "Word + position",
                                          .formula = "X + table",
                                          .from = {"X", "table"},
                                          .axes = {"token", "d_model"},
@@ -143,17 +145,19 @@ std::string clock_hands(std::size_t d) {
   const auto turn = [&](std::size_t i) {
     return fmt::format("{:.3g}", 2.0 * std::numbers::pi / frequencies(i));
   };
-  if (d == 2) return fmt::format("The only hand is back after 2π ≈ {} words.", turn(0));
-  return fmt::format("The first hand is back after 2π ≈ {} words, the last one after {}.", turn(0),
-                     turn(d / 2 - 1));
+  if (d == 2) return fmt::format("The only hand is back at its start after 2π ≈ {} words.", turn(0));
+  return fmt::format(
+      "The first hand is back at its start after 2π ≈ {} words, the last one after {} words. All hands "
+      "together tell the position.",
+      turn(0), turn(d / 2 - 1));
 }
 
 std::vector<std::string> sinusoidal_code(std::size_t d) {
   return {fmt::format("sinusoidal_frequencies = 10000.0 ** (-np.arange(0, {0}, 2) / {0})", d),
           "sinusoidal_angles = np.outer(np.arange(len(X)), sinusoidal_frequencies)",
           "sinusoidal_encoding = np.empty(X.shape)",
-          "sinusoidal_encoding[:, 0::2] = np.sin(sinusoidal_angles)",
-          "sinusoidal_encoding[:, 1::2] = np.cos(sinusoidal_angles)",
+          "sinusoidal_encoding[:, 0::2] = np.sin(sinusoidal_angles)  # even columns",
+          "sinusoidal_encoding[:, 1::2] = np.cos(sinusoidal_angles)  # odd columns",
           "sinusoidal_encoded = X + sinusoidal_encoding",
           fmt::format("sinusoidal_scores  = sinusoidal_encoded @ sinusoidal_encoded.T / np.sqrt({})", d)};
 }
@@ -205,22 +209,22 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
   auto& trace = bench.trace;
 
   return trace.within("sinusoidal", [&] {
-    trace.note(
-        "idea", "Sinusoidal: a clock with a hand for each pair of numbers",
-        "A pair of columns, a sine and a cosine, is the hand of a clock, and each hand has its own speed. " +
-            clock_hands(in.X.shape(2)) +
-            " All hands together tell the position.\n"
-            "PE is the encoding, p a position, i counts the pairs, ωᵢ is the speed of hand i. As sin a sin b "
-            "+ cos a cos b = cos(a − b), PE(p) · PE(p + k) is Σᵢ cos(k · ωᵢ): k alone counts. (Scores of X + "
-            "PE have word · PE terms, too.)",
-        "PE(p, 2i)   = sin(p · ωᵢ)\nPE(p, 2i+1) = cos(p · ωᵢ)      ωᵢ = 10000^(−2i/d)");
+    trace.note("idea", "Sinusoidal: a clock with a hand for each pair of numbers",
+               "The positional encoding PE has a row of d numbers for each position p. It is added to the "
+               "word at that position. Think of a clock: each pair of columns is one hand, as the sine and "
+               "the cosine of its angle.\n"
+               "Each hand has its own speed: hand i turns by the angle ωᵢ from one word to the next. " +
+                   clock_hands(in.X.shape(2)),
+               "ωᵢ = 10000^(−2i/d)           speed of hand i, in radians\n"
+               "PE(p, 2i)   = sin(p · ωᵢ)    column 2i of row p\n"
+               "PE(p, 2i+1) = cos(p · ωᵢ)    the column after it");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));
     const auto shown = add_sinusoidal_positions(bench, in.X);
     show_weights(bench, shown.added.scores, in.mask,
                  "A word that is there twice may now look at different words.");
 
     return Encoding{.name = "sinusoidal",
-                    .score = "(xᵢ + PE(i)) · (xⱼ + PE(j)) / √d",
+                    .change = "word + sines and cosines of its position",
                     .scores = of_one_head(shown.added.scores),
                     .scores_of =
                         [&bench](const Tensor<3>& X) {
@@ -258,7 +262,7 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
 
     return Encoding{
         .name = "learned",
-        .score = "(xᵢ + rowᵢ) · (xⱼ + rowⱼ) / √d",
+        .change = "word + a trained row for its position",
         .parameters = static_cast<double>(n * d),
         .scores = of_one_head(shown.scores),
         .scores_of =
@@ -266,7 +270,6 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
               auto mute = bench.mute();
               return of_one_head(add_learned_positions(mute, X, table).scores);
             },
-        .has_more_positions = false,
         .certain_change = bench.options.embeddings ? 0.0 : 0.01 * attn::max_abs(table),
         .claim_property = [&trace, X = in.X, table, shown] { claim_lookup(trace, X, table, shown.encoded); }};
   });

@@ -38,12 +38,8 @@ std::optional<std::pair<std::size_t, std::size_t>> words_to_exchange(const Tenso
 
 /// What the comparison and the claims know of one encoding.
 struct Measured {
-  double by_order;                  ///< change of some score when two words change places
-  std::optional<double> by_moving;  ///< change of some score when the sentence begins later
-  double largest_score;
-
-  /// What rounding alone may change. The angles of far positions are less exact.
-  attn::Limit order_limit, moving_limit;
+  double by_order;          ///< change of some score when two words change places
+  attn::Limit order_limit;  ///< what rounding alone may change
 
   bool order_is_certain;  ///< whether by_order must be beyond its limit
 };
@@ -52,15 +48,9 @@ Measured measure(const attn::Trace& trace, const Encoding& encoding, const Tenso
                  const OtherOrder& other) {
   const auto& scores = encoding.scores;
   const auto reordered = encoding.scores_of(attn::permute_rows(X, other.order));
-  const double largest = attn::max_abs(scores);
-  const auto limit = rounding(trace, largest);
+  const auto limit = rounding(trace, attn::max_abs(scores));
   return {.by_order = change_by_order(scores, reordered, other.order),
-          .by_moving = encoding.has_more_positions
-                           ? std::optional(change_by_moving(scores, encoding.scores_of(attn::rows_twice(X))))
-                           : std::nullopt,
-          .largest_score = largest,
           .order_limit = limit,
-          .moving_limit = rounding(trace, largest * room_for_angles(X.shape(1))),
           .order_is_certain =
               other.most_words >= words_for_an_order && encoding.certain_change >= 2.0 * limit.bound};
 }
@@ -72,9 +62,8 @@ std::string change(double value, const attn::Limit& limit) {
 }
 
 std::string comparison_row(const Encoding& encoding, const Measured& measured, bool has_other_order) {
-  return fmt::format("\n{:<12}{:<35}{:>8}{:>10}{:>8}", encoding.name, encoding.score, encoding.parameters,
-                     has_other_order ? change(measured.by_order, measured.order_limit) : "–",
-                     measured.by_moving ? change(*measured.by_moving, measured.moving_limit) : "no row");
+  return fmt::format("\n{:<12}{:<44}{:>8}{:>9}", encoding.name, encoding.change, encoding.parameters,
+                     has_other_order ? change(measured.by_order, measured.order_limit) : "–");
 }
 
 /// "cat and dog" where there is one sentence.
@@ -87,12 +76,12 @@ std::string words_that_swap(const Workbench& bench, const OtherOrder& other) {
   return fmt::format("\"{}\" and \"{}\"", tokens[first], tokens[order[first]]);
 }
 
-/// "5 places · 4, 9 distances · 4": where the numbers to learn come from.
+/// "5 positions · 4, 9 distances · 4": where the numbers to learn come from.
 std::string sums_of_parameters(const Workbench& bench, const std::vector<Encoding>& encodings) {
   const auto n = bench.plan.sentence.length(), d = bench.d_model(), heads = bench.heads();
   std::vector<std::string> sums;
   for (const auto& encoding : encodings) {
-    if (encoding.name == "learned") sums.push_back(fmt::format("{} places · {}", n, d));
+    if (encoding.name == "learned") sums.push_back(fmt::format("{} positions · {}", n, d));
     if (encoding.name == "relative")
       sums.push_back(fmt::format("{} distances · {}", static_cast<std::size_t>(encoding.parameters) / d, d));
     if (encoding.name == "t5")
@@ -102,59 +91,48 @@ std::string sums_of_parameters(const Workbench& bench, const std::vector<Encodin
   return fmt::format("{}", fmt::join(sums, ", "));
 }
 
-/// What the columns of the comparison mean, a line a column.
+/// The columns that a line of the comparison's legend may take.
+constexpr std::size_t widest_line = 74;
+
+/// The line with these words where it has room, else without.
+std::string with_room(const std::string& line, const std::string& otherwise) {
+  return '\n' + (attn::display_width(line) <= widest_line ? line : otherwise);
+}
+
+/// What the columns of the comparison mean.
 std::string legend(const Workbench& bench, const std::vector<Encoding>& encodings, const OtherOrder& other) {
-  const auto& options = bench.options;
-  const bool has_all = options.encoding == "all";
-  const auto n = bench.plan.sentence.length();
-  constexpr std::size_t widest_line = 74;
-  std::string text = "\n";
-  const auto sums = sums_of_parameters(bench, encodings), learned = "to learn how many: " + sums;
-  const bool has_room = attn::display_width(learned) <= widest_line;
-  text += sums.empty() ? "\nto learn how many numbers"
-          : has_room   ? '\n' + learned
-                       : "\nto learn how many:\n         " + sums;
+  const auto sums = sums_of_parameters(bench, encodings);
+  const auto learned =
+      "to learn  numbers that training has to find" + (sums.empty() ? "" : ":\n          " + sums);
   const auto swap = [](const std::string& words) {
-    return fmt::format("swap     largest change of a pair's score, any head: {} swap", words);
+    return fmt::format("swap      largest change of a pair's score if {} swap", words);
   };
-  const auto with_words = swap(words_that_swap(bench, other));
-  text += '\n' + (attn::display_width(with_words) <= widest_line ? with_words : swap("two words"));
-  const bool has_learned = has_all || options.encoding == "learned";
-  text += fmt::format("\nlater    largest change if the sentence starts at place {}{}", n,
-                      has_learned ? " (learned: no row)" : " instead of 0");
-  return text;
+  return "\n\n" + learned + with_room(swap(words_that_swap(bench, other)), swap("two words"));
 }
 
 std::string signed_number(double x) {
   return fmt::format("{}{:.4f}", x < 0.0 ? "−" : "", std::abs(x));
 }
 
-/// "(0.6085, −0.3434) of "cat" at place 1 becomes (0.6178, 0.3265)": the first pair of the second word.
-std::string turned_pair(const Workbench& bench, const Tensor<3>& X) {
+/// "alibi     in head 0, cat with dog: 0.1667 − 0.0625 · 3 ≈ −0.0208".
+std::string example_of_alibi(const Workbench& bench, const PositionalInputs& in) {
   const auto& words = bench.plan.sentence.tokens[0];
-  const std::size_t p = words.size() > 1 ? 1 : 0;
-  const std::size_t second = bench.options.pairing == "halves" ? X.shape(2) / 2 : 1;
-  const double x = X(0, p, 0), y = X(0, p, second), angle = static_cast<double>(p);
-  return fmt::format("({}, {}) of \"{}\" at place {} becomes ({}, {})", signed_number(x), signed_number(y),
-                     attn::shorten(words[p], 20), p, signed_number(x * std::cos(angle) - y * std::sin(angle)),
-                     signed_number(x * std::sin(angle) + y * std::cos(angle)));
+  const auto q = words.size() - 1, p = std::min<std::size_t>(1, q);
+  const double before = in.scores(0, p, q), slope = attn::alibi_slopes(bench.heads())(0),
+               after = before - slope * static_cast<double>(q - p);
+  const auto sum =
+      fmt::format("{} − {:.4g} · {} ≈ {}", signed_number(before), slope, q - p, signed_number(after));
+  return with_room(fmt::format("alibi     in head 0, {} with {}: {}", words[p], words[q], sum),
+                   "alibi     in head 0: " + sum);
 }
 
-std::string explanation(const Workbench& bench, const PositionalInputs& in,
-                        const std::vector<Measured>& measured, const OtherOrder& other) {
-  const auto& options = bench.options;
-  const std::string text =
-      options.encoding == "all"
-          ? fmt::format(
-                "sinusoidal adds a computed row, for any place; learned adds a row of a trained table, which "
-                "ends; the other four use only the distance j − i.\n"
-                "t5 has a number for each head and each of {} classes of distance (near ones single, far "
-                "ones grouped), alibi (attention with linear biases) a slope for each head: heads={}. X is "
-                "not cut into heads.\n"
-                "rope (rotary position embedding) turns each pair of columns, a point (x, y), by p · ωᵢ: {}. "
-                "Turning two points alike keeps their dot product: only (j − i) · ωᵢ counts.",
-                attn::t5_bucket_count, bench.heads(), turned_pair(bench, in.X))
-          : "All encodings stand here without --encoding.";
+std::string explanation(const Options& options, const std::vector<Measured>& measured,
+                        const OtherOrder& other) {
+  const std::string text = options.encoding == "all"
+                               ? "p is the position of the query, q that of the key, and q − p is their "
+                                 "distance. t5 sorts the distances into classes. rope takes each pair of "
+                                 "columns as a point and turns it. --encoding NAME shows one in full."
+                               : "Without --encoding all six encodings stand here.";
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
     return text +
@@ -170,12 +148,12 @@ std::string explanation(const Workbench& bench, const PositionalInputs& in,
 
 void show_comparison(Workbench& bench, const PositionalInputs& in, const std::vector<Encoding>& encodings,
                      const std::vector<Measured>& measured, const OtherOrder& other) {
-  auto table = fmt::format("{:<12}{:<35}{:>8}{:>10}{:>8}", "", "score of the words i and j", "to learn",
-                           "swap", "later");
+  auto table = fmt::format("{:<12}{:<44}{:>8}{:>9}", "", "what it changes", "to learn", "swap");
   for (std::size_t i = 0; i < encodings.size(); ++i)
     table += comparison_row(encodings[i], measured[i], other.most_words > 0);
-  bench.trace.note("comparison", "Side by side", explanation(bench, in, measured, other),
-                   table + legend(bench, encodings, other));
+  table += legend(bench, encodings, other);
+  if (bench.options.encoding == "all") table += example_of_alibi(bench, in);
+  bench.trace.note("comparison", "Side by side", explanation(bench.options, measured, other), table);
 }
 
 void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
@@ -193,15 +171,16 @@ void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const Oth
                      .limit = rounding(bench.trace, attn::max_abs(in.scores) * attn::max_abs(in.X))});
 }
 
-void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured& measured) {
+void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured& measured,
+                    const Tensor<3>& X) {
   encoding.claim_property();
   if (encoding.is_relative)
     trace.claim({.id = "distance-only",
                  .claim = encoding.name + ": scores depend on the distance of two words, not on where they "
                                           "stand",
                  .formula = "max |scores of X said twice, second time − scores|",
-                 .value = *measured.by_moving,
-                 .limit = measured.moving_limit});
+                 .value = change_by_moving(encoding.scores, encoding.scores_of(attn::rows_twice(X))),
+                 .limit = rounding(trace, attn::max_abs(encoding.scores) * room_for_angles(X.shape(1)))});
   if (measured.order_is_certain)
     trace.claim({.id = "order-is-seen",
                  .claim = encoding.name + ": a swap changes some pair's score",
@@ -234,7 +213,8 @@ void compare_encodings(Workbench& bench, const PositionalInputs& in, const Other
 
   claim_order_is_lost(bench, in, other);
   for (std::size_t i = 1; i < encodings.size(); ++i)
-    bench.trace.within(encodings[i].name, [&] { claim_encoding(bench.trace, encodings[i], measured[i]); });
+    bench.trace.within(encodings[i].name,
+                       [&] { claim_encoding(bench.trace, encodings[i], measured[i], in.X); });
 }
 
 }  // namespace lessons

@@ -31,7 +31,7 @@ Tensor<4> of_one_head(const Tensor<3>& scores) {
 }
 
 std::string scaling_formula(const std::string& product, std::size_t d) {
-  return fmt::format("{0} / √d = {0} / √{1} = {0} / {2:.4g}", product, d, std::sqrt(static_cast<double>(d)));
+  return fmt::format("{0} / √{1} = {0} / {2:.4g}", product, d, std::sqrt(static_cast<double>(d)));
 }
 
 double room_for_angles(std::size_t n) {
@@ -46,7 +46,9 @@ std::string weights_code(const std::string& group, const std::optional<Mask<3>>&
 void show_code(Workbench& bench, const std::string& name, const std::optional<Mask<3>>& mask,
                std::vector<std::string> lines) {
   const auto code = bench.trace.full_id("code");
-  lines.push_back(weights_code(code.substr(0, code.find('/')), mask));
+  const std::string source = "# softmax(): lesson sdpa";
+  if (mask) lines.push_back(source);
+  lines.push_back(weights_code(code.substr(0, code.find('/')), mask) + (mask ? "" : "  " + source));
   bench.trace.note("code", name + " in NumPy", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 

@@ -21,8 +21,8 @@ struct PositionalInputs {
 
 /// An encoding that was shown, as the comparison and the claims see it.
 struct Encoding {
-  std::string name;   ///< which is also its group of ids
-  std::string score;  ///< of the words i and j, as a formula
+  std::string name;    ///< which is also its group of ids
+  std::string change;  ///< what it changes for the query at p and the key at q, in words
   double parameters = 0.0;
 
   /// Scores [batch×head×n×n] of the sentence, as they were shown.
@@ -32,8 +32,7 @@ struct Encoding {
   /// a position for.
   std::function<Tensor<4>(const Tensor<3>& X)> scores_of;
 
-  bool has_more_positions = true;  ///< than the sentence has tokens
-  bool is_relative = false;        ///< whether scores depend on the distance alone
+  bool is_relative = false;  ///< whether scores depend on the distance alone
 
   /// How much some score changes at least when three words or more change their order, as far as the inputs
   /// leave no doubt about it.
@@ -55,7 +54,7 @@ Tensor<3> scores_without_positions(Workbench& bench, const Tensor<3>& X);
 /// Scores [batch×n×n] as those of a single head.
 Tensor<4> of_one_head(const Tensor<3>& scores);
 
-/// "X Xᵀ / √d = X Xᵀ / √8 = X Xᵀ / 2.828" for the product X Xᵀ.
+/// "X Xᵀ / √8 = X Xᵀ / 2.828" for the product X Xᵀ.
 std::string scaling_formula(const std::string& product, std::size_t d);
 
 /// How much more room a claim needs when angles grow with n positions: a large angle is less exact.

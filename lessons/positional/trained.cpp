@@ -80,17 +80,22 @@ void show_trained_positions(Workbench& bench) {
   auto mute = bench.mute();
   const auto ten = reverse_alphabet(mute, *learned, letters_in_training);
   const auto more = reverse_alphabet(mute, *learned, more_letters);
-  const auto symbols = learned->vocabularies.at("classes").size();
   const auto none = reverse_alphabet(mute, *without, letters_in_training);
-  bench.trace.note("trained", "Trained, not drawn as above: say ten letters backwards",
-                   fmt::format("Two models learned this (attnlab train reverse). One adds a learned table of "
-                               "positions to the letters, the other nothing: it guesses. Given a to n, 14 "
-                               "letters, the first still turns only ten round: later rows are untrained. "
-                               "right: letters at their place in new sequences; blind: 1/{0} ≈ {1:.0f} %.",
-                               symbols, 100.0 / static_cast<double>(symbols)),
-                   fmt::format("                       right   a b c d … becomes\n{}\n{}\n{}",
-                               line_of("learned positions", *learned, "symbols right", ten),
-                               line_of("no positions", *without, "symbols right", none),
+  const std::string header = "                       right   a b c d … becomes";
+  bench.trace.note(
+      "trained", "Trained: say ten letters backwards",
+      "The encodings above are not trained. These two models are: they say ten letters backwards (attnlab "
+      "train reverse), one with learned positions, one without. right is the share of right letters in new "
+      "sequences.\n"
+      "Without positions a model knows which letters there are, but not where. So it can only guess among "
+      "them. Some letter is often there twice: guessing it at every place is right at 2 of 10.",
+      fmt::format("{}\n{}\n{}", header, line_of("learned positions", *learned, "symbols right", ten),
+                  line_of("no positions", *without, "symbols right", none)));
+  bench.trace.note("trained-longer", "More letters than in training",
+                   fmt::format("Both models were trained with {} letters. With {} letters the first one "
+                               "still turns only ten round: the later rows of its table were never trained.",
+                               letters_in_training, more_letters),
+                   fmt::format("{}\n{}", header,
                                line_of("learned, 14 letters", *learned,
                                        "symbols right, 4 longer than in training", more)));
   bench.trace.note(
