@@ -159,7 +159,7 @@ TEST_CASE("the figures by length are those in the shipped models, and the note t
   }
   const double without = figures["data"][1][6];
   const auto note = event_of(trace, "by-length")["note"].get<std::string>();
-  CHECK(note.find(" and " + std::to_string(std::lround(100 * without)) + " %.") != note.npos);
+  CHECK(note.find(" and " + std::to_string(std::lround(100 * without)) + " % without") != note.npos);
   CHECK(event_of(trace_of("--model none"), "exact_by_length").is_null());
 }
 

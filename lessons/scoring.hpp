@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+/// What the lesson starts from.
+struct ScoringInputs {
+  Tensor<2> queries, keys;  ///< [query×d_model], [key×d_model]
+  Tensor<2> W_a;            ///< [d_model×d_model]
+  Tensor<2> W_q, W_k;       ///< [d_model×d_a]
+  Tensor<1> v_a;            ///< [d_a]
+};
+
+/// A scoring function with what it learns, what scoring all pairs costs, and the weights that it gives.
+struct Scored {
+  std::string name, formula;
+  double parameters = 0.0, multiply_adds = 0.0;
+  Tensor<2> weights;  ///< [query×key]
+};
+
+/// The query that the page follows: its place among the words of the target.
+std::size_t query_on_page(const Workbench& bench);
+
+/// The code of the function that the page goes into, then that of the others.
+void show_scoring_code(Workbench& bench);
+
+}  // namespace lessons

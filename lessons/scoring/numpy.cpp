@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "lessons/scoring.hpp"
+#include "lessons/sdpa.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// How each function is computed, from `queries` and `keys` to `NAME/scores`.
+std::vector<std::string> code_of_scores(std::string_view function) {
+  if (function == "dot") return {"dot_scores = queries @ keys.T"};
+  if (function == "scaled_dot") return {"scaled_dot_scores = queries @ keys.T / np.sqrt(queries.shape[1])"};
+  if (function == "general") return {"general_scores = queries @ W_a @ keys.T"};
+  if (function == "additive")
+    return {"additive_projected_queries = queries @ W_q", "additive_projected_keys    = keys @ W_k",
+            "pairs = additive_projected_queries[:, None] + additive_projected_keys",
+            "additive_hidden = np.tanh(pairs)  # [:, None]: each query with each key",
+            "additive_scores = additive_hidden @ v_a"};
+  return {"concat_W_c    = np.vstack([W_q, W_k])",
+          "pairs         = np.broadcast_arrays(queries[:, None], keys)",
+          "concat_pairs  = np.concatenate(pairs, axis=2)  # [query×key×2·d_model]",
+          "concat_hidden = np.tanh(concat_pairs @ concat_W_c)", "concat_scores = concat_hidden @ v_a"};
+}
+
+std::vector<std::string> scoring_code(std::string_view function) {
+  auto lines = code_of_scores(function);
+  lines.push_back(fmt::format("{0}_weights = softmax({0}_scores)", function));
+  lines.push_back(fmt::format("{0}_context = {0}_weights @ keys", function));
+  return lines;
+}
+
+}  // namespace
+
+void show_scoring_code(Workbench& bench) {
+  bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
+  auto lines = scoring_code(bench.options.scoring);
+  lines[lines.size() - 2] += "  # softmax() as in lookup";
+  bench.code(lines);
+  for (const auto* function : {"dot", "scaled_dot", "general", "additive", "concat"})
+    if (function != bench.options.scoring)
+      bench.trace.within(function, [&] { bench.code(scoring_code(function)); });
+}
+
+}  // namespace lessons
