@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <mutex>
 
 namespace attn::fast {
@@ -37,6 +38,27 @@ void gemm(T alpha, const Matrix<T>& a, const Matrix<T>& b, T beta, T* c) {
        alpha, a.data, stride(a), b.data, stride(b), beta, c);
 }
 
+template <class T>
+Matrix<T> rows_of(const Matrix<T>& a, std::size_t first, std::size_t count) {
+  const std::size_t step = static_cast<std::size_t>(stride(a));
+  return {a.data + first * (a.is_transposed ? 1 : step), count, a.columns, a.is_transposed, step};
+}
+
+/// OpenBLAS's AVX-512 kernels multiply small float32 matrices as they lie; larger ones it copies first, which
+/// takes time that products of middle size do not win back. Those are worth taking apart: this many rows
+/// at once.
+template <class T>
+std::size_t rows_without_copies(const Matrix<T>& a, const Matrix<T>& b) {
+  static const bool has_small_kernels = blas_core() == "SkylakeX" || blas_core() == "Cooperlake";
+  constexpr std::size_t largest_small = 1'000'000, largest_middle = 4'000'000, tile = 16;
+  const std::size_t row = a.columns * b.columns,
+                    rows = largest_small / std::max<std::size_t>(row, 1) / tile * tile;
+  const bool is_middle = a.rows * row > largest_small && a.rows * row < largest_middle;
+  if (sizeof(T) > 4 || b.is_transposed || !has_small_kernels || !is_middle || rows == 0)
+    return std::max<std::size_t>(a.rows, 1);
+  return rows;
+}
+
 /// The number of threads is a setting of the process: the first object changes it and the last restores it.
 std::mutex single_thread_mutex;
 int single_thread_users = 0;
@@ -51,7 +73,9 @@ void multiply(T factor, const Matrix<T>& a, const Matrix<T>& b, T* c) {
 
 template <class T>
 void add_product(const Matrix<T>& a, const Matrix<T>& b, T* c) {
-  gemm(T{1}, a, b, T{1}, c);
+  const std::size_t rows = rows_without_copies(a, b);
+  for (std::size_t first = 0; first < a.rows; first += rows)
+    gemm(T{1}, rows_of(a, first, std::min(rows, a.rows - first)), b, T{1}, c + first * b.columns);
 }
 
 SingleThreadedBlas::SingleThreadedBlas() {
