@@ -19,6 +19,14 @@ void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, int m, int n, int k, d
   cblas_dgemm(CblasRowMajor, a_form, b_form, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, n);
 }
 
+void omatcopy(int rows, int columns, const float* from, int stride, float* to) {
+  cblas_somatcopy(CblasRowMajor, CblasTrans, rows, columns, 1, from, stride, to, rows);
+}
+
+void omatcopy(int rows, int columns, const double* from, int stride, double* to) {
+  cblas_domatcopy(CblasRowMajor, CblasTrans, rows, columns, 1, from, stride, to, rows);
+}
+
 template <class T>
 CBLAS_TRANSPOSE form(const Matrix<T>& matrix) {
   return matrix.is_transposed ? CblasTrans : CblasNoTrans;
@@ -44,19 +52,17 @@ Matrix<T> rows_of(const Matrix<T>& a, std::size_t first, std::size_t count) {
   return {a.data + first * (a.is_transposed ? 1 : step), count, a.columns, a.is_transposed, step};
 }
 
-/// OpenBLAS's AVX-512 kernels multiply small float32 matrices as they lie; larger ones it copies first, which
-/// takes time that products of middle size do not win back. Those are worth taking apart: this many rows
-/// at once.
+/// OpenBLAS's AVX-512 kernels multiply small float32 matrices as they lie and copy larger ones first, which
+/// takes longer than it gains for products of middle size. So many rows at once make a small product.
 template <class T>
 std::size_t rows_without_copies(const Matrix<T>& a, const Matrix<T>& b) {
   static const bool has_small_kernels = blas_core() == "SkylakeX" || blas_core() == "Cooperlake";
-  constexpr std::size_t largest_small = 1'000'000, largest_middle = 4'000'000, tile = 16;
-  const std::size_t row = a.columns * b.columns,
-                    rows = largest_small / std::max<std::size_t>(row, 1) / tile * tile;
-  const bool is_middle = a.rows * row > largest_small && a.rows * row < largest_middle;
-  if (sizeof(T) > 4 || b.is_transposed || !has_small_kernels || !is_middle || rows == 0)
+  constexpr std::size_t small = 1'000'000, large = 10'000'000, tile = 16;  // multiplications; rows
+  const std::size_t of_row = a.columns * b.columns, all = a.rows * of_row;
+  const bool is_middle = small < all && all < large && of_row <= small / tile;
+  if (sizeof(T) > sizeof(float) || b.is_transposed || !has_small_kernels || !is_middle)
     return std::max<std::size_t>(a.rows, 1);
-  return rows;
+  return small / of_row / tile * tile;
 }
 
 /// The number of threads is a setting of the process: the first object changes it and the last restores it.
@@ -72,10 +78,20 @@ void multiply(T factor, const Matrix<T>& a, const Matrix<T>& b, T* c) {
 }
 
 template <class T>
+void transpose(const Matrix<T>& a, T* to) {
+  omatcopy(static_cast<int>(a.rows), static_cast<int>(a.columns), a.data, stride(a), to);
+}
+
+template <class T>
 void add_product(const Matrix<T>& a, const Matrix<T>& b, T* c) {
+  gemm(T{1}, a, b, T{1}, c);
+}
+
+template <class T>
+void add_product_in_parts(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const std::size_t rows = rows_without_copies(a, b);
   for (std::size_t first = 0; first < a.rows; first += rows)
-    gemm(T{1}, rows_of(a, first, std::min(rows, a.rows - first)), b, T{1}, c + first * b.columns);
+    add_product(rows_of(a, first, std::min(rows, a.rows - first)), b, c + first * b.columns);
 }
 
 SingleThreadedBlas::SingleThreadedBlas() {
@@ -100,7 +116,11 @@ std::string blas_core() {
 
 template void multiply(float, const Matrix<float>&, const Matrix<float>&, float*);
 template void multiply(double, const Matrix<double>&, const Matrix<double>&, double*);
+template void transpose(const Matrix<float>&, float*);
+template void transpose(const Matrix<double>&, double*);
 template void add_product(const Matrix<float>&, const Matrix<float>&, float*);
+template void add_product_in_parts(const Matrix<float>&, const Matrix<float>&, float*);
 template void add_product(const Matrix<double>&, const Matrix<double>&, double*);
+template void add_product_in_parts(const Matrix<double>&, const Matrix<double>&, double*);
 
 }  // namespace attn::fast

@@ -56,11 +56,9 @@ LstmState<T> zero_state(Tape<T>& tape, std::size_t batch, std::size_t hidden) {
 }
 
 template <class T>
-LstmState<T> run_lstm(Tape<T>& tape, const Weights<T>& weights, const std::string& name, const Variable<T>& x,
-                      const LstmState<T>& before, const Lengths& lengths, Direction direction) {
-  const LstmWeights<T> parts = {weights(name + "/W_ih"), weights(name + "/W_hh"), weights(name + "/b_ih"),
-                                weights(name + "/b_hh")};
-  return lstm(tape, x, before, parts, lengths, direction);
+LstmWeights<T> lstm_weights(Tape<T>& tape, const Weights<T>& weights, const std::string& name) {
+  return lstm_weights(tape, weights(name + "/W_ih"), weights(name + "/W_hh"), weights(name + "/b_ih"),
+                      weights(name + "/b_hh"));
 }
 
 template <class T>
@@ -68,16 +66,21 @@ class Translator {
  public:
   Translator(Tape<T>& tape, const Weights<T>& weights, const EncoderDecoderSizes& sizes, double probability,
              Random* random)
-      : tape_(tape), weights_(weights), sizes_(sizes), probability_(probability), random_(random) {}
+      : tape_(tape),
+        weights_(weights),
+        sizes_(sizes),
+        decoder_(lstm_weights(tape, weights, "decoder")),
+        probability_(probability),
+        random_(random) {}
 
   Encoded<T> encode(const Sentences& source) {
     const std::size_t batch = source.lengths.size(), last = (source.positions() - 1) * batch;
     const auto x = drop(embed(tape_, weights_("source/embedding"), source.ids));
     const auto nothing = zero_state(tape_, batch, sizes_.hidden);
-    const auto forward =
-        run_lstm(tape_, weights_, "encoder", x, nothing, source.lengths, Direction::forwards);
-    const auto reverse =
-        run_lstm(tape_, weights_, "encoder/reverse", x, nothing, source.lengths, Direction::backwards);
+    const auto forward = lstm(tape_, x, nothing, lstm_weights(tape_, weights_, "encoder"), source.lengths,
+                              Direction::forwards);
+    const auto reverse = lstm(tape_, x, nothing, lstm_weights(tape_, weights_, "encoder/reverse"),
+                              source.lengths, Direction::backwards);
     Encoded<T> encoded;
     encoded.states = concatenate<T>(tape_, {forward.h, reverse.h});
     encoded.last = {concatenate<T>(tape_, {forward.h.slice(last, batch), reverse.h.slice(0, batch)}),
@@ -101,7 +104,7 @@ class Translator {
   Step step(const Variable<T>& y, const LstmState<T>& before, const Encoded<T>& encoded) {
     const Lengths one(encoded.lengths.size(), 1);
     const auto run = [&](const Variable<T>& x) {
-      return run_lstm(tape_, weights_, "decoder", x, before, one, Direction::forwards);
+      return lstm(tape_, x, before, decoder_, one, Direction::forwards);
     };
     switch (sizes_.attention) {
       case DecoderAttention::bahdanau:
@@ -160,6 +163,7 @@ class Translator {
   Tape<T>& tape_;
   const Weights<T>& weights_;
   const EncoderDecoderSizes& sizes_;
+  LstmWeights<T> decoder_;
   double probability_;
   Random* random_;
 };

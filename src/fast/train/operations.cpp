@@ -47,7 +47,7 @@ void affine(const fast::Matrix<T>& x, const fast::Matrix<T>& W, std::span<const 
   for (std::size_t i = 1; i < biases.size(); ++i)
     loops<T>().add_scaled(y.columns, T{1}, biases[i].value, y.value);
   for (std::size_t row = 1; row < y.rows; ++row) std::copy_n(y.value, y.columns, y.value + row * y.columns);
-  fast::add_product(x, W, y.value);
+  fast::add_product_in_parts(x, W, y.value);
 }
 
 /// Where a part begins in a block matrix.
@@ -66,22 +66,30 @@ Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
   const auto added = tape.keep(biases);
   affine(value_of(x), value_of(W), added, y);
   tape.on_backward([=] {
-    if (x.gradient) fast::add_product(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
-    fast::add_product(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
+    if (x.gradient) fast::add_product_in_parts(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
+    fast::add_product_in_parts(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
     add_to_biases(y, added);
   });
   return y;
 }
 
 template <class T>
+Variable<T> transpose(Tape<T>& tape, const Variable<T>& W) {
+  const Variable<T> result = tape.constant(W.columns, W.rows);
+  fast::transpose(value_of(W), result.value);
+  return result;
+}
+
+template <class T>
 Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
-                              std::initializer_list<Variable<T>> biases, Gradient gradient) {
+                              const Variable<T>& W_transposed, std::initializer_list<Variable<T>> biases,
+                              Gradient gradient) {
   const Variable<T> y = tape.variable(x.rows, W.rows, gradient);
   const auto added = tape.keep(biases);
-  affine(value_of(x), fast::transposed(value_of(W)), added, y);
+  affine(value_of(x), value_of(W_transposed), added, y);
   tape.on_backward([=] {
-    if (x.gradient) fast::add_product(gradient_of(y), value_of(W), x.gradient);
-    fast::add_product(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
+    if (x.gradient) fast::add_product_in_parts(gradient_of(y), value_of(W), x.gradient);
+    fast::add_product_in_parts(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
     add_to_biases(y, added);
   });
   return y;
@@ -277,20 +285,21 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
   return loss;
 }
 
-#define ATTN_TRAIN_OPERATIONS(T)                                                                         \
-  template Variable<T> linear(Tape<T>&, const Variable<T>&, const Variable<T>&,                          \
-                              std::initializer_list<Variable<T>>, Gradient);                             \
-  template Variable<T> linear_transposed(Tape<T>&, const Variable<T>&, const Variable<T>&,               \
-                                         std::initializer_list<Variable<T>>, Gradient);                  \
-  template Variable<T> embed(Tape<T>&, const Variable<T>&, const std::vector<int>&);                     \
-  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&);                            \
-  template Variable<T> block(Tape<T>&, const std::vector<std::vector<Variable<T>>>&);                    \
-  template Variable<T> tanh(Tape<T>&, const Variable<T>&);                                               \
-  template Variable<T> relu(Tape<T>&, const Variable<T>&);                                               \
-  template Variable<T> dropout(Tape<T>&, const Variable<T>&, double, Random*);                           \
-  template Variable<T> layer_norm(Tape<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&); \
-  template Variable<T> mean_rows(Tape<T>&, const Variable<T>&, const Lengths&);                          \
-  template Variable<T> cross_entropy(Tape<T>&, const Variable<T>&, const std::vector<int>&, T);          \
+#define ATTN_TRAIN_OPERATIONS(T)                                                                            \
+  template Variable<T> linear(Tape<T>&, const Variable<T>&, const Variable<T>&,                             \
+                              std::initializer_list<Variable<T>>, Gradient);                                \
+  template Variable<T> transpose(Tape<T>&, const Variable<T>&);                                             \
+  template Variable<T> linear_transposed(Tape<T>&, const Variable<T>&, const Variable<T>&,                  \
+                                         const Variable<T>&, std::initializer_list<Variable<T>>, Gradient); \
+  template Variable<T> embed(Tape<T>&, const Variable<T>&, const std::vector<int>&);                        \
+  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&);                               \
+  template Variable<T> block(Tape<T>&, const std::vector<std::vector<Variable<T>>>&);                       \
+  template Variable<T> tanh(Tape<T>&, const Variable<T>&);                                                  \
+  template Variable<T> relu(Tape<T>&, const Variable<T>&);                                                  \
+  template Variable<T> dropout(Tape<T>&, const Variable<T>&, double, Random*);                              \
+  template Variable<T> layer_norm(Tape<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&);    \
+  template Variable<T> mean_rows(Tape<T>&, const Variable<T>&, const Lengths&);                             \
+  template Variable<T> cross_entropy(Tape<T>&, const Variable<T>&, const std::vector<int>&, T);             \
   template Variable<T> add_scaled(Tape<T>&, const Variable<T>&, const Variable<T>&, T);
 
 ATTN_TRAIN_OPERATIONS(float)

@@ -19,10 +19,15 @@ template <class T>
 Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
                    std::initializer_list<Variable<T>> biases = {}, Gradient gradient = Gradient::beside);
 
-/// x Wᵀ + the sum of the biases, with W [n × columns of x], as LSTM weights are kept.
+/// Wᵀ without a gradient.
+template <class T>
+Variable<T> transpose(Tape<T>& tape, const Variable<T>& W);
+
+/// x Wᵀ + the sum of the biases, with W [n × columns of x], as LSTM weights are kept. The gradient is W's;
+/// its transpose, which the product reads, is to have been made once for all steps.
 template <class T>
 Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
-                              std::initializer_list<Variable<T>> biases = {},
+                              const Variable<T>& W_transposed, std::initializer_list<Variable<T>> biases = {},
                               Gradient gradient = Gradient::beside);
 
 /// The rows of the table that the ids name; a negative id is padding and gives a row of zeros.

@@ -34,10 +34,10 @@ StridedRows<T> rows_of_sample(T* data, std::size_t sample, std::size_t batch, st
 
 /// Rows of samples that have ended keep their state.
 template <class T>
-void lstm_step_forward(const LstmStep<T>& step, const Variable<T>& W_hh) {
-  const std::size_t batch = step.gates.rows, hidden = W_hh.columns;
-  fast::add_product(fast::Matrix<T>{step.before.h.value, batch, hidden},
-                    fast::transposed(fast::Matrix<T>{W_hh.value, 4 * hidden, hidden}), step.gates.value);
+void lstm_step_forward(const LstmStep<T>& step, const Variable<T>& W_hh_transposed) {
+  const std::size_t batch = step.gates.rows, hidden = W_hh_transposed.rows;
+  fast::add_product_in_parts(fast::Matrix<T>{step.before.h.value, batch, hidden},
+                             fast::Matrix<T>{W_hh_transposed.value, hidden, 4 * hidden}, step.gates.value);
   for (std::size_t sample = 0; sample < batch; ++sample) {
     const std::size_t at = sample * hidden;
     if (!step.has_ended(sample)) {
@@ -71,8 +71,8 @@ void lstm_step_backward(const LstmStep<T>& step, const Variable<T>& W_hh) {
     }
   }
   if (step.before.h.gradient)
-    fast::add_product(fast::Matrix<T>{step.gates.gradient, batch, 4 * hidden},
-                      fast::Matrix<T>{W_hh.value, 4 * hidden, hidden}, step.before.h.gradient);
+    fast::add_product_in_parts(fast::Matrix<T>{step.gates.gradient, batch, 4 * hidden},
+                               fast::Matrix<T>{W_hh.value, 4 * hidden, hidden}, step.before.h.gradient);
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ LstmState<T> lstm(Tape<T>& tape, const Variable<T>& x, const LstmState<T>& befor
   const Variable<T> W_hh = weights.W_hh;
   const std::size_t batch = lengths.size(), positions = x.rows / batch, hidden = W_hh.columns;
   const LstmState<T> states = {tape.variable(x.rows, hidden), tape.variable(x.rows, hidden)};
-  const Variable<T> gates =
-      linear_transposed(tape, x, weights.W_ih, {weights.b_ih, weights.b_hh}, Gradient::in_place);
+  const Variable<T> gates = linear_transposed(tape, x, weights.W_ih, weights.W_ih_transposed,
+                                              {weights.b_ih, weights.b_hh}, Gradient::in_place);
   const Variable<T> h_before = tape.constant(x.rows, hidden);  // of each step, together for one product
   const auto kept_lengths = tape.keep(lengths);
   std::vector<LstmStep<T>> steps;
@@ -99,14 +99,14 @@ LstmState<T> lstm(Tape<T>& tape, const Variable<T>& x, const LstmState<T>& befor
                               gates.slice(first, batch),
                               tape.scratch(batch * hidden)};
     std::copy_n(last.h.value, batch * hidden, h_before.slice(first, batch).value);
-    lstm_step_forward(step, W_hh);
+    lstm_step_forward(step, weights.W_hh_transposed);
     steps.push_back(step);
     last = step.after;
   }
   tape.on_backward([=, steps = tape.keep(steps)] {
     for (std::size_t i = positions; i-- > 0;) lstm_step_backward(steps[i], W_hh);
-    fast::add_product(fast::transposed(fast::Matrix<T>{gates.gradient, gates.rows, gates.columns}),
-                      fast::Matrix<T>{h_before.value, gates.rows, hidden}, W_hh.gradient);
+    fast::add_product_in_parts(fast::transposed(fast::Matrix<T>{gates.gradient, gates.rows, gates.columns}),
+                               fast::Matrix<T>{h_before.value, gates.rows, hidden}, W_hh.gradient);
   });
   return states;
 }

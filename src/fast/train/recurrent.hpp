@@ -19,7 +19,15 @@ struct LstmWeights {
   Variable<T> W_ih;        ///< [4·hidden × columns of x]
   Variable<T> W_hh;        ///< [4·hidden × hidden]
   Variable<T> b_ih, b_hh;  ///< [1 × 4·hidden]
+  Variable<T> W_ih_transposed, W_hh_transposed;
 };
+
+/// With the transposes, made once for all steps.
+template <class T>
+LstmWeights<T> lstm_weights(Tape<T>& tape, const Variable<T>& W_ih, const Variable<T>& W_hh,
+                            const Variable<T>& b_ih, const Variable<T>& b_hh) {
+  return {W_ih, W_hh, b_ih, b_hh, transpose(tape, W_ih), transpose(tape, W_hh)};
+}
 
 /// An LSTM (Hochreiter & Schmidhuber 1997, Gers et al. 2000) over all positions of x. Where a sample has
 /// ended its state stays as it is.

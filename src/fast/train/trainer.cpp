@@ -52,6 +52,7 @@ std::vector<std::size_t> share(const std::vector<std::size_t>& batch, std::size_
 Batches::Batches(const Examples& examples, std::size_t batch, std::uint32_t seed)
     : batch_(std::min(batch, examples.count())), seed_(seed) {
   for (std::size_t i = 0; i < examples.count(); ++i) lengths_.push_back(examples.length(i));
+  refill();
 }
 
 std::vector<std::size_t> Batches::next() {

@@ -29,8 +29,8 @@ gradients::Variable sum_of(Tape& tape, const Matrices& losses) {
 gradients::LossOfMatrices lstm_loss(train::Direction direction, const train::Lengths& lengths) {
   return [=](Tape& tape, const Matrices& m) {
     const std::size_t batch = lengths.size(), positions = m[0].rows / batch;
-    const auto states =
-        train::lstm<double>(tape, m[0], {m[1], m[2]}, {m[3], m[4], m[5], m[6]}, lengths, direction);
+    const auto states = train::lstm<double>(
+        tape, m[0], {m[1], m[2]}, train::lstm_weights(tape, m[3], m[4], m[5], m[6]), lengths, direction);
     const std::size_t last = direction == train::Direction::forwards ? (positions - 1) * batch : 0;
     return sum_of(tape, {project(tape, states.h), project(tape, states.c.slice(last, batch))});
   };

@@ -29,10 +29,11 @@ TEST_CASE("training: gradients of linear maps with no, one and two biases") {
   check({{3, 4}, {4, 5}, {1, 5}},
         [](Tape& tape, const Matrices& m) { return project(tape, train::linear(tape, m[0], m[1], {m[2]})); });
   check({{3, 4}, {5, 4}, {1, 5}, {1, 5}}, [](Tape& tape, const Matrices& m) {
-    return project(tape, train::linear_transposed(tape, m[0], m[1], {m[2], m[3]}));
+    return project(tape,
+                   train::linear_transposed(tape, m[0], m[1], train::transpose(tape, m[1]), {m[2], m[3]}));
   });
   check({{3, 4}, {5, 4}}, [](Tape& tape, const Matrices& m) {
-    return project(tape, train::linear_transposed(tape, m[0], m[1]));
+    return project(tape, train::linear_transposed(tape, m[0], m[1], train::transpose(tape, m[1])));
   });
 }
 
