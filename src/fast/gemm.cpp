@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <mutex>
 
 namespace attn::fast {
@@ -16,6 +17,14 @@ void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, int m, int n, int k, f
 void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, int m, int n, int k, double alpha, const double* a,
           int a_stride, const double* b, int b_stride, double beta, double* c) {
   cblas_dgemm(CblasRowMajor, a_form, b_form, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, n);
+}
+
+void omatcopy(int rows, int columns, const float* from, int stride, float* to) {
+  cblas_somatcopy(CblasRowMajor, CblasTrans, rows, columns, 1, from, stride, to, rows);
+}
+
+void omatcopy(int rows, int columns, const double* from, int stride, double* to) {
+  cblas_domatcopy(CblasRowMajor, CblasTrans, rows, columns, 1, from, stride, to, rows);
 }
 
 template <class T>
@@ -37,6 +46,25 @@ void gemm(T alpha, const Matrix<T>& a, const Matrix<T>& b, T beta, T* c) {
        alpha, a.data, stride(a), b.data, stride(b), beta, c);
 }
 
+template <class T>
+Matrix<T> rows_of(const Matrix<T>& a, std::size_t first, std::size_t count) {
+  const std::size_t step = static_cast<std::size_t>(stride(a));
+  return {a.data + first * (a.is_transposed ? 1 : step), count, a.columns, a.is_transposed, step};
+}
+
+/// OpenBLAS's AVX-512 kernels multiply small float32 matrices as they lie and copy larger ones first, which
+/// takes longer than it gains for products of middle size. So many rows at once make a small product.
+template <class T>
+std::size_t rows_without_copies(const Matrix<T>& a, const Matrix<T>& b) {
+  static const bool has_small_kernels = blas_core() == "SkylakeX" || blas_core() == "Cooperlake";
+  constexpr std::size_t small = 1'000'000, large = 10'000'000, tile = 16;  // multiplications; rows
+  const std::size_t of_row = a.columns * b.columns, all = a.rows * of_row;
+  const bool is_middle = small < all && all < large && of_row <= small / tile;
+  if (sizeof(T) > sizeof(float) || b.is_transposed || !has_small_kernels || !is_middle)
+    return std::max<std::size_t>(a.rows, 1);
+  return small / of_row / tile * tile;
+}
+
 /// The number of threads is a setting of the process: the first object changes it and the last restores it.
 std::mutex single_thread_mutex;
 int single_thread_users = 0;
@@ -50,8 +78,20 @@ void multiply(T factor, const Matrix<T>& a, const Matrix<T>& b, T* c) {
 }
 
 template <class T>
+void transpose(const Matrix<T>& a, T* to) {
+  omatcopy(static_cast<int>(a.rows), static_cast<int>(a.columns), a.data, stride(a), to);
+}
+
+template <class T>
 void add_product(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   gemm(T{1}, a, b, T{1}, c);
+}
+
+template <class T>
+void add_product_in_parts(const Matrix<T>& a, const Matrix<T>& b, T* c) {
+  const std::size_t rows = rows_without_copies(a, b);
+  for (std::size_t first = 0; first < a.rows; first += rows)
+    add_product(rows_of(a, first, std::min(rows, a.rows - first)), b, c + first * b.columns);
 }
 
 SingleThreadedBlas::SingleThreadedBlas() {
@@ -76,7 +116,11 @@ std::string blas_core() {
 
 template void multiply(float, const Matrix<float>&, const Matrix<float>&, float*);
 template void multiply(double, const Matrix<double>&, const Matrix<double>&, double*);
+template void transpose(const Matrix<float>&, float*);
+template void transpose(const Matrix<double>&, double*);
 template void add_product(const Matrix<float>&, const Matrix<float>&, float*);
+template void add_product_in_parts(const Matrix<float>&, const Matrix<float>&, float*);
 template void add_product(const Matrix<double>&, const Matrix<double>&, double*);
+template void add_product_in_parts(const Matrix<double>&, const Matrix<double>&, double*);
 
 }  // namespace attn::fast

@@ -25,9 +25,18 @@ Matrix<T> transposed(const Matrix<T>& matrix) {
 template <class T>
 void multiply(T factor, const Matrix<T>& a, const Matrix<T>& b, T* c);
 
+/// Writes aᵀ, [columns × rows] of a, through BLAS. `a` is read as it lies in memory.
+template <class T>
+void transpose(const Matrix<T>& a, T* to);
+
 /// c += a b through BLAS.
 template <class T>
 void add_product(const Matrix<T>& a, const Matrix<T>& b, T* c);
+
+/// The same, taken apart where BLAS is faster with fewer rows at once: for the products of training, a few
+/// million multiplications each.
+template <class T>
+void add_product_in_parts(const Matrix<T>& a, const Matrix<T>& b, T* c);
 
 /// While an object of this class exists, each product runs on the thread that calls it, whatever number of
 /// threads BLAS was given: kernels distribute heads over threads, and the digits of a product do not depend

@@ -56,11 +56,9 @@ LstmState<T> zero_state(Tape<T>& tape, std::size_t batch, std::size_t hidden) {
 }
 
 template <class T>
-LstmState<T> run_lstm(Tape<T>& tape, const Weights<T>& weights, const std::string& name, const Variable<T>& x,
-                      const LstmState<T>& before, const Lengths& lengths, Direction direction) {
-  const auto inputs =
-      linear_transposed(tape, x, weights(name + "/W_ih"), {weights(name + "/b_ih"), weights(name + "/b_hh")});
-  return lstm(tape, inputs, before, weights(name + "/W_hh"), lengths, direction);
+LstmWeights<T> lstm_weights(Tape<T>& tape, const Weights<T>& weights, const std::string& name) {
+  return lstm_weights(tape, weights(name + "/W_ih"), weights(name + "/W_hh"), weights(name + "/b_ih"),
+                      weights(name + "/b_hh"));
 }
 
 template <class T>
@@ -68,16 +66,21 @@ class Translator {
  public:
   Translator(Tape<T>& tape, const Weights<T>& weights, const EncoderDecoderSizes& sizes, double probability,
              Random* random)
-      : tape_(tape), weights_(weights), sizes_(sizes), probability_(probability), random_(random) {}
+      : tape_(tape),
+        weights_(weights),
+        sizes_(sizes),
+        decoder_(lstm_weights(tape, weights, "decoder")),
+        probability_(probability),
+        random_(random) {}
 
   Encoded<T> encode(const Sentences& source) {
     const std::size_t batch = source.lengths.size(), last = (source.positions() - 1) * batch;
     const auto x = drop(embed(tape_, weights_("source/embedding"), source.ids));
     const auto nothing = zero_state(tape_, batch, sizes_.hidden);
-    const auto forward =
-        run_lstm(tape_, weights_, "encoder", x, nothing, source.lengths, Direction::forwards);
-    const auto reverse =
-        run_lstm(tape_, weights_, "encoder/reverse", x, nothing, source.lengths, Direction::backwards);
+    const auto forward = lstm(tape_, x, nothing, lstm_weights(tape_, weights_, "encoder"), source.lengths,
+                              Direction::forwards);
+    const auto reverse = lstm(tape_, x, nothing, lstm_weights(tape_, weights_, "encoder/reverse"),
+                              source.lengths, Direction::backwards);
     Encoded<T> encoded;
     encoded.states = concatenate<T>(tape_, {forward.h, reverse.h});
     encoded.last = {concatenate<T>(tape_, {forward.h.slice(last, batch), reverse.h.slice(0, batch)}),
@@ -101,7 +104,7 @@ class Translator {
   Step step(const Variable<T>& y, const LstmState<T>& before, const Encoded<T>& encoded) {
     const Lengths one(encoded.lengths.size(), 1);
     const auto run = [&](const Variable<T>& x) {
-      return run_lstm(tape_, weights_, "decoder", x, before, one, Direction::forwards);
+      return lstm(tape_, x, before, decoder_, one, Direction::forwards);
     };
     switch (sizes_.attention) {
       case DecoderAttention::bahdanau:
@@ -128,23 +131,39 @@ class Translator {
     return {};
   }
 
-  /// The number of each word, for the rows of one or more steps.
-  Variable<T> logits(const Variable<T>& h, const Variable<T>& context) {
+  /// The number of each word, for the rows of one or more steps, as cross-entropy reads it.
+  Variable<T> logits(const std::vector<Step>& steps) {
+    std::vector<std::vector<Variable<T>>> parts;
+    for (const auto& step : steps) parts.push_back(read_out(step));
+    const auto shown = block(tape_, parts);
     const auto W = weights_("output/W");
-    if (reads_context(sizes_))
-      return linear(tape_, drop(concatenate<T>(tape_, {h, context})), W, {weights_("output/b")});
-    if (sizes_.attention == DecoderAttention::none) return linear(tape_, drop(h), W);
-    const auto attentional =
-        tanh(tape_, linear(tape_, concatenate<T>(tape_, {context, h}), weights_("attention/W_c")));
-    return linear(tape_, drop(attentional), W);
+    switch (sizes_.attention) {
+      case DecoderAttention::bahdanau:
+      case DecoderAttention::bahdanau_input:
+        return linear(tape_, drop(shown), W, {weights_("output/b")}, Gradient::in_place);
+      case DecoderAttention::luong_general:
+        return linear(tape_, drop(tanh(tape_, linear(tape_, shown, weights_("attention/W_c")))), W, {},
+                      Gradient::in_place);
+      case DecoderAttention::none:
+        return linear(tape_, drop(shown), W, {}, Gradient::in_place);
+    }
+    return {};
   }
 
  private:
+  /// What a step shows to the output, side by side.
+  std::vector<Variable<T>> read_out(const Step& step) const {
+    if (reads_context(sizes_)) return {step.state.h, step.context};
+    if (sizes_.attention == DecoderAttention::none) return {step.state.h};
+    return {step.context, step.state.h};
+  }
+
   Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
 
   Tape<T>& tape_;
   const Weights<T>& weights_;
   const EncoderDecoderSizes& sizes_;
+  LstmWeights<T> decoder_;
   double probability_;
   Random* random_;
 };
@@ -222,14 +241,8 @@ Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Enc
   const auto encoded = translator.encode(sentences_by_position(sources));
   const auto steps =
       forced_steps(translator, sentences_by_position(words_read(targets, sizes.mark())), encoded);
-  std::vector<Variable<T>> h, context;
-  for (const auto& step : steps) {
-    h.push_back(step.state.h);
-    if (step.context.value) context.push_back(step.context);
-  }
-  const auto logits =
-      translator.logits(stack(tape, h), context.empty() ? Variable<T>{} : stack(tape, context));
-  return cross_entropy(tape, logits, sentences_by_position(words_to_write(targets, sizes.mark())).ids, scale);
+  return cross_entropy(tape, translator.logits(steps),
+                       sentences_by_position(words_to_write(targets, sizes.mark())).ids, scale);
 }
 
 std::vector<Translation> translate(const Weights<float>& weights, const EncoderDecoderSizes& sizes,
@@ -244,7 +257,7 @@ std::vector<Translation> translate(const Weights<float>& weights, const EncoderD
   auto state = encoded.last;
   for (std::size_t written = 0; written < most_words; ++written) {
     const auto step = translator.step(translator.read(words), state, encoded);
-    const auto logits = translator.logits(step.state.h, step.context);
+    const auto logits = translator.logits({step});
     for (std::size_t sample = 0; sample < batch; ++sample) {
       words[sample] = likeliest(logits.value + sample * logits.columns, logits.columns);
       if (words[sample] == sizes.mark()) has_ended[sample] = true;

@@ -9,17 +9,10 @@ namespace attn::train {
 
 namespace {
 
-/// One head of one sample: row i of its matrix is at data[i · stride].
+/// The rows of one head of one sample.
 template <class T>
-struct HeadRows {
-  T* data;
-  std::size_t stride;
-  T* operator[](std::size_t row) const { return data + row * stride; }
-};
-
-template <class T>
-HeadRows<T> head_rows(T* data, std::size_t sample, std::size_t positions, std::size_t head, std::size_t heads,
-                      std::size_t columns) {
+StridedRows<T> head_rows(T* data, std::size_t sample, std::size_t positions, std::size_t head,
+                         std::size_t heads, std::size_t columns) {
   return {data + sample * positions * columns + head * (columns / heads), columns};
 }
 
@@ -45,7 +38,7 @@ struct HeadProblem {
 /// The matrices of one head of one sample: values, or their gradients.
 template <class T>
 struct Head {
-  HeadRows<T> query, key, value, result;
+  StridedRows<T> query, key, value, result;
 };
 
 template <class T>
@@ -71,10 +64,7 @@ void attend_head(const HeadProblem<T>& problem, std::size_t sample, std::size_t 
       for (std::size_t c = 0; c < d_k; ++c) score += query[i][c] * key[j][c];
       w[j] = score * problem.scale();
     }
-    if (seen > 0) {
-      const T total = loops<T>().exp_shifted(seen, w, *std::max_element(w, w + seen), w);
-      for (std::size_t j = 0; j < seen; ++j) w[j] /= total;
-    }
+    if (seen > 0) loops<T>().softmax(seen, w, w);
     std::fill(w + seen, w + sizes.keys, T{0});
     std::fill_n(result[i], d_v, T{0});
     for (std::size_t j = 0; j < seen; ++j)

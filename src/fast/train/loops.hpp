@@ -16,6 +16,20 @@ struct AdamStep {
   T gradient_scale;  ///< of clipping
 };
 
+/// Rows of numbers, the first at `data` and each `stride` numbers behind the one before it.
+template <class T>
+struct StridedRows {
+  T* data;
+  std::size_t stride;
+  T* operator[](std::size_t row) const { return data + row * stride; }
+};
+
+/// What softmax subtracts from each number before exp, and what it divides by.
+template <class T>
+struct SoftmaxTerms {
+  T largest, total;
+};
+
 /// The element-wise loops in which training spends its time outside BLAS, compiled for each instruction set.
 template <class T>
 struct Loops {
@@ -23,20 +37,33 @@ struct Loops {
   /// gates.
   void (*lstm_forward)(std::size_t hidden, T* gates, const T* c_before, T* c, T* tanh_c, T* h);
 
-  /// `d_c` holds the gradient of c and, after the call, that of c_before; `d_sums` [4·hidden] is written.
+  /// Adds the gradient of c_before to `d_c_before`, where that is not null. `d_sums` [4·hidden] is
+  /// written and may be the memory of `gates`.
   void (*lstm_backward)(std::size_t hidden, const T* gates, const T* c_before, const T* tanh_c, const T* d_h,
-                        T* d_c, T* d_sums);
+                        const T* d_c, T* d_c_before, T* d_sums);
 
   void (*tanh)(std::size_t count, const T* from, T* to);
 
-  /// hidden = tanh(a + b); returns v · hidden.
-  T (*tanh_dot)(std::size_t count, const T* a, const T* b, const T* v, T* hidden);
+  /// hidden[i] = tanh(query + key[i]) and score[i] = v · hidden[i] for each of the keys; `hidden` is
+  /// [keys × width].
+  void (*additive_scores)(std::size_t width, std::size_t keys, const T* query, StridedRows<const T> key,
+                          const T* v, T* hidden, T* score);
 
-  /// Adds the gradients of that: d_a and d_b get d · v (1 − hidden²), d_v gets d · hidden.
-  void (*tanh_dot_backward)(std::size_t count, T d, const T* hidden, const T* v, T* d_a, T* d_b, T* d_v);
+  /// Adds the gradients of that: d_query and d_key[i] get d_score[i] · v (1 − hidden[i]²), d_v gets
+  /// d_score[i] · hidden[i].
+  void (*additive_scores_backward)(std::size_t width, std::size_t keys, const T* d_score, const T* hidden,
+                                   const T* v, T* d_query, StridedRows<T> d_key, T* d_v);
 
-  /// to = exp(from − shift), for from ≤ shift; returns the sum.
-  T (*exp_shifted)(std::size_t count, const T* from, T shift, T* to);
+  /// sum = Σ weight[i] · row[i]
+  void (*weighted_sum)(std::size_t width, std::size_t rows, const T* weight, StridedRows<const T> row,
+                       T* sum);
+
+  /// Adds the gradients of that: d_weight[i] gets d_sum · row[i], d_row[i] gets weight[i] · d_sum.
+  void (*weighted_sum_backward)(std::size_t width, std::size_t rows, const T* weight,
+                                StridedRows<const T> row, const T* d_sum, T* d_weight, StridedRows<T> d_row);
+
+  /// to = softmax(from), which may be the same memory; `count` is at least 1.
+  SoftmaxTerms<T> (*softmax)(std::size_t count, const T* from, T* to);
 
   /// to += factor · from
   void (*add_scaled)(std::size_t count, T factor, const T* from, T* to);

@@ -32,47 +32,64 @@ void accumulate(const Variable<T>& from, T* to) {
 
 /// Adds each row of the gradient to the gradients of the biases.
 template <class T>
-void add_to_biases(const Variable<T>& y, const std::vector<Variable<T>>& biases) {
+void add_to_biases(const Variable<T>& y, std::span<const Variable<T>> biases) {
   for (const auto& bias : biases)
     for (std::size_t row = 0; row < y.rows; ++row)
       loops<T>().add_scaled(y.columns, T{1}, y.gradient + row * y.columns, bias.gradient);
 }
 
-/// Each row of y begins as the sum of the biases: 0 where there are none.
+/// y = x W + the sum of the biases, with which each row begins.
 template <class T>
-void begin_with(const std::vector<Variable<T>>& biases, const Variable<T>& y) {
-  std::fill_n(y.value, y.columns, T{0});
-  for (const auto& bias : biases) loops<T>().add_scaled(y.columns, T{1}, bias.value, y.value);
+void affine(const fast::Matrix<T>& x, const fast::Matrix<T>& W, std::span<const Variable<T>> biases,
+            const Variable<T>& y) {
+  if (biases.empty()) return fast::multiply(T{1}, x, W, y.value);
+  std::copy_n(biases.front().value, y.columns, y.value);
+  for (std::size_t i = 1; i < biases.size(); ++i)
+    loops<T>().add_scaled(y.columns, T{1}, biases[i].value, y.value);
   for (std::size_t row = 1; row < y.rows; ++row) std::copy_n(y.value, y.columns, y.value + row * y.columns);
+  fast::add_product_in_parts(x, W, y.value);
 }
+
+/// Where a part begins in a block matrix.
+template <class T>
+struct PartOfBlock {
+  Variable<T> part;
+  std::size_t at;
+};
 
 }  // namespace
 
 template <class T>
 Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
-                   std::initializer_list<Variable<T>> biases) {
-  const Variable<T> y = tape.variable(x.rows, W.columns);
-  const std::vector<Variable<T>> added(biases);
-  begin_with(added, y);
-  fast::add_product(value_of(x), value_of(W), y.value);
+                   std::initializer_list<Variable<T>> biases, Gradient gradient) {
+  const Variable<T> y = tape.variable(x.rows, W.columns, gradient);
+  const auto added = tape.keep(biases);
+  affine(value_of(x), value_of(W), added, y);
   tape.on_backward([=] {
-    if (x.gradient) fast::add_product(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
-    fast::add_product(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
+    if (x.gradient) fast::add_product_in_parts(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
+    fast::add_product_in_parts(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
     add_to_biases(y, added);
   });
   return y;
 }
 
 template <class T>
+Variable<T> transpose(Tape<T>& tape, const Variable<T>& W) {
+  const Variable<T> result = tape.constant(W.columns, W.rows);
+  fast::transpose(value_of(W), result.value);
+  return result;
+}
+
+template <class T>
 Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
-                              std::initializer_list<Variable<T>> biases) {
-  const Variable<T> y = tape.variable(x.rows, W.rows);
-  const std::vector<Variable<T>> added(biases);
-  begin_with(added, y);
-  fast::add_product(value_of(x), fast::transposed(value_of(W)), y.value);
+                              const Variable<T>& W_transposed, std::initializer_list<Variable<T>> biases,
+                              Gradient gradient) {
+  const Variable<T> y = tape.variable(x.rows, W.rows, gradient);
+  const auto added = tape.keep(biases);
+  affine(value_of(x), value_of(W_transposed), added, y);
   tape.on_backward([=] {
-    if (x.gradient) fast::add_product(gradient_of(y), value_of(W), x.gradient);
-    fast::add_product(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
+    if (x.gradient) fast::add_product_in_parts(gradient_of(y), value_of(W), x.gradient);
+    fast::add_product_in_parts(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
     add_to_biases(y, added);
   });
   return y;
@@ -89,11 +106,11 @@ Variable<T> embed(Tape<T>& tape, const Variable<T>& table, const std::vector<int
     else
       std::copy_n(table.value + static_cast<std::size_t>(ids[i]) * width, width, row);
   }
-  tape.on_backward([=] {
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      if (ids[i] >= 0)
+  tape.on_backward([=, kept = tape.keep(ids)] {
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      if (kept[i] >= 0)
         loops<T>().add_scaled(width, T{1}, rows.gradient + i * width,
-                              table.gradient + static_cast<std::size_t>(ids[i]) * width);
+                              table.gradient + static_cast<std::size_t>(kept[i]) * width);
   });
   return rows;
 }
@@ -116,47 +133,33 @@ Variable<T> add_scaled(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b
 }
 
 template <class T>
-Variable<T> concatenate(Tape<T>& tape, const std::vector<Variable<T>>& parts) {
-  std::size_t columns = 0;
-  for (const auto& part : parts) columns += part.columns;
-  const Variable<T> joined = tape.variable(parts.front().rows, columns);
-  std::size_t first = 0;
-  for (const auto& part : parts) {
+Variable<T> block(Tape<T>& tape, const std::vector<std::vector<Variable<T>>>& parts) {
+  std::size_t rows = 0, columns = 0;
+  for (const auto& below : parts) rows += below.front().rows;
+  for (const auto& beside : parts.front()) columns += beside.columns;
+  const Variable<T> whole = tape.variable(rows, columns);
+  std::vector<PartOfBlock<T>> placed;
+  std::size_t first_row = 0;
+  for (const auto& below : parts) {
+    std::size_t column = 0;
+    for (const auto& part : below) {
+      placed.push_back({part, first_row * columns + column});
+      column += part.columns;
+    }
+    first_row += below.front().rows;
+  }
+  for (const auto& [part, at] : placed)
     for (std::size_t row = 0; row < part.rows; ++row)
-      std::copy_n(part.value + row * part.columns, part.columns, joined.value + row * columns + first);
-    first += part.columns;
-  }
-  tape.on_backward([=] {
-    std::size_t begin = 0;
-    for (const auto& part : parts) {
-      if (part.gradient)
-        for (std::size_t row = 0; row < part.rows; ++row)
-          loops<T>().add_scaled(part.columns, T{1}, joined.gradient + row * columns + begin,
-                                part.gradient + row * part.columns);
-      begin += part.columns;
+      std::copy_n(part.value + row * part.columns, part.columns, whole.value + at + row * columns);
+  tape.on_backward([=, kept = tape.keep(placed)] {
+    for (const auto& [part, at] : kept) {
+      if (!part.gradient) continue;
+      for (std::size_t row = 0; row < part.rows; ++row)
+        loops<T>().add_scaled(part.columns, T{1}, whole.gradient + at + row * columns,
+                              part.gradient + row * part.columns);
     }
   });
-  return joined;
-}
-
-template <class T>
-Variable<T> stack(Tape<T>& tape, const std::vector<Variable<T>>& parts) {
-  std::size_t rows = 0;
-  for (const auto& part : parts) rows += part.rows;
-  const Variable<T> stacked = tape.variable(rows, parts.front().columns);
-  std::size_t first = 0;
-  for (const auto& part : parts) {
-    std::copy_n(part.value, part.size(), stacked.slice(first, part.rows).value);
-    first += part.rows;
-  }
-  tape.on_backward([=] {
-    std::size_t begin = 0;
-    for (const auto& part : parts) {
-      if (part.gradient) accumulate(stacked.slice(begin, part.rows), part.gradient);
-      begin += part.rows;
-    }
-  });
-  return stacked;
+  return whole;
 }
 
 template <class T>
@@ -235,11 +238,11 @@ Variable<T> mean_rows(Tape<T>& tape, const Variable<T>& x, const Lengths& length
   const std::size_t positions = x.rows / lengths.size();
   const Variable<T> mean = tape.variable(lengths.size(), x.columns);
   std::fill_n(mean.value, mean.size(), T{0});
-  const auto for_each_row = [=](const auto& work) {
-    for (std::size_t sample = 0; sample < lengths.size(); ++sample)
-      for (std::size_t position = 0; position < lengths[sample]; ++position)
+  const auto for_each_row = [=, kept = tape.keep(lengths)](const auto& work) {
+    for (std::size_t sample = 0; sample < kept.size(); ++sample)
+      for (std::size_t position = 0; position < kept[sample]; ++position)
         work(sample * x.columns, (sample * positions + position) * x.columns,
-             T{1} / static_cast<T>(lengths[sample]));
+             T{1} / static_cast<T>(kept[sample]));
   };
   for_each_row([&](std::size_t to, std::size_t from, T share) {
     loops<T>().add_scaled(x.columns, share, x.value + from, mean.value + to);
@@ -257,45 +260,46 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
                           T scale) {
   const Variable<T> loss = tape.variable(1, 1);
   const std::size_t classes = logits.columns;
-  T* probabilities = tape.scratch(logits.size());
   T sum = 0;
   for (std::size_t row = 0; row < logits.rows; ++row) {
     if (targets[row] < 0) continue;
     const T* scores = logits.value + row * classes;
-    T* shares = probabilities + row * classes;
-    const T largest = *std::max_element(scores, scores + classes);
-    const T total = loops<T>().exp_shifted(classes, scores, largest, shares);
-    sum += std::log(total) + largest - scores[targets[row]];
-    for (std::size_t i = 0; i < classes; ++i) shares[i] /= total;
+    const T wanted = scores[targets[row]];
+    T* shares = logits.gradient ? logits.gradient + row * classes : tape.scratch(classes);
+    const auto [largest, total] = loops<T>().softmax(classes, scores, shares);
+    sum += std::log(total) + largest - wanted;
   }
   *loss.value = scale * sum;
-  tape.on_backward([=] {
+  tape.on_backward([=, kept = tape.keep(targets)] {
     const T factor = scale * *loss.gradient;
     for (std::size_t row = 0; row < logits.rows; ++row) {
-      if (targets[row] < 0) continue;
-      T* d_scores = logits.gradient + row * classes;
-      loops<T>().add_scaled(classes, factor, probabilities + row * classes, d_scores);
-      d_scores[targets[row]] -= factor;
+      T* d_scores = logits.gradient + row * classes;  // the shares until here
+      if (kept[row] < 0) {
+        std::fill_n(d_scores, classes, T{0});
+      } else {
+        for (std::size_t i = 0; i < classes; ++i) d_scores[i] *= factor;
+        d_scores[kept[row]] -= factor;
+      }
     }
   });
   return loss;
 }
 
-#define ATTN_TRAIN_OPERATIONS(T)                                                                         \
-  template Variable<T> linear(Tape<T>&, const Variable<T>&, const Variable<T>&,                          \
-                              std::initializer_list<Variable<T>>);                                       \
-  template Variable<T> linear_transposed(Tape<T>&, const Variable<T>&, const Variable<T>&,               \
-                                         std::initializer_list<Variable<T>>);                            \
-  template Variable<T> embed(Tape<T>&, const Variable<T>&, const std::vector<int>&);                     \
-  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&);                            \
-  template Variable<T> concatenate(Tape<T>&, const std::vector<Variable<T>>&);                           \
-  template Variable<T> stack(Tape<T>&, const std::vector<Variable<T>>&);                                 \
-  template Variable<T> tanh(Tape<T>&, const Variable<T>&);                                               \
-  template Variable<T> relu(Tape<T>&, const Variable<T>&);                                               \
-  template Variable<T> dropout(Tape<T>&, const Variable<T>&, double, Random*);                           \
-  template Variable<T> layer_norm(Tape<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&); \
-  template Variable<T> mean_rows(Tape<T>&, const Variable<T>&, const Lengths&);                          \
-  template Variable<T> cross_entropy(Tape<T>&, const Variable<T>&, const std::vector<int>&, T);          \
+#define ATTN_TRAIN_OPERATIONS(T)                                                                            \
+  template Variable<T> linear(Tape<T>&, const Variable<T>&, const Variable<T>&,                             \
+                              std::initializer_list<Variable<T>>, Gradient);                                \
+  template Variable<T> transpose(Tape<T>&, const Variable<T>&);                                             \
+  template Variable<T> linear_transposed(Tape<T>&, const Variable<T>&, const Variable<T>&,                  \
+                                         const Variable<T>&, std::initializer_list<Variable<T>>, Gradient); \
+  template Variable<T> embed(Tape<T>&, const Variable<T>&, const std::vector<int>&);                        \
+  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&);                               \
+  template Variable<T> block(Tape<T>&, const std::vector<std::vector<Variable<T>>>&);                       \
+  template Variable<T> tanh(Tape<T>&, const Variable<T>&);                                                  \
+  template Variable<T> relu(Tape<T>&, const Variable<T>&);                                                  \
+  template Variable<T> dropout(Tape<T>&, const Variable<T>&, double, Random*);                              \
+  template Variable<T> layer_norm(Tape<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&);    \
+  template Variable<T> mean_rows(Tape<T>&, const Variable<T>&, const Lengths&);                             \
+  template Variable<T> cross_entropy(Tape<T>&, const Variable<T>&, const std::vector<int>&, T);             \
   template Variable<T> add_scaled(Tape<T>&, const Variable<T>&, const Variable<T>&, T);
 
 ATTN_TRAIN_OPERATIONS(float)

@@ -17,12 +17,18 @@ using Lengths = std::vector<std::size_t>;  ///< of each sample of a batch, witho
 /// x W + the sum of the biases; W is [columns of x × n], each bias [1×n].
 template <class T>
 Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
-                   std::initializer_list<Variable<T>> biases = {});
+                   std::initializer_list<Variable<T>> biases = {}, Gradient gradient = Gradient::beside);
 
-/// x Wᵀ + the sum of the biases, with W [n × columns of x], as LSTM weights are kept.
+/// Wᵀ without a gradient.
+template <class T>
+Variable<T> transpose(Tape<T>& tape, const Variable<T>& W);
+
+/// x Wᵀ + the sum of the biases, with W [n × columns of x], as LSTM weights are kept. The gradient is W's;
+/// its transpose, which the product reads, is to have been made once for all steps.
 template <class T>
 Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
-                              std::initializer_list<Variable<T>> biases = {});
+                              const Variable<T>& W_transposed, std::initializer_list<Variable<T>> biases = {},
+                              Gradient gradient = Gradient::beside);
 
 /// The rows of the table that the ids name; a negative id is padding and gives a row of zeros.
 template <class T>
@@ -31,13 +37,15 @@ Variable<T> embed(Tape<T>& tape, const Variable<T>& table, const std::vector<int
 template <class T>
 Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b);
 
+/// A block matrix: the parts of a row stand side by side, the rows one below the other.
+template <class T>
+Variable<T> block(Tape<T>& tape, const std::vector<std::vector<Variable<T>>>& parts);
+
 /// [a; b; …]: the columns of all, side by side.
 template <class T>
-Variable<T> concatenate(Tape<T>& tape, const std::vector<Variable<T>>& parts);
-
-/// The rows of all, one below the other.
-template <class T>
-Variable<T> stack(Tape<T>& tape, const std::vector<Variable<T>>& parts);
+Variable<T> concatenate(Tape<T>& tape, const std::vector<Variable<T>>& parts) {
+  return block(tape, std::vector(1, parts));
+}
 
 template <class T>
 Variable<T> tanh(Tape<T>& tape, const Variable<T>& x);
@@ -58,7 +66,8 @@ Variable<T> layer_norm(Tape<T>& tape, const Variable<T>& x, const Variable<T>& g
 template <class T>
 Variable<T> mean_rows(Tape<T>& tape, const Variable<T>& x, const Lengths& lengths);
 
-/// scale · Σ −ln softmax(logits)[target] over the rows with a target ≥ 0, [1×1].
+/// scale · Σ −ln softmax(logits)[target] over the rows with a target ≥ 0, [1×1]. Nothing else may read the
+/// logits: their gradient is written and not added.
 template <class T>
 Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::vector<int>& targets, T scale);
 

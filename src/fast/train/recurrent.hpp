@@ -13,12 +13,28 @@ struct LstmState {
 
 enum class Direction { forwards, backwards };
 
-/// An LSTM (Hochreiter & Schmidhuber 1997, Gers et al. 2000) over all positions of `inputs`
-/// [positions·batch × 4·hidden], which holds W_ih x + b_ih + b_hh in the gate order i, f, g, o.
-/// W_hh is [4·hidden × hidden]. Where a sample has ended its state stays as it is.
+/// In the gate order i, f, g, o.
 template <class T>
-LstmState<T> lstm(Tape<T>& tape, const Variable<T>& inputs, const LstmState<T>& before,
-                  const Variable<T>& W_hh, const Lengths& lengths, Direction direction = Direction::forwards);
+struct LstmWeights {
+  Variable<T> W_ih;        ///< [4·hidden × columns of x]
+  Variable<T> W_hh;        ///< [4·hidden × hidden]
+  Variable<T> b_ih, b_hh;  ///< [1 × 4·hidden]
+  Variable<T> W_ih_transposed, W_hh_transposed;
+};
+
+/// With the transposes, made once for all steps.
+template <class T>
+LstmWeights<T> lstm_weights(Tape<T>& tape, const Variable<T>& W_ih, const Variable<T>& W_hh,
+                            const Variable<T>& b_ih, const Variable<T>& b_hh) {
+  return {W_ih, W_hh, b_ih, b_hh, transpose(tape, W_ih), transpose(tape, W_hh)};
+}
+
+/// An LSTM (Hochreiter & Schmidhuber 1997, Gers et al. 2000) over all positions of x. Where a sample has
+/// ended its state stays as it is.
+template <class T>
+LstmState<T> lstm(Tape<T>& tape, const Variable<T>& x, const LstmState<T>& before,
+                  const LstmWeights<T>& weights, const Lengths& lengths,
+                  Direction direction = Direction::forwards);
 
 /// score[sample, position] = v · tanh(query + key) (Bahdanau et al. 2014, appendix A.1.2): query [batch ×
 /// d_a] and keys [positions·batch × d_a] are projected already, v is [1×d_a]. Scores beyond a length are not

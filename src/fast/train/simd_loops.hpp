@@ -79,7 +79,7 @@ struct SimdLoops {
   }
 
   static void lstm_backward(std::size_t hidden, const T* gates, const T* c_before, const T* tanh_c,
-                            const T* d_h, T* d_c, T* d_sums) {
+                            const T* d_h, const T* d_c, T* d_c_before, T* d_sums) {
     const V one(T{1});
     for_each_register<T, Arch>(hidden, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
       const V i = load<T, Arch>(gates + at, left), f = load<T, Arch>(gates + hidden + at, left);
@@ -91,7 +91,8 @@ struct SimdLoops {
       store<T, Arch>(d_cell * load<T, Arch>(c_before + at, left) * f * (one - f), d_sums + hidden + at, left);
       store<T, Arch>(d_cell * i * (one - g * g), d_sums + 2 * hidden + at, left);
       store<T, Arch>(d_state * shown * o * (one - o), d_sums + 3 * hidden + at, left);
-      store<T, Arch>(d_cell * f, d_c + at, left);
+      if (d_c_before)
+        store<T, Arch>(load<T, Arch>(d_c_before + at, left) + d_cell * f, d_c_before + at, left);
     });
   }
 
@@ -101,27 +102,92 @@ struct SimdLoops {
     });
   }
 
-  static T tanh_dot(std::size_t count, const T* a, const T* b, const T* v, T* hidden) {
-    V sum(T{0});
-    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
-      const V h = hyperbolic_tangent<T, Arch>(load<T, Arch>(a + at, left) + load<T, Arch>(b + at, left));
-      store<T, Arch>(h, hidden + at, left);
-      sum += h * load<T, Arch>(v + at, left);
-    });
-    return xsimd::hadd(sum);
+  static void additive_scores(std::size_t width, std::size_t keys, const T* query, StridedRows<const T> key,
+                              const T* v, T* hidden, T* score) {
+    for (std::size_t i = 0; i < keys; ++i) {
+      V sum(T{0});
+      for_each_register<T, Arch>(width, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+        const V h = hyperbolic_tangent<T, Arch>(load<T, Arch>(query + at, left) +
+                                                load<T, Arch>(key.data + i * key.stride + at, left));
+        store<T, Arch>(h, hidden + i * width + at, left);
+        sum += h * load<T, Arch>(v + at, left);
+      });
+      score[i] = xsimd::hadd(sum);
+    }
   }
 
-  static void tanh_dot_backward(std::size_t count, T d, const T* hidden, const T* v, T* d_a, T* d_b, T* d_v) {
-    const V one(T{1}), d_score(d);
-    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
-      const V h = load<T, Arch>(hidden + at, left);
-      const V d_sum = d_score * load<T, Arch>(v + at, left) * (one - h * h);
-      store<T, Arch>(load<T, Arch>(d_a + at, left) + d_sum, d_a + at, left);
-      store<T, Arch>(load<T, Arch>(d_b + at, left) + d_sum, d_b + at, left);
-      store<T, Arch>(load<T, Arch>(d_v + at, left) + d_score * h, d_v + at, left);
+  static void additive_scores_backward(std::size_t width, std::size_t keys, const T* d_score, const T* hidden,
+                                       const T* v, T* d_query, StridedRows<T> d_key, T* d_v) {
+    constexpr std::size_t size = simd::lanes<T, Arch>;
+    const V one(T{1});
+    simd::in_blocks<4>(0, (width + size - 1) / size, [&](std::size_t first, auto count) ATTN_INLINE_LAMBDA {
+      V v_here[count], query_sum[count], v_sum[count];
+      for (std::size_t r = 0; r < count; ++r) {
+        const std::size_t at = (first + r) * size;
+        v_here[r] = load<T, Arch>(v + at, width - at);
+        query_sum[r] = load<T, Arch>(d_query + at, width - at);
+        v_sum[r] = load<T, Arch>(d_v + at, width - at);
+      }
+      for (std::size_t i = 0; i < keys; ++i)
+        for (std::size_t r = 0; r < count; ++r) {
+          const std::size_t at = (first + r) * size;
+          const V h = load<T, Arch>(hidden + i * width + at, width - at), d(d_score[i]);
+          const V d_sum = d * v_here[r] * (one - h * h);
+          T* d_key_here = d_key.data + i * d_key.stride + at;
+          store<T, Arch>(load<T, Arch>(d_key_here, width - at) + d_sum, d_key_here, width - at);
+          query_sum[r] += d_sum;
+          v_sum[r] += d * h;
+        }
+      for (std::size_t r = 0; r < count; ++r) {
+        const std::size_t at = (first + r) * size;
+        store<T, Arch>(query_sum[r], d_query + at, width - at);
+        store<T, Arch>(v_sum[r], d_v + at, width - at);
+      }
     });
   }
 
+  static void weighted_sum(std::size_t width, std::size_t rows, const T* weight, StridedRows<const T> row,
+                           T* sum) {
+    for_each_register<T, Arch>(width, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      V total(T{0});
+      for (std::size_t i = 0; i < rows; ++i)
+        total += V(weight[i]) * load<T, Arch>(row.data + i * row.stride + at, left);
+      store<T, Arch>(total, sum + at, left);
+    });
+  }
+
+  static void weighted_sum_backward(std::size_t width, std::size_t rows, const T* weight,
+                                    StridedRows<const T> row, const T* d_sum, T* d_weight,
+                                    StridedRows<T> d_row) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      d_weight[i] += dot(width, d_sum, row.data + i * row.stride);
+      add_scaled(width, weight[i], d_sum, d_row.data + i * d_row.stride);
+    }
+  }
+
+  static SoftmaxTerms<T> softmax(std::size_t count, const T* from, T* to) {
+    const T largest = largest_of(count, from), total = exp_shifted(count, from, largest, to);
+    const V divisor(total);
+    for_each_register<T, Arch>(count, [&](std::size_t at, std::size_t left) ATTN_INLINE_LAMBDA {
+      store<T, Arch>(load<T, Arch>(to + at, left) / divisor, to + at, left);
+    });
+    return {largest, total};
+  }
+
+  static T largest_of(std::size_t count, const T* numbers) {
+    constexpr std::size_t size = simd::lanes<T, Arch>;
+    V most(numbers[0]);
+    std::size_t at = 0;
+    for (; at + size <= count; at += size) most = xsimd::max(most, V::load_unaligned(numbers + at));
+    alignas(64) T lanes[size];
+    most.store_aligned(lanes);
+    T largest = lanes[0];
+    for (const T lane : lanes) largest = lane > largest ? lane : largest;
+    for (; at < count; ++at) largest = numbers[at] > largest ? numbers[at] : largest;
+    return largest;
+  }
+
+  /// to = exp(from − shift), for from ≤ shift; returns the sum.
   static T exp_shifted(std::size_t count, const T* from, T shift, T* to) {
     constexpr std::size_t size = simd::lanes<T, Arch>;
     const V largest(shift);
@@ -171,8 +237,10 @@ struct SimdLoops {
     });
   }
 
-  static constexpr Loops<T> table = {lstm_forward, lstm_backward, tanh, tanh_dot, tanh_dot_backward,
-                                     exp_shifted,  add_scaled,    dot,  adam};
+  static constexpr Loops<T> table = {
+      lstm_forward, lstm_backward,         tanh,    additive_scores, additive_scores_backward,
+      weighted_sum, weighted_sum_backward, softmax, add_scaled,      dot,
+      adam};
 };
 
 template <simd::Isa isa, class T>

@@ -1,20 +1,37 @@
 #include "fast/train/tape.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <new>
 
 namespace attn::train {
 
+/// Whole huge pages where the system has them: a tape is long, and ordinary pages would be looked up anew
+/// all the time.
+template <class T>
+typename Tape<T>::Block Tape<T>::block_of(std::size_t lines) {
+  constexpr std::size_t page = std::size_t{1} << 21;
+  const std::size_t bytes = (lines * sizeof(Line) + page - 1) / page * page;
+  void* memory = std::aligned_alloc(page, bytes);
+  if (!memory) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+  const auto release = [](Line* first) { std::free(first); };
+  return {{static_cast<Line*>(memory), release}, bytes / sizeof(Line)};
+}
+
 template <class T>
 T* Tape<T>::scratch(std::size_t numbers) {
-  constexpr std::size_t least_lines = std::size_t{1} << 14;
   const std::size_t lines = (numbers * sizeof(T) + sizeof(Line) - 1) / sizeof(Line) + 1;
   while (block_ < blocks_.size() && used_ + lines > blocks_[block_].size) {
     ++block_;
     used_ = 0;
   }
   if (block_ == blocks_.size()) {
-    const std::size_t size = std::max(lines, least_lines);
-    blocks_.push_back({std::unique_ptr<Line[]>(new Line[size]), size});
+    blocks_.push_back(block_of(lines));
   }
   T* numbers_at = reinterpret_cast<T*>(blocks_[block_].lines.get() + used_);
   used_ += lines;
@@ -27,9 +44,11 @@ Variable<T> Tape<T>::constant(std::size_t rows, std::size_t columns) {
 }
 
 template <class T>
-Variable<T> Tape<T>::variable(std::size_t rows, std::size_t columns) {
+Variable<T> Tape<T>::variable(std::size_t rows, std::size_t columns, Gradient gradient) {
   Variable<T> result = constant(rows, columns);
-  if (records_) {
+  if (records_ && gradient == Gradient::in_place) {
+    result.gradient = result.value;
+  } else if (records_) {
     result.gradient = scratch(result.size());
     std::fill_n(result.gradient, result.size(), T{0});
   }

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 /// Training of small models: forward and backward side by side, in float32 (float64 for tests).
@@ -25,6 +27,11 @@ struct Variable {
   }
 };
 
+/// Where the gradient of a variable stands: beside its values, beginning with 0, or in their place. The
+/// second is for what a single operation reads; in its backward that writes the gradient over what it left
+/// there.
+enum class Gradient { beside, in_place };
+
 /// What was computed, in order, and how each operation hands gradients back to what it read (reverse-mode
 /// differentiation). Operations are free functions: each computes its result and records its backward.
 template <class T>
@@ -35,14 +42,27 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// A matrix whose values are still to be written; its gradient is 0. Aligned to 64 bytes.
-  Variable<T> variable(std::size_t rows, std::size_t columns);
+  /// A matrix whose values are still to be written. Aligned to 64 bytes.
+  Variable<T> variable(std::size_t rows, std::size_t columns, Gradient gradient = Gradient::beside);
 
   /// The same without a gradient.
   Variable<T> constant(std::size_t rows, std::size_t columns);
 
   /// Numbers that live as long as what is on the tape.
   T* scratch(std::size_t numbers);
+
+  /// A copy of the items that lives as long as what is on the tape: for backwards, which then copy a pointer.
+  template <class Item>
+  std::span<const Item> keep(std::span<const Item> items) {
+    static_assert(std::is_trivially_copyable_v<Item>);
+    auto* copies = reinterpret_cast<Item*>(scratch((items.size_bytes() + sizeof(T) - 1) / sizeof(T)));
+    std::uninitialized_copy(items.begin(), items.end(), copies);
+    return {copies, items.size()};
+  }
+  template <class Items>
+  auto keep(const Items& items) {
+    return keep(std::span<const typename Items::value_type>(items));
+  }
 
   bool records() const { return records_; }
 
@@ -62,9 +82,10 @@ class Tape {
     std::byte bytes[64];
   };
   struct Block {
-    std::unique_ptr<Line[]> lines;
+    std::unique_ptr<Line[], void (*)(Line*)> lines;
     std::size_t size;
   };
+  static Block block_of(std::size_t lines);
 
   bool records_;
   std::vector<Block> blocks_;

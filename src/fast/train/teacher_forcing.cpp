@@ -1,23 +1,25 @@
 #include "fast/train/teacher_forcing.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace attn::train {
 
 std::vector<std::vector<int>> words_read(const std::vector<std::vector<int>>& targets, int mark) {
   std::vector<std::vector<int>> read;
   for (const auto& target : targets) {
-    std::vector<int> words = {mark};
-    words.insert(words.end(), target.begin(), target.end());
-    read.push_back(std::move(words));
+    auto& words = read.emplace_back(target.size() + 1, mark);
+    std::copy(target.begin(), target.end(), words.begin() + 1);
   }
   return read;
 }
 
-std::vector<std::vector<int>> words_to_write(std::vector<std::vector<int>> targets, int mark) {
-  for (auto& target : targets) target.push_back(mark);
-  return targets;
+std::vector<std::vector<int>> words_to_write(const std::vector<std::vector<int>>& targets, int mark) {
+  std::vector<std::vector<int>> written;
+  for (const auto& target : targets) {
+    auto& words = written.emplace_back(target.size() + 1, mark);
+    std::copy(target.begin(), target.end(), words.begin());
+  }
+  return written;
 }
 
 int likeliest(const float* logits, std::size_t words) {

@@ -9,7 +9,7 @@ namespace attn::train {
 std::vector<std::vector<int>> words_read(const std::vector<std::vector<int>>& targets, int mark);
 
 /// What it is to write: the words and the mark.
-std::vector<std::vector<int>> words_to_write(std::vector<std::vector<int>> targets, int mark);
+std::vector<std::vector<int>> words_to_write(const std::vector<std::vector<int>>& targets, int mark);
 
 /// The word with the largest logit, the first on ties.
 int likeliest(const float* logits, std::size_t words);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -49,7 +50,10 @@ std::vector<std::size_t> share(const std::vector<std::size_t>& batch, std::size_
 }  // namespace
 
 Batches::Batches(const Examples& examples, std::size_t batch, std::uint32_t seed)
-    : examples_(examples), batch_(std::min(batch, examples.count())), seed_(seed) {}
+    : batch_(std::min(batch, examples.count())), seed_(seed) {
+  for (std::size_t i = 0; i < examples.count(); ++i) lengths_.push_back(examples.length(i));
+  refill();
+}
 
 std::vector<std::size_t> Batches::next() {
   if (batches_.empty()) refill();
@@ -61,14 +65,17 @@ std::vector<std::size_t> Batches::next() {
 void Batches::refill() {
   constexpr std::size_t batches_of_a_stretch = 50;
   Generator generator(seed_, ordering_examples + 16 * ++round_);
-  const auto order = generator.permutation(static_cast<std::int64_t>(examples_.count()));
+  const auto order = generator.permutation(static_cast<std::int64_t>(lengths_.size()));
   const std::size_t stretch = batches_of_a_stretch * batch_;
   for (std::size_t first = 0; first + batch_ <= order.size(); first += stretch) {
-    std::vector<std::size_t> near(
-        order.begin() + static_cast<std::ptrdiff_t>(first),
-        order.begin() + static_cast<std::ptrdiff_t>(std::min(first + stretch, order.size())));
-    std::stable_sort(near.begin(), near.end(),
-                     [&](std::size_t a, std::size_t b) { return examples_.length(a) < examples_.length(b); });
+    std::map<std::size_t, std::vector<std::size_t>> by_length;
+    for (std::size_t i = first; i < std::min(first + stretch, order.size()); ++i) {
+      const auto example = static_cast<std::size_t>(order[i]);
+      by_length[lengths_[example]].push_back(example);
+    }
+    std::vector<std::size_t> near;
+    for (const auto& [length, examples] : by_length)
+      near.insert(near.end(), examples.begin(), examples.end());
     for (std::size_t i = 0; i + batch_ <= near.size(); i += batch_)
       batches_.emplace_back(near.begin() + static_cast<std::ptrdiff_t>(i),
                             near.begin() + static_cast<std::ptrdiff_t>(i + batch_));

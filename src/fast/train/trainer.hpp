@@ -54,7 +54,7 @@ class Batches {
  private:
   void refill();
 
-  const Examples& examples_;
+  std::vector<std::size_t> lengths_;  ///< of all examples
   std::size_t batch_;
   std::uint32_t seed_;
   std::uint32_t round_ = 0;

@@ -70,7 +70,7 @@ class EncoderAndDecoder {
       x = add_and_norm(x, sublayers_.mixed(decoded.cross.back(), name + "cross"), name + "norm_cross");
       x = feed_forward(x, name);
     }
-    decoded.logits = linear(tape_, x, weights_("output/W"), {weights_("output/b")});
+    decoded.logits = linear(tape_, x, weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
     return decoded;
   }
 

@@ -29,7 +29,8 @@ gradients::Variable sum_of(Tape& tape, const Matrices& losses) {
 gradients::LossOfMatrices lstm_loss(train::Direction direction, const train::Lengths& lengths) {
   return [=](Tape& tape, const Matrices& m) {
     const std::size_t batch = lengths.size(), positions = m[0].rows / batch;
-    const auto states = train::lstm<double>(tape, m[0], {m[1], m[2]}, m[3], lengths, direction);
+    const auto states = train::lstm<double>(
+        tape, m[0], {m[1], m[2]}, train::lstm_weights(tape, m[3], m[4], m[5], m[6]), lengths, direction);
     const std::size_t last = direction == train::Direction::forwards ? (positions - 1) * batch : 0;
     return sum_of(tape, {project(tape, states.h), project(tape, states.c.slice(last, batch))});
   };
@@ -49,8 +50,9 @@ gradients::LossOfMatrices heads_loss(const train::HeadSizes& sizes, const train:
 
 TEST_CASE("training: gradients of an LSTM, both ways, over sentences of several lengths") {
   for (const auto direction : {train::Direction::forwards, train::Direction::backwards}) {
-    check_attention({{12, 12}, {3, 3}, {3, 3}, {12, 3}}, lstm_loss(direction, {4, 1, 3}));
-    check_attention({{2, 20}, {1, 5}, {1, 5}, {20, 5}}, lstm_loss(direction, {2}));
+    check_attention({{12, 2}, {3, 3}, {3, 3}, {12, 2}, {12, 3}, {1, 12}, {1, 12}},
+                    lstm_loss(direction, {4, 1, 3}));
+    check_attention({{2, 4}, {1, 5}, {1, 5}, {20, 4}, {20, 5}, {1, 20}, {1, 20}}, lstm_loss(direction, {2}));
   }
 }
 

@@ -52,38 +52,45 @@ long double sigmoid_of(long double x) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("training loops: tanh and exp of every size follow the standard library's", "", float,
+TEMPLATE_TEST_CASE("training loops: tanh and softmax of every size follow the standard library's", "", float,
                    double) {
   for_each_isa([] {
     attn::RandomState random(1);
     for (std::size_t size = 1; size <= largest_size; ++size) {
-      Guarded<TestType> x(size, &random, 4), y(size, nullptr), power(size, nullptr);
+      Guarded<TestType> x(size, &random, 4), y(size, nullptr), share(size, nullptr);
       loops<TestType>().tanh(size, x.data(), y.data());
-      const TestType shift = *std::max_element(x.data(), x.data() + size);
-      const TestType sum = loops<TestType>().exp_shifted(size, x.data(), shift, power.data());
-      long double expected_sum = 0;
+      const auto [largest, total] = loops<TestType>().softmax(size, x.data(), share.data());
+      REQUIRE(largest == *std::max_element(x.data(), x.data() + size));
+      long double expected_total = 0;
+      for (std::size_t i = 0; i < size; ++i)
+        expected_total += std::exp(x.at(i) - static_cast<long double>(largest));
+      REQUIRE(is_near(total, expected_total, expected_total, 10));
       for (std::size_t i = 0; i < size; ++i) {
         REQUIRE(is_near(y[i], std::tanh(x.at(i))));
-        const long double moved = x.at(i) - static_cast<long double>(shift);
-        REQUIRE(is_near(power[i], std::exp(moved), std::exp(moved), 4 + std::abs(moved)));
-        expected_sum += std::exp(moved);
+        const long double moved = x.at(i) - static_cast<long double>(largest);
+        const long double expected = std::exp(moved) / expected_total;
+        REQUIRE(is_near(share[i], expected, expected, 15 + std::abs(moved)));
       }
-      REQUIRE(is_near(sum, expected_sum, expected_sum, 10));
       REQUIRE(y.is_intact());
-      REQUIRE(power.is_intact());
+      REQUIRE(share.is_intact());
+      loops<TestType>().softmax(size, x.data(), x.data());
+      REQUIRE(std::equal(x.data(), x.data() + size, share.data()));
     }
   });
 }
 
-TEMPLATE_TEST_CASE("training loops: tanh of large numbers is ± 1, and exp far below the shift 0", "", float,
+TEMPLATE_TEST_CASE("training loops: tanh of large numbers is ± 1, and exp far below the largest 0", "", float,
                    double) {
   for_each_isa([] {
-    std::vector<TestType> x = {-1e30F, -1000, -50, 0, 50, 1000, 1e30F}, y(7), power(7);
+    std::vector<TestType> x = {-1e30F, -1000, -50, 0, 50, 1000, 1e30F}, y(7), share(7);
     loops<TestType>().tanh(7, x.data(), y.data());
     CHECK(y == std::vector<TestType>{-1, -1, -1, 0, 1, 1, 1});
     std::vector<TestType> below = {0, -5000, -1e30F, -std::numeric_limits<TestType>::max(), 0, 0, -20000};
-    CHECK(loops<TestType>().exp_shifted(7, below.data(), 0, power.data()) == 3);
-    CHECK(power == std::vector<TestType>{1, 0, 0, 0, 1, 1, 0});
+    const auto [largest, total] = loops<TestType>().softmax(7, below.data(), share.data());
+    CHECK(largest == 0);
+    CHECK(total == 3);
+    const TestType third = TestType{1} / 3;
+    CHECK(share == std::vector<TestType>{third, 0, 0, 0, third, third, 0});
   });
 }
 
@@ -107,31 +114,75 @@ TEMPLATE_TEST_CASE("training loops: dot products and sums of every size", "", fl
   });
 }
 
-TEMPLATE_TEST_CASE("training loops: v · tanh(a + b) of every size, and its backward", "", float, double) {
+TEMPLATE_TEST_CASE("training loops: additive scores of every width, and their backward", "", float, double) {
+  constexpr std::size_t keys = 3, gap = 2;
   for_each_isa([] {
     attn::RandomState random(3);
-    for (std::size_t size = 1; size <= largest_size; ++size) {
-      Guarded<TestType> a(size, &random), b(size, &random), v(size, &random), hidden(size, nullptr);
-      const TestType score = loops<TestType>().tanh_dot(size, a.data(), b.data(), v.data(), hidden.data());
-      long double expected = 0, magnitude = 0;
-      for (std::size_t i = 0; i < size; ++i) {
-        REQUIRE(is_near(hidden[i], std::tanh(a.at(i) + b.at(i)), 1 + std::abs(a.at(i) + b.at(i))));
-        expected += v.at(i) * std::tanh(a.at(i) + b.at(i));
-        magnitude += 10 * std::abs(v.at(i));
+    for (std::size_t width = 1; width <= largest_size; ++width) {
+      const std::size_t stride = width + gap;
+      Guarded<TestType> query(width, &random), key(keys * stride, &random), v(width, &random),
+          hidden(keys * width, nullptr), score(keys, nullptr);
+      loops<TestType>().additive_scores(width, keys, query.data(), {key.data(), stride}, v.data(),
+                                        hidden.data(), score.data());
+      Guarded<TestType> d_query(width, &random), d_key(keys * stride, &random), d_v(width, &random),
+          d_score(keys, &random);
+      const auto query_before = d_query, key_before = d_key, v_before = d_v;
+      loops<TestType>().additive_scores_backward(width, keys, d_score.data(), hidden.data(), v.data(),
+                                                 d_query.data(), {d_key.data(), stride}, d_v.data());
+      std::vector<long double> of_score(keys), of_query(width), of_v(width);
+      for (std::size_t i = 0; i < keys; ++i) {
+        for (std::size_t k = 0; k < width; ++k) {
+          const long double sum = query.at(k) + key.at(i * stride + k), h = hidden.at(i * width + k);
+          REQUIRE(is_near(hidden[i * width + k], std::tanh(sum), 1 + std::abs(sum)));
+          const long double slope = d_score.at(i) * v.at(k) * (1 - h * h);
+          REQUIRE(is_near(d_key[i * stride + k], key_before.at(i * stride + k) + slope, 20));
+          of_score[i] += v.at(k) * std::tanh(sum);
+          of_query[k] += slope;
+          of_v[k] += d_score.at(i) * h;
+        }
+        REQUIRE(is_near(score[i], of_score[i], 20 * static_cast<long double>(width), 10));
+        for (std::size_t k = width; k < stride; ++k)
+          REQUIRE(d_key.at(i * stride + k) == key_before.at(i * stride + k));
       }
-      REQUIRE(is_near(score, expected, magnitude, 10));
-      Guarded<TestType> d_a(size, &random), d_b(size, &random), d_v(size, &random);
-      const auto a_before = d_a, b_before = d_b, v_before = d_v;
-      const TestType d = static_cast<TestType>(0.3);
-      loops<TestType>().tanh_dot_backward(size, d, hidden.data(), v.data(), d_a.data(), d_b.data(),
-                                          d_v.data());
-      for (std::size_t i = 0; i < size; ++i) {
-        const long double h = hidden.at(i), slope = static_cast<long double>(d) * v.at(i) * (1 - h * h);
-        REQUIRE(is_near(d_a[i], a_before.at(i) + slope, 10));
-        REQUIRE(is_near(d_b[i], b_before.at(i) + slope, 10));
-        REQUIRE(is_near(d_v[i], v_before.at(i) + static_cast<long double>(d) * h, 10));
+      for (std::size_t k = 0; k < width; ++k) {
+        REQUIRE(is_near(d_query[k], query_before.at(k) + of_query[k], 40));
+        REQUIRE(is_near(d_v[k], v_before.at(k) + of_v[k], 40));
       }
-      REQUIRE((hidden.is_intact() && d_a.is_intact() && d_b.is_intact() && d_v.is_intact()));
+      REQUIRE((hidden.is_intact() && score.is_intact() && d_query.is_intact()));
+      REQUIRE((d_key.is_intact() && d_v.is_intact()));
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("training loops: weighted sums of every width, and their backward", "", float, double) {
+  constexpr std::size_t rows = 3, gap = 2;
+  for_each_isa([] {
+    attn::RandomState random(6);
+    for (std::size_t width = 1; width <= largest_size; ++width) {
+      const std::size_t stride = width + gap;
+      Guarded<TestType> weight(rows, &random), row(rows * stride, &random), sum(width, nullptr);
+      loops<TestType>().weighted_sum(width, rows, weight.data(), {row.data(), stride}, sum.data());
+      Guarded<TestType> d_sum(width, &random), d_weight(rows, &random), d_row(rows * stride, &random);
+      const auto weight_before = d_weight, row_before = d_row;
+      loops<TestType>().weighted_sum_backward(width, rows, weight.data(), {row.data(), stride}, d_sum.data(),
+                                              d_weight.data(), {d_row.data(), stride});
+      for (std::size_t k = 0; k < width; ++k) {
+        long double expected = 0;
+        for (std::size_t i = 0; i < rows; ++i) {
+          const std::size_t at = i * stride + k;
+          expected += weight.at(i) * row.at(at);
+          REQUIRE(is_near(d_row[at], row_before.at(at) + weight.at(i) * d_sum.at(k), 20));
+        }
+        REQUIRE(is_near(sum[k], expected, 40));
+      }
+      for (std::size_t i = 0; i < rows; ++i) {
+        long double expected = weight_before.at(i);
+        for (std::size_t k = 0; k < width; ++k) expected += d_sum.at(k) * row.at(i * stride + k);
+        REQUIRE(is_near(d_weight[i], expected, 20 * static_cast<long double>(width), 10));
+        for (std::size_t k = width; k < stride; ++k)
+          REQUIRE(d_row.at(i * stride + k) == row_before.at(i * stride + k));
+      }
+      REQUIRE((sum.is_intact() && d_weight.is_intact() && d_row.is_intact()));
     }
   });
 }
@@ -144,10 +195,13 @@ TEMPLATE_TEST_CASE("training loops: an LSTM cell of every size, and its backward
           shown(size, nullptr), h(size, nullptr);
       const auto sums = gates;
       loops<TestType>().lstm_forward(size, gates.data(), before.data(), c.data(), shown.data(), h.data());
-      Guarded<TestType> d_h(size, &random), d_c(size, &random), d_sums(4 * size, nullptr);
-      const auto d_c_before = d_c;
+      Guarded<TestType> d_h(size, &random), d_c(size, &random), d_before(size, &random),
+          d_sums(4 * size, nullptr);
+      const auto added_to = d_before;
       loops<TestType>().lstm_backward(size, gates.data(), before.data(), shown.data(), d_h.data(), d_c.data(),
-                                      d_sums.data());
+                                      d_before.data(), d_sums.data());
+      loops<TestType>().lstm_backward(size, gates.data(), before.data(), shown.data(), d_h.data(), d_c.data(),
+                                      nullptr, d_sums.data());
       for (std::size_t k = 0; k < size; ++k) {
         const long double i = sigmoid_of(sums.at(k)), f = sigmoid_of(sums.at(size + k));
         const long double g = std::tanh(sums.at(2 * size + k)), o = sigmoid_of(sums.at(3 * size + k));
@@ -160,16 +214,16 @@ TEMPLATE_TEST_CASE("training loops: an LSTM cell of every size, and its backward
         REQUIRE(is_near(c[k], cell, unit, 20));
         REQUIRE(is_near(shown[k], tanh_c, unit, 20));
         REQUIRE(is_near(h[k], o * tanh_c, unit, 20));
-        const long double d_cell = d_c_before.at(k) + d_h.at(k) * o * (1 - tanh_c * tanh_c);
+        const long double d_cell = d_c.at(k) + d_h.at(k) * o * (1 - tanh_c * tanh_c);
         const long double scale = (1 + std::abs(d_cell) + std::abs(d_h.at(k))) * (1 + std::abs(before.at(k)));
-        REQUIRE(is_near(d_c[k], d_cell * f, scale * unit, 40));
+        REQUIRE(is_near(d_before[k], added_to.at(k) + d_cell * f, scale * unit, 40));
         REQUIRE(is_near(d_sums[k], d_cell * g * i * (1 - i), scale * unit, 40));
         REQUIRE(is_near(d_sums[size + k], d_cell * before.at(k) * f * (1 - f), scale * unit, 40));
         REQUIRE(is_near(d_sums[2 * size + k], d_cell * i * (1 - g * g), scale * unit, 40));
         REQUIRE(is_near(d_sums[3 * size + k], d_h.at(k) * tanh_c * o * (1 - o), scale * unit, 40));
       }
       REQUIRE((gates.is_intact() && c.is_intact() && shown.is_intact() && h.is_intact()));
-      REQUIRE((d_c.is_intact() && d_sums.is_intact()));
+      REQUIRE((d_before.is_intact() && d_sums.is_intact()));
     }
   });
 }

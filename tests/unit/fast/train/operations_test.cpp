@@ -29,10 +29,11 @@ TEST_CASE("training: gradients of linear maps with no, one and two biases") {
   check({{3, 4}, {4, 5}, {1, 5}},
         [](Tape& tape, const Matrices& m) { return project(tape, train::linear(tape, m[0], m[1], {m[2]})); });
   check({{3, 4}, {5, 4}, {1, 5}, {1, 5}}, [](Tape& tape, const Matrices& m) {
-    return project(tape, train::linear_transposed(tape, m[0], m[1], {m[2], m[3]}));
+    return project(tape,
+                   train::linear_transposed(tape, m[0], m[1], train::transpose(tape, m[1]), {m[2], m[3]}));
   });
   check({{3, 4}, {5, 4}}, [](Tape& tape, const Matrices& m) {
-    return project(tape, train::linear_transposed(tape, m[0], m[1]));
+    return project(tape, train::linear_transposed(tape, m[0], m[1], train::transpose(tape, m[1])));
   });
 }
 
@@ -47,7 +48,7 @@ TEST_CASE("training: an embedding adds up the gradients of a word that is there 
   CHECK(std::vector<double>(rows.value, rows.value + 6) == std::vector<double>{0, 0, 0, 5, 5, 5});
 }
 
-TEST_CASE("training: gradients of sums, of what is put side by side and of what is stacked") {
+TEST_CASE("training: gradients of sums, of what is put side by side and of block matrices") {
   check({{3, 4}, {3, 4}},
         [](Tape& tape, const Matrices& m) { return project(tape, train::add(tape, m[0], m[1])); });
   check({{3, 4}}, [](Tape& tape, const Matrices& m) { return project(tape, train::add(tape, m[0], m[0])); });
@@ -58,7 +59,10 @@ TEST_CASE("training: gradients of sums, of what is put side by side and of what 
     return project(tape, train::concatenate<double>(tape, {m[0], m[1], m[2], m[1]}));
   });
   check({{3, 4}, {1, 4}}, [](Tape& tape, const Matrices& m) {
-    return project(tape, train::stack<double>(tape, {m[0], m[1], m[0]}));
+    return project(tape, train::block<double>(tape, {{m[0]}, {m[1]}, {m[0]}}));
+  });
+  check({{3, 4}, {3, 1}, {2, 1}, {2, 4}}, [](Tape& tape, const Matrices& m) {
+    return project(tape, train::block<double>(tape, {{m[0], m[1]}, {m[2], m[3]}}));
   });
 }
 

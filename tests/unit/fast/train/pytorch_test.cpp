@@ -95,10 +95,10 @@ TEST_CASE("training: LSTMs equal PyTorch's, and so do their gradients") {
     compare(one, [&](Tape& tape, const gradients::Weights& weights) {
       const auto lengths = lengths_of(one);
       const bool is_forwards = one.at("name") == "lstm forwards";
-      const auto inputs =
-          train::linear_transposed(tape, weights("x"), weights("W_ih"), {weights("b_ih"), weights("b_hh")});
+      const auto parts =
+          train::lstm_weights(tape, weights("W_ih"), weights("W_hh"), weights("b_ih"), weights("b_hh"));
       const auto states =
-          train::lstm<double>(tape, inputs, {weights("h_0"), weights("c_0")}, weights("W_hh"), lengths,
+          train::lstm<double>(tape, weights("x"), {weights("h_0"), weights("c_0")}, parts, lengths,
                               is_forwards ? train::Direction::forwards : train::Direction::backwards);
       const std::size_t batch = lengths.size(), last = is_forwards ? states.h.rows - batch : 0;
       return Matrices{
