@@ -19,14 +19,6 @@ void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, int m, int n, int k, d
   cblas_dgemm(CblasRowMajor, a_form, b_form, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, n);
 }
 
-void omatcopy(int rows, int columns, const float* from, int stride, float* to) {
-  cblas_somatcopy(CblasRowMajor, CblasTrans, rows, columns, 1, from, stride, to, rows);
-}
-
-void omatcopy(int rows, int columns, const double* from, int stride, double* to) {
-  cblas_domatcopy(CblasRowMajor, CblasTrans, rows, columns, 1, from, stride, to, rows);
-}
-
 template <class T>
 CBLAS_TRANSPOSE form(const Matrix<T>& matrix) {
   return matrix.is_transposed ? CblasTrans : CblasNoTrans;
@@ -79,7 +71,12 @@ void multiply(T factor, const Matrix<T>& a, const Matrix<T>& b, T* c) {
 
 template <class T>
 void transpose(const Matrix<T>& a, T* to) {
-  omatcopy(static_cast<int>(a.rows), static_cast<int>(a.columns), a.data, stride(a), to);
+  constexpr std::size_t tile = 16;
+  const auto step = static_cast<std::size_t>(stride(a));
+  for (std::size_t first = 0; first < a.rows; first += tile)
+    for (std::size_t j = 0; j < a.columns; ++j)
+      for (std::size_t i = first; i < std::min(first + tile, a.rows); ++i)
+        to[j * a.rows + i] = a.data[i * step + j];
 }
 
 template <class T>

@@ -25,7 +25,7 @@ Matrix<T> transposed(const Matrix<T>& matrix) {
 template <class T>
 void multiply(T factor, const Matrix<T>& a, const Matrix<T>& b, T* c);
 
-/// Writes aᵀ, [columns × rows] of a, through BLAS. `a` is read as it lies in memory.
+/// Writes aᵀ, [columns × rows] of a. `a` is read as it lies in memory.
 template <class T>
 void transpose(const Matrix<T>& a, T* to);
 
