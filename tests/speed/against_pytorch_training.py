@@ -9,8 +9,8 @@ batches of 64 sentences of 3 to 16 words, float32. PyTorch has nn.LSTM on packed
 and nn.LSTMCell for the decoder, whose steps wait for each other; logits and loss are computed for all steps at once.
 Both sides take turns; a ratio is taken within each pair of turns, and what is printed is the median of these ratios
 with the lowest and the highest one. attnlab tells tokens/s, which are divided by the tokens of a mean batch, 64 times
-words + 1; PyTorch's batches have the lengths that the grammar's translations have. Not part of tests/run: no test
-depends on time.
+words + 1; PyTorch's batches have the lengths that the grammar's translations have. The bound below them is what the
+matrix products alone would allow. Not part of tests/run: no test depends on time.
 """
 
 import argparse
@@ -123,6 +123,29 @@ def pytorch_tokens_per_second(torch, model, optimizer, batches, steps):
     return tokens / (time.perf_counter() - start)
 
 
+def operations_of_step(sizes, batches):
+    """Floating-point operations in the matrix products of a step: two a multiplication; forward, and twice as many
+    backward. The products of attention with weights of its own are there, those of states with shares are not."""
+    d, h, d_a, width = sizes["d_model"], sizes["hidden"], sizes["d_a"], 2 * sizes["hidden"]
+    of_source_token = 2 * 4 * h * (d + h) + width * d_a
+    of_target_token = (width + d) * d_a + 4 * width * (d + 2 * width) + 2 * width * sizes["target"]
+    source = statistics.mean(batch[0].numel() for batch in batches)
+    target = statistics.mean(batch[2].numel() for batch in batches)
+    return 3 * 2 * (source * of_source_token + target * of_target_token)
+
+
+def operations_per_second(torch):
+    """Of BLAS on one large product, the best of several."""
+    side = 1024
+    a, b = torch.rand(side, side), torch.rand(side, side)
+
+    def rate():
+        start = time.perf_counter()
+        a @ b
+        return 2 * side ** 3 / (time.perf_counter() - start)
+    return max(rate() for _ in range(10))
+
+
 def main():
     arguments = read_arguments()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -145,11 +168,15 @@ def main():
             ours.append(attnlab_tokens_per_second(arguments, folder) / batch_tokens)
             theirs.append(pytorch_tokens_per_second(torch, model, optimizer, batches, arguments.steps) / batch_tokens)
     ratios = [a / b for a, b in zip(ours, theirs)]
+    best = operations_per_second(torch)
+    bound = best / operations_of_step(sizes, batches)
     weights = sum(parameter.numel() for parameter in model.parameters())
     print(f"PyTorch {torch.__version__}, {arguments.threads} thread(s), {arguments.pairs} pairs of {arguments.steps} "
           f"steps, {configuration['attention']}, {weights} weights, {sizes}\n"
           f"steps per second: attnlab {statistics.median(ours):.1f}, PyTorch {statistics.median(theirs):.1f}, ratio "
-          f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f}), goal {GOAL}")
+          f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f}), goal {GOAL}\n"
+          f"bound: {bound:.1f} steps per second, if there were only the matrix products and all at BLAS's best rate, "
+          f"{best / 1e9:.0f} GFLOP/s; attnlab reaches {statistics.median(ours) / bound:.2f} of it")
     raise SystemExit(0 if statistics.median(ratios) >= GOAL else 1)
 
 
