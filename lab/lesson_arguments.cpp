@@ -210,11 +210,11 @@ bool is_option_of_some_lesson(const std::string& name) {
 const Lesson& tour() {
   static const Lesson tour = {
       .name = "tour",
-      .title = "all lessons in order, on one sentence",
+      .title = "all lessons in order",
       .teaches =
-          "The curriculum from the first lesson to the last, each with its defaults, on a sentence of yours. "
-          "Lessons on two sentences take it as the source and --target beside it. On a terminal the tour "
-          "shows each lesson from its top and waits at its end: a key goes on, q leaves.",
+          "The curriculum from the first lesson to the last, each as it is by default, or all on a sentence "
+          "of yours. Lessons on two sentences take yours as the source and --target beside it. On a terminal "
+          "the tour shows each lesson from its top and waits at its end: a key goes on, q leaves.",
       .options = {"sentence", "target", "seed", "rng", "draws", "dtype"},
       .takes_batches = false,
       .defaults = {.sentence = {"i love cats"}, .target = {"j'aime les chats"}},
@@ -293,8 +293,11 @@ Command parse_tour(int argc, char** argv) {
   require_text(run->presentation);
   if (!run->presentation.explain.empty())
     throw Error("--explain is for one lesson; valid: attnlab LESSON --explain ID[row,column]");
-  if (run->options.sentence.empty()) run->options.sentence = tour().defaults.sentence;
-  if (run->options.target.empty()) run->options.target = tour().defaults.target;
+  auto& options = run->options;
+  if (!options.sentence.empty() || !options.target.empty()) {
+    if (options.sentence.empty()) options.sentence = tour().defaults.sentence;
+    if (options.target.empty()) options.target = tour().defaults.target;
+  }
   return TakeTour{.first = first, .options = run->options, .presentation = run->presentation};
 }
 

@@ -19,17 +19,16 @@ namespace {
 using lessons::Lesson;
 
 std::string contents(const TakeTour& tour) {
-  auto text = fmt::format("The tour: \"{}\"\n\n", tour.options.sentence.front());
+  const auto& sentence = tour.options.sentence;
+  auto text =
+      sentence.empty() ? std::string("The tour\n\n") : fmt::format("The tour: \"{}\"\n\n", sentence.front());
   const auto& all = lessons::all_lessons();
   for (std::size_t i = 0; i < all.size(); ++i)
     text += fmt::format("{:>4}  {:<18} {}\n", i + 1, all[i]->name, all[i]->title);
   return text;
 }
 
-/// The lesson with its defaults, on the tour's sentences.
-RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
-  RunLesson run{.lesson = &lesson, .options = lesson.defaults, .presentation = tour.presentation};
-  auto& options = run.options;
+void take_sentences(lessons::Options& options, const Lesson& lesson, const TakeTour& tour) {
   options.sentence.clear();
   options.source.clear();
   options.target.clear();
@@ -39,6 +38,13 @@ RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
     options.source = tour.options.sentence;
     options.target = tour.options.target;
   }
+}
+
+/// The lesson with its defaults, on the tour's sentences where there are some.
+RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
+  RunLesson run{.lesson = &lesson, .options = lesson.defaults, .presentation = tour.presentation};
+  auto& options = run.options;
+  if (!tour.options.sentence.empty()) take_sentences(options, lesson, tour);
   options.seed = tour.options.seed;
   options.rng = tour.options.rng;
   options.draws = tour.options.draws;

@@ -75,8 +75,7 @@ CompletedCommand completed_lesson(const Lesson& lesson) {
   if (lesson.trained)
     for (auto& option : command.of_lesson)
       if (option.names.front() == "--model")
-        option.choices.words.emplace_back(lesson.trained->name.empty() ? lesson.trained->task
-                                                                       : lesson.trained->name);
+        option.choices.words.emplace_back(lesson.trained->default_model());
   return command;
 }
 

@@ -175,7 +175,7 @@ std::string page_of(const std::string& topic) {
 const std::vector<CommandLine>& command_lines() {
   static const std::vector<CommandLine> lines = {
       {"list", "", "the lessons, one a line"},
-      {"tour", "[options]", "all lessons in order, on one sentence"},
+      {"tour", "[options]", "all lessons in order"},
       {"book", "--output FILE", "all lessons as one page of HTML, live"},
       {"diff", "A B [options]", "what differs between two traces"},
       {"check", "LESSON DUMP", "the first wrong step of your own program"},

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 
 #include "attn/error.hpp"
@@ -11,6 +12,7 @@
 #include "lab/command_line.hpp"
 #include "lab/option_values.hpp"
 #include "trace/data_folder.hpp"
+#include "trace/model.hpp"
 
 namespace lab {
 
@@ -175,6 +177,23 @@ void follow_attention(const CLI::App& app, const TaskEntry& task, RunTraining& r
   if (app.count("--dropout") > 0) run.settings.dropout = typed.dropout;
 }
 
+/// The settings of the interrupted training, but for those that were typed: `resume` refuses these where they
+/// differ. What it ends in is what its first command would have made.
+void follow_resumed(CLI::App& app, RunTraining& run) {
+  if (!run.resume) return;
+  const auto model = attn::read_model(*run.resume);
+  for (const auto* settings : {&model.training, &model.configuration})
+    for (const auto& [name, value] : *settings) {
+      auto flag = "--" + name;
+      std::replace(flag.begin(), flag.end(), '_', '-');
+      auto* option = app.get_option_no_throw(flag);
+      if (option == nullptr || option->count() > 0) continue;
+      option->add_result(value);
+      option->run_callback();
+    }
+  run.command = model.command;
+}
+
 std::string command_of(int argc, char** argv) {
   std::string command = "attnlab";
   for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
@@ -219,6 +238,7 @@ Command parse_train(int argc, char** argv) {
     throw Error(
         fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
   refuse_foreign(task, run);
+  follow_resumed(app, run);
   follow_attention(app, task, run);
   if (app.count("--steps") > 0 && app.count("--warm-up") == 0)
     run.settings.warm_up = std::max<std::size_t>(run.settings.steps / 20, 1);

@@ -155,6 +155,10 @@ void write_interrupted(const RunTraining& run, const attn::train::Task& task, at
   write(run, model);
 }
 
+void write_without_scores(const RunTraining& run, const attn::train::Task& task, const Best& best) {
+  write(run, model_of(run, task, best.values, {}));
+}
+
 void resume(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer,
             Best& best) {
   const auto model = attn::read_model(*run.resume);

@@ -34,6 +34,9 @@ void write_checkpoint(const RunTraining& run, const attn::train::Task& task,
 void write_interrupted(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer,
                        const Best& best);
 
+/// Writes the weights of a training that came to its end, before anything is measured.
+void write_without_scores(const RunTraining& run, const attn::train::Task& task, const Best& best);
+
 /// Brings a training to where the file of `--resume` left it. Throws attn::Error where that holds a finished
 /// model, or one of another task or of other settings.
 void resume(const RunTraining& run, const attn::train::Task& task, attn::train::Trainer& trainer, Best& best);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
@@ -135,7 +136,8 @@ attn::ElementType type_for(const RunTraining& run, const Task& task, const attn:
   return is_equal(scores, rounded_scores) ? attn::ElementType::float16 : attn::ElementType::float32;
 }
 
-/// Trains to the end or until Ctrl-C; leaves the best weights in `best`.
+/// Trains to the end or until Ctrl-C; leaves the best weights in `best` and in the file. They are there, too,
+/// where Ctrl-C ends the program while it looks at held-out examples.
 void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& best, LossCurve& curve) {
   const CatchInterrupt interrupt;
   Progress progress(best.step, run.settings.steps);
@@ -148,7 +150,8 @@ void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& bes
     best.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
     if (!trainer.is_done()) write_checkpoint(run, task, trainer, best);
   }
-  if (is_interrupted) write_interrupted(run, task, trainer, best);
+  if (is_interrupted) return write_interrupted(run, task, trainer, best);
+  write_without_scores(run, task, best);
 }
 
 }  // namespace
@@ -160,17 +163,31 @@ void require_room(const RunTraining& run, const Task& task) {
   const auto copies = static_cast<double>(run.settings.threads) + 3.0;
   const double bytes = copies * sizeof(float) * static_cast<double>(task.table().numbers());
   if (bytes > attn::free_memory())
-    throw attn::Error(fmt::format("train {}: {} weights take {} in training, and {} are free; valid: smaller "
-                                  "dimensions of the model",
-                                  run.task->name, task.table().numbers(), attn::in_bytes(bytes),
-                                  attn::in_bytes(attn::free_memory())));
+    throw attn::Error(fmt::format(
+        "train {}: {} weights take {} in training, and {} are free; valid: smaller "
+        "dimensions of the model",
+        run.task->name, task.table().numbers(), attn::in_bytes(bytes), attn::in_bytes(attn::free_memory())));
+}
+
+/// The task with its examples.
+std::unique_ptr<Task> drawn(const RunTraining& run) {
+  ProgressBar bar;
+  bar.show(0, "drawing the examples");
+  return run.task->make(run.options);
+}
+
+/// What held-out examples say of the weights.
+std::vector<Score> measured(const Task& task, const attn::train::Weights<float>& weights) {
+  ProgressBar bar;
+  bar.show(1, "looking at held-out examples");
+  return task.scores(weights);
 }
 
 }  // namespace
 
 int run_training(const RunTraining& run) {
   require_writable(run.output);
-  const auto task = run.task->make(run.options);
+  const auto task = drawn(run);
   require_room(run, *task);
   Trainer trainer(task->table(), task->training(), run.settings);
   Best best;
@@ -186,7 +203,7 @@ int run_training(const RunTraining& run) {
     return 1;
   }
   const attn::train::Weights<float> weights = {&task->table(), best.values.data(), nullptr};
-  const auto scores = task->scores(weights);
+  const auto scores = measured(*task, weights);
   auto model = model_of(run, *task, best.values, scores);
   for (const auto& score : task->by_length(weights))
     model.scores_by_length.push_back({score.fewest, score.most, score.examples, score.value});

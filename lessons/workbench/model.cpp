@@ -249,13 +249,17 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
           fmt::format("--model {} reads one sentence; valid: --sentence, or --model none", *options.model));
     return {};
   }
-  const auto name = options.model.value_or(std::string(trained.name.empty() ? trained.task : trained.name));
+  const auto name = options.model.value_or(std::string(trained.default_model()));
   const auto model = load(lesson, name);
   options.unknown_word = first_unknown(trained, *model, run);
   options.model = options.unknown_word ? std::nullopt : std::optional(name);
   if (options.unknown_word) return {};
   ModelInputs inputs(lesson, *model, options, run);
-  trained.give(inputs);
+  try {
+    trained.give(inputs);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--model {}: {}", name, error.what()));
+  }
   auto given = beside(set, inputs.take());
   if (given) return std::move(*given);
   if (is_typed)

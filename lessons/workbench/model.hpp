@@ -91,6 +91,9 @@ struct Trained {
   std::string_view name = "";            ///< of the shipped file, where it is not that of the task
   attn::Model (*hand_made)() = nullptr;  ///< in the place of a file: numbers that people chose, not training
   std::vector<std::string_view> replaceable{};  ///< inputs that --set may give while the model gives the rest
+
+  /// As `--model` takes it.
+  std::string_view default_model() const { return name.empty() ? task : name; }
 };
 
 /// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words

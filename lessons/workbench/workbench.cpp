@@ -53,7 +53,7 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
   if (options.unknown_word)
     trace.note("unknown-word", "Drawn weights",
                fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",
-                           plan.lesson->trained->task, *options.unknown_word));
+                           plan.lesson->trained->default_model(), *options.unknown_word));
   trace.note("idea", "The idea", text, formula);
 }
 

@@ -201,12 +201,22 @@ TEST_CASE("the tour starts with the lesson it is told, and its contents show all
   CHECK((output_of("tour --from " + all.front()) == output_of("tour")));
 }
 
+TEST_CASE("the tour shows each lesson's own page, or all on the sentence that is given") {
+  const auto own = output_of("tour --from backward");
+  CHECK_FALSE(contains(own, "The tour: "));
+  CHECK(contains(own, "\n" + output_of("backward")));
+  CHECK(contains(own, "\n" + output_of("complexity")));
+  const auto given = output_of("tour --from backward --sentence 'a dog ran'");
+  CHECK(contains(given, "The tour: \"a dog ran\"\n"));
+  CHECK(contains(given, "\n" + output_of("backward --sentence 'a dog ran'")));
+}
+
 TEST_CASE("on a terminal the tour waits at the end of a page, and a key goes on") {
   const auto result = tour(" --from scaling", {"x", "\x1b[B", "q"});
   CHECK(result.status == 0);
   CHECK(result.err == "");
   std::size_t place = 0;
-  for (const char* part : {"The tour: ", "any key: scaling, 3 of 20", "scaling: why ",
+  for (const char* part : {"The tour", "any key: scaling, 3 of 20", "scaling: why ",
                            "any key: sdpa, 4 of 20", "sdpa: scaled ", "any key: self-attention, 5 of 20"}) {
     INFO(part);
     place = result.out.find(part, place);

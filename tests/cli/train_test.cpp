@@ -180,9 +180,19 @@ TEST_CASE(
                                                     "; go on with --resume " + part));
   CHECK(attn::read_model(part).training.at("steps") == "4000");
   CHECK(attn::read_model(part).find("layer=1/attention/W_Q"));
-  trained_with(training(part, " --resume " + as_argument(part)));
+  trained_with("train reverse --output " + as_argument(part) + " --resume " + as_argument(part));
   CHECK(attn::read_model(part).training.empty());
+  CHECK_THAT(attn::read_model(part).command, Contains("--steps 4000 --batch 8"));
   check_same_weights(whole, part);
+}
+
+TEST_CASE("the weights are in the file before held-out examples are looked at") {
+  const Folder folder;
+  const auto path = folder.file("one.safetensors");
+  const auto killed = run("train reverse --steps 1 --threads 1 --output " + as_argument(path),
+                          {.killed_when = once_there(path)});
+  if (killed.status != 0) CHECK(attn::read_model(path).scores.empty());
+  CHECK(attn::read_model(path).training.empty());
 }
 
 TEST_CASE("the option --resume refuses a finished model, one of another task and one of other settings") {
