@@ -57,7 +57,7 @@ std::string verdicts(const Tensor<1>& entropy, std::size_t keys) {
 
 Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
   std::vector<std::string> names;
-  for (const double temperature : temperatures) names.push_back(fmt::format("{:g}", temperature));
+  for (const double temperature : temperatures) names.push_back(fmt::format("T = {:g}", temperature));
   bench.trace.label("temperature", {{names}});
   const auto weights =
       bench.trace.step({.id = "temperature/weights",
