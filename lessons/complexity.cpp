@@ -214,7 +214,7 @@ void introduce_complexity(Workbench& bench) {
       "runs on random numbers.",
       "mult-adds  products that go into a sum: how much there is to compute\n"
       "bytes      the most that is held at one time: scores, a state or sums\n"
-      "steps      operations of one layer that have to wait for each other\n"
+      "steps      rounds of one layer in which tokens pass something on to others\n"
       "path       steps until the last token knows of the first, layer by layer");
   bench.trace.note(
       "counting", "How it is counted",
@@ -252,11 +252,13 @@ std::vector<Compared> compared_layers(const Workbench& bench) {
       {"linear", "2 n d² + n d", "(d² + d)", "each token adds d² products to sums and reads d² + d of them"}};
 }
 
-/// "pairs = 64 · 5 − 6 = 314: each token sees 5, less 6 beyond the ends".
+/// "pairs = 64 · 5 − 6 = 314: a token sees 5, but at each end of the text 3 of these do not exist".
 std::string pairs_of_window(const Workbench& bench, std::size_t n) {
   const auto side = std::min(*bench.options.window, n - 1), width = 2 * side + 1, beyond = side * (side + 1);
-  return fmt::format("pairs = {0} · {1} − {2} = {3}: each token sees {1}, less {2} beyond the ends", n, width,
-                     beyond, n * width - beyond);
+  return fmt::format(
+      "pairs = {0} · {1} − {2} = {3}: a token sees {1}, but at each end of the text {4} of these do not "
+      "exist",
+      n, width, beyond, n * width - beyond, beyond / 2);
 }
 
 /// What steps and path mean, by the example of three layers.
@@ -267,9 +269,10 @@ void explain_waiting(Workbench& bench, LayerCosts& costs, const Size& size) {
       "waiting", "Steps and path, by example",
       fmt::format("recurrence: each token waits for the one before it, so {0} token{1} take{6} {2} step{1}. "
                   "The last token knows of the first only then: path {2}.\n"
-                  "full: each token reads all tokens at once. That is 1 step, path 1.\n"
+                  "full: each token scores and mixes all tokens in one round: 1 step, path 1.\n"
                   "local: no token waits, 1 step. But a token reads only {3} to either side. The last token "
-                  "is {4} away from the first: {5} layer{7}, path {5}.",
+                  "is {4} away from the first: {5} layer{7}, path {5}.\n"
+                  "linear: all tokens add to a sum, then all read it: 2 steps, path 2.",
                   size.n, size.n == 1 ? "" : "s", steps, places_of(*bench.options.window),
                   places_of(size.n - 1), layers, size.n == 1 ? "s" : "", layers == 1 ? "" : "s"));
 }
@@ -289,14 +292,14 @@ void compare_layers(Workbench& bench, LayerCosts& costs, std::size_t longest) {
     table += '\n' + line.substr(0, line.find_last_not_of(' ') + 1);
     words += fmt::format("{}{:<12}{}", words.empty() ? "" : "\n", id, what);
   }
-  bench.trace.note("compared", "What is compared",
-                   fmt::format("--all has {} more layers. heads, kv_heads and rank concern only them.",
+  bench.trace.note("compared",
+                   fmt::format("What is compared (--all: {} more, to which heads, kv_heads and rank belong)",
                                counted_layers().size() - compared_layers(bench).size()),
-                   words);
+                   "", words);
   bench.trace.note("comparison",
                    fmt::format("At n = {} token{} of d = {} numbers", longest, longest == 1 ? "" : "s", d),
                    fmt::format("A number takes {} bytes. {}.\n"
-                               "cheaper: the n from which on a layer takes less than full attention.",
+                               "cheaper: from this n on a layer takes fewer mult-adds than full attention.",
                                bytes, pairs_of_window(bench, longest)),
                    table);
 }
@@ -347,8 +350,8 @@ std::string notice_of_growth(const attn::Event& counts) {
 /// What chunked and flash hold, and how the bytes grow.
 std::string notice_of_bytes(const attn::Event& counts, std::size_t block) {
   return fmt::format(
-      "chunked holds the scores of {0} queries at a time. flash holds those of {0} queries with {0} keys, "
-      "whatever n is.\n{1}",
+      "Two layers are not in step 1. chunked holds the scores of {0} queries at a time. flash holds those of "
+      "{0} queries with {0} keys, whatever n is.\n{1}",
       block, notice_of_growth(counts));
 }
 
@@ -377,9 +380,10 @@ void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
   bench.trace.note(
       "reading", "What it says",
       fmt::format(
-          "Full attention takes more multiply-adds than a recurrence as soon as n > d. So it did not win by "
-          "computing less. It won because no token waits for another, and because any two tokens are one "
-          "step apart. The projections W_Q, W_K, W_V and W_O are not counted here: they add 4 n d².\n"
+          "Full attention takes more multiply-adds than a recurrence as soon as n > d. So on long texts it "
+          "did not win by computing less. It won because no token waits for another, and because any two "
+          "tokens are one step apart. What has to be carried over many steps gets lost. The projections W_Q, "
+          "W_K, W_V and W_O are not counted here: they add 4 n d².\n"
           "One more token costs a recurrence 2 d² = {} multiply-adds, whatever n is. It costs full attention "
           "2 d (2 n + 1) = {}, and ever more.",
           of_one_more("recurrence"), of_one_more("full")));
@@ -456,17 +460,19 @@ void run_complexity(Workbench& bench) {
   bench.flow(complexity_flow(bench, costs, longest));
   show_tables(bench, costs);
   show_complexity_code(bench);
-  const auto last = fmt::format("#{}: n = {}", options.lengths.size() - 1, options.lengths.back());
-  show_curves(bench, costs, work, "Multiply-adds, " + last, {"recurrence", "full", "local", "linear"},
+  auto places = fmt::format("#0: n = {}", options.lengths.front());
+  if (options.lengths.size() > 1)
+    places += fmt::format(", #{}: n = {}", options.lengths.size() - 1, options.lengths.back());
+  show_curves(bench, costs, work, "Multiply-adds, " + places, {"recurrence", "full", "local", "linear"},
               "On logarithmic scales a power of n is a straight line, the steeper the higher the power.");
-  show_curves(bench, costs, storage, "Bytes held, " + last, {"full", "chunked", "local", "flash"}, "");
+  show_curves(bench, costs, storage, "Bytes held, " + places, {"full", "chunked", "local", "flash"}, "");
   show_growth_in_d(bench, costs, dimensions);
   show_crossings(bench, costs, longest);
   conclude(bench, costs, longest);
   claim_growth(bench, costs);
   claim_steps_and_memory(bench, costs, costs.crossing("recurrence", d, longest));
   bench.try_next({{"complexity --lengths 64,128,256", "what grows fastest?"},
-                  {"complexity --d-model 64", "full attention costs less for longer"},
+                  {"complexity --d-model 64", "up to which n is full attention cheaper?"},
                   {"bench", "the same in seconds, on this machine"}},
                  {{"complexity --window 8", "what does a wider window cost?"}});
 }

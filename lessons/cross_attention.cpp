@@ -211,7 +211,7 @@ std::string which_rows_are_multiplied(const attn::Event& scores) {
                      name_along(scores, axes - 1, (*scores.worked_at)[axes - 1]));
 }
 
-/// "-0.3512, 0.1234": the worked row of a tensor, where it is short.
+/// ` The whole row "chat": -0.3512, 0.1234.`: the worked row of a tensor, where it is short.
 std::string worked_row(const attn::Event& event) {
   constexpr std::size_t most = 8;
   const auto length = event.tensor->shape.back();
@@ -220,14 +220,18 @@ std::string worked_row(const attn::Event& event) {
   std::vector<std::string> numbers;
   for (std::size_t j = 0; j < length; ++j)
     numbers.push_back(fmt::format("{:.4f}", event.tensor->at(row * length + j)));
-  return fmt::format("The whole row \"{}\": {}.\n", name_along(event, event.axes.size() - 2, row),
+  return fmt::format(" The whole row \"{}\": {}.", name_along(event, event.axes.size() - 2, row),
                      fmt::join(numbers, ", "));
 }
 
 std::string what_a_word_more_would_do_to_heads(const attn::Event& output) {
-  return worked_row(output) +
-         "One more target word adds a row and leaves the others. One more source word adds a column to "
-         "scores and weights, and the old shares get smaller.";
+  std::string factors;
+  if (output.worked_at)
+    factors = fmt::format("The second factors are column {} of V (--steps V).{}\n", output.worked_at->back(),
+                          worked_row(output));
+  return factors +
+         "One more target word at the end adds a row and leaves the others. One more source word adds a "
+         "column and changes all: the encoder mixes the words.";
 }
 
 /// The page with trained weights: two heads of one layer.
@@ -271,10 +275,11 @@ std::string about_the_transformer(const AligningHeads& heads, const attn::TokenB
   const auto row = followed_row(words.size());
   return fmt::format(
       "The numbers are those of a trained transformer. X_source is what its encoder made of the source. "
-      "X_target is what its decoder made of the words that it had read. To write \"{0}\" it had read "
-      "\"<s>{1}\", where <s> is the start. So the row \"{0}\" of X_target knows only these words.\n"
-      "The decoder has {2} such attentions, called heads (lesson multihead). Each has its own W_Q, W_K and "
-      "W_V. This page shows the head that best finds which word comes from which.",
+      "X_target is what its decoder made of the words that it had read. A row is named after the word to be "
+      "written next: the row \"{0}\" has read \"<s>{1}\", where <s> is the start, but not \"{0}\".\n"
+      "A layer of the decoder has {2} such attentions, called heads (lesson multihead). Each has its own "
+      "W_Q, W_K and W_V. This page shows the head that finds best which word comes from which, and at the "
+      "end the worst.",
       as_row_name(words[row]), row == 0 ? "" : " " + as_row_name(words[0]), heads.count);
 }
 

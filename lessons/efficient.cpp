@@ -163,11 +163,11 @@ void introduce_efficient(const Workbench& bench) {
   const auto& options = bench.options;
   bench.idea(
       fmt::format(
-          "Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens. A text of "
-          "100 000 tokens has 10 000 000 000 pairs, in every head of every layer. There are four ways to "
-          "need less. This page works out one variant, {}, {}:",
+          "Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens: 10 000 000 000 "
+          "for 100 000 tokens, in every head and layer. There are four ways to need less. This page works "
+          "out {}, {}:",
           variant_on_page(options).name,
-          options.variant == "all" ? "and then compares all" : "and compares it with full attention"),
+          options.variant == "all" ? "then compares all" : "and compares it with full attention"),
       "compute fewer scores               local, sliding, sparse\n"
       "first combine keys and values      linear, performer, linformer\n"
       "hold few scores at a time          chunked, flash\n"
@@ -277,26 +277,30 @@ std::string words_on_sums(const VariantBench& on, std::string_view name) {
   const auto& options = on.bench.options;
   if (name == "linear")
     return fmt::format(
-        "φ(q) · φ(k) replaces exp(score). φ(x) = elu(x) + 1 is x + 1 above 0 and exp(x) below. Keys and "
-        "values can be summed up first: each query reads one [{}×{}] matrix, Σ φ(k) vᵀ.",
-        on.K.shape(1), on.V.shape(1));
+        "φ(q) · φ(k) replaces exp(score); φ(x) is x + 1 above 0, else eˣ. As Σ (φ(q) · φ(k)) vᵀ = φ(q) · Σ "
+        "φ(k) vᵀ, keys and values can be summed up first. Each query reads the {} numbers of that sum. It "
+        "divides by φ(q) · Σ φ(k), {} numbers more.",
+        on.K.shape(1) * on.V.shape(1), on.K.shape(1));
   if (name == "performer")
     return fmt::format(
-        "It works as linear does, with a random φ of {} numbers. On average φ(q) · φ(k) is exp(score).",
-        *options.features);
+        "φ is random, of features = {} numbers; the rest is as in linear. On average φ(q) · φ(k) is "
+        "exp(score). φ takes {} mult-adds.",
+        *options.features, 2 * on.n() * (*options.features + 1) * on.K.shape(1));
   return fmt::format(
-      "Softmax runs over {} weighted sum{} of the keys, not over {} key{}. A model learns the weights; here "
-      "they are random.",
+      "Softmax runs over rank = {} weighted sum{} of the keys, not over {} key{}. A model learns the "
+      "weights; here they are random.",
       *options.rank, *options.rank == 1 ? "" : "s", on.n(), on.n() == 1 ? "" : "s");
 }
 
 std::string words_on_shared_heads(const VariantBench& on) {
   const auto heads = on.bench.heads(), sets = on.bench.kv_heads();
   if (heads == sets) return "Each head has keys and values of its own here, and shares with nobody.";
+  const auto of_one =
+      on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
-      "{0} heads share {1} set{2} of keys and values, but each has its scores. The error is measured against "
-      "{0} heads with {0} sets.",
-      heads, sets, sets == 1 ? "" : "s");
+      "{0} heads share {1} set{2} of keys and values: {3} bytes, not {4} (lesson generate). The error is "
+      "against {0} heads with {0} sets.",
+      heads, sets, sets == 1 ? "" : "s", sets * of_one, heads * of_one);
 }
 
 /// What a variant does, in plain sentences.
@@ -390,7 +394,7 @@ LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
 LinesOn lines_on_gqa(const VariantBench& on, const attn::Cost& cost) {
   const auto& bench = on.bench;
   if (bench.heads() == 1) return {"one head here, which shares with nobody"};
-  return {fmt::format("{} heads · {} = {} bytes", bench.heads(),
+  return {fmt::format("{} heads · {} = {} bytes; full has 1 head here", bench.heads(),
                       on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes)};
 }
 
@@ -418,13 +422,14 @@ LinesOn lines_on(const VariantBench& on, const VariantResult& result) {
   return {};
 }
 
-/// Full attention and the variant that the page goes into, or all others.
+/// Full attention, the variant that the page goes into and the one that has more scores than full attention;
+/// or all others.
 std::string table_of_counts(const VariantBench& on, bool is_on_page) {
   const auto shown = variant_on_page(on.bench.options).name;
   std::string table;
   for (const auto& result : by_kind(on.shown)) {
     auto name = result.variant;
-    if ((name == "full" || name == shown) != is_on_page) continue;
+    if ((name == "full" || name == shown || name == "gqa") != is_on_page) continue;
     for (const auto& line : lines_on(on, result)) {
       table += fmt::format("{}{:<9}  {}", table.empty() ? "" : "\n", name, line);
       name.clear();
@@ -437,9 +442,11 @@ std::string table_of_counts(const VariantBench& on, bool is_on_page) {
 std::string words_on_columns(const VariantBench& on) {
   return fmt::format(
       "error      largest difference from full's output, whose largest is {:.4f}\n"
+      "           Q, K, V are random{}\n"
       "mult-adds  the products that go into sums, counted while the code runs\n"
       "bytes      the most that scores (linear, performer: sums) take at a time",
-      attn::max_abs(on.full));
+      attn::max_abs(on.full),
+      is_wanted("local", on.bench.options) ? "; on text near words matter more: local errs less" : "");
 }
 
 void compare(const VariantBench& on) {
@@ -448,11 +455,7 @@ void compare(const VariantBench& on) {
   trace.note("variants",
              has_others ? "What each variant does (--variant NAME works it out)" : "What the variant does",
              "", list_of_variants(on, on.shown));
-  trace.note("comparison", "Side by side",
-             is_wanted("local", on.bench.options)
-                 ? "Q, K and V are random. On text near words matter more, and local errs less."
-                 : "Q, K and V are random.",
-             words_on_columns(on) + "\n\n" + comparison_table(on.shown));
+  trace.note("comparison", "Side by side", "", words_on_columns(on) + "\n\n" + comparison_table(on.shown));
   trace.note("counts", "Where these numbers come from", "", table_of_counts(on, true));
   const auto others = table_of_counts(on, false);
   if (!others.empty()) trace.note("other-counts", "Where the numbers of others come from", "", others);

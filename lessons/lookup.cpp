@@ -122,14 +122,13 @@ void explain_hard_lookup(Workbench& bench, const Tensor<1>& scores, const Tensor
   if (tokens.size() == 1) taken = "Here there is only one key, so every T gives its value.";
   if (tokens.size() > 1 && has_winner(bench, scores, hard))
     taken = fmt::format("Here that is the value of \"{}\".", tokens[hard.keys[0]]);
-  bench.trace.note(
-      "hard-and-soft", "The temperature T: from soft to hard",
-      "Dividing the scores by a small T makes every lead larger, so the best key gets more. As T goes to 0 "
-      "the lookup becomes hard: like a dictionary it returns a single value. " +
-          taken +
-          " A soft answer changes a little when the query does. A hard answer stays until another key wins. "
-          "Its derivative is 0 or undefined, so training learns nothing from it.",
-      temperature_table(bench, scores, values, lookups, hard));
+  bench.trace.note("hard-and-soft", "The temperature T: from soft to hard",
+                   "A small T makes every lead larger: a lead of 50 T gives e⁵⁰ ≈ 5·10²¹ times the share. As "
+                   "T goes to 0 the lookup becomes hard: like a dictionary it returns one value. " +
+                       taken +
+                       " A soft answer changes a little with the query. A hard one stays until another key "
+                       "wins: its derivative is 0 or undefined, so training learns nothing from it.",
+                   temperature_table(bench, scores, values, lookups, hard));
 }
 
 /// `lookups` go from warm to cold.
@@ -149,7 +148,7 @@ void claim_shares(Workbench& bench, const std::vector<SoftLookup>& lookups, cons
                      .limit = rounding(bench.trace)});
   bench.trace.claim(
       {.id = "colder-is-harder",
-       .claim = "the best key's share never falls from T = 1 to 0.01",
+       .claim = "as T falls, the best key loses 0 of its share",
        .formula = "max(0, share at T=1 − share at T=0.1, share at T=0.1 − share at T=0.01)",
        .value = loss,
        .limit = rounding(bench.trace, attn::max_abs(scores)),
@@ -166,9 +165,8 @@ void claim_hard_limit(Workbench& bench, const Tensor<1>& scores, const Tensor<2>
   const auto weights = attn::softmax(attn::divide(attn::shift(scores, -hard.best_score), temperature));
   bench.trace.claim(
       {.id = "hard-limit",
-       .claim = has_second_best
-                    ? fmt::format("at T = {:.2g} the output is that of the hard lookup", temperature)
-                    : std::string("at every T the output is that of the hard lookup"),
+       .claim = has_second_best ? fmt::format("at T = {:.3g} / 50 the output is the hard lookup's", hard.gap)
+                                : std::string("at every T the output is the hard lookup's"),
        .formula = hard.keys.size() == 1
                       ? "max |softmax(scores / T) · values − value of the best key|"
                       : "max |softmax(scores / T) · values − mean of the best keys' values|",
@@ -231,16 +229,17 @@ bool has_own_query(const Options& options) {
 std::string about_numbers(const Workbench& bench) {
   if (!bench.options.model) return "Numbers are random, words only name the entries.";
   return std::string(
-             "Here the entries are colours: a key is a place on the colour wheel, a value its red, green and "
-             "blue. ") +
-         (has_own_query(bench.options) ? "The query is the one that was set."
-                                       : "The query lies between red and yellow.");
+             "Here the entries are colours. A key is a colour's direction on the colour wheel and has length "
+             "1. A value is its red, green and blue. ") +
+         (has_own_query(bench.options)
+              ? "The query is the one that was set."
+              : "The query points between red and yellow; its length, 4, makes the shares differ clearly.");
 }
 
 /// What the answer is, where it means something.
 std::string about_answer(const attn::Event&) {
-  return "This is red and yellow, mixed: an orange that no entry holds. One more word would add a row to "
-         "keys and values. The old scores would stay, the old shares get smaller.";
+  return "This is red and yellow, mixed: an orange that no entry holds. One more colour adds a row to keys "
+         "and values. Old scores stay, old shares shrink.";
 }
 
 std::vector<std::string> lookup_flow(Workbench& bench) {

@@ -121,9 +121,12 @@ std::string range_of(const Tensor<2>& measures) {
   return low == high ? low : low + " to " + high;
 }
 
-/// "With equal shares of the keys that each query may see it would be 0.6111."
-std::string with_equal_shares(const Tensor<2>& measures) {
-  return fmt::format("Equal shares of the keys that a query may see would give {}.", range_of(measures));
+/// "Equal shares would give 1/6 = 0.1667.", or under a mask "Equal shares of the keys that a query may see
+/// would give 0.6111."
+std::string with_equal_shares(const Tensor<2>& measures, std::size_t keys, bool hides) {
+  return hides
+             ? fmt::format("Equal shares of the keys that a query may see would give {}.", range_of(measures))
+             : fmt::format("Equal shares would give 1/{} = {}.", keys, range_of(measures));
 }
 
 /// What is true of sentences of one length, and of no others.
@@ -221,11 +224,12 @@ void explain_entropy(const Workbench& bench, std::size_t n) {
     table +=
         '\n' + line(fmt::format("{} equal weights", n),
                     fmt::format("log {} ≈ {:.4f}", n, std::log(static_cast<double>(n))), std::to_string(n));
-  bench.trace.note("entropies", "Entropy: do few keys share a row, or many?",
-                   "The entropy of a row of weights is −Σⱼ wⱼ log wⱼ. A weight of 0 adds nothing. The "
-                   "entropy is 0 where one key has all, and largest where all keys have the same. "
-                   "exp(entropy) says how many keys are in use:",
-                   table);
+  bench.trace.note(
+      "entropies", "Entropy: do few keys share a row, or many?",
+      "The entropy of a row of weights is −Σⱼ wⱼ log wⱼ (natural log). A weight of 0 adds nothing. The "
+      "entropy is 0 where one key has all, and largest where all keys have the same. exp(entropy) says how "
+      "many keys are in use:",
+      table);
 }
 
 MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3>& visible) {
@@ -245,7 +249,7 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
   step({.id = "diagonal",
         .title = "How much a token looks at itself",
         .formula = "mean of wᵢᵢ",
-        .note = with_equal_shares(diagonal_share(uniform, lengths))},
+        .note = with_equal_shares(diagonal_share(uniform, lengths), n, hides)},
        &WorkedMeasures::diagonal, diagonal_share(weights, lengths));
   step({.id = "local",
         .title = "How much a token looks at a neighbour",
@@ -259,7 +263,7 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
                       fmt::format(
                           "{} words have {} pair{} of neighbours, and each pair has 2 weights: {} in all.", n,
                           n - 1, n == 2 ? "" : "s", 2 * (n - 1))) +
-                      with_equal_shares(neighbour_share(uniform, lengths)) +
+                      with_equal_shares(neighbour_share(uniform, lengths), n, hides) +
                       (bench.options.causal ? " The mask hides the next word." : "")},
        &WorkedMeasures::local, neighbour_share(weights, lengths));
   step({.id = "sparse_ratio",
@@ -273,14 +277,15 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
             (hides ? " Keys that the mask hides count as small weights." : "")},
        &WorkedMeasures::sparse_ratio, sparse_ratio(weights, lengths));
   explain_entropy(bench, n);
-  const auto spread = step({.id = "entropy",
-                            .title = "How widely attention spreads",
-                            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
-                            .note = "Each bracket is the entropy of one row, and the result is their mean." +
-                                    entropy_of_a_row(bench, weights) +
-                                    (hides ? " " + with_equal_shares(entropy(uniform, lengths)) : "") +
-                                    fmt::format(" With one more word a row could have up to log {}.", n + 1)},
-                           &WorkedMeasures::entropy, entropy(weights, lengths));
+  const auto spread =
+      step({.id = "entropy",
+            .title = "How widely attention spreads",
+            .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
+            .note = "Each bracket is the entropy of one row, and the result is their mean." +
+                    entropy_of_a_row(bench, weights) +
+                    (hides ? " " + with_equal_shares(entropy(uniform, lengths), n, hides) : "") +
+                    fmt::format(" With one more word a row could have up to log {}.", n + 1)},
+           &WorkedMeasures::entropy, entropy(weights, lengths));
   const auto strongest = step({.id = "strongest",
                                .title = "Where each token looks most",
                                .formula = "argmaxⱼ wⱼ, the first of several",
@@ -398,7 +403,7 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
        .value = -attn::max_abs(entropy_bias(ends.one_hot, bench.plan.sentence.lengths(), inside_logarithm)),
        .limit = attn::at_most(its_bias)});
   trace.claim({.id = "ends-recognised",
-               .claim = "equal shares are judged uniform, a single key over-sparse",
+               .claim = "equal shares are judged uniform, a single key sharp",
                .formula = "number of heads judged to be anything else",
                .value = static_cast<double>(
                    count_misjudged(ends.uniform_entropy, largest_entropy, Spread::uniform) +

@@ -66,4 +66,7 @@ std::int64_t count_misjudged(const Tensor<2>& entropy, const Tensor<2>& largest_
 /// "uniform", "selective", "over-sparse" or "undecided".
 std::string_view name_of(Spread spread);
 
+/// The same for a page, where a head that has become over-sparse by learning its task is no failure: "sharp".
+std::string_view word_for(Spread spread);
+
 }  // namespace lessons

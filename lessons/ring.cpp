@@ -61,9 +61,8 @@ std::string raised_maxima(const attn::Event& c) {
     if (factor == 0.0) ++fresh;
     if (factor > 0.0 && factor < 1.0) ++raised;
   }
-  return fmt::format(
-      "A larger score came for {} of {} queries: their l and o shrink. For the others c = 1{}.", raised,
-      count, fresh == 0 ? "" : fmt::format("; for {} that had met no key it is 0", fresh));
+  return fmt::format("A larger score came for {} of {} queries: their l and o shrink. Else c is 1{}.", raised,
+                     count, fresh == 0 ? "" : fmt::format("; for {} that had met no key it is 0", fresh));
 }
 
 std::vector<attn::OnPage> page_of_ring(const Workbench& bench, std::size_t ranks) {
@@ -106,8 +105,9 @@ void set_ring_page(Workbench& bench, std::size_t ranks) {
 
 std::string words_on_ranks(std::size_t ranks) {
   return fmt::format(
-      "A long sequence is shared out among several machines, called ranks: here {}. Each rank has the "
-      "queries, keys and values of its own tokens. But a query needs the keys and values of all tokens. ",
+      "A long sequence is shared out among several machines, here {}. A machine is called a rank (not that "
+      "of a matrix). Each rank has the queries, keys and values of its own tokens. But a query needs the "
+      "keys and values of all tokens. ",
       ranks);
 }
 
@@ -139,7 +139,7 @@ void introduce_ring(const Workbench& bench, std::size_t ranks) {
                                                  ranks, ranks == 1 ? "" : "s"),
              "1   computes the scores of its queries with the keys that it has now\n"
              "2   updates three things that each of its queries carries: m, l and o\n"
-             "3   sends these keys and values to the next rank");
+             "3   sends these keys and values to the next rank, but not at the last hop");
   explain_what_is_carried(bench);
 }
 
@@ -243,7 +243,7 @@ void claim_compiled(Workbench& bench, const RingInputs& in, const Ranks& ranks, 
     return bench.trace.note("equals-compiled-ring", "Not compared with the compiled ring",
                             "The mask is a given one, and the compiled kernels know rules only.");
   bench.trace.claim({.id = "equals-compiled-ring",
-                     .claim = "the compiled ring of the library gives the same",
+                     .claim = "the ring in the fast code of attnlab gives the same",
                      .formula = "max |output − ring_forward(Q, K, V)|",
                      .value = attn::max_abs_difference(result.output, compiled_ring(in, ranks, *visible)),
                      .limit = limit});
@@ -283,7 +283,8 @@ void suggest_ring(const Workbench& bench) {
                            {"ring --way heads --heads 4 --ranks 4", "one head a rank: what is sent?"},
                            {"multihead", "where heads come from"}});
   bench.try_next({{"ring --causal --order zigzag", "which rank waits now?"},
-                  {"ring --way heads --heads 4", "heads travel, not keys and values"}});
+                  {"ring --way heads --heads 4", "each rank gets all tokens of one head"},
+                  {"stability", "what softmax does with very large scores"}});
 }
 
 std::vector<Input> inputs_of_ring(const Options&) {

@@ -292,7 +292,7 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
               .from = {"example/scaled"},
               .axes = {"d_k", "key"},
               .note = fmt::format("The order of the keys stays. The last row is divided by √{} = {:.4g}. One "
-                                  "more word would add a score to each row, but √d_k would stay.",
+                                  "more key would add a score to each row, but √d_k would stay.",
                                   dimensions.back(), std::sqrt(static_cast<double>(dimensions.back()))),
               .distribution = true,
               .worked = attn::worked_softmax(attn::Known{"example/scaled", scaled}),
@@ -384,12 +384,15 @@ Softened show_softmax(Workbench& bench, const std::vector<Tensor<1>>& scores) {
 }
 
 /// The moments beside theory, a row for each d_k.
-std::string table_of_moments(const std::vector<std::size_t>& dimensions, const Moments& moments) {
-  std::vector<std::vector<std::string>> rows = {{"d_k", "mean", "variance", "std", "√d_k"}};
+std::string table_of_moments(const std::vector<std::size_t>& dimensions, const Moments& moments,
+                             double samples) {
+  std::vector<std::vector<std::string>> rows = {{"d_k", "mean", "standard error", "variance", "std", "√d_k"}};
   for (std::size_t i = 0; i < dimensions.size(); ++i)
-    rows.push_back({fmt::format("{}", dimensions[i]), fmt::format("{:.4f}", moments.mean(i)),
-                    fmt::format("{:.3f}", moments.variance(i)), fmt::format("{:.3f}", moments.std(i)),
-                    fmt::format("{:.3f}", std::sqrt(static_cast<double>(dimensions[i])))});
+    rows.push_back(
+        {fmt::format("{}", dimensions[i]), fmt::format("{:.4f}", moments.mean(i)),
+         fmt::format("{:.4f}", standard_error_of_mean(static_cast<double>(dimensions[i]), samples)),
+         fmt::format("{:.3f}", moments.variance(i)), fmt::format("{:.3f}", moments.std(i)),
+         fmt::format("{:.3f}", std::sqrt(static_cast<double>(dimensions[i])))});
   return in_columns(rows);
 }
 
@@ -478,8 +481,8 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
                          const Moments& moments, const Softened& softened, double samples) {
   const auto largest_d_k = static_cast<double>(*std::max_element(dimensions.begin(), dimensions.end()));
   auto text = fmt::format(
-      "Theory says mean 0, variance d_k and std √d_k. {0} scores for each d_k come near that. The typical "
-      "distance is called the standard error (--all).",
+      "Theory says mean 0, variance d_k and std √d_k. Chance puts the mean of {0} scores about one standard "
+      "error, √(d_k / {0}), off (the variance: --all).",
       samples);
   if (!can_claim_moments(samples))
     text +=
@@ -492,7 +495,7 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
         " What happens to the gradient stands out from chance, and is claimed, from d_k = {} and {} samples "
         "on.",
         d_k_for_gradients, samples_for_gradients);
-  trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments));
+  trace.note("comparison", "Measured beside theory", text, table_of_moments(dimensions, moments, samples));
   trace.note("standard-errors", "By how much chance puts a measurement off",
              fmt::format("About two measurements in three are off by less than the standard error, about one "
                          "in 15000 by more than four of it{}.",
@@ -500,12 +503,12 @@ void compare_with_theory(attn::Trace& trace, const std::vector<std::size_t>& dim
              table_of_standard_errors(dimensions, samples));
   const auto rows = static_cast<std::size_t>(samples) / keys_per_row;
   trace.note("softened", "What softmax makes of all these scores",
-             fmt::format("For each d_k there {} of {} scores, each taken as one query's. The table has means "
-                         "over the rows. Where the gradient is 0, training learns nothing from the row. The "
-                         "longer q and k, the more raw rows are like that.",
-                         rows == 1 ? "is 1 row" : fmt::format("are {} rows", rows), keys_per_row),
+             fmt::format("The {} scores of each d_k are cut into {} of {}. Each row counts as one query's "
+                         "scores, since only their size matters. The table has means over the rows. Where "
+                         "the gradient is 0, training learns nothing from the row.",
+                         samples, rows == 1 ? "1 row" : fmt::format("{} rows", rows), keys_per_row),
              fmt::format("best share: the largest of the {} shares; equal shares are {:.4f}\n"
-                         "gradient:   how much the shares w change if the scores x change a little:\n"
+                         "gradient:   the size of the table of derivatives of shares w by scores x:\n"
                          "            √(Σᵢⱼ (∂wᵢ/∂xⱼ)²),  ∂wᵢ/∂xⱼ = wᵢ (1 − wᵢ) if i = j, else −wᵢ wⱼ\n"
                          "            shares 0.5, 0.5: √(4 · 0.25²) = 0.5;  shares 1, 0: 0\n"
                          "almost 0:   the part of the rows with a gradient below {}\n\n{}",
@@ -597,9 +600,9 @@ void run_scaling(Workbench& bench) {
               {"example/weights_scaled"},
               {"softened"}});
   bench.idea(
-      "A score is the dot product of a query q and a key k: the sum of d_k products. Let all numbers of q "
-      "and k be random and independent, with mean 0 and variance 1. Then scores grow with √d_k. Softmax "
-      "turns large scores into one share near 1, and training stalls. Dividing by √d_k prevents that.",
+      "A score is the dot product of a query q and a key k. Let all their numbers be random and independent, "
+      "with mean 0 and variance 1. Then scores and their differences grow with √d_k. Softmax turns large "
+      "differences into one share near 1, and training stalls. Dividing by √d_k prevents that.",
       "s = q · k = q₁k₁ + q₂k₂ + … + q_d k_d,   d = d_k");
   bench.flow(scaling_flow(options));
   show_scaling_code(bench);

@@ -392,7 +392,7 @@ void run_scoring(Workbench& bench) {
                  "Row i is the average of the keys, weighted with row i of the weights.", std::sqrt(d))});
 
   const auto general = general_scores(bench, queries, W_a, keys);
-  functions.push_back({"general", "q W_a·k", d * d, n_q * d * d + pairs * d,
+  functions.push_back({"general", "(q W_a)·k", d * d, n_q * d * d + pairs * d,
                        take_home(bench, "general", general, keys,
                                  "Another matrix, other preferences: a query may look at other keys than "
                                  "with dot. Training would choose W_a such that the right ones win.",
@@ -410,7 +410,7 @@ void run_scoring(Workbench& bench) {
   functions.push_back({"concat", "v_a·tanh([q; k] W_c)", of_hidden_layer, pairs * 2 * d * d_a + pairs * d_a,
                        take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
                                  "And so the rows of additive/context.")});
-  compare_functions(bench, functions);
+  compare_functions(bench, functions, W_a);
   explain_costs(bench, functions);
 
   claim_equivalences(bench, queries, keys, v_a, dot, additive, concat);

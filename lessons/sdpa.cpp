@@ -52,8 +52,8 @@ double divisor_of(std::size_t d_k, double temperature) {
 /// "scores / √d_k = scores / √4 = scores / 2", and with the temperature where there is one.
 std::string scaling_formula(std::size_t d_k, double temperature) {
   const double divisor = divisor_of(d_k, temperature);
-  if (temperature == 1.0) return fmt::format("scores / √d_k = scores / √{} = scores / {:.4g}", d_k, divisor);
-  return fmt::format("scores / (√d_k · T) = scores / (√{} · {:g}) = scores / {:.4g}", d_k, temperature,
+  if (temperature == 1.0) return fmt::format("scores / √d_k = scores / √{} = scores / {:.6g}", d_k, divisor);
+  return fmt::format("scores / (√d_k · T) = scores / (√{} · {:g}) = scores / {:.6g}", d_k, temperature,
                      divisor);
 }
 
@@ -298,7 +298,7 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
   claim_equals_kernel(
       trace,
       {.id = "equals-fused-kernel",
-       .claim = "code that never stores the scores gives this output",
+       .claim = "code that stores no scores (lesson efficient) agrees",
        .formula = "max |output − kernel {}(Q, K, V)|",
        .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
       attn::max_abs(V),
@@ -350,8 +350,10 @@ std::vector<std::string> attention_code(const Workbench& bench, const std::optio
   lines.push_back(
       fmt::format("shares  = np.exp({0} - {0}.max(axis=1, keepdims=True))", mask ? "masked" : "scaled"));
   const bool sees_nothing = mask && attn::has_empty_row(*mask);
-  lines.push_back(sees_nothing ? "weights = np.nan_to_num(shares / shares.sum(axis=1, keepdims=True))"
-                               : "weights = shares / shares.sum(axis=1, keepdims=True)");
+  lines.push_back(sees_nothing
+                      ? "weights = np.nan_to_num(shares / shares.sum(axis=1, keepdims=True))"
+                      : fmt::format("weights = shares / shares.sum(axis=1, keepdims=True)  # = softmax({})",
+                                    mask ? "masked" : "scaled"));
   if (options.dropout > 0.0)
     lines.push_back(fmt::format("dropped = weights * dropout_mask / {}", 1.0 - options.dropout));
   lines.push_back(options.dropout > 0.0 ? "output  = dropped @ V" : "output  = weights @ V");
@@ -444,8 +446,8 @@ void run_sdpa(Workbench& bench) {
                     {"output", [says_no_more](const auto& output) {
                        if (says_no_more) return output.note;
                        return output.note +
-                              " One more word adds a row to every table, and a column to scores and weights. "
-                              "Old scores stay, old weights shrink.";
+                              " One more word at the end adds a row to every table, and a column to scores "
+                              "and weights. Old scores stay, old weights shrink.";
                      }}});
   bench.idea(
       "This is the lookup of the first lesson, for many queries at once.\n"

@@ -198,17 +198,18 @@ std::vector<std::string> self_attention_flow(const Workbench& bench, bool is_mas
 }
 
 std::string what_a_word_more_would_do(const attn::Event&) {
-  return "One more word adds a row to X, Q, K, V and output, and a row and a column to scores and weights.";
+  return "One more word adds a row to X, Q, K, V and output, a row and a column to scores and weights.";
 }
 
-std::string order_and_a_word_more(const attn::Event& output) {
-  return "The order counts only through the places in X. " + what_a_word_more_would_do(output);
+std::string order_and_a_word_more(const attn::Event&) {
+  return "Order counts only through the places in X. One more word at the end adds a row to X, Q, K, V and "
+         "output, a row and a column to scores and weights.";
 }
 
 /// What the model gloss learned, in the words that look most decidedly at another one.
 std::string who_looks_at_whom(const attn::Event& weights) {
-  return "As in the lesson sdpa a word looks where its French form is decided: " + decided_pairs(weights) +
-         ".";
+  return "See sdpa for scores and V. A word looks at what decides its French form: " +
+         decided_pairs(weights) + ".";
 }
 
 /// Equal words have equal rows: without positions attention cannot tell them apart.
@@ -226,15 +227,17 @@ std::string equal_words(const attn::Event& weights) {
   return strongest_pair(weights);
 }
 
-/// What a row of X is, what the three matrices make of it, and where all four come from.
+/// What a row of X is, what the three matrices make of it and why, and where all four come from.
 std::string about_X_and_the_three(const Workbench& bench) {
   const bool is_trained = bench.options.model.has_value();
   return fmt::format(
-      "{} It has {} numbers (d_model). W_Q and W_K make of it a query and a key of d_k numbers, W_V a value "
-      "of d_v. Without W_Q and W_K, two words would give each other the same score. {}",
-      is_trained ? "A row of X is the vector of a word plus the vector of its place."
-                 : "A row of X is the vector of a word.",
-      bench.d_model(), is_trained ? "All this was trained (attnlab train gloss)." : "All is random.");
+      "A row of X has {} numbers (d_model): {}. {}W_Q, W_K and W_V turn it into query, key and value. "
+      "Without W_Q and W_K two words would score each other alike, but a verb needs its subject more than a "
+      "subject its verb.{}",
+      bench.d_model(),
+      is_trained ? "a learned vector for the word plus a fixed one for its place (lesson positional)"
+                 : "the vector of a word",
+      is_trained ? "The trained " : "", is_trained ? "" : " All is random.");
 }
 
 /// Where the factors of the worked entry of Q stand.

@@ -206,12 +206,12 @@ std::string note_of_naive_weights(const Tensor<2>& exp, const Tensor<1>& sum, co
   return note;
 }
 
-/// " In float64 nothing overflows, for 270 is not above 709.78."
+/// " The same scores in float64 give no inf: 270 is not above 709.78."
 std::string naive_in_run(const Tensor<2>& scores, Dtype format) {
   const double largest = *std::max_element(scores.begin(), scores.end());
   const double limit = attn::exp_overflows_above(format);
-  return fmt::format(" In {} {}, for {:.0f} is {} {:.2f}.", attn::name_of(format),
-                     largest > limit ? "exp overflows too" : "nothing overflows", largest,
+  return fmt::format(" The same scores in {} give {}: {:.0f} is {} {:.2f}.", attn::name_of(format),
+                     largest > limit ? "inf, too" : "no inf", largest,
                      largest > limit ? "above" : "not above", limit);
 }
 
@@ -219,16 +219,19 @@ std::string naive_in_run(const Tensor<2>& scores, Dtype format) {
 
 NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype format) {
   const StepsIn in{bench, format};
-  const auto exp =
-      in.main_step({.id = "naive/exp",
-                    .title = in.named("Naive: e to the power of each score"),
-                    .formula = "exp(scores)",
-                    .from = {"scores"},
-                    .note = fmt::format("A score above {:.2f} gives inf, and one below {:.2f} gives 0.",
-                                        attn::exp_overflows_above(format), attn::exp_vanishes_below(format)),
-                    .worked = attn::worked_exp(attn::Known{"scores", scores}),
-                    .worked_at = largest_of_first(scores)},
-                   attn::exp(scores));
+  const auto exp = in.main_step(
+      {.id = "naive/exp",
+       .title = in.named("Naive: e to the power of each score"),
+       .formula = "exp(scores)",
+       .from = {"scores"},
+       .note = fmt::format("A score above {:.2f} gives inf, and one below {:.2f} gives 0.{}",
+                           attn::exp_overflows_above(format), attn::exp_vanishes_below(format),
+                           format == Dtype::float16
+                               ? " Here 0.0000 is 0 or nearly 0. In tables of shares · is exactly 0."
+                               : ""),
+       .worked = attn::worked_exp(attn::Known{"scores", scores}),
+       .worked_at = largest_of_first(scores)},
+      attn::exp(scores));
 
   const auto sum = in.main_step({.id = "naive/sum",
                                  .title = "Naive: the sum of the exponentials",
@@ -274,16 +277,16 @@ StableSoftmax stable_softmax(Workbench& bench, const Tensor<2>& scores, Dtype fo
                     .worked_at = another_of_first(scores)},
                    attn::subtract_from_rows(scores, max));
 
-  const auto exp =
-      in.step({.id = "stable/exp",
-               .title = "Stable: no exponential is above 1",
-               .formula = "exp(stable/shifted)",
-               .from = {"stable/shifted"},
-               .note = "Exponentials of much smaller scores become 0: beside 1 they do not count. One more "
-                       "word adds a column, and its share is taken from the others.",
-               .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted}),
-               .worked_at = another_of_first(scores)},
-              attn::exp(shifted));
+  const auto exp = in.step(
+      {.id = "stable/exp",
+       .title = "Stable: no exponential is above 1",
+       .formula = "exp(stable/shifted)",
+       .from = {"stable/shifted"},
+       .note = "Exponentials of much smaller scores are about 0: beside 1 they do not count. One more word "
+               "adds a column, and its share is taken from the others.",
+       .worked = attn::worked_exp(attn::Known{"stable/shifted", shifted}),
+       .worked_at = another_of_first(scores)},
+      attn::exp(shifted));
 
   const auto sum = in.step({.id = "stable/sum",
                             .title = "Stable: a sum from 1 to the number of keys",
@@ -398,9 +401,8 @@ BothForms show_narrower_format(Workbench& bench, const Tensor<2>& scores_of_run,
 /// Only a run whose format holds all halves can show them.
 std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& narrowest) {
   const std::string text =
-      "Masks bring in the largest numbers of all. A mask hides a key by the score −∞ (lesson masking), but a "
-      "row in which all is hidden becomes nan. So much code writes −10⁹. Half precision ends at −65504, and "
-      "makes −10⁹ a −∞ again.";
+      "A mask hides a key by the score −∞ (lesson masking). But if all keys of a row are hidden, the row "
+      "becomes nan. So much code writes −10⁹. Half precision ends at −65504: there −10⁹ is −∞ again.";
   if (narrowest.format != Dtype::float16) {
     bench.trace.note("fills", "Hiding a key in half precision", text);
     bench.trace.note("no-halves", "Not in this run",
@@ -411,8 +413,9 @@ std::optional<Fills> show_fills_in_halves(Workbench& bench, const BothForms& nar
   }
   auto fills =
       bench.trace.within("float16", [&] { return show_fills(bench, attn::row(narrowest.scores, 0)); });
-  bench.trace.note("fills", "Hiding a key in half precision",
-                   text + " What a hidden key gets:", weights_under(fills));
+  bench.trace.note(
+      "fills", "Hiding a key in half precision",
+      text + " What a hidden key gets if one key of its row is hidden, or all:", weights_under(fills));
   return fills;
 }
 
@@ -439,15 +442,15 @@ void advise_on_softmax(attn::Trace& trace) {
   trace.note("advice", "What to do", "",
              "subtract   the largest score of the row, always\n"
              "scale      by 1/√d_k, so that scores stay small\n"
-             "sum        in float32, even where all else is in half precision\n"
-             "compile    without -ffast-math: it assumes that there is no inf and no nan");
+             "sum        in float32: half precision keeps only 3 digits of a sum\n"
+             "compile    C and C++ without -ffast-math: it assumes no inf and no nan");
 }
 
 std::string note_of_temperatures(const attn::Event& weights) {
   const auto keys = weights.tensor->shape[1];
   return fmt::format(
       "The smaller T, the more goes to the largest score. The larger T, the nearer come all shares to 1 / {} "
-      "= {:.4f}. #3 is the row T = 10, counted from 0.",
+      "= {:.4f}.",
       keys, 1.0 / static_cast<double>(keys));
 }
 
@@ -461,7 +464,7 @@ void lay_out_stability(Workbench& bench) {
        {"limits"},
        {"flow"},
        {"code"},
-       {"scores"},
+       {"scores", nothing_to_notice},
        shown("naive/exp"),
        in_one_line("naive/sum"),
        shown("naive/weights"),
@@ -497,10 +500,9 @@ void run_stability(Workbench& bench) {
     formats.push_back(show_narrower_format(bench, scores, format));
   show_both_forms(bench, formats.back());
   const auto fills = show_fills_in_halves(bench, formats.back());
-  trace.note(
-      "temperature", "The temperature",
-      "Many programs divide the scores by a number T, the temperature, before softmax: softmax(x / T). It "
-      "sets how sharply softmax decides. A T below 1 makes scores larger, so it needs the cure too.");
+  trace.note("temperature", "The temperature",
+             "A temperature T divides the scores before softmax, as in lesson lookup: softmax(x / T). A T "
+             "below 1 makes scores larger, so it needs the cure too.");
   const auto entropy = show_temperatures(bench, attn::row(scores, 0));
   advise_on_softmax(trace);
 

@@ -23,13 +23,13 @@ namespace lessons {
 namespace {
 
 void derive_product(attn::Trace& trace) {
-  trace.note(
-      "product-rule", "Back through a matrix product",
-      "Aᵢₖ stands in row i of C, with factors from row k of B. So its gradient is row i of d_C times row k "
-      "of B. In the same way Bₖⱼ stands in column j of C. Every product on this page goes back by this rule.",
-      "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
-      "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
-      "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
+  trace.note("product-rule", "Back through a matrix product",
+             "Aᵢₖ is used only in row i of C, each time multiplied by a number of row k of B. So its "
+             "gradient is row i of d_C times row k of B. Likewise Bₖⱼ is used only in column j of C. Every "
+             "product here goes back by this rule.",
+             "C = A B,  that is  Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ\n"
+             "∂L/∂Aᵢₖ = Σⱼ d_Cᵢⱼ Bₖⱼ   ⇒   d_A = d_C Bᵀ\n"
+             "∂L/∂Bₖⱼ = Σᵢ Aᵢₖ d_Cᵢⱼ   ⇒   d_B = Aᵀ d_C");
 }
 
 void derive_softmax(attn::Trace& trace, const std::optional<Mask<3>>& mask) {
@@ -142,9 +142,9 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
       add_up_shared(attn::matmul(attn::transpose(used_weights), d_output), kept.V),
       mistakes_of_d_V(kept, d_output));
 
-  std::string note =
-      fmt::format("{1} is the A: the gradient of its entry (i, j) is row i of {3} times row j of {2}.",
-                  result, used, V_id, d_result);
+  std::string note = fmt::format(
+      "In {0} = {1} {2}, {1} is A. So the gradient of its entry (i, j) is row i of {3} times row j of {2}.",
+      result, used, V_id, d_result);
   if (kept.mask)
     note += " Hidden keys have a gradient here too, but the next step multiplies it by their weight, 0.";
   d.d_weights = gradients.show(

@@ -15,12 +15,15 @@ namespace {
 
 Tensor<2> show_d_projection(Workbench& bench, Gradients& gradients, const Named& X, const std::string& name,
                             const Tensor<3>& d_projection, const std::string& last_axis) {
-  return show_weight_gradient(bench, gradients, "W_" + name, X, {"d_" + name, d_projection},
-                              {.title = "How the loss changes with W_" + name,
-                               .axes = {"d_model", last_axis},
-                               .note = fmt::format("In {0} = {1} W_{0} the rule has B = W_{0}. All words "
-                                                   "share W_{0}, so one more word adds one term.",
-                                                   name, X.id)});
+  return show_weight_gradient(
+      bench, gradients, "W_" + name, X, {"d_" + name, d_projection},
+      {.title = "How the loss changes with W_" + name,
+       .axes = {"d_model", last_axis},
+       .note = fmt::format(
+           "In {0} = {1} W_{0} the rule has B = W_{0}. All words share W_{0}, so one more word adds one "
+           "term{2}.",
+           name, X.id,
+           X.id == "X_target" || bench.options.causal ? "" : ", and changes the others through softmax")});
 }
 
 Tensor<3> show_d_vectors(Workbench& bench, Gradients& gradients, const ProjectedFrom& from, const Named& X,

@@ -251,7 +251,8 @@ attn::Notice notice_of_W_Q(const Workbench& bench) {
   const bool is_one_text = bench.plan.sentence.size() > 0;
   return [is_one_text](const attn::Event& d_W_Q) {
     const std::string about_words =
-        "\nX stands in 3 products: d_X, the d_output of the layer below, has 3 terms.";
+        " (X: --steps X)\nX is used in 3 products, so d_X is a sum of 3 terms. The layer below takes d_X as "
+        "its d_output.";
     return notice_of_weight(d_W_Q) + (is_one_text ? about_words : "");
   };
 }
@@ -285,7 +286,7 @@ void set_backward_page(Workbench& bench) {
        {"d_Q",
         [](const auto&) {
           return "A row of d_Q is a sum of the keys, each times its d_score (K: --steps K). In scores = Q Kᵀ "
-                 "the B of the rule is Kᵀ, so d_K is the transpose of Qᵀ d_scores.";
+                 "the B is Kᵀ, so d_K is the transpose of Qᵀ d_scores.";
         }},
        known("d_K"),
        whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),
@@ -302,8 +303,8 @@ void introduce_backward(Workbench& bench) {
   bench.idea(
       "How does attention learn? Training asks of every parameter x: how much would the loss L grow if x "
       "were a little larger? That is its gradient ∂L/∂x, and training moves x the other way. The chain rule "
-      "works backwards, from the gradient of a result to the gradients of its inputs. d_Q holds ∂L/∂x for "
-      "each x in Q.");
+      "works backwards, from the gradient of a result to those of its inputs. d_Q holds ∂L/∂x of each x in "
+      "Q.");
 }
 
 void go_back_to_words(Workbench& bench, Gradients& shown, const ProjectedFrom& from,

@@ -217,11 +217,11 @@ void show_error_rates(Workbench& bench) {
 
 namespace {
 
-/// The same lines about the tensors of the group `other`.
+/// The same lines about the tensors of the group `other`, without comments, for which they are too long.
 std::vector<std::string> in_names_of_other(std::vector<std::string> lines) {
   static const std::regex names(
       R"(\b(Q|K|V|W_Q|W_K|W_V|scores|scaled|masked|shares|weights|dropout_mask|dropped|output)\b)");
-  for (auto& line : lines) line = std::regex_replace(line, names, "other_$1");
+  for (auto& line : lines) line = std::regex_replace(line.substr(0, line.find("  #")), names, "other_$1");
   return lines;
 }
 
@@ -247,8 +247,7 @@ std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora
     for (const auto source : gold[t])
       if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
         return fmt::format(
-            "\nSuch a look is no mistake. For \"{}\" head {} looks at \"{}\", the word that decides its "
-            "form.",
+            " That is no mistake: for \"{}\" head {} looks at \"{}\", the word that decides its form.",
             pair.target[t], head, pair.source[looks[t]].text);
   return "";
 }
@@ -279,12 +278,14 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
     for (std::size_t t = 0; t < words; ++t) count += gold[t].count(alignment[t]);
     return fmt::format("{} of {}  ", count, words);
   };
-  rows.push_back({"right", "", right(looks), right(other_looks)});
-  bench.trace.note("gold", "Which word does each head look at most?",
-                   fmt::format("The training sentences come from a grammar that knows which word comes from "
-                               "which. The model was never told. ≠ marks a look at another word.{}",
-                               what_it_is_good_for(*pair, other_looks, heads.other)),
-                   in_columns(rows));
+  rows.push_back({"links found", "", right(looks), right(other_looks)});
+  bench.trace.note(
+      "gold", "Which word does each head look at most?",
+      fmt::format(
+          "The training sentences come from a grammar that knows which word comes from which. The model saw "
+          "only pairs of sentences, no links between words. A ≠ marks a look at another word.{}",
+          what_it_is_good_for(*pair, other_looks, heads.other)),
+      in_columns(rows));
 }
 
 }  // namespace lessons

@@ -193,9 +193,8 @@ std::string words_on_values(const VariantBench& on, const Block& keys) {
   std::string words;
   for (std::size_t j = keys.begin; j < keys.end && keys.size() <= 2; ++j)
     words += fmt::format("{}V[{}, 0] = {:.4f}", words.empty() ? "" : ", ", words_of(on)[j], on.V(j, 0) + 0.0);
-  return fmt::format(
-      "vⱼ is the value of key j{} (--steps V). The other columns of o are summed in the same way.",
-      words.empty() ? "" : ": " + words);
+  return fmt::format("These are sums of query \"{}\". vⱼ is the value of key j{} (--steps V).",
+                     words_of(on)[on.n() - 1], words.empty() ? "" : ": " + words);
 }
 
 Tiles show_tiles(VariantBench& on, const std::vector<Block>& blocks) {
@@ -450,7 +449,7 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
 
 void show_last_query(const VariantBench& on, const RunningRows& running, const std::vector<Block>& blocks) {
   on.bench.trace.note("flash/one-query", "What one query carries",
-                      fmt::format("This is what the last query, \"{}\", carries. Row {} is worked out below.",
+                      fmt::format("The query is \"{}\". The line of block {} is worked out below.",
                                   words_of(on)[on.n() - 1], names_of(blocks)[running.followed]),
                       table_of_last_query(on, running, blocks));
 }
@@ -557,8 +556,9 @@ void show_code_of_tables(VariantBench& on, std::size_t block) {
 /// Where a tile stays as it is with one token more.
 std::string words_on_one_more_word(const VariantBench& on, std::size_t block) {
   if (on.n() < *on.bench.options.block || on.causal()) return "";
-  return fmt::format(" One more word makes {0} · {0} scores in full attention, and still {1} · {1} in flash.",
-                     on.n() + 1, block);
+  return fmt::format(
+      " With one more word flash computes {0} · {0} scores, too, but holds {1} · {1} at a time.", on.n() + 1,
+      block);
 }
 
 }  // namespace

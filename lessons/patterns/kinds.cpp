@@ -114,7 +114,8 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& spr
     kinds.push_back(kind);
     const auto others = other_than(kind, weights, sample, i % heads, bench.plan.sentence.tokens[sample]);
     if (!others.empty() && !bench.plan.is_batched())
-      other_way += fmt::format(" In head {} {} looks the other way.", i % heads, fmt::join(others, ", "));
+      other_way += fmt::format(" In head {} only {} look{} {}.", i % heads, fmt::join(others, ", "),
+                               others.size() == 1 ? "s" : "", kind == "ahead" ? "back" : "ahead");
   }
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(

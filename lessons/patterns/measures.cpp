@@ -181,4 +181,8 @@ std::string_view name_of(Spread spread) {
   return names[static_cast<int>(spread)];
 }
 
+std::string_view word_for(Spread spread) {
+  return spread == Spread::over_sparse ? "sharp" : name_of(spread);
+}
+
 }  // namespace lessons

@@ -26,7 +26,7 @@ std::string verdicts(const Workbench& bench, const Tensor<2>& entropy, const Ten
     if (name.empty()) name = "weights";
     const double value = entropy.data()[i], most = largest.data()[i];
     lines += fmt::format("\n{:<19}{:>7.4f}{:>11.4f}{:>14.2f}   {}", name, value, most, std::exp(value),
-                         name_of(spread_of(value, most)));
+                         word_for(spread_of(value, most)));
   }
   return entropy.size() > most_lines ? lines + fmt::format("\n… and {} more", entropy.size() - most_lines)
                                      : lines;
@@ -41,8 +41,8 @@ std::string about_trained_heads(const Workbench& bench, const Tensor<2>& entropy
     if (spread_of(entropy.data()[i], largest.data()[i]) == Spread::over_sparse) ++sharp;
   if (sharp == 0) return "";
   return fmt::format(
-      " {} no failure: training for a task made {} sharp.",
-      sharp == 1 ? "The over-sparse head here is" : fmt::format("The {} over-sparse heads here are", sharp),
+      " {} no failure: training for a task made {} so.",
+      sharp == 1 ? "The sharp head here is" : fmt::format("The {} sharp heads here are", sharp),
       sharp == 1 ? "it" : "them");
 }
 
@@ -52,7 +52,7 @@ std::string line_of_measures(const std::string& name, const Tensor<4>& weights,
   const double spread = entropy(weights, lengths).data()[i];
   return fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>9.4f}{:>13.2f}   {}", name,
                      diagonal_share(weights, lengths).data()[i], neighbour_share(weights, lengths).data()[i],
-                     spread, std::exp(spread), name_of(spread_of(spread, largest)));
+                     spread, std::exp(spread), word_for(spread_of(spread, largest)));
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<
 void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
   std::string limits = fmt::format(
       "uniform      less than {:g} below the largest entropy possible\n"
-      "over-sparse  below {:g}; exp({:g}) ≈ {:.2f} keys in use\n"
+      "sharp        below {:g}; exp({:g}) ≈ {:.2f} keys in use\n"
       "selective    between the two",
       collapsed_within, over_sparse_below, over_sparse_below, std::exp(over_sparse_below));
   for (std::size_t i = 0; i < entropy.size(); ++i)
@@ -96,18 +96,19 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
     }
   bench.trace.note(
       "verdict", "What this attention is",
-      "The entropy decides between these words. The two limits are a choice of this lab." +
-          about_trained_heads(bench, entropy, largest),
+      "The entropy decides which of these names a head gets. The two limits are a choice of this lab." +
+          about_trained_heads(bench, entropy, largest) +
+          " Lesson training explains loss, learning rate and dropout.",
       entropy.size() > most_compared ? limits + "\n\n" + verdicts(bench, entropy, largest) : limits);
   bench.trace.note("collapse", "Uniform: the scores are nearly equal", "",
                    "comes from   small parameters, equal tokens, or a high temperature\n"
                    "helps        larger parameters and a small learning rate at the start\n"
                    "no help      dropout: it sets some weights to 0, the rest stay equal");
-  bench.trace.note("over-sparse", "Over-sparse: the scores are far apart", "",
+  bench.trace.note("over-sparse", "Sharp: the scores are far apart", "",
                    "comes from   no division by √d_k, large parameters, or a low temperature\n"
                    "helps        the division, and weight decay: it pulls parameters to 0\n"
-                   "a failure    if the loss stays high: softmax has almost no gradient there,\n"
-                   "             and the head stops learning (entropy collapse, Zhai et al. 2023)");
+                   "a failure    if the loss stays high: softmax has almost no gradient there, and\n"
+                   "             learning stops (over-sparse; entropy collapse, Zhai et al. 2023)");
 }
 
 }  // namespace lessons

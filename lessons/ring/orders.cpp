@@ -167,8 +167,8 @@ void show_orders(Workbench& bench, const RingInputs& in, const Ranks& ranks) {
       "orders", "Which ranks a causal mask leaves idle",
       fmt::format(
           "With a causal mask a query sees its own key and those before it. So the first tokens have the "
-          "least to compute. Striped and zigzag order give each rank early and late tokens. The second table "
-          "counts the pairs of a query and a key that a rank computes at a hop{}; · is none.",
+          "least to compute. Striped and zigzag order give each rank early and late tokens. A number of the "
+          "second table says how many pairs of a query and a key a rank computes at a hop{}; · is none.",
           bench.options.causal ? (window ? ", with the window of this run" : "") : ", with --causal"),
       table_of_tokens(in.n(), ranks.count()) + "\n" + pictures_side_by_side(work, true));
   bench.trace.note("idle", "Where the idle share comes from",

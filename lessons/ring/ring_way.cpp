@@ -223,7 +223,17 @@ class RingRun {
     const auto rows =
         key ? fmt::format("Row \"{}\" of Q times row \"{}\" of K (--steps Q,K). ", name(query), name(*key))
             : "";
-    return rows + "The rank of the query computes only the scores of the keys that it has at this hop.";
+    return fmt::format(
+        "{}This hop fills {} of {} places: a rank computes only the scores with the keys that it has now.",
+        rows, count_computed(), in_.n() * in_.n());
+  }
+
+  /// The scores of the first sentence at this hop.
+  std::size_t count_computed() const {
+    std::size_t computed = 0;
+    for (std::size_t query = 0; query < in_.n(); ++query)
+      for (std::size_t key = 0; key < in_.n(); ++key) computed += is_computed(0, query, key) ? 1 : 0;
+    return computed;
   }
 
   /// What the worked entry of o takes from V, where that is little.
@@ -388,8 +398,7 @@ class RingRun {
   }
 
   static std::string words_on_holds(std::size_t count) {
-    auto words =
-        fmt::format("mod {0}: add {0} where rank − hop is below 0. (0 < 1) is 1, because it is true.", count);
+    auto words = fmt::format("mod {0} adds {0} where rank − hop is below 0.", count);
     if (count > 1) words += fmt::format(" So at hop 1 rank 0 has the keys and values of rank {}.", count - 1);
     return words;
   }
@@ -409,9 +418,9 @@ class RingRun {
          .note = words_on_holds(count),
          .worked =
              [count](const attn::Index& at) {
-               const attn::Worked rank = static_cast<double>(at[0]), hop = static_cast<double>(at[1]);
-               return attn::Worked::sum({rank - hop, attn::Worked::product({static_cast<double>(count),
-                                                                            attn::Worked::less(rank, hop)})});
+               const auto gap =
+                   attn::Worked(static_cast<double>(at[0])) - attn::Worked(static_cast<double>(at[1]));
+               return at[0] < at[1] ? attn::Worked::sum({gap, static_cast<double>(count)}) : gap;
              },
          .worked_at = attn::Index{0, std::min<std::size_t>(1, count - 1)}},
         holds);
@@ -459,9 +468,9 @@ class RingRun {
     const auto count = ranks_.count();
     if (count == 1) return "A single rank sends nothing.";
     return fmt::format(
-        "n is {} tokens, and a number takes {} bytes. At the last hop a rank has the block of the next rank, "
-        "n_next tokens, and need not send it. A rank sends while it computes. So sending costs no extra time "
-        "if it is faster.",
+        "n = {} tokens; a number takes {} bytes. Each block comes to every rank. A rank sends on all but the "
+        "last that it gets: the block of the next rank, n_next tokens. It sends while it computes. That "
+        "costs no time if it is faster.",
         in_.n(), ranks_.item_size());
   }
 
@@ -497,23 +506,22 @@ class RingRun {
     });
     ranks_.share_rows(output);
     const auto last = ranks_.count() - 1;
-    return step_of_heads(
-        bench_,
-        {.id = "output",
-         .title = "Divided once, after the last hop",
-         .formula = "o / l",
-         .from = {of_hop(last, "l"), of_hop(last, "o")},
-         .axes = {"query", "d_v"},
-         .note =
-             "One more word adds one row here. The rank that gets the word has more to compute at every hop.",
-         .worked =
-             [&](const attn::Index& at) {
-               if (state_.l(at[0], at[1], at[2]) == 0.0) return attn::Worked(0.0);
-               return attn::Known{of_hop(last, "o"), state_.o}(at) /
-                      attn::Known{of_hop(last, "l"), state_.l}({at[0], at[1], at[2]});
-             },
-         .worked_at = place(followed_query(), 0)},
-        output);
+    return step_of_heads(bench_,
+                         {.id = "output",
+                          .title = "Divided once, after the last hop",
+                          .formula = "o / l",
+                          .from = {of_hop(last, "l"), of_hop(last, "o")},
+                          .axes = {"query", "d_v"},
+                          .note = "One more word adds one row. Its rank has more to compute at every hop, "
+                                  "any other rank at the one hop at which the key of the word comes by.",
+                          .worked =
+                              [&](const attn::Index& at) {
+                                if (state_.l(at[0], at[1], at[2]) == 0.0) return attn::Worked(0.0);
+                                return attn::Known{of_hop(last, "o"), state_.o}(at) /
+                                       attn::Known{of_hop(last, "l"), state_.l}({at[0], at[1], at[2]});
+                              },
+                          .worked_at = place(followed_query(), 0)},
+                         output);
   }
 
   /// From the first hop that raises the maximum of one of the last queries on, the page follows that query.
@@ -565,8 +573,8 @@ class RingRun {
     }
     bench_.trace.note(
         "one-query", fmt::format("What the query of \"{}\" carries", name(query)),
-        fmt::format("It stays on rank {}.{} A row shows what it carries after a hop. Before the first hop m "
-                    "is −∞, so the first c is 0. The next steps work out the row of hop {}.",
+        fmt::format("It stays on rank {}.{} A row is what it carries after a hop. Before the first hop m is "
+                    "−∞, so c is 0. The next steps work out the row of hop {}.",
                     rank, bench_.options.heads ? " The numbers are those of head 0." : "",
                     std::min<std::size_t>(1, ranks_.count() - 1)),
         table);

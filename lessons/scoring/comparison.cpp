@@ -1,6 +1,7 @@
 #include "lessons/scoring/comparison.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 
@@ -44,6 +45,20 @@ std::string comparison_table(const std::vector<Scored>& functions, std::size_t q
   });
 }
 
+/// ". It has 2, 1, 2 on its diagonal, else 0": all numbers of a small diagonal matrix, or where to see them.
+std::string numbers_of(const Tensor<2>& W_a) {
+  constexpr std::size_t most = 4;
+  const std::string elsewhere = " (--steps W_a)";
+  if (W_a.shape(0) > most) return elsewhere;
+  std::vector<double> diagonal;
+  for (std::size_t i = 0; i < W_a.shape(0); ++i)
+    for (std::size_t j = 0; j < W_a.shape(1); ++j) {
+      if (i == j) diagonal.push_back(W_a(i, j));
+      if (i != j && W_a(i, j) != 0.0) return elsewhere;
+    }
+  return fmt::format(". It has {:g} on its diagonal, else 0", fmt::join(diagonal, ", "));
+}
+
 /// Where the multiplications of additive and of concat come from on this run.
 std::string sums_of_products(const Workbench& bench) {
   const auto n_q = bench.plan.target.length(), n_k = bench.plan.source.length(), d = bench.d_model(),
@@ -71,14 +86,15 @@ void explain_costs(Workbench& bench, const std::vector<Scored>& functions) {
                    in_columns(rows));
 }
 
-void compare_functions(Workbench& bench, const std::vector<Scored>& functions) {
+void compare_functions(Workbench& bench, const std::vector<Scored>& functions, const Tensor<2>& W_a) {
   const auto query = query_on_page(bench);
-  bench.trace.note("comparison", "Five functions side by side",
-                   fmt::format("dot, scaled_dot: q and k must have the same length and meaning.\n"
-                               "general: the matrix W_a translates between two lengths or meanings.\n"
-                               "additive, concat: a small network learns what matches.\n"
-                               "[q; k] is q and then k, W_c is W_q on top of W_k. Right: weights of \"{}\".",
+  bench.trace.note("comparison",
+                   fmt::format("Five functions side by side: the weights of \"{}\"",
                                as_row_name(bench.plan.target.tokens[0][query])),
+                   fmt::format("dot, scaled_dot: q and k must have the same length and meaning.\n"
+                               "general: W_a translates q for k{}.\n"
+                               "concat: additive with one matrix. [q; k] is q, then k; W_c is W_q above W_k.",
+                               numbers_of(W_a)),
                    comparison_table(functions, query, bench.plan.source.tokens[0]));
 }
 

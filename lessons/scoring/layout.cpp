@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "attn/ops/matmul.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -109,25 +110,36 @@ class HiddenOfQuery {
   std::size_t first_;
 };
 
-/// " Hidden 1 and 2 hardly differ from key to key.": which of them are nearly the same for all keys.
-std::string which_hardly_differ(const HiddenOfQuery& hidden) {
+/// " Hidden 1 and 2 are near +1 for every key.": which of them, but for one, are the same for all keys or
+/// nearly so.
+std::string which_hardly_differ(const HiddenOfQuery& hidden, std::size_t telling) {
   constexpr double hardly = 0.1;
   constexpr std::size_t most = 4;
-  std::vector<std::string> units;
-  for (std::size_t unit = 0; unit < hidden.units(); ++unit)
-    if (hidden.extremes_of(unit).spread < hardly) units.push_back(std::to_string(unit));
-  if (units.empty() || units.size() > most) return "";
-  return fmt::format(" Hidden {} hardly differ{} from key to key.", fmt::join(units, " and "),
-                     units.size() == 1 ? "s" : "");
+  std::vector<std::string> high, low, others;
+  for (std::size_t unit = 0; unit < hidden.units(); ++unit) {
+    const auto extremes = hidden.extremes_of(unit);
+    if (unit == telling || !(extremes.spread < hardly)) continue;
+    const bool is_high = hidden.at(extremes.lowest, unit) > 1.0 - hardly,
+               is_low = hidden.at(extremes.highest, unit) < hardly - 1.0;
+    (is_high ? high : is_low ? low : others).push_back(std::to_string(unit));
+  }
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& units, const char* one, const char* several) {
+    if (units.empty() || units.size() > most) return;
+    text += fmt::format(" Hidden {} {}.", fmt::join(units, " and "), units.size() == 1 ? one : several);
+  };
+  add(high, "is near +1 for every key", "are near +1 for every key");
+  add(low, "is near −1 for every key", "are near −1 for every key");
+  add(others, "hardly differs from key to key", "hardly differ from key to key");
+  return text;
 }
 
 /// What the hidden numbers of the query on the page say about its keys.
 std::string about_hidden(const Workbench& bench, const attn::Event& event, const Tensor<1>& v_a) {
-  const bool are_votes = std::all_of(v_a.begin(), v_a.end(), [](double number) { return number > 0.0; });
-  const std::string meaning = are_votes ? "A hidden number is like a vote: near +1 for a match, near −1 "
-                                          "against it. v_a says how much it counts."
-                                        : "A hidden number lies between −1 and +1. Its number of v_a says "
-                                          "how much it raises or lowers the score.";
+  const bool all_raise = std::all_of(v_a.begin(), v_a.end(), [](double number) { return number > 0.0; });
+  const auto meaning = [&](const char* each) {
+    return fmt::format("v_a says how much {} {}.", each, all_raise ? "counts" : "raises or lowers the score");
+  };
   const auto query = query_on_page(bench);
   const HiddenOfQuery hidden(event, query);
   Telling most;
@@ -136,13 +148,14 @@ std::string about_hidden(const Workbench& bench, const attn::Event& event, const
     found.spread *= std::abs(v_a(unit));
     if (found.spread > most.spread) most = found;
   }
-  if (!(most.spread > 0.0)) return meaning;
+  if (!(most.spread > 0.0)) return meaning("each hidden number");
   const auto& keys = bench.plan.source.tokens[0];
-  return fmt::format("{} Hidden {} tells the keys of \"{}\" apart: \"{}\" gets {:.4f}, \"{}\" {:.4f}.{}",
-                     meaning, most.unit, as_row_name(bench.plan.target.tokens[0][query]),
+  const auto others = which_hardly_differ(hidden, most.unit);
+  return fmt::format("Hidden {} tells the keys of \"{}\" apart: \"{}\" gets {:.4f}, \"{}\" {:.4f}.{} {}",
+                     most.unit, as_row_name(bench.plan.target.tokens[0][query]),
                      as_row_name(keys[most.highest]), hidden.at(most.highest, most.unit),
-                     as_row_name(keys[most.lowest]), hidden.at(most.lowest, most.unit),
-                     which_hardly_differ(hidden));
+                     as_row_name(keys[most.lowest]), hidden.at(most.lowest, most.unit), others,
+                     meaning(others.empty() ? "each hidden number" : "each"));
 }
 
 /// The context of the query on the page, where it has few numbers.
@@ -168,25 +181,39 @@ std::string context_in_words(const Workbench& bench, const attn::Event& weights,
 std::string_view formula_of_score(std::string_view function) {
   if (function == "dot") return "q · k";
   if (function == "scaled_dot") return "q · k / √d_model";
-  if (function == "general") return "q W_a · k";
+  if (function == "general") return "(q W_a) · k";
   if (function == "additive") return "v_a · tanh(q W_q + k W_k)";
   return "v_a · tanh([q; k] W_c),   [q; k] W_c = q W_q + k W_k";
 }
 
 std::string idea_of_scoring(const Workbench& bench) {
   const auto& function = bench.options.scoring;
-  auto idea =
-      "Lookup scored a key by its dot product with the query. Both then need the same length, and each place "
-      "must mean the same in both. " +
-      (function == "dot"
-           ? "This page does so again and then compares four other ways."
-           : fmt::format("This page works out another way, {}, and then compares five.", function)) +
-      "\nEach target word is a query q, each source word a key k and its own value.";
-  if (bench.options.model)
-    idea += " A word has three numbers: how much animal, how small, how much grammar it is.";
+  const bool is_by_hand = bench.options.model.has_value();
+  auto idea = fmt::format(
+      "Lookup's dot product needs a query and a key of the same length and meaning{}. This page works out "
+      "{}, and compares five.\n{}Each target word is a query q, each source word a key k; its value is that "
+      "same vector.",
+      is_by_hand ? ", as here" : "", function == "dot" ? "this score" : "another score, " + function,
+      is_by_hand ? "The source is English, the target French: \"chat\" is a cat. " : "");
+  if (is_by_hand) idea += " A word has three numbers: how much animal, how small, how much grammar it is.";
   if (has_hidden_layer(bench.options))
-    idea += "\nW_q, W_k and v_a are learned. tanh puts each number between −1 and 1.";
+    idea += "\nA pair q, k has d_a hidden numbers; tanh puts them between −1 and 1.";
   return idea;
+}
+
+/// Whether hidden number i subtracts the query's number i and adds the others and the key's number i, all
+/// alike.
+bool asks_for_what_the_query_is(const ScoringInputs& in) {
+  const auto width = in.W_q.shape(0);
+  if (width < 2 || in.W_q.shape(1) != width) return false;
+  const double own = in.W_q(0, 0), other = in.W_q(0, 1);
+  for (std::size_t i = 0; i < width; ++i)
+    for (std::size_t j = 0; j < width; ++j) {
+      const bool is_own = i == j;
+      if (in.W_q(i, j) != (is_own ? own : other)) return false;
+      if (is_own ? !(in.W_k(i, j) > 0.0) : in.W_k(i, j) != 0.0) return false;
+    }
+  return own < 0.0 && other > 0.0;
 }
 
 }  // namespace
@@ -247,9 +274,20 @@ void show_hidden_parameters(Workbench& bench, const ScoringInputs& in) {
 }
 
 std::string about_query_part(const Workbench& bench, const ScoringInputs& in) {
-  if (!bench.options.model || !(in.W_q(0, 0) < 0.0) || !(in.W_k(0, 0) > 0.0)) return "";
-  return fmt::format("Why {}? The more of an animal the query is, the more the key must be one.",
-                     parameter(in.W_q(0, 0)));
+  constexpr std::size_t most = 4;
+  const std::size_t query = query_on_page(bench), width = in.W_q.shape(1);
+  if (width > most) return "";
+  const auto all = attn::linear(in.queries, in.W_q);
+  std::vector<std::string> numbers;
+  for (std::size_t i = 0; i < width; ++i)
+    numbers.push_back(fmt::format("{:.4f}", std::abs(all(query, i)) < 0.00005 ? 0.0 : double{all(query, i)}));
+  const auto row = fmt::format("The row \"{}\" is {}.", as_row_name(bench.plan.target.tokens[0][query]),
+                               fmt::join(numbers, ", "));
+  if (!asks_for_what_the_query_is(in)) return row;
+  return fmt::format(
+      "{} In hidden i the query's number i counts {}, the others {}. So what a query mostly is starts below "
+      "0: there a key must have it, too. The others start above 0: there most keys will do.",
+      row, parameter(in.W_q(0, 0)), parameter(in.W_q(0, 1)));
 }
 
 }  // namespace lessons

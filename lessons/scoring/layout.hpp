@@ -18,7 +18,8 @@ std::vector<std::string> scoring_flow(const Workbench& bench);
 /// The numbers that the hidden layer works with, where a page has room for them.
 void show_hidden_parameters(Workbench& bench, const ScoringInputs& in);
 
-/// Why W_q has a negative number on its diagonal: empty where it has none.
+/// What the queries' part of the hidden layer is for the query on the page, where it is short, and what W_q
+/// is for, where it was set by hand.
 std::string about_query_part(const Workbench& bench, const ScoringInputs& in);
 
 }  // namespace lessons

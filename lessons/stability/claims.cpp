@@ -152,7 +152,7 @@ void claim_temperatures(attn::Trace& trace, const Tensor<1>& entropy) {
   double fall = 0.0;
   for (std::size_t i = 1; i < entropy.size(); ++i) fall = attn::maximum({fall, entropy(i - 1) - entropy(i)});
   trace.claim({.id = "entropy-rises-with-temperature",
-               .claim = "a higher temperature spreads attention wider",
+               .claim = "a higher temperature never spreads attention less",
                .formula = "largest fall of temperature/entropy from one T to the next",
                .value = fall,
                .limit = rounding(trace, attn::max_abs(entropy))});

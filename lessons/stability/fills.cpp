@@ -109,7 +109,7 @@ std::string weights_under(const Fills& fills) {
   return fmt::format(columns, "score", "one hidden", "all hidden", "why") +
          line("−10⁹", fills.weights_1e9, "−∞ in half precision") +
          line("−65504", fills.weights_65504, "equal scores, equal shares") +
-         line("−65504 added twice", fills.weights_added, "two masks: −131008, −∞ again");
+         line("−65504 added twice", fills.weights_added, "2 masks add −65504 each: −∞");
 }
 
 }  // namespace lessons

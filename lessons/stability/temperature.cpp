@@ -49,7 +49,7 @@ std::string verdicts(const Tensor<1>& entropy, std::size_t keys) {
   auto lines = fmt::format("{:<10}{:>9}{:>14}", "", "entropy", "keys in use");
   for (std::size_t i = 0; i < temperatures.size(); ++i)
     lines += fmt::format("\n{:<10}{:>9.4f}{:>14.2f}   {}", fmt::format("T = {:g}", temperatures[i]),
-                         entropy(i), std::exp(entropy(i)), name_of(spread_of(entropy(i), largest)));
+                         entropy(i), std::exp(entropy(i)), word_for(spread_of(entropy(i), largest)));
   return lines;
 }
 
@@ -57,7 +57,7 @@ std::string verdicts(const Tensor<1>& entropy, std::size_t keys) {
 
 Tensor<1> show_temperatures(Workbench& bench, const Tensor<1>& scores) {
   std::vector<std::string> names;
-  for (const double temperature : temperatures) names.push_back(fmt::format("{:g}", temperature));
+  for (const double temperature : temperatures) names.push_back(fmt::format("T = {:g}", temperature));
   bench.trace.label("temperature", {{names}});
   const auto weights =
       bench.trace.step({.id = "temperature/weights",

@@ -22,6 +22,7 @@
 #include "lessons/training/adam.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -229,7 +230,7 @@ std::string when_half_learned(const Training& training) {
 }
 
 std::string note_of_loss(const Training& main) {
-  return fmt::format("The loss is {:.4f} in step 1 and {:.1e} in step {}.", main.loss(0),
+  return fmt::format("The loss over the steps: {:.4f} in step 1, {:.1e} in step {}.", main.loss(0),
                      main.loss(training_steps - 1), training_steps);
 }
 
@@ -365,10 +366,10 @@ std::string without_warmup(const Trainings& trainings) {
   const bool recovers =
       without.training.loss(1) > without.training.loss(0) && is_half_learned(without.training);
   return fmt::format(
-      "No warm-up: step 1 moves each parameter by {}^−0.5 = {:.4f}, not by {:.4f}. In step 2 the loss is "
+      "No warm-up: step 1 moves each parameter by {}^−0.5 = {:.4f}, not by {:.4f}. Then the loss is "
       "{:.2f}.{}",
       d_model, learning_rate(1, d_model, 1), learning_rate(1, d_model, main.settings.warmup),
-      without.training.loss(1), recovers ? " This small model recovers; a deep one may not." : "");
+      without.training.loss(1), recovers ? " This model needs no warm-up; a deep one may need it." : "");
 }
 
 /// What clipping does to the gradients.
@@ -378,7 +379,7 @@ std::string with_clipping(const Trainings& trainings) {
                                     [limit = settings.max_norm](double norm) { return norm > limit; });
   return fmt::format(
       "No clipping: one long gradient stays in m and v for many steps. Main cuts {} of {} gradients to the "
-      "norm {:g}. Without that the last loss is {:.2f}.",
+      "norm {:g}. Without clipping the last loss is {:.2f}.",
       longer == 0 ? "none" : fmt::to_string(longer), training_steps, settings.max_norm,
       trainings[2].training.loss(training_steps - 1));
 }
@@ -386,9 +387,9 @@ std::string with_clipping(const Trainings& trainings) {
 /// What dropout does to the loss.
 std::string with_dropout(double p) {
   return fmt::format(
-      "Dropout: each attention weight is 0 with probability {0:g}, so that no answer relies on one. But here "
-      "each answer needs one. Where that is 0 the model guesses, so the loss stays near {0:g} · log {1} = "
-      "{2:.4f}.",
+      "Dropout: each attention weight is 0 with probability {0:g}, so that no answer relies on one weight. "
+      "But here each answer needs one weight. Where it is 0 the model guesses, so the loss stays near {0:g} "
+      "· log {1} = {2:.4f}.",
       p, symbol_count, p * loss_of_guessing());
 }
 
@@ -432,8 +433,8 @@ bool learns_with_any_seed(const Options& options) {
 std::string look_of_chance(const attn::Event& weights) {
   const auto n = weights.tensor->shape.back();
   return fmt::format(
-      "A row is a place, named by the symbol there. The second place has {0} and must say {1}, the last "
-      "symbol but one. So it should look at {1}. But it gives {1} only {2:.4f}: it has learned nothing yet.",
+      "A row is a place, named by its symbol. Place {0} must say {1}, the last symbol but one, so it should "
+      "look at {1}. It gives {1} {2:.4f}: nothing is learned yet.",
       name_along(weights, 0, 1), name_along(weights, 1, n - 2), weights.tensor->at(2 * n - 2));
 }
 
@@ -441,15 +442,18 @@ std::string loss_beside_guessing(const attn::Event& losses) {
   double sum = 0.0;
   const auto count = losses.tensor->shape.back();
   for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
+  const auto worked = attn::token_to_work_out(count);
   return fmt::format(
-      "Each loss is named by the symbol to be said. Their mean is {:.4f}. Guessing gives each of the {} "
-      "symbols 1/{}, so its loss is log {} = {:.4f}.",
-      sum / static_cast<double>(count), symbol_count, symbol_count, symbol_count, loss_of_guessing());
+      "Each loss is named by the symbol to be said. At place {0}, where {1} is right, the model gives {1} "
+      "the probability {2:.4f}. The mean loss is {3:.4f}. Guessing gives each of the {4} symbols 1/{4}, so "
+      "its loss is log {4} = {5:.4f}.",
+      worked + 1, name_along(losses, 0, worked), std::exp(-losses.tensor->at(worked)),
+      sum / static_cast<double>(count), symbol_count, loss_of_guessing());
 }
 
 std::string size_of_first_step(const attn::Event&) {
-  return "In step 1 m_now / √v_now is ±1, so each parameter moves by the whole rate. Later it is smaller "
-         "where the gradients change their sign.";
+  return "In step 1 m_now / √v_now is ±1, clipped or not: each parameter moves by the whole rate. Later it "
+         "moves less where its gradients change their sign.";
 }
 
 namespace {
@@ -470,7 +474,7 @@ std::string look_at_mirror(const attn::Event& weights) {
   const double least = std::floor(1e4 * *std::min_element(shares.begin(), shares.end())) / 1e4;
   return fmt::format(
       "Each place must look at its mirror image: the first at the last, and so on. Each such weight is "
-      "{:.4f} or more. A 7th symbol would need a new row of P.",
+      "{:.4f} or more. A 7th place would need a 7th row of P.",
       least);
 }
 
@@ -511,7 +515,7 @@ Tensor<2> clip_first_gradient(Workbench& bench, const Tensor<2>& gradient, doubl
       {"norm",
        {.id = "norm",
         .title = "The length of the gradient of all parameters",
-        .formula = fmt::format("√(Σ g²) over all {}", gradient.size()),
+        .formula = "√(Σ g²)",
         .from = {"d_W_out"}}},
       {"factor",
        {.id = "factor",
@@ -539,7 +543,8 @@ void explain_first_step(attn::Trace& trace, const Parameters& gradient, double c
                   "clipping multiplies all numbers by one factor. For W_out[0, a] the gradient is {:.4f}. {}",
                   sequences_of_batch, found, after_clipping));
   trace.note("adam", "Step 1: Adam moves each parameter",
-             "Adam is the rule by which each parameter moves. It has these parts:",
+             "Adam is the rule by which each parameter moves. As it divides by √v_now, all move about "
+             "equally far, however large their gradients are:",
              "m      a running mean of the gradients; a new one counts 0.1\n"
              "v      a running mean of their squares; a new one counts 0.02\n"
              "m_now  m / (1 − 0.9^step): m begins at 0 and is too small at first\n"
@@ -561,7 +566,7 @@ Parameters show_first_step(Workbench& bench, const LearningInputs& in) {
   trace.within("first_step", [&] {
     gradient.W_out = trace.step({.id = "d_W_out",
                                  .title = "The gradient of W_out",
-                                 .formula = "∂loss/∂W_out over the first batch",
+                                 .formula = "∂loss/∂W_out",
                                  .from = {"examples", "W_out"},
                                  .axes = {"d_v", "symbol"}},
                                 gradient.W_out);
@@ -648,7 +653,7 @@ void claim_learning(Workbench& bench, const LearningInputs& in, const Parameters
                       "With the settings of the lesson the model learns its task from any numbers that are "
                       "drawn, and that is claimed. With yours it may or may not: the curves tell.");
   trace.claim({.id = "learns",
-               .claim = "the last loss over that of guessing is small",
+               .claim = fmt::format("the mean of the last {} losses over that of guessing", last_batches),
                .formula = fmt::format("mean of the last {} of loss / log {}", last_batches, symbol_count),
                .value = last_loss(shown.loss) / loss_of_guessing(),
                .limit = attn::at_most(0.1)});
