@@ -7,6 +7,8 @@
 
 #include "attn/tensor.hpp"
 #include "corpora/alignment_errors.hpp"
+#include "corpora/sentence_pair.hpp"
+#include "trace/trace.hpp"
 
 namespace lessons {
 
@@ -24,5 +26,11 @@ std::vector<std::set<std::size_t>> gold_links(const corpora::SentencePair& pair)
 /// A row for each word of the target: ( ) around each gold link, * where the decoder looks most. `looks` may
 /// have more rows, as that of </s>.
 std::vector<std::string> drawn_links(const corpora::SentencePair& pair, const corpora::Alignment& looks);
+
+/// `A word looks at the one that decides its French form: "rotten" at "apple" (0.99). But "was" looks at
+/// "cat" instead of "apple".`: of a table [query×key] of the words whose form the grammar of the corpus lets
+/// depend on another one, the farthest first, three at most. `strongest_pair` where it does not know the
+/// sentence.
+std::string who_decides_forms(const attn::Event& weights);
 
 }  // namespace lessons

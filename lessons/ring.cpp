@@ -106,8 +106,8 @@ void set_ring_page(Workbench& bench, std::size_t ranks) {
 std::string words_on_ranks(std::size_t ranks) {
   return fmt::format(
       "A long sequence is shared out among several machines, here {}. A machine is called a rank (not that "
-      "of a matrix). Each rank has the queries, keys and values of its own tokens. But a query needs the "
-      "keys and values of all tokens. ",
+      "of a matrix). Each rank has the queries, keys and values of its own tokens, random ones here. But a "
+      "query needs the keys and values of all tokens. ",
       ranks);
 }
 

@@ -21,6 +21,7 @@
 #include "attn/text/width.hpp"
 #include "fast/attention.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa/mistakes.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -436,10 +437,7 @@ void run_sdpa(Workbench& bench) {
                     {"masked"},
                     {"weights",
                      [is_trained = bench.options.model.has_value()](const auto& weights) {
-                       return is_trained ? "A word looks at the one that decides its French form, such as "
-                                           "the subject of a verb: " +
-                                               decided_pairs(weights) + "." + largest_exception(weights)
-                                         : weights.note;
+                       return is_trained ? who_decides_forms(weights) : weights.note;
                      }},
                     {"dropped"},
                     {"dropout-at-inference"},
@@ -466,10 +464,10 @@ void run_sdpa(Workbench& bench) {
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
   if (bench.options.model)
-    return bench.try_next({{"sdpa --sentence \"the cat ate an apple because it was hungry\"",
+    return bench.try_next({{"sdpa --sentence \"the cat ate the apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
                            {"self-attention", "where queries, keys and values come from"}},
-                          {{"sdpa --sentence \"the cat ate an apple because it was rotten\"",
+                          {{"sdpa --sentence \"the cat ate the apple because it was rotten\"",
                             "whom does \"rotten\" look at?"}});
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
                   {"sdpa --explain 'weights[the, cat]'", "another entry, worked out"},

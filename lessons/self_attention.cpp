@@ -17,6 +17,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
+#include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/self_attention/mistakes.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -208,8 +209,7 @@ std::string order_and_a_word_more(const attn::Event&) {
 
 /// What the model gloss learned, in the words that look most decidedly at another one.
 std::string who_looks_at_whom(const attn::Event& weights) {
-  return "See sdpa for scores and V. A word looks at what decides its French form: " +
-         decided_pairs(weights) + ".";
+  return "See sdpa for scores and V. " + who_decides_forms(weights);
 }
 
 /// Equal words have equal rows: without positions attention cannot tell them apart.
@@ -301,10 +301,10 @@ void run_self_attention(Workbench& bench) {
   const auto answer = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, answer, Q, K, V, mask);
   if (is_trained)
-    return bench.try_next({{"self-attention --sentence \"the cat ate an apple because it was hungry\"",
+    return bench.try_next({{"self-attention --sentence \"the cat ate the apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
                            {"cross-attention", "two sentences: one asks, the other answers"}},
-                          {{"self-attention --sentence \"the cat ate an apple because it was rotten\"",
+                          {{"self-attention --sentence \"the cat ate the apple because it was rotten\"",
                             "whom does \"rotten\" look at?"}});
   bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
                   {"self-attention --explain 'weights[saw, girls]'", "another entry"},

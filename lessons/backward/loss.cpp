@@ -12,8 +12,9 @@ namespace lessons {
 Tensor<3> draw_d_output(Workbench& bench) {
   return bench.input<3>({.id = "d_output",
                          .title = "How the loss changes with the output",
-                         .note = "In training the loss supplies it, a row for each query. Here it is random, "
-                                 "and L = Σ output · d_output, for then ∂L/∂output is just d_output."});
+                         .note = "In training the loss supplies it, a row for each query. Here it is "
+                                 "random, as X and the matrices are, and L = Σ output · d_output, for then "
+                                 "∂L/∂output is just d_output."});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {

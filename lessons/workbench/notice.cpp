@@ -85,31 +85,13 @@ std::string decided_pairs(const attn::Event& weights) {
     if (share(pair) > 0.5 && pair / keys != pair % keys) pairs.push_back(pair);
   std::stable_sort(pairs.begin(), pairs.end(),
                    [&](std::size_t a, std::size_t b) { return share(a) > share(b); });
-  if (pairs.empty()) return "here no word gives more than half of its attention to another";
+  if (pairs.empty()) return "Here no word gives more than half of its attention to another.";
   std::string text;
   for (std::size_t i = 0; i < std::min(pairs.size(), most_pairs); ++i)
-    text += fmt::format("{}\"{}\" at \"{}\" ({:.2f})", i == 0 ? "" : ", ",
-                        name_along(weights, rank - 2, pairs[i] / keys),
+    text += fmt::format("{}\"{}\" {}at \"{}\" ({:.2f})", i == 0 ? "Here " : ", ",
+                        name_along(weights, rank - 2, pairs[i] / keys), i == 0 ? "looks " : "",
                         name_along(weights, rank - 1, pairs[i] % keys), share(pairs[i]));
-  return text;
-}
-
-std::string largest_exception(const attn::Event& weights) {
-  constexpr double least = 0.1, most = 0.5;
-  const auto& shape = weights.tensor->shape;
-  const std::size_t rank = shape.size(), keys = shape.back(), queries = shape[rank - 2];
-  double largest = least;
-  std::size_t found = queries * keys;
-  for (std::size_t pair = 0; pair < queries * keys; ++pair) {
-    const double share = weights.tensor->at(pair);
-    if (pair / keys == pair % keys || share > most || share <= largest) continue;
-    largest = share;
-    found = pair;
-  }
-  if (found == queries * keys) return "";
-  return fmt::format(" There are exceptions: \"{}\" gives \"{}\" {:.2f}.",
-                     name_along(weights, rank - 2, found / keys), name_along(weights, rank - 1, found % keys),
-                     largest);
+  return text + ".";
 }
 
 std::string heads_look_at(const attn::Event& weights) {
