@@ -130,17 +130,18 @@ Classification classify(Workbench& bench, const Tensor<3>& encoded, const Classi
   const bool is_padded = bench.plan.sentence.is_padded();
   std::vector<std::string> from = {"attention/normalized"};
   if (is_padded) from.push_back("lengths");
-  const auto pooled =
-      trace.step({.id = "pooled",
-                  .title = "One vector for the sentence",
-                  .formula = is_padded ? "Σ normalized over the real tokens / lengths"
-                                       : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
-                  .from = from,
-                  .axes = {"d_model"},
-                  .note = "This vector has the same size for a sentence of any length. One more word adds a "
-                          "row to normalized, and a row and a column to weights.",
-                  .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
-                 attn::mean_pool(normalized, lengths));
+  const auto pooled = trace.step(
+      {.id = "pooled",
+       .title = "One vector for the sentence",
+       .formula = is_padded ? "Σ normalized over the real tokens / lengths"
+                            : fmt::format("Σ normalized over the tokens / {}", encoded.shape(1)),
+       .from = from,
+       .axes = {"d_model"},
+       .note = fmt::format("This vector is as long for any sentence. One more word adds a row to "
+                           "normalized, a row and a column to weights, and the mean divides by {}.",
+                           is_padded ? std::string("one more") : fmt::format("{}", encoded.shape(1) + 1)),
+       .worked = attn::worked_mean_pool({"attention/normalized", normalized}, lengths)},
+      attn::mean_pool(normalized, lengths));
 
   const auto logits = logits_of_classes(bench, pooled, weights);
   const auto probabilities = trace.step(
@@ -247,7 +248,7 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
   const auto padded = classify_again(bench, with_more_padding(encoded), weights, lengths);
   trace.claim(
       {.id = "padding-changes-nothing",
-       .claim = "two more <pad>, hidden by the mask, change no pooled",
+       .claim = "two more <pad>, hidden by the mask: the same pooled",
        .formula = "max |pooled of the padded sentence − pooled|",
        .value = attn::max_abs_difference(padded.pooled, pooled),
        .limit = rounding(bench.trace, attn::max_abs(again.residual) * attn::magnification(again.residual))});
@@ -323,7 +324,7 @@ void choose_trained_page(Workbench& bench) {
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
   page.push_back(attn::without_table("attention/residual", [](const auto&) {
-    return "What attention found is added to each token: a residual connection.";
+    return "A query is a token. What attention found is added: a residual connection.";
   }));
   page.push_back(attn::without_table("attention/normalized", [](const auto&) {
     return "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias. Mean and variance are those of the "
@@ -417,7 +418,7 @@ void run_classifier(Workbench& bench) {
   const auto positions =
       trace.input({.id = "positions",
                    .title = "What says where a token stands",
-                   .formula = "sin(p ωᵢ) at 2i, cos(p ωᵢ) at 2i + 1\nωᵢ = 10000^(−2i/d)",
+                   .formula = "sin and cos of p · 10000^(−2i/d), at 2i and 2i + 1",
                    .axes = {"position", "d_model"},
                    .note = "Row p stands for position p; the numbers 2i and 2i + 1 of a row belong together. "
                            "This is the sinusoidal encoding of the first transformer (see the lesson "

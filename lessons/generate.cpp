@@ -418,10 +418,7 @@ void introduce(Workbench& bench, const CausalDecoder& decoder, const Step& step,
     bench.trace.note(
         "read",
         fmt::format("Step {}: the model reads “{}”", step.number, decoder.words[decoding.tokens.back()]),
-        fmt::format(
-            "Only this token goes through the model. In each layer its key and value join those of the {} in "
-            "the cache.",
-            step.known == 1 ? "token" : fmt::format("{} tokens", step.known)));
+        "Only this token goes through the model. Its keys and values join the cache.");
 }
 
 attn::WorkedOut worked_greedy_token(const attn::Known<2>& logits) {
@@ -590,7 +587,7 @@ void run_generate(Workbench& bench) {
                         empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
   const auto steps = count_steps(bench, decoder);
   choose_generate_page(bench, steps);  // how many there are only the decoder told: it may have ended early
-  bench.flow(generate_flow(bench, steps));
+  bench.flow(generate_flow(bench, decoder, steps));
   show_generate_code(bench, decoding, steps);
   for (std::size_t step = 0; step < steps; ++step) decode(bench, decoder, step, decoding);
   show_text(bench, decoder, decoding);

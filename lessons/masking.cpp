@@ -159,11 +159,10 @@ void show_pictures(Workbench& bench, const Masks& masks) {
   const auto& sentence = bench.plan.sentence;
   bench.trace.note(
       "masks", "The masks",
-      "A row is a query, a column a key. ■ (true) shows the key to the query, □ (false) hides it. In "
-      "PyTorch's MultiheadAttention true hides it.\n"
-      "causal: query i sees key j where j ≤ i. A model that writes word by word does not know the later "
-      "words.\n"
-      "padding: the sentences of a batch are filled up to the same length. The mask hides the filling. " +
+      "Rows are queries, columns keys. ■ (true) shows the key, □ (false) hides it.\n"
+      "causal: query i sees key j where j ≤ i. A writing model knows no later word.\n"
+      "padding: a batch is several sentences that are computed at once. They are filled up to the same "
+      "length. The mask hides the filling. " +
           who_is_padding(sentence) + "\ncombined: a key may be seen where both masks allow it.",
       picture_of(masks, sentence));
 }
@@ -324,7 +323,7 @@ void run_masking(Workbench& bench) {
   claim_masking(bench, {X, V, weights, masks, std::move(causal), std::move(padding), std::move(combined),
                         std::move(fully_masked), std::move(broadcast)});
   bench.try_next({{"masking --mask padding", "the same with another mask"},
-                  {"masking --sentence \"the cat slept\" --sentence \"cats slept\"", "real padding"},
+                  {"masking --sentence \"the cat slept\" --sentence \"cats slept\"", "padding"},
                   {"multihead", "several attentions side by side"}},
                  {{"masking --mask combined", "both masks at once"}});
 }

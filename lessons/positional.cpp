@@ -175,7 +175,7 @@ std::string rows_of_equal_words(const attn::Event& scores, std::size_t n, bool d
 /// The same, with the rows of a word that is there twice, and what comes after the scores.
 std::string about_scores_with_positions(const attn::Event& scores, const Tensor<3>& without, std::size_t n) {
   return changed_score(scores, without, n) + rows_of_equal_words(scores, n, true) +
-         "\nOne more word at the end adds a row and a column. All else stays.";
+         "\nOne more word at the end adds a row and a column. The old scores stay.";
 }
 
 /// "Hand 0 turns by 1 radian from one word to the next, hand 1 by 0.01."
@@ -190,13 +190,12 @@ std::string about_frequencies(const attn::Event& frequencies, std::size_t n) {
       last, n, pairs);
 }
 
-/// "Columns 0 and 1 are hand 0, the fast one. Columns 2 and 3 are hand 1."
+/// "Columns 0 and 1 are hand 0 (fast), columns 2 and 3 are hand 1 (slow)."
 std::string about_encoding(const attn::Event& encoding) {
   const auto d = encoding.tensor->shape.back();
-  const std::string first = "Columns 0 and 1 are the sine and cosine of hand 0";
+  const std::string first = "Columns 0 and 1 are hand 0";
   if (d == 2) return first + ".";
-  return fmt::format("{}, the fast one. Columns {} and {} are those of hand {}, the slow one.", first, d - 2,
-                     d - 1, d / 2 - 1);
+  return fmt::format("{} (fast), columns {} and {} are hand {} (slow).", first, d - 2, d - 1, d / 2 - 1);
 }
 
 /// The steps of one encoding that the page shows, from its idea to its weights.
@@ -289,10 +288,11 @@ void run_positional(Workbench& bench) {
   lay_out_positional(bench, in);
   bench.idea(
       "A score compares two rows of X, the vectors of two words. It does not depend on where the two words "
-      "stand. So attention alone does not know the order of a sentence. A positional encoding tells it the "
-      "position of each word, counted from 0.\n"
-      "To keep it short, the queries Q, the keys K and the values V are all X itself. X has a row of d = "
-      "d_model numbers for each word.",
+      "stand. So attention alone does not know the order of a sentence. A positional encoding tells it each "
+      "word's position, from 0 on.\n"
+      "To keep it short, Q, K and V are all X itself. X has a row of d = d_model " +
+          std::string(bench.options.embeddings ? "" : "random ") +
+          "numbers for each word. In earlier lessons X held positions, too; here it has none.",
       "scores = Q Kᵀ / √d = X Xᵀ / √d");
   bench.flow(positional_flow(bench));
 

@@ -33,19 +33,37 @@ namespace {
 using attn::TokenBatch;
 
 void explain_lstm(Workbench& bench) {
-  bench.trace.note("lstm", "What an LSTM does",
-                   "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors "
-                   "along: a memory c and a state h. To follow attention it is enough to know that h tells "
-                   "what was read so far. The rest is optional.\n"
-                   "i: the input gate, how much of the new content is written to the memory\n"
-                   "f: the forget gate, how much of the old memory is kept\n"
-                   "g: the new content\n"
-                   "o: the output gate, how much of the memory is shown as the state\n"
-                   "The numbers of i, f and o lie between 0 and 1. W_ih, W_hh and b are learned.",
-                   "i, f, o = σ(W_ih xₜ + W_hh hₜ₋₁ + b)    σ(a) = 1 / (1 + exp(−a))\n"
-                   "g = tanh(W_ih xₜ + W_hh hₜ₋₁ + b)       each with its own rows of W and b\n"
-                   "cₜ = f ∘ cₜ₋₁ + i ∘ g                   ∘ multiplies number by number\n"
-                   "hₜ = o ∘ tanh(cₜ)                       t − 1: the step before");
+  bench.trace.note(
+      "lstm", "What an LSTM does",
+      "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors along: a "
+      "memory c and a state h, which tells what was read so far. To follow attention that is enough; the "
+      "rest is optional. Each LSTM has its own c and h, and the name says whose: encoder/h, decoder/h. "
+      "Learned are W_ih (from input to hidden state), W_hh (from the old state to the new) and b. i, f, o "
+      "and g each have their own rows of all three. σ gives 0 to 1.",
+      "i = σ(W_ih xₜ + W_hh hₜ₋₁ + b)     input gate: how much of g is written\n"
+      "f = σ(the same, other rows)        forget gate: how much of old c is kept\n"
+      "o = σ(the same, other rows)        output gate: how much of c is shown\n"
+      "g = tanh(the same, other rows)     new content   σ(a) = 1 / (1 + exp(−a))\n"
+      "cₜ = f ∘ cₜ₋₁ + i ∘ g              ∘ multiplies number by number\n"
+      "hₜ = o ∘ tanh(cₜ)                  t − 1: the step before");
+}
+
+/// How many LSTMs there are, the sizes of their states, and what the decoder asks with.
+std::string about_lstms(const Workbench& bench) {
+  const auto hidden = *bench.options.hidden;
+  const auto sizes =
+      bench.options.bidirectional
+          ? fmt::format(
+                "The encoder is two LSTMs (bidirectional): one reads forward, one backward. Each has a state "
+                "of {0} numbers (hidden={0}), so a word gets {1}. The decoder is an LSTM with a state of "
+                "{1}. ",
+                hidden, 2 * hidden)
+          : fmt::format("Encoder and decoder are an LSTM each, with a state of {0} number{1} (hidden={0}). ",
+                        hidden, hidden == 1 ? "" : "s");
+  const std::string y = "y, the vector of the word that it reads";
+  if (asks_with_word(bench)) return sizes + "It asks with its old state and " + y + " (bahdanau-input).";
+  return sizes + fmt::format("The decoder reads {}, and asks with its {} state ({}).", y,
+                             attends_before_the_cell(bench.options) ? "old" : "new", bench.options.attention);
 }
 
 void explain_bottleneck(Workbench& bench) {
@@ -59,7 +77,7 @@ void explain_bottleneck(Workbench& bench) {
               bench.options.model
                   ? ""
                   : "\nA trained decoder looks at “cat” to write “chat”. Here the weights are random.") +
-          "\nBelow, h is the decoder's state and y the vector of the word that it reads.",
+          "\n" + about_lstms(bench),
       "contextₜ = Σⱼ weightₜⱼ · state of source word j");
   bench.flow(seq2seq_flow(bench));
   explain_lstm(bench);
@@ -123,8 +141,8 @@ std::string about_query(const Workbench& bench) {
                                                 : "[a; b] means a, then b.";
 }
 
-/// What each part of the step is for, in the order of this run.
-std::string parts_of_step(const Workbench& bench) {
+/// What each part of the step is for, in the order of this run. W [features×vocabulary] makes the logits.
+std::string parts_of_step(const Workbench& bench, const Tensor<2>& W) {
   const bool has_energy = compares_by_energy(bench), attends_first = attends_before_the_cell(bench.options);
   const std::string attend = fmt::format(
       "{}how well each source word matches the query\n"
@@ -134,8 +152,11 @@ std::string parts_of_step(const Workbench& bench) {
   const std::string cell = fmt::format("c, h             the LSTM reads {}: its new memory and state\n",
                                        attends_first ? "[y; context]" : "y");
   const std::string joint = "attentional      context and h, made one vector\n";
-  return (attends_first ? attend + cell : cell + attend + joint) +
-         "probabilities    how likely each word is to come next";
+  const auto logits =
+      fmt::format("logits           {}: a number for each word, W [{}×{}]\n",
+                  attends_first ? "[h; context] W + b" : "attentional W", W.shape(0), W.shape(1));
+  return (attends_first ? attend + cell : cell + attend + joint) + logits +
+         "probabilities    softmax(logits): how likely each word is to come next";
 }
 
 /// Walks through the step that writes `word`, number t.
@@ -146,7 +167,7 @@ void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const 
           "The decoder has h and c from {}. It reads y, the vector of {}, row {} of X_target [{}×{}]. {}",
           t == 0 ? "the encoder" : fmt::format("t = {}", t - 1), word_read(bench, t), t,
           run.X_target.shape(1), run.X_target.shape(2), about_query(bench)),
-      parts_of_step(bench));
+      parts_of_step(bench, run.weights.decoder.W));
   show_one_step(bench, run, t);
 }
 

@@ -308,10 +308,11 @@ void explain_idea(Workbench& bench) {
       fmt::format(
           "A transformer is a stack of blocks like this one. A block has {} sublayers:\n"
           "attention: the tokens look at each other, as in the lesson multihead\n{}"
-          "feed-forward network (ffn): it rewrites every token by itself\n"
-          "What a sublayer finds is added to its input: a residual connection. So the sublayer only has to "
-          "learn a correction. Layer norm (LN) keeps the rows at one scale. The output has the shape of X, "
-          "as the next block needs it.",
+          "feed-forward network (ffn): attention only mixes values; the ffn computes something new from each "
+          "mixture, token by token\n"
+          "What a sublayer finds is added to its input: a residual connection. So it only learns a "
+          "correction. Layer norm (LN) keeps the rows at one scale, so that sums do not grow from block to "
+          "block. The output has the shape of X.",
           has_memory ? "three" : "two",
           has_memory ? "cross-attention: the tokens look into an encoder's sentence\n" : ""),
       block_formula(norm_order_of(bench), has_memory));
@@ -333,14 +334,14 @@ void explain_norm_order(Workbench& bench) {
       "norm-order",
       is_post ? "Layer norm after each sublayer (post-norm)" : "Layer norm before each sublayer (pre-norm)",
       is_post
-          ? "Here LN comes after the sum x + sublayer(x), so it rescales x, too. With LN before the sublayer "
-            "(--norm pre) x is only added to. Training is then more stable (Xiong et al. 2020), and most "
-            "later models do so."
+          ? "With LN before the sublayer (--norm pre) x itself is never rescaled: each sublayer only adds to "
+            "it. Most later models do so, as it trains more stably."
           : "The sublayer reads normalised rows, and what it finds is added to rows that no layer norm has "
             "touched. So the correction that training sends back (lesson backward) has a straight way "
             "through the whole stack, and training needs no warm-up (Xiong et al. 2020; lesson training). "
             "But the sums may grow from block to block, so the stack ends with one more layer norm.",
-      is_post ? "post (this run)   x ← LN(x + sublayer(x))\npre               x ← x + sublayer(LN(x))"
+      is_post ? "post (this run)   x ← LN(x + sublayer(x))\n"
+                "pre               x ← x + sublayer(LN(x))   (Xiong et al. 2020)"
               : "post              x ← LN(x + sublayer(x))\npre (this run)    x ← x + sublayer(LN(x))");
 }
 
@@ -463,13 +464,15 @@ void run_transformer_block(Workbench& bench) {
   claim_block(bench, X, weights, mask, memory, block);
   if (bench.options.model)
     return bench.try_next({{"transformer-block --sentence \"the film was good\"", "without \"not\""},
-                           {"transformer-block --memory \"i love cats\" --causal", "a decoder block"},
+                           {"transformer-block --memory \"i love cats\" --causal",
+                            "a decoder's block: the memory is the encoder's sentence"},
                            {"classifier", "what to do with such rows: one verdict for a sentence"}});
   const bool is_post = norm_order_of(bench) == NormOrder::post;
   bench.try_next(
       {{is_post ? "transformer-block --norm pre" : "transformer-block --norm post",
         is_post ? "what is never normalised on its way to the output?" : "which rows leave at one scale?"},
-       {"transformer-block --memory \"i love cats\" --causal", "a decoder block"},
+       {"transformer-block --memory \"i love cats\" --causal",
+        "a decoder's block: the memory is the encoder's sentence"},
        {"classifier", "what to do with such rows: one verdict for a sentence"}});
 }
 

@@ -152,10 +152,14 @@ std::string about_sharing(std::size_t heads, std::size_t kv_heads) {
 
 /// Which tokens a cache holds in the end.
 std::string about_length(std::size_t of_prompt, std::size_t tokens) {
-  const auto written = tokens - of_prompt;
+  const auto read = tokens - of_prompt;
+  if (read == 0)
+    return fmt::format(
+        "One token was written, and it is never read. So the cache holds the {} of the prompt. ",
+        counted(of_prompt, "token"));
   return fmt::format(
-      "In the end the cache holds {} token{}: {} of the prompt{}. The last one written is not read. ", tokens,
-      tokens == 1 ? "" : "s", of_prompt, written > 0 ? fmt::format(" and {} written", written) : "");
+      "{0} tokens were written, but the last is never read. So the cache holds {1} + {2} = {3}. ", read + 1,
+      of_prompt, read, tokens);
 }
 
 void compare_bytes(Workbench& bench, const Decoding& decoding) {

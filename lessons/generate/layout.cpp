@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "attn/text/width.hpp"
 #include "lessons/generate/trained.hpp"
@@ -132,7 +133,28 @@ void tell_generate_idea(Workbench& bench) {
       "to keep.");
 }
 
-std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps) {
+namespace {
+
+/// "with  W_Q, W_K, W_V, W_O [4×4], W_vocabulary [4×5]": what the flow multiplies by.
+std::vector<std::string> shapes_of_matrices(const Workbench& bench, const Tensor<2>& W_vocabulary) {
+  constexpr std::size_t most_columns = 78;
+  const auto d_model = bench.d_model(), of_Q = bench.heads() * bench.d_k(),
+             of_K = bench.kv_heads() * bench.d_k(), of_V = bench.kv_heads() * bench.d_v(),
+             of_O = bench.heads() * bench.d_v();
+  const bool are_alike = of_Q == d_model && of_K == d_model && of_V == d_model && of_O == d_model;
+  const auto line = are_alike
+                        ? fmt::format("with  W_Q, W_K, W_V, W_O [{0}×{0}],", d_model)
+                        : fmt::format("with  W_Q [{0}×{1}], W_K [{0}×{2}], W_V [{0}×{3}], W_O [{4}×{0}],",
+                                      d_model, of_Q, of_K, of_V, of_O);
+  const auto last = fmt::format("W_vocabulary [{}×{}]", W_vocabulary.shape(0), W_vocabulary.shape(1));
+  if (attn::display_width(line) + 1 + attn::display_width(last) <= most_columns) return {line + ' ' + last};
+  return {line, "      " + last};
+}
+
+}  // namespace
+
+std::vector<std::string> generate_flow(const Workbench& bench, const CausalDecoder& decoder,
+                                       std::size_t steps) {
   const auto n = bench.plan.sentence.length();
   std::vector<std::string> lines;
   for (std::size_t step = 0; step <= step_on_page(steps); ++step) {
@@ -154,9 +176,7 @@ std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps
   }
   lines.emplace_back("x     embedding (a vector for each word) + positions (a vector for each place)");
   lines.emplace_back("then  heads → W_O → + x → next layer; after the last → W_vocabulary → logits");
-  lines.push_back(fmt::format("with  W_Q [{0}×{1}], W_K [{0}×{2}], W_V [{0}×{3}], W_O [{4}×{0}]",
-                              bench.d_model(), bench.heads() * bench.d_k(), bench.kv_heads() * bench.d_k(),
-                              bench.kv_heads() * bench.d_v(), bench.heads() * bench.d_v()));
+  for (auto& line : shapes_of_matrices(bench, decoder.W_vocabulary)) lines.push_back(std::move(line));
   return lines;
 }
 

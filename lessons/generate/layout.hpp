@@ -16,7 +16,8 @@ void choose_generate_page(Workbench& bench, std::size_t steps);
 void tell_generate_idea(Workbench& bench);
 
 /// The way of the tokens that a step reads, with shapes.
-std::vector<std::string> generate_flow(const Workbench& bench, std::size_t steps);
+std::vector<std::string> generate_flow(const Workbench& bench, const CausalDecoder& decoder,
+                                       std::size_t steps);
 
 /// `written` [token]: what was written behind the prompt.
 void show_text(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding);

@@ -38,7 +38,7 @@ std::vector<std::string> reading_code(const Workbench& bench) {
     return fmt::format("{:<50}  # {}", code, comment);
   };
   return {
-      "# layers: the four matrices of each layer; softmax(): see lesson sdpa or --all",
+      "# layers: the four matrices of each layer; softmax(): lesson lookup or --all",
       line("def read(token, position, caches):", "reads a single token"),
       "    x = embedding[token] + positions[position]",
       "    for (W_Q, W_K, W_V, W_O), cache in zip(layers, caches):",
@@ -56,10 +56,13 @@ std::vector<std::string> reading_code(const Workbench& bench) {
       ""};
 }
 
-/// "text = [0, 1, 2]": a long prompt takes several lines.
-std::vector<std::string> prompt_lines(const Decoding& decoding) {
-  constexpr std::size_t most_columns = 74;
+/// "text = [0, 1, 2]  # places of: the cat sat": a long prompt takes several lines.
+std::vector<std::string> prompt_lines(const Workbench& bench, const Decoding& decoding) {
+  constexpr std::size_t most_columns = 74, columns_with_words = 78;
   const auto prompt = prompt_code(decoding);
+  const auto with_words =
+      fmt::format("text = {}  # places of: {}", prompt, fmt::join(bench.plan.sentence.tokens.front(), " "));
+  if (attn::display_width(with_words) <= columns_with_words) return {with_words};
   if (attn::display_width("text = " + prompt) <= most_columns) return {"text = " + prompt};
   std::vector<std::string> lines;
   for (const auto& line : attn::wrap(prompt, most_columns - 7))
@@ -68,11 +71,11 @@ std::vector<std::string> prompt_lines(const Decoding& decoding) {
 }
 
 /// All steps of decoding: the prompt is read, and then each token that was written.
-std::vector<std::string> decoding_code(const Decoding& decoding, std::size_t steps) {
+std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& decoding, std::size_t steps) {
   const auto n = decoding.tokens.size();
-  auto lines = prompt_lines(decoding);
+  auto lines = prompt_lines(bench, decoding);
   lines.insert(lines.begin(),
-               "# text: places in the vocabulary. Here the prompt is read token by token, too.");
+               "# The prompt, token by token: as the mask is causal, the same as all at once.");
   lines.insert(lines.end(), {"caches = [{\"K\": [], \"V\": []} for layer in layers]",
                              fmt::format("for position in range({}):", n + steps - 1),
                              "    logits = read(text[position], position, caches)",
@@ -146,7 +149,7 @@ std::vector<std::string> names_code(const Workbench& bench, std::size_t steps) {
 void show_generate_code(Workbench& bench, const Decoding& decoding, std::size_t steps) {
   bench.trace.within("earlier", [&] { bench.code(earlier_code(bench)); });
   auto lines = reading_code(bench);
-  const auto more = decoding_code(decoding, steps);
+  const auto more = decoding_code(bench, decoding, steps);
   lines.insert(lines.end(), more.begin(), more.end());
   bench.code(lines);
   bench.trace.within("names", [&] { bench.code(names_code(bench, steps)); });

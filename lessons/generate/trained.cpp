@@ -36,7 +36,7 @@ std::string about_training(const Workbench& bench) {
   if (!bench.options.model) return "";
   return fmt::format(
       "\nThis one has learned to guess the next word (attnlab train language). Its {0} layers have attention "
-      "only, no feed-forward network. The page shows layer {1}.",
+      "only: no ffn, no layer norm. The page shows layer {1}.",
       *bench.options.layers, layer_on_page(bench.options) + 1);
 }
 
@@ -166,19 +166,19 @@ void show_what_is_kept(Workbench& bench, const CausalDecoder& decoder, const Dec
   std::vector<std::string> tokens;
   for (const auto token : decoding.tokens) tokens.push_back(decoder.words[token]);
   const auto last = tokens.size() - 1;
-  Rows rows = {{""}, {"step 0"}, {"step 1"}, {"scaled"}};
+  Rows rows = {{""}, {"step 0"}, {"step 1"}, {}, {"scaled"}};
   for (const auto& key : places_shown(tokens.size(), most_columns)) {
     rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
     const auto number = [&](double value) { return key ? fmt::format("{:.4f}", value) : ""; };
     const double kept = cache.keys(0, 0, key.value_or(0), 0);
     rows[1].push_back(key && *key == last ? "·" : number(kept));
     rows[2].push_back(number(kept));
-    rows[3].push_back(number(scaled(0, 0, 0, key.value_or(0))));
+    rows[4].push_back(number(scaled(0, 0, 0, key.value_or(0))));
   }
   bench.trace.note("kept", "What head 0 keeps, and what the new query makes of it",
-                   fmt::format("This is the first number of each key, after step 0 and after step 1. The old "
-                               "keys stay, and \"{}\" adds one. scaled has the new query's scores.",
-                               tokens[last]),
+                   fmt::format("First the number 0 of each key: step 1 keeps the old ones and adds \"{}\". "
+                               "Then the new query's scores (scaled), each made of all {} numbers of a key.",
+                               tokens[last], cache.keys.shape(3)),
                    in_columns(rows));
 }
 
@@ -200,9 +200,9 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
   if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
     const auto& [first, second] = *looks;
     text += fmt::format(
-        "\nIn layer {0} \"{2}\" gives \"{3}\" the weight {4:.2f}. So the row of \"{2}\" takes in the value "
-        "of \"{3}\". In layer {1} \"{5}\" gives \"{2}\" the weight {6:.2f}. In this way \"{5}\" learns of "
-        "\"{3}\".",
+        "\nIn layer {0} \"{2}\" gives \"{3}\" the weight {4:.2f}. So after layer {0} the row of \"{2}\" "
+        "holds information about \"{3}\". In layer {1} \"{5}\" gives \"{2}\" the weight {6:.2f}. In this "
+        "way \"{5}\" learns of \"{3}\".",
         layer, layer + 1, tokens[first.query], tokens[first.key], first.share, tokens[second.query],
         second.share);
     rows = {heading(first.query, layer - 1)};

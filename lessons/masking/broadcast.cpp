@@ -15,12 +15,14 @@ namespace lessons {
 namespace {
 
 void explain_broadcasting(attn::Trace& trace) {
-  trace.note("broadcast", "In practice: one mask for many tables of scores",
-             "The next lesson has several attentions, called heads. The scores of a batch then have the axes "
-             "[batch×head×query×key]. NumPy matches axes from the right, so a mask's batch would meet head. "
-             "None adds an axis of length 1:",
-             "mask [query×key]        use it as it is\n"
-             "mask [batch×query×key]  use mask[:, None, :, :], now [batch×1×query×key]");
+  trace.note("broadcast", "In practice: what true means, and the axes of a mask",
+             "PyTorch's MultiheadAttention means the opposite: there true hides the key.\n"
+             "The next lesson has several attentions, called heads: scores get one axis more. NumPy matches "
+             "axes from the right, and a length of 1 fits any other. None adds such an axis:",
+             "scores               [batch×head×query×key]\n"
+             "mask                            [query×key]   fits\n"
+             "mask                      [batch×query×key]   does not fit: its batch meets head\n"
+             "mask[:, None, :, :]     [batch×1×query×key]   fits");
 }
 
 /// The score where a mask of any number of axes, from the last ones, lets it be seen, and −∞ elsewhere.

@@ -141,8 +141,8 @@ FullyMasked attend_to_nothing(Workbench& bench, const Tensor<3>& scaled) {
   const auto left = [](const std::string& text) { return attn::pad_right(text, 44); };
   trace.note(
       "nothing-to-see", "In practice: a row with nothing to see",
-      "Put the padding at the front of a sentence and use a causal mask. Then the first query may see no key "
-      "at all. Each of its weights depends on the code:",
+      "Pad a sentence at the front and use a causal mask. The first query, itself padding, sees only "
+      "padding, and that is hidden. Its weights then are:",
       in_columns(
           {{"−∞, checked", fmt::format("{:.4f}", double{weights(0, 0, 0)}),
             left("such rows are set to 0: what this lab does")},

@@ -8,6 +8,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -58,10 +59,14 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
   double seen = 0.0;
   for (std::size_t k = 0; k < all.shape(1); ++k)
     if (under_mask(0, row, k) > 0.0) seen += all(row, k);
+  const double share = all(row, key), quotient = under_mask(0, row, key);
+  const auto digits = [](double number) { return attn::worked_number({{}, number}, 6); };
   return fmt::format(
-      "Without a mask {}. The keys that \"{}\" may see add up to {:.4f} there. Divided by that, they add up "
-      "to 1. A mask after softmax would leave out the division.",
-      row_or_share(weights, all, row, key), name_along(weights, weights.axes.size() - 2, row), seen);
+      "Without a mask {}. The keys that \"{}\" may see add up to {} there. Divided by that, they add up to "
+      "1: \"{}\" gets {} / {} ≈ {:.4f}. To set weights to 0 after softmax skips this division: the row would "
+      "sum to {:.4f}, not 1.",
+      row_or_share(weights, all, row, key), name_along(weights, weights.axes.size() - 2, row), digits(seen),
+      name_along(weights, weights.axes.size() - 1, key), digits(share), digits(seen), quotient, seen);
 }
 
 std::string share_under_padding(const attn::Event& weights, const Tensor<3>& under_mask,

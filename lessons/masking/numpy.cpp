@@ -27,11 +27,13 @@ void show_masking_code(Workbench& bench, const std::vector<std::size_t>& visible
   const auto length = sentence.is_padded() ? std::string("lengths") : fmt::format("{}", visible[0]);
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
   auto lines = projection_code(bench, "X", "X");
-  lines.insert(lines.end(), {"scores = Q @ K.T", "scaled = scores / np.sqrt(Q.shape[1])", "n = len(X)"});
-  const std::string causal = "np.tril(np.ones((n, n), bool))",
-                    padding = fmt::format("np.tile(np.arange(n) < {}, (n, 1))", length);
+  lines.insert(lines.end(), {"scores = Q @ K.T", "scaled = scores / np.sqrt(Q.shape[1])"});
+  const std::string causal = "np.tril(np.ones(scaled.shape, bool))",
+                    real = fmt::format("np.arange(len(X)) < {}", length);
   const std::map<std::string, std::string> masks = {
-      {"causal", causal}, {"padding", padding}, {"combined", causal + " & " + padding}};
+      {"causal", causal},
+      {"padding", fmt::format("np.tile({}, (len(X), 1))", real)},
+      {"combined", fmt::format("{} & ({})", causal, real)}};
   for (const auto& line : code_of_mask(bench.options.mask, masks.at(bench.options.mask)))
     lines.push_back(line);
   lines[lines.size() - 2] += "  # softmax as in the lesson lookup";

@@ -65,20 +65,24 @@ std::string where_its_numbers_are(const attn::Event& heads) {
                      row_worked_out(heads), heads.inputs.at(0));
 }
 
-/// How many heads there are, and how many of them have keys of their own.
-std::string count_of_heads(const Workbench& bench) {
-  const auto h = bench.heads(), kv = bench.kv_heads();
+/// What several heads are for, and how many of them have keys of their own.
+std::string why_several_heads(const Workbench& bench) {
+  const auto h = bench.heads(), kv = bench.kv_heads(), d_k = bench.d_k();
   if (h == 1) return "Here there is one head.";
-  return fmt::format("{}Here are {} heads{}.", kv == h ? "Each head has its own weights. " : "", h,
-                     kv == h ? fmt::format(", each with its own keys and values (kv_heads={})", kv)
-                             : fmt::format(". They share {} key and value head{} (kv_heads={})", kv,
-                                           kv == 1 ? "" : "s", kv));
+  return fmt::format(
+             "As softmax shares out 1, one head of {} numbers cannot give two words nearly 1 each, but {} "
+             "heads of {} can. ",
+             h * d_k, h, d_k) +
+         (kv == h
+              ? fmt::format("Each has its own keys and values (kv_heads={}; with 1 they would share).", kv)
+              : fmt::format("Here they share {0} key and value head{1} (kv_heads={0}).", kv,
+                            kv == 1 ? "" : "s"));
 }
 
 /// Which columns a head owns, and which it shares.
 std::string about_columns(const Workbench& bench) {
   const std::string side_by_side =
-      "The weights of all heads stand side by side: each head has its own columns of W_Q";
+      "The matrices of all heads stand side by side: each head has its own columns of W_Q";
   return side_by_side +
          (bench.kv_heads() == bench.heads() ? ", W_K and W_V." : ". Columns of W_K and W_V are shared.");
 }
@@ -112,11 +116,8 @@ void choose_multihead_page(Workbench& bench) {
   const auto about_output = [n = bench.plan.sentence.length(), see_the_new_word](const attn::Event& output) {
     return fmt::format(
         "Row {0} of concat times column 0 of W_O (--steps concat,W_O).\nThe output has the shape of X again. "
-        "One more word adds a row to it and makes each head's weights [{1}×{1}].{2}",
-        row_worked_out(output), n + 1,
-        see_the_new_word
-            ? " Old scores stay, but the old words share with one key more: their rows of the output change."
-            : "");
+        "One more word adds a row to it. Each head's weights become [{1}×{1}]{2}.",
+        row_worked_out(output), n + 1, see_the_new_word ? ", and so the old rows of the output change" : "");
   };
   const auto why_that_root = [h, d_k](const auto&) {
     if (h == 1) return std::string();
@@ -148,15 +149,15 @@ void choose_multihead_page(Workbench& bench) {
 }
 
 void tell_multihead_idea(Workbench& bench) {
-  bench.idea("Several attentions, called heads, give each word several mixtures of all words. " +
-                 count_of_heads(bench) +
-                 (bench.options.model ? " Head 0 is that of the lesson self-attention." : "") + "\n" +
-                 about_columns(bench) +
-                 " For head i they are written W_Qⁱ, W_Kⁱ and W_Vⁱ. The results of the h heads are "
-                 "concatenated, and W_O mixes them.",
-             "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
-             "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n" +
-                 columns_of_weights(bench));
+  bench.idea(
+      "Several attentions, called heads, give each word several mixtures of all words. " +
+          why_several_heads(bench) + (bench.options.model ? " Head 0 is that of self-attention." : "") +
+          "\n" + about_columns(bench) +
+          " For head i they are W_Qⁱ, W_Kⁱ and W_Vⁱ (i is a number, not a power). The results of the h "
+          "heads are concatenated. W_O mixes them, so that each number of the output draws on all heads.",
+      "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
+      "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n" +
+          columns_of_weights(bench));
 }
 
 std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) {

@@ -99,7 +99,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
                   .formula = "encoding encodingᵀ",
                   .from = {"encoding"},
                   .axes = {"query", "key"},
-                  .note = "As sin a sin b + cos a cos b = cos(a − b), entry p, q is Σᵢ cos((p − q) ωᵢ). So "
+                  .note = "As sin a sin b + cos a cos b = cos(a − b), entry p, r is Σᵢ cos((p − r) ωᵢ). So "
                           "every diagonal holds one number only: only the distance counts. The scores of X + "
                           "encoding also have products of a word with a position.",
                   .worked = attn::worked_matmul_transposed(attn::Known{"encoding", encoding},
@@ -120,7 +120,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
       attn::add_positions(X, encoding), mistakes_of_encoded(bench, X, encoding));
   const auto scores = show_scores(
       bench, encoded,
-      "(x + p) · (y + q) = x · y + x · q + p · y + p · q: the score of the words as before, each word with "
+      "(x + p) · (y + r) = x · y + x · r + p · y + p · r: the score of the words as before, each word with "
       "the position of the other, and the two positions.");
   return {encoding, similarity, {encoded, scores}};
 }
@@ -145,10 +145,10 @@ std::string clock_hands(std::size_t d) {
   const auto turn = [&](std::size_t i) {
     return fmt::format("{:.3g}", 2.0 * std::numbers::pi / frequencies(i));
   };
-  if (d == 2) return fmt::format("The only hand is back at its start after 2π ≈ {} words.", turn(0));
+  if (d == 2) return fmt::format("The only one comes round after 2π ≈ {} words.", turn(0));
   return fmt::format(
-      "The first hand is back at its start after 2π ≈ {} words, the last one after {} words. All hands "
-      "together tell the position.",
+      "The first comes round after 2π ≈ {} words, the last after {}: the 10000 makes it too slow to come "
+      "round in a short text. Together they tell the position.",
       turn(0), turn(d / 2 - 1));
 }
 
@@ -181,7 +181,7 @@ void claim_rotation(Workbench& bench, const Tensor<3>& X, const Sinusoidal& show
                .limit = rounding(trace, room_for_angles(n))});
   trace.claim({.id = "similarity-by-distance",
                .claim = "the dot product of two encodings depends on their distance alone",
-               .formula = fmt::format("max |PE(p + {0}) · PE(q + {0}) − PE(p) · PE(q)|", n),
+               .formula = fmt::format("max |PE(p + {0}) · PE(r + {0}) − PE(p) · PE(r)|", n),
                .value = change_by_moving(as_scores(shown.similarity), as_scores(longer.similarity)),
                .limit = rounding(trace, static_cast<double>(d) * room_for_angles(n))});
 }
@@ -213,9 +213,9 @@ Encoding show_sinusoidal(Workbench& bench, const PositionalInputs& in) {
                "The positional encoding PE has a row of d numbers for each position p. It is added to the "
                "word at that position. Think of a clock: each pair of columns is one hand, as the sine and "
                "the cosine of its angle.\n"
-               "Each hand has its own speed: hand i turns by the angle ωᵢ from one word to the next. " +
+               "From one word to the next, hand i turns by the angle ωᵢ, its frequency. " +
                    clock_hands(in.X.shape(2)),
-               "ωᵢ = 10000^(−2i/d)           speed of hand i, in radians\n"
+               "ωᵢ = 10000^(−2i/d)           frequency of hand i, in radians\n"
                "PE(p, 2i)   = sin(p · ωᵢ)    column 2i of row p\n"
                "PE(p, 2i+1) = cos(p · ωᵢ)    the column after it");
     show_code(bench, "Sinusoidal", in.mask, sinusoidal_code(in.X.shape(2)));

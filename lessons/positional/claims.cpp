@@ -102,8 +102,10 @@ std::string with_room(const std::string& line, const std::string& otherwise) {
 /// What the columns of the comparison mean.
 std::string legend(const Workbench& bench, const std::vector<Encoding>& encodings, const OtherOrder& other) {
   const auto sums = sums_of_parameters(bench, encodings);
-  const auto learned =
-      "to learn  numbers that training has to find" + (sums.empty() ? "" : ":\n          " + sums);
+  const std::string to_learn = "to learn  ";
+  const auto learned = to_learn + (sums.empty() ? "numbers that training has to find"
+                                   : attn::display_width(sums) + 19 <= widest_line ? "numbers: " + sums
+                                                                                   : sums);
   const auto swap = [](const std::string& words) {
     return fmt::format("swap      largest change of a pair's score if {} swap", words);
   };
@@ -114,25 +116,31 @@ std::string signed_number(double x) {
   return fmt::format("{}{:.4f}", x < 0.0 ? "−" : "", std::abs(x));
 }
 
-/// "alibi     in head 0, cat with dog: 0.1667 − 0.0625 · 3 ≈ −0.0208".
+/// "alibi     slope of head 0, fixed: 2^(−8 · 1/2) = 0.0625", and a score below it: "cat with dog: 0.1667 −
+/// 0.0625 · 3 ≈ −0.0208".
 std::string example_of_alibi(const Workbench& bench, const PositionalInputs& in) {
   const auto& words = bench.plan.sentence.tokens[0];
-  const auto q = words.size() - 1, p = std::min<std::size_t>(1, q);
-  const double before = in.scores(0, p, q), slope = attn::alibi_slopes(bench.heads())(0),
-               after = before - slope * static_cast<double>(q - p);
+  const auto key = words.size() - 1, query = std::min<std::size_t>(1, key);
+  const double before = in.scores(0, query, key), slope = attn::alibi_slopes(bench.heads())(0),
+               after = before - slope * static_cast<double>(key - query);
   const auto sum =
-      fmt::format("{} − {:.4g} · {} ≈ {}", signed_number(before), slope, q - p, signed_number(after));
-  return with_room(fmt::format("alibi     in head 0, {} with {}: {}", words[p], words[q], sum),
-                   "alibi     in head 0: " + sum);
+      fmt::format("{} − {:.4g} · {} ≈ {}", signed_number(before), slope, key - query, signed_number(after));
+  const bool is_exact = bench.heads() == 2 || bench.heads() == 4 || bench.heads() == 8;
+  return fmt::format("\nalibi     slope of head 0, fixed: 2^(−8 · 1/{}) {} {:.4g}", bench.heads(),
+                     is_exact ? "=" : "≈", slope) +
+         with_room(fmt::format("          {} with {}: {}", words[query], words[key], sum),
+                   "          in head 0: " + sum);
 }
 
 std::string explanation(const Options& options, const std::vector<Measured>& measured,
                         const OtherOrder& other) {
-  const std::string text = options.encoding == "all"
-                               ? "p is the position of the query, q that of the key, and q − p is their "
-                                 "distance. t5 sorts the distances into classes. rope takes each pair of "
-                                 "columns as a point and turns it. --encoding NAME shows one in full."
-                               : "Without --encoding all six encodings stand here.";
+  const std::string text =
+      options.encoding == "all"
+          ? "The distance is the key's position minus the query's. t5 has a class for each near distance and "
+            "one for several far ones: 32 in all, for any sentence. In t5 and alibi each head has its own "
+            "numbers. rope takes each pair of columns as a point and turns it. Two points turned by the same "
+            "angle keep their product, so only the distance counts."
+          : "Without --encoding all six encodings stand here.";
   if (other.most_words == 0) return text;
   if (other.most_words < words_for_an_order)
     return text +

@@ -46,7 +46,7 @@ std::string weights_code(const std::string& group, const std::optional<Mask<3>>&
 void show_code(Workbench& bench, const std::string& name, const std::optional<Mask<3>>& mask,
                std::vector<std::string> lines) {
   const auto code = bench.trace.full_id("code");
-  const std::string source = "# softmax(): lesson sdpa";
+  const std::string source = "# softmax(): lesson lookup";
   if (mask) lines.push_back(source);
   lines.push_back(weights_code(code.substr(0, code.find('/')), mask) + (mask ? "" : "  " + source));
   bench.trace.note("code", name + " in NumPy", "", fmt::format("{}", fmt::join(lines, "\n")));

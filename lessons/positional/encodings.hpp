@@ -22,7 +22,7 @@ struct PositionalInputs {
 /// An encoding that was shown, as the comparison and the claims see it.
 struct Encoding {
   std::string name;    ///< which is also its group of ids
-  std::string change;  ///< what it changes for the query at p and the key at q, in words
+  std::string change;  ///< what it changes, in words
   double parameters = 0.0;
 
   /// Scores [batch×head×n×n] of the sentence, as they were shown.

@@ -292,7 +292,7 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
 
     return Encoding{
         .name = "relative",
-        .change = "key + a trained vector for q − p",
+        .change = "key + a trained vector for the distance",
         .parameters = static_cast<double>(rows * d),
         .scores = of_one_head(scores),
         .scores_of =
@@ -334,7 +334,7 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
     show_weights(bench, scores, in.mask, "");
 
     return Encoding{.name = "t5",
-                    .change = "score + a trained number per class of q − p",
+                    .change = "score + a trained number for class and head",
                     .parameters = static_cast<double>(table.size()),
                     .scores = scores,
                     .scores_of =
@@ -374,7 +374,7 @@ Encoding show_alibi(Workbench& bench, const PositionalInputs& in) {
       return alibi_scores(mute, scores_without_positions(mute, tokens), heads);
     };
     return Encoding{.name = "alibi",
-                    .change = "score − slope · |q − p|",
+                    .change = "score − the head's slope · |distance|",
                     .scores = scores,
                     .scores_of = scores_of,
                     .is_relative = true,

@@ -147,7 +147,7 @@ Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
     show_weights(bench, rotary.scores, in.mask, "");
 
     return Encoding{.name = "rope",
-                    .change = "query turned by p · ωᵢ, key by q · ωᵢ",
+                    .change = "query and key, each turned by its p · ωᵢ",
                     .scores = of_one_head(rotary.scores),
                     .scores_of =
                         [&bench, pairing](const Tensor<3>& X) {

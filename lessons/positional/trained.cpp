@@ -85,10 +85,9 @@ void show_trained_positions(Workbench& bench) {
   bench.trace.note(
       "trained", "Trained: say ten letters backwards",
       "The encodings above are not trained. These two models are: they say ten letters backwards (attnlab "
-      "train reverse), one with learned positions, one without. right is the share of right letters in new "
-      "sequences.\n"
-      "Without positions a model knows which letters there are, but not where. So it can only guess among "
-      "them. Some letter is often there twice: guessing it at every place is right at 2 of 10.",
+      "train reverse). right is the share of right letters in new sequences. Without positions a model knows "
+      "the letters, but not their places. Some letter is often there twice: guessing it at every place is "
+      "right at 2 of 10. Below, no letter is there twice.",
       fmt::format("{}\n{}\n{}", header, line_of("learned positions", *learned, "symbols right", ten),
                   line_of("no positions", *without, "symbols right", none)));
   bench.trace.note("trained-longer", "More letters than in training",

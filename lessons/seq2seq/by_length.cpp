@@ -95,9 +95,9 @@ void show_by_length(Workbench& bench) {
       shares);
   const auto &with = models[with_attention].scores, &without = models[without_attention].scores;
   bench.trace.note("by-length", "What the bottleneck costs as sentences grow",
-                   fmt::format("Unseen sentences that are translated without a mistake, in percent. Here the "
-                               "decoder reads the words that it wrote itself. At {} words, the longest in "
-                               "training, it is {} with attention and {} without.",
+                   fmt::format("Unseen sentences translated without a mistake, in percent. The decoder reads "
+                               "the words that it wrote itself. At {} words, the longest in training, it is "
+                               "{} with attention and {} without. Beyond that attention falls, too.",
                                attn::train::longest_in_training, percent(longest_trained(with)),
                                percent(longest_trained(without))),
                    table_of(models));

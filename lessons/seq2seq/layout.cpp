@@ -6,50 +6,27 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attn/text/width.hpp"
 #include "lessons/seq2seq/one_step.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {
 
-namespace {
-
-std::string dashes(std::size_t count) {
-  std::string line;
-  for (std::size_t i = 0; i < count; ++i) line += "─";
-  return line;
-}
-
-}  // namespace
-
 std::vector<std::string> seq2seq_flow(const Workbench& bench) {
   const auto n = bench.plan.source.length(), d = bench.d_model(), width = state_width(bench);
-  const auto margin = [](std::size_t columns) { return std::string(columns, ' '); };
-  const auto source = fmt::format("X_source [{}×{}] → {} → states [{}×{}] ", n, d,
-                                  bench.options.bidirectional ? "2 LSTMs" : "LSTM", n, width);
-  if (attends_before_the_cell(bench.options)) {
-    const auto asks = fmt::format("{}, states → scores → weights [{}] ",
-                                  asks_with_word(bench) ? "h before, y" : "h before", n);
-    const auto joint = std::max(attn::display_width(source), attn::display_width(asks));
-    const auto context = fmt::format("┴→ context [{}] ", width),
-               word = fmt::format("y, the word before [{}] ", d);
-    const auto end = joint + attn::display_width(context);
-    const std::string cell = "→ LSTM → h ";
-    return {source + dashes(joint - attn::display_width(source)) + "┐",
-            asks + dashes(joint - attn::display_width(asks)) + context + "┬" +
-                dashes(attn::display_width(cell)) + "┐",
-            word + dashes(end - attn::display_width(word)) + "┴" + cell + "┴→ word"};
-  }
-  const auto step = fmt::format("y [{}] → LSTM → h [{}] ", d, width);
-  const auto asks = fmt::format("┬→ scores → weights [{}] ", n),
-             context = fmt::format("┬→ context [{}] ", width);
-  const auto fork = attn::display_width(step);
-  const auto joint = std::max(fork + attn::display_width(asks), attn::display_width(source));
-  const auto end = joint + attn::display_width(context);
-  return {step + asks + dashes(joint - fork - attn::display_width(asks)) + context + "┬→ word",
-          source + dashes(joint - attn::display_width(source)) + "┘" + margin(end - joint - 1) + "│",
-          margin(fork) + "└" + dashes(end - fork - 1) + "┘"};
+  const std::string first = "decoder step 1  ", second = "             2  ", third = "             3  ";
+  const auto attend = [&](const std::string& asks) {
+    return fmt::format("{} and states → scores → weights [{}] → context [{}]", asks, n, width);
+  };
+  const auto encoder =
+      fmt::format("encoder         X_source [{}×{}] → {} → states [{}×{}]", n, d,
+                  bench.options.bidirectional ? "LSTM forward, LSTM backward" : "LSTM", n, width);
+  if (attends_before_the_cell(bench.options))
+    return {encoder, first + attend(asks_with_word(bench) ? "old h, y" : "old h"),
+            second + fmt::format("y, context and old h → LSTM → new h [{}]", width),
+            third + "new h and context → logits → probabilities → word"};
+  return {encoder, first + fmt::format("y and old h → LSTM → new h [{}]", width), second + attend("new h"),
+          third + fmt::format("context and new h → attentional [{}] → probabilities → word", width)};
 }
 
 namespace {
@@ -123,13 +100,9 @@ std::string about_cell(const Workbench& bench, const attn::Event& cell) {
 }
 
 /// The state of the encoder, and whose state attention looks at.
-std::string about_state(const Workbench& bench, const attn::Event& state) {
-  const auto hidden = state.tensor->shape.back();
+std::string about_state(const Workbench& bench) {
   if (!bench.options.bidirectional) return "Attention looks at these rows.";
-  return fmt::format(
-      "A second encoder (encoder/reverse) reads from the end. Both states of a word, {0} + {0} numbers, make "
-      "its row of encoder/states.",
-      hidden);
+  return "A row of encoder/states is this and encoder/reverse/h, side by side.";
 }
 
 std::vector<attn::OnPage> beginning_of_page() {
@@ -138,7 +111,7 @@ std::vector<attn::OnPage> beginning_of_page() {
 
 /// What the decoder reads and writes.
 void add_reading(std::vector<attn::OnPage>& page) {
-  page.insert(page.end(), {{"code"}, {"teacher-forcing"}, {"greedy-decoding"}});
+  page.insert(page.end(), {{"teacher-forcing"}, {"greedy-decoding"}});
 }
 
 /// What a trained model's tables of many columns leave of the page.
@@ -146,8 +119,7 @@ void choose_trained_page(Workbench& bench) {
   auto page = beginning_of_page();
   page.push_back(attn::without_table("encoder/c",
                                      [&bench](const attn::Event& cell) { return about_cell(bench, cell); }));
-  page.push_back(attn::without_table(
-      "encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }));
+  page.push_back(attn::without_table("encoder/h", [&bench](const auto&) { return about_state(bench); }));
   add_reading(page);
   const auto step = one_step_on_page(bench);
   page.insert(page.end(), step.begin(), step.end());
@@ -169,7 +141,7 @@ void choose_seq2seq_page(Workbench& bench) {
     page.push_back(attn::in_one_line("encoder/reverse/h"));
     page.push_back({"encoder/states"});
   } else {
-    page.push_back({"encoder/h", [&bench](const attn::Event& state) { return about_state(bench, state); }});
+    page.push_back({"encoder/h", [&bench](const auto&) { return about_state(bench); }});
   }
   add_reading(page);
   const auto step = one_step_on_page(bench);

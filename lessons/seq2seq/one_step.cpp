@@ -513,12 +513,13 @@ class OneStep {
 std::string about_energy(const Workbench& bench) {
   const auto width = state_width(bench), d_a = *bench.options.d_a;
   const auto text =
-      fmt::format("The lesson scoring calls this hidden: {} number{} (d_a) for each source word.", d_a,
+      fmt::format("The energy is what the lesson scoring calls hidden: {} number{} (d_a) a word.", d_a,
                   d_a == 1 ? "" : "s");
   if (!attends_before_the_cell(bench.options)) return text;
   const auto asking = width + (asks_with_word(bench) ? bench.d_model() : 0);
-  return text + fmt::format(" Each is made of {0} products with W_q [{0}×{1}] and {2} with W_k [{2}×{1}].",
-                            asking, d_a, width);
+  return text +
+         fmt::format(" The first {0} products are with W_q [{0}×{1}], the other {2} with W_k [{2}×{1}].",
+                     asking, d_a, width);
 }
 
 /// Where v_a comes from, where there is one.
@@ -571,24 +572,18 @@ std::string about_the_likeliest_few(const attn::Event& probabilities) {
   return fmt::format("The likeliest of {} words: {}.{}", words.size(), text, others);
 }
 
-/// The steps of a trained model, whose tables of many columns are not on the page.
+/// The steps of a trained model, whose tables of many columns are not on the page: what becomes of the
+/// context the note `one-step` says.
 std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
-  const bool attends_first = attends_before_the_cell(bench.options);
-  const std::vector<attn::OnPage> attend = {
-      attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
-      {"one-step/scores", [text = about_scores(bench)](const auto&) { return text; }},
-      attn::in_one_line("one-step/masked"),
-      {"one-step/weights"},
-      attn::without_table("one-step/context",
-                          [&bench](const attn::Event& context) { return about_context(bench, context); })};
-  const std::vector<attn::OnPage> step = {attn::in_one_line("one-step/c"), attn::in_one_line("one-step/h")};
-  std::vector<attn::OnPage> page = {{"one-step"}};
-  for (const auto* steps : {attends_first ? &attend : &step, attends_first ? &step : &attend})
-    page.insert(page.end(), steps->begin(), steps->end());
-  page.push_back(attn::in_one_line("one-step/attentional"));
-  page.push_back(attn::in_one_line("one-step/logits"));
-  page.push_back(attn::without_table("one-step/probabilities", about_the_likeliest_few));
-  return page;
+  return {{"one-step"},
+          {"code"},
+          attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
+          {"one-step/scores", [text = about_scores(bench)](const auto&) { return text; }},
+          attn::in_one_line("one-step/masked"),
+          {"one-step/weights"},
+          attn::without_table("one-step/context",
+                              [&bench](const attn::Event& context) { return about_context(bench, context); }),
+          attn::without_table("one-step/probabilities", about_the_likeliest_few)};
 }
 
 }  // namespace
@@ -622,7 +617,7 @@ std::vector<attn::OnPage> one_step_on_page(const Workbench& bench) {
       {"one-step/gates"},
       attn::in_one_line("one-step/c"),
       attends_before_the_cell(bench.options) ? attn::in_one_line("one-step/h") : attn::OnPage{"one-step/h"}};
-  std::vector<attn::OnPage> page = {{"one-step"}};
+  std::vector<attn::OnPage> page = {{"one-step"}, {"code"}};
   const auto add = [&](const std::vector<attn::OnPage>& steps) {
     page.insert(page.end(), steps.begin(), steps.end());
   };

@@ -48,17 +48,15 @@ std::string knows_words(const Workbench& bench) {
 
 /// Where the decoder's first state and memory come from.
 std::string about_first_state(const Workbench& bench) {
-  if (!bench.options.bidirectional) return "the encoder's last h and c";
-  const auto hidden = *bench.options.hidden;
-  return fmt::format("both encoders' last h and c ({0} + {0} = {1} numbers)", hidden, 2 * hidden);
+  return bench.options.bidirectional ? "both LSTMs' last h and c" : "the encoder's last h and c";
 }
 
 void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
   bench.trace.note(
       "teacher-forcing", "Teacher forcing: the decoder is given the true words",
-      "<s> is the start of a sentence, </s> its end. The decoder starts with " + about_first_state(bench) +
+      "<s> starts a sentence, </s> ends it. The decoder starts with " + about_first_state(bench) +
           ". Each step reads the true word before, a row of X_target, whatever the decoder wrote. A step is "
-          "named after the word that it is to write." +
+          "named after the word to write." +
           std::string(bench.options.model ? "" : " The decoder knows only the target's words and </s>.") +
           about_padding(writes),
       steps_of_words(writes));

@@ -56,7 +56,7 @@ void claim_layer_norm(Workbench& bench, const Named& norm, const Named& x,
   }
   bench.trace.claim(
       {.id = id,
-       .claim = norm.id + " before gain, bias: rows of mean 0, variance 1",
+       .claim = norm.id + " before gain: mean 0, variance v / (v + 1e−05)",
        .formula = "max(|mean|, |variance − v / (v + 1e-5)|), v that of " + x.id,
        .value = attn::standardization_deviation(before_gain_and_bias(norm.tensor, weights), x.tensor),
        .limit = limit});

@@ -55,12 +55,14 @@ std::string about_layer_norm(const attn::Event& norm) {
   const auto axis = shape.size() - 2;
   const auto word = name_along(norm, axis, attn::token_to_work_out(shape[axis]));
   return fmt::format(
-      "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias\nMean and variance are those of row \"{}\" of "
-      "residual_1. The 1e−05 keeps the root from being 0. Gain and bias are learned.",
+      "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias\n"
+      "Mean and variance v are those of row \"{}\" of residual_1. The 1e−05 keeps the root from being 0. "
+      "Before the learned gain and bias the row has mean 0 and variance v / (v + 1e−05), nearly 1. After "
+      "them it has others.",
       word);
 }
 
-/// Where the number that attention adds comes from, and the row that the layer norm is worked out on.
+/// Where the number that a sublayer adds comes from, and the row that the layer norm is worked out on.
 std::string about_residual(const attn::Event& residual) {
   constexpr std::size_t most_numbers = 8;
   const auto& shape = residual.tensor->shape;
@@ -71,32 +73,32 @@ std::string about_residual(const attn::Event& residual) {
   for (std::size_t j = 0; j < d && d <= most_numbers; ++j)
     numbers += fmt::format("{}{}", j == 0 ? "" : ", ",
                            attn::worked_number({{}, residual.tensor->at(row * d + j)}, 4));
-  return fmt::format(
-      "The second number is attention/output[{0}, 0] (--steps attention/output). The whole row \"{0}\" of "
-      "residual_1{1}",
-      word, numbers.empty() ? ": --steps residual_1." : ":\n" + numbers);
+  return fmt::format("The second number is {0}[{1}, 0]. The row \"{1}\" of {2}:{3}", residual.inputs.at(1),
+                     word, residual.id,
+                     numbers.empty() ? fmt::format(" --steps {}.", residual.id) : "\n" + numbers);
 }
 
 /// What ReLU is for, and how many numbers it cuts off.
 std::string about_relu(const Workbench& bench, const attn::Event& hidden) {
   return fmt::format(
-      "max(0, …) is called ReLU. It sets negatives to 0, here {0} of {1} (--steps ffn/hidden). Without it "
-      "W_1 and W_2 would do no more than one matrix [{2}×{2}].",
+      "max(0, …) is called ReLU. It sets negatives to 0, here {0} of {1}. Without it W_1 and W_2 would do no "
+      "more than one matrix [{2}×{2}].",
       zeros_of(*hidden.tensor), attn::element_count(hidden.tensor->shape), bench.d_model());
 }
 
-/// The sum of the network's second layer.
+/// Where the numbers of the sum of the network's second layer stand.
 std::string about_ffn_output(const attn::Event& output) {
-  return fmt::format("A row has {} numbers again. Terms in which ffn/hidden is 0 are left out.",
-                     output.tensor->shape.back());
+  const auto& shape = output.tensor->shape;
+  const auto axis = shape.size() - 2;
+  return fmt::format("First factors: row \"{}\" of ffn/hidden (--steps ffn/hidden), 0s left out.",
+                     name_along(output, axis, attn::token_to_work_out(shape[axis])));
 }
 
 /// What becomes of the shapes in a longer sentence.
 std::string about_one_word_more(const Workbench& bench) {
-  return fmt::format(
-      "One more word adds a row to X and output, and a row and a column to weights. {}W_Q, W_1 and the other "
-      "matrices stay.",
-      bench.options.causal ? "" : "The old rows of output change. ");
+  return bench.options.causal
+             ? "One more word adds a row to X and output. The old rows stay."
+             : "One more word adds a row to X and output and changes the old rows of output.";
 }
 
 /// The page with trained weights: attention whole, and sums without their tables.
@@ -105,7 +107,7 @@ void choose_trained_block_page(Workbench& bench) {
   const bool is_relu = activation_of(bench) == Activation::relu;
   const attn::Notice about_relu_here = [&bench](const auto& hidden) { return about_relu(bench, hidden); };
   std::vector<attn::OnPage> page = {{"X"}, {"attention-recalled"}};
-  for (const auto* id : {"mask", "Q", "K", "V", "scores", "scaled", "masked"})
+  for (const auto* id : {"mask", "scaled", "masked"})
     page.push_back(in_one_line(std::string("attention/") + id));
   page.push_back({"attention/weights", what_the_block_looks_for});
   page.push_back(in_one_line("attention/heads"));
@@ -114,7 +116,7 @@ void choose_trained_block_page(Workbench& bench) {
   page.push_back({"norm_1", about_layer_norm});
   page.push_back(attn::without_table("ffn/hidden", is_relu ? about_relu_here : attn::Notice(count_zeros)));
   page.push_back(attn::without_table("ffn/output", about_ffn_output));
-  page.push_back(attn::without_table("residual_2"));
+  page.push_back(attn::without_table("residual_2", about_residual));
   page.push_back({"output", [&bench](const auto&) { return about_one_word_more(bench); }});
   page.push_back({"norm-order"});
   bench.trace.page(
