@@ -45,7 +45,7 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
   const auto doubled =
       scaled_dot_product_attention(mute, Q, attn::rows_twice(K), attn::rows_twice(V), doubled_mask);
   bench.trace.claim({.id = "key-count-is-free",
-                     .claim = "each source word twice: the output stays the same",
+                     .claim = "each row of X_source twice: the output is the same",
                      .formula = "max |attention(Q, [K; K], [V; V]) − output|",
                      .value = attn::max_abs_difference(doubled.output, output),
                      .limit = limit});

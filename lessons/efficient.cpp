@@ -279,7 +279,7 @@ std::string words_on_sums(const VariantBench& on, std::string_view name) {
     return fmt::format(
         "φ(q) · φ(k) replaces exp(score); φ(x) is x + 1 above 0, else eˣ. As Σ (φ(q) · φ(k)) vᵀ = φ(q) · Σ "
         "φ(k) vᵀ, keys and values can be summed up first. Each query reads the {} numbers of that sum. It "
-        "divides by φ(q) · Σ φ(k), {} numbers more.",
+        "divides what it gets by φ(q) · Σ φ(k), whose sum has {} numbers.",
         on.K.shape(1) * on.V.shape(1), on.K.shape(1));
   if (name == "performer")
     return fmt::format(
@@ -298,7 +298,7 @@ std::string words_on_shared_heads(const VariantBench& on) {
   const auto of_one =
       on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
-      "{0} heads share {1} set{2} of keys and values: {3} bytes, not {4} (lesson generate). The error is "
+      "{0} heads share {1} set{2}: keys and values take {3} bytes, not {4} (lesson generate). The error is "
       "against {0} heads with {0} sets.",
       heads, sets, sets == 1 ? "" : "s", sets * of_one, heads * of_one);
 }
@@ -443,10 +443,12 @@ std::string words_on_columns(const VariantBench& on) {
   return fmt::format(
       "error      largest difference from full's output, whose largest is {:.4f}\n"
       "           Q, K, V are random{}\n"
-      "mult-adds  the products that go into sums, counted while the code runs\n"
+      "mult-adds  the products that go into sums, counted while the code runs\n{}"
       "bytes      the most that scores (linear, performer: sums) take at a time",
       attn::max_abs(on.full),
-      is_wanted("local", on.bench.options) ? "; on text near words matter more: local errs less" : "");
+      is_wanted("local", on.bench.options) ? "; on text near words matter more: local errs less" : "",
+      on.shown.size() > 2 ? "           as n in local, sliding, linear, performer, linformer, else as n²\n"
+                          : "");
 }
 
 void compare(const VariantBench& on) {

@@ -38,8 +38,8 @@ void explain_lstm(Workbench& bench) {
       "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors along: a "
       "memory c and a state h, which tells what was read so far. To follow attention that is enough; the "
       "rest is optional. Each LSTM has its own c and h, and the name says whose: encoder/h, decoder/h. "
-      "Learned are W_ih (from input to hidden state), W_hh (from the old state to the new) and b. i, f, o "
-      "and g each have their own rows of all three. σ gives 0 to 1.",
+      "Learned are W_ih (from input to hidden state), W_hh (from the old state to the new) and the vector b. "
+      "Each of i, f, o and g has its own rows of them. σ gives 0 to 1.",
       "i = σ(W_ih xₜ + W_hh hₜ₋₁ + b)     input gate: how much of g is written\n"
       "f = σ(the same, other rows)        forget gate: how much of old c is kept\n"
       "o = σ(the same, other rows)        output gate: how much of c is shown\n"
@@ -61,7 +61,9 @@ std::string about_lstms(const Workbench& bench) {
           : fmt::format("Encoder and decoder are an LSTM each, with a state of {0} number{1} (hidden={0}). ",
                         hidden, hidden == 1 ? "" : "s");
   const std::string y = "y, the vector of the word that it reads";
-  if (asks_with_word(bench)) return sizes + "It asks with its old state and " + y + " (bahdanau-input).";
+  if (asks_with_word(bench))
+    return sizes + "It asks with its old state and " + y +
+           " (bahdanau-input; the paper asks with the state alone).";
   return sizes + fmt::format("The decoder reads {}, and asks with its {} state ({}).", y,
                              attends_before_the_cell(bench.options) ? "old" : "new", bench.options.attention);
 }
@@ -252,7 +254,7 @@ void run_seq2seq(Workbench& bench) {
 extern const Lesson seq2seq;
 const Lesson seq2seq = {
     .name = "seq2seq",
-    .title = "two LSTMs translate, and attention between them",
+    .title = "LSTMs translate, with attention between them",
     .teaches =
         "Where attention comes from: an LSTM encoder, its gates one by one, a decoder that writes word by "
         "word, and the attention between them. Bahdanau's decoder attends with the state before and feeds "

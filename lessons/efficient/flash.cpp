@@ -600,7 +600,8 @@ void show_flash(VariantBench& on) {
   show_last_query(on, running, blocks);
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
   trace.note("flash/memory", "What it is for",
-             "A GPU spends most time on moving scores to memory and back. A tile stays in a small, fast "
+             "In full attention a GPU spends much time on moving scores to memory and back. A tile stays in "
+             "a small, fast "
              "memory. So flash is faster, although it multiplies more." +
                  words_on_one_more_word(on, block));
   trace.claim({.id = "flash-is-exact",

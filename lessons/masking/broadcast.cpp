@@ -21,7 +21,7 @@ void explain_broadcasting(attn::Trace& trace) {
              "axes from the right, and a length of 1 fits any other. None adds such an axis:",
              "scores               [batch×head×query×key]\n"
              "mask                            [query×key]   fits\n"
-             "mask                      [batch×query×key]   does not fit: its batch meets head\n"
+             "mask                      [batch×query×key]   wrong: its batch meets head\n"
              "mask[:, None, :, :]     [batch×1×query×key]   fits");
 }
 

@@ -144,8 +144,8 @@ void show_training_code(const Workbench& bench) {
               "    v = 0.98 * v + 0.02 * g ** 2                      # mean of squares",
               "    m_now = m / (1 - 0.9 ** step)                     # correction",
               "    v_now = v / (1 - 0.98 ** step)",
-              fmt::format("    rate = {} ** -0.5 * min(step ** -0.5, step * {} ** -1.5)  # warm-up",
-                          *options.d_model, *options.warmup),
+              fmt::format("    rate = {} ** -0.5 * min(step ** -0.5, step * {} ** -1.5)  # warmup: {}",
+                          *options.d_model, *options.warmup, *options.warmup),
               "    row = row - rate * m_now / (np.sqrt(v_now) + 1e-9)"});
 }
 
@@ -369,7 +369,7 @@ std::string without_warmup(const Trainings& trainings) {
       "No warm-up: step 1 moves each parameter by {}^−0.5 = {:.4f}, not by {:.4f}. Then the loss is "
       "{:.2f}.{}",
       d_model, learning_rate(1, d_model, 1), learning_rate(1, d_model, main.settings.warmup),
-      without.training.loss(1), recovers ? " This model needs no warm-up; a deep one may need it." : "");
+      without.training.loss(1), recovers ? " This model recovers from that; a deep one may not." : "");
 }
 
 /// What clipping does to the gradients.
@@ -444,11 +444,11 @@ std::string loss_beside_guessing(const attn::Event& losses) {
   for (std::size_t i = 0; i < count; ++i) sum += losses.tensor->at(i);
   const auto worked = attn::token_to_work_out(count);
   return fmt::format(
-      "Each loss is named by the symbol to be said. At place {0}, where {1} is right, the model gives {1} "
-      "the probability {2:.4f}. The mean loss is {3:.4f}. Guessing gives each of the {4} symbols 1/{4}, so "
-      "its loss is log {4} = {5:.4f}.",
-      worked + 1, name_along(losses, 0, worked), std::exp(-losses.tensor->at(worked)),
-      sum / static_cast<double>(count), symbol_count, loss_of_guessing());
+      "Each loss is named by the symbol to be said. Where {0} is right, the model gives {0} the probability "
+      "{1:.4f}. The mean loss is {2:.4f}. Guessing gives each of the {3} symbols 1/{3}, so its loss is log "
+      "{3} = {4:.4f}.",
+      name_along(losses, 0, worked), std::exp(-losses.tensor->at(worked)), sum / static_cast<double>(count),
+      symbol_count, loss_of_guessing());
 }
 
 std::string size_of_first_step(const attn::Event&) {
