@@ -97,10 +97,10 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
   bench.trace.note(
       "verdict", "What this attention is",
       "The entropy decides which of these names a head gets. The two limits are a choice of this lab." +
-          about_trained_heads(bench, entropy, largest) +
-          " Lesson training explains loss, learning rate and dropout.",
+          about_trained_heads(bench, entropy, largest) + " --all says where both failures come from.",
       entropy.size() > most_compared ? limits + "\n\n" + verdicts(bench, entropy, largest) : limits);
-  bench.trace.note("collapse", "Uniform: the scores are nearly equal", "",
+  bench.trace.note("collapse", "Uniform: the scores are nearly equal",
+                   "Lesson training explains loss, learning rate and dropout.",
                    "comes from   small parameters, equal tokens, or a high temperature\n"
                    "helps        larger parameters and a small learning rate at the start\n"
                    "no help      dropout: it sets some weights to 0, the rest stay equal");
