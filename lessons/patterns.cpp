@@ -474,17 +474,20 @@ std::string look_at_twin(const attn::Event& weights) {
 void lay_out_patterns(Workbench& bench) {
   const auto weights =
       bench.plan.is_batched() ? attn::OnPage{"weights"} : attn::OnPage{"weights", look_at_twin};
-  bench.trace.page({attn::in_one_line("mask"),
-                    weights,
-                    {"diagonal"},
-                    {"local"},
-                    {"entropies"},
-                    {"entropy"},
-                    {"comparison"},
-                    {"verdict"},
-                    {"kinds"},
-                    {"models"}},
-                   {"rows-sum-to-1", "ends-recognised", "models/word-before", "models/what-came-next"});
+  std::vector<attn::OnPage> page = {
+      attn::in_one_line("mask"), weights, {"diagonal"}, {"local"}, {"entropies"}, {"entropy"}};
+  if (is_as_trained(bench.options)) {
+    page.insert(page.end(), {{"comparison"}, {"verdict"}, {"kinds"}, {"models"}});
+    return bench.trace.page(
+        page, {"rows-sum-to-1", "ends-recognised", "models/word-before", "models/what-came-next"});
+  }
+  page.insert(page.end(), {attn::in_one_line("strongest"),
+                           {"comparison"},
+                           {"verdict"},
+                           {"collapse"},
+                           {"over-sparse"},
+                           {"kinds"}});
+  bench.trace.page(page, {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
 }
 
 void run_patterns(Workbench& bench) {

@@ -100,13 +100,12 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& lar
   if (all_heads > most_heads) rows.push_back({"…"});
   bench.trace.note(
       "kinds", "What kind of head is it?",
-      "The table has the shares that a word gives on average." +
-          std::string(
-              bench.options.model
-                  ? " These heads were trained to translate words into French. An article or adjective needs "
-                    "its noun, which comes later. A verb needs its subject, which comes before." +
-                        other_way
-                  : " Nothing here is trained: a kind would be chance."),
+      "The shares are means over all words." +
+          std::string(bench.options.model
+                          ? " These heads translate words into French. An article or adjective needs "
+                            "its noun, which comes later. A verb needs its subject, which comes before." +
+                                other_way
+                          : " Nothing here is trained: a kind would be chance."),
       in_columns(rows) + "\n\n" + meanings_of(kinds));
 }
 
