@@ -23,6 +23,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/patterns/kinds.hpp"
+#include "lessons/patterns/models.hpp"
 #include "lessons/patterns/verdict.hpp"
 #include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -252,7 +253,7 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
         .note = with_equal_shares(diagonal_share(uniform, lengths), n, hides)},
        &WorkedMeasures::diagonal, diagonal_share(weights, lengths));
   step({.id = "local",
-        .title = "How much a token looks at a neighbour",
+        .title = "What neighbours get",
         .formula = "mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ",
         .note =
             n == 1
@@ -279,7 +280,7 @@ MeasuredPattern measure(Workbench& bench, const Tensor<4>& weights, const Mask<3
   explain_entropy(bench, n);
   const auto spread =
       step({.id = "entropy",
-            .title = "How widely attention spreads",
+            .title = "Spread of attention",
             .formula = "mean over queries of −Σⱼ wⱼ log wⱼ",
             .note = "Each bracket is the entropy of one row, and the result is their mean." +
                     entropy_of_a_row(bench, weights) +
@@ -473,19 +474,20 @@ std::string look_at_twin(const attn::Event& weights) {
 void lay_out_patterns(Workbench& bench) {
   const auto weights =
       bench.plan.is_batched() ? attn::OnPage{"weights"} : attn::OnPage{"weights", look_at_twin};
-  bench.trace.page({attn::in_one_line("mask"),
-                    weights,
-                    {"diagonal"},
-                    {"local"},
-                    {"entropies"},
-                    {"entropy"},
-                    attn::in_one_line("strongest"),
-                    {"comparison"},
-                    {"verdict"},
-                    {"collapse"},
-                    {"over-sparse"},
-                    {"kinds"}},
-                   {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
+  std::vector<attn::OnPage> page = {
+      attn::in_one_line("mask"), weights, {"diagonal"}, {"local"}, {"entropies"}, {"entropy"}};
+  if (is_as_trained(bench.options)) {
+    page.insert(page.end(), {{"comparison"}, {"verdict"}, {"kinds"}, {"models"}});
+    return bench.trace.page(
+        page, {"rows-sum-to-1", "ends-recognised", "models/word-before", "models/what-came-next"});
+  }
+  page.insert(page.end(), {attn::in_one_line("strongest"),
+                           {"comparison"},
+                           {"verdict"},
+                           {"collapse"},
+                           {"over-sparse"},
+                           {"kinds"}});
+  bench.trace.page(page, {"rows-sum-to-1", "uniform-entropy", "one-hot-entropy", "ends-recognised"});
 }
 
 void run_patterns(Workbench& bench) {
@@ -507,9 +509,10 @@ void run_patterns(Workbench& bench) {
   const auto ends = show_extremes(bench, visible, strongest);
   const auto largest = largest_entropy(visible, sentence.lengths(), bench.heads());
   compare_with_ends(bench, weights, uniform_weights(visible, bench.heads()), ends.one_hot, largest);
-  show_kinds(bench, weights, spread, largest);
+  show_kinds(bench, weights, largest);
   judge(bench, spread, largest);
   claim_patterns(bench, weights, ends, largest);
+  if (bench.options.model) show_heads_of_models(bench);
   bench.try_next({{"patterns --causal", "what do equal shares give under the mask?"},
                   {"patterns --temperature 0.02", "which failure is that?"},
                   {"training", "how attention starts, and what keeps it learning"}});

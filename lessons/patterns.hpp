@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -68,5 +72,75 @@ std::string_view name_of(Spread spread);
 
 /// The same for a page, where a head that has become over-sparse by learning its task is no failure: "sharp".
 std::string_view word_for(Spread spread);
+
+/// What one head is measured by. All but the last three are what a query gives on average: to the key at its
+/// own place, to all keys before and after it, to the one just before and the one just after, to the one as
+/// far from the end as the query is from the beginning, to what followed the same token the last time, and to
+/// the words that a translation comes from. Then: what the other queries give on average to the one key that
+/// gets most, the entropy, and the largest entropy possible.
+enum class Measure {
+  itself,
+  before,
+  after,
+  just_before,
+  just_after,
+  mirror,
+  repeat,
+  linked,
+  one_key,
+  entropy,
+  largest_entropy
+};
+
+constexpr std::size_t measure_count = 11;
+
+/// "itself", "before", "after", "prev" …, short as in the head of a table.
+std::string_view name_of(Measure measure);
+
+/// What a head reads: the tokens of its queries and keys, and, of a translation, which keys each query's word
+/// comes from.
+struct ReadByHead {
+  const std::vector<std::string>& queries;
+  const std::vector<std::string>& keys;
+  std::vector<std::set<std::size_t>> links{};
+};
+
+/// The measures of one head. One of which there is no case is 0: `repeat` where fewer than three tokens come
+/// again; of a translation all places, since those of two languages do not compare; of any other text
+/// `linked`.
+struct HeadMeasures {
+  std::array<double, measure_count> values{};
+  std::size_t key = 0;  ///< the key that gets most
+
+  double operator[](Measure measure) const { return values[static_cast<std::size_t>(measure)]; }
+};
+
+/// Of one head of one sample of weights [batch×head×query×key]; `largest` is its largest entropy.
+HeadMeasures measure_head(const Tensor<4>& weights, std::size_t sample, std::size_t head,
+                          const ReadByHead& text, double largest);
+
+/// What a head does with words, by its measures.
+enum class HeadKind {
+  alike,  ///< the keys that a query may see get nearly the same
+  translation,
+  one_word,
+  just_before,
+  just_after,
+  mirror,
+  repeat,
+  itself,
+  ahead,
+  back,
+  other
+};
+
+constexpr std::size_t kind_count = 11;
+
+/// `alike` where the entropy is as good as the largest. Else the kind of the largest share above a half; else
+/// `ahead` or `back` where the one side gets more than twice as much as the other; else `other`.
+HeadKind kind_of(const HeadMeasures& measures);
+
+/// The share that decides the kind: of `alike` and `other` none.
+std::optional<Measure> measure_of(HeadKind kind);
 
 }  // namespace lessons

@@ -6,13 +6,13 @@
 #include <regex>
 
 #include "attn/error.hpp"
-#include "attn/ops/mask.hpp"
 #include "attn/ops/slice.hpp"
+#include "lessons/cross_attention/transformer.hpp"
 #include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/self_attention.hpp"
-#include "lessons/transformer_block.hpp"
 #include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/silence.hpp"
 
 namespace lessons {
 
@@ -20,89 +20,8 @@ namespace {
 
 constexpr const char* rates_id = "alignment_error_rates";
 
-MultiHeadWeights attention_weights(const attn::Model& model, const std::string& group) {
-  return {model.matrix(group + "/W_Q"), model.matrix(group + "/W_K"), model.matrix(group + "/W_V"),
-          model.matrix(group + "/W_O")};
-}
-
-attn::LayerNormWeights norm_weights(const attn::Model& model, const std::string& name) {
-  return {model.vector(name + "/gain"), model.vector(name + "/bias")};
-}
-
-TransformerBlockWeights block_weights(const attn::Model& model, const std::string& layer, bool has_memory) {
-  TransformerBlockWeights weights;
-  weights.attention = attention_weights(model, layer + "attention");
-  if (has_memory) weights.cross = attention_weights(model, layer + "cross");
-  weights.feed_forward = {model.matrix(layer + "W_1"), model.vector(layer + "b_1"),
-                          model.matrix(layer + "W_2"), model.vector(layer + "b_2")};
-  weights.norm_1 = norm_weights(model, layer + "norm_1");
-  if (has_memory) weights.norm_cross = norm_weights(model, layer + "norm_cross");
-  weights.norm_2 = norm_weights(model, layer + "norm_2");
-  return weights;
-}
-
-std::string block_name(const char* part, std::size_t layer) {
-  return fmt::format("{}/layer={}/", part, layer + 1);
-}
-
 std::string cross_name(std::size_t layer) {
-  return block_name("decoder", layer) + "cross/";
-}
-
-/// Where blocks are computed before the lesson begins: nobody is told of their steps.
-class Silence {
- public:
-  explicit Silence(const ModelInputs& inputs)
-      : plan_{.lesson = &inputs.lesson(), .options = with_heads(inputs.number("heads"))},
-        trace_(nobody_, {}),
-        bench_(plan_, trace_) {}
-
-  Workbench mute() const { return bench_.mute(); }
-
- private:
-  struct Nobody final : attn::Sink {
-    void receive(const attn::Event&) override {}
-  };
-
-  static Options with_heads(std::size_t heads) {
-    Options options;
-    options.heads = heads;
-    return options;
-  }
-
-  Nobody nobody_;
-  Plan plan_;
-  attn::Trace trace_;
-  Workbench bench_;
-};
-
-/// What the encoder makes of a sentence: [1×source×d_model].
-Tensor<3> encode(Workbench& mute, const ModelInputs& inputs, const attn::TokenBatch& source) {
-  auto x = inputs.with_positions(inputs.rows("source/embedding", "source_words", source), source);
-  for (std::size_t layer = 0; layer < inputs.number("layers"); ++layer)
-    x = apply_block(mute, {"X", x}, block_weights(inputs.model(), block_name("encoder", layer), false), {})
-            .output;
-  return x;
-}
-
-/// The decoder's rows as cross-attention of this layer reads them: [1×target×d_model].
-Tensor<3> decode_to(Workbench& mute, const ModelInputs& inputs, const attn::TokenBatch& read,
-                    const Tensor<3>& memory, std::size_t layer) {
-  auto x = inputs.with_positions(inputs.rows("target/embedding", "target_words", read), read);
-  const auto causal = attn::repeat_mask(attn::causal_mask(read.length(), read.length()), 1);
-  for (std::size_t below = 0;; ++below) {
-    auto block = apply_block(
-        mute, {"X", x}, block_weights(inputs.model(), block_name("decoder", below), true), causal, memory);
-    if (below == layer) return std::move(block.attended);
-    x = std::move(block.output);
-  }
-}
-
-/// What the decoder reads when it is to write these words: <s> and all but the last.
-attn::TokenBatch before_each(std::vector<std::string> words) {
-  words.insert(words.begin(), std::string(attn::start_token));
-  words.pop_back();
-  return {{std::move(words)}};
+  return fmt::format("decoder/layer={}/cross/", layer + 1);
 }
 
 /// One below the other as samples of a batch, with rows of zeros behind the shorter ones.
@@ -154,13 +73,13 @@ void give_cross_attention(ModelInputs& inputs) {
   require_transformer(inputs.model());
   const auto rates = error_rates_of(inputs);
   const auto heads = heads_of(rates);
-  const Silence silence(inputs);
+  const Silence silence(inputs.lesson(), inputs.number("heads"));
   auto mute = silence.mute();
   std::vector<Tensor<3>> sources, targets;
   for (std::size_t b = 0; b < inputs.source().size(); ++b) {
-    sources.push_back(encode(mute, inputs, {{inputs.source().tokens[b]}}));
-    targets.push_back(
-        decode_to(mute, inputs, before_each(inputs.target().tokens.at(b)), sources.back(), heads.layer));
+    sources.push_back(encoder_blocks(mute, inputs, {{inputs.source().tokens[b]}}).back().output);
+    const auto read = before_each(inputs.target().tokens.at(b));
+    targets.push_back(decoder_blocks(mute, inputs, read, sources.back(), heads.layer + 1).back().attended);
   }
   inputs.give_rows("X_target", as_samples(targets, inputs.target().length()));
   inputs.give_rows("X_source", as_samples(sources, inputs.source().length()));

@@ -35,7 +35,7 @@ std::string verdicts(const Workbench& bench, const Tensor<2>& entropy, const Ten
 /// That sharp heads of a model that has learned its task are no failure.
 std::string about_trained_heads(const Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest) {
   const auto& options = bench.options;
-  if (!options.model || options.temperature != 1.0 || options.causal) return "";
+  if (!is_as_trained(options) || options.causal) return "";
   std::size_t sharp = 0;
   for (std::size_t i = 0; i < entropy.size(); ++i)
     if (spread_of(entropy.data()[i], largest.data()[i]) == Spread::over_sparse) ++sharp;
@@ -56,6 +56,10 @@ std::string line_of_measures(const std::string& name, const Tensor<4>& weights,
 }
 
 }  // namespace
+
+bool is_as_trained(const Options& options) {
+  return options.model.has_value() && options.temperature == 1.0;
+}
 
 void compare_with_ends(Workbench& bench, const Tensor<4>& weights, const Tensor<4>& uniform,
                        const Tensor<4>& one_hot, const Tensor<2>& largest) {
@@ -98,7 +102,8 @@ void judge(Workbench& bench, const Tensor<2>& entropy, const Tensor<2>& largest)
       "verdict", "What this attention is",
       "The entropy decides which of these names a head gets. The two limits are a choice of this lab." +
           about_trained_heads(bench, entropy, largest) +
-          " Lesson training explains loss, learning rate and dropout.",
+          (is_as_trained(bench.options) ? " --all says where both failures come from."
+                                        : " Lesson training explains loss, learning rate and dropout."),
       entropy.size() > most_compared ? limits + "\n\n" + verdicts(bench, entropy, largest) : limits);
   bench.trace.note("collapse", "Uniform: the scores are nearly equal", "",
                    "comes from   small parameters, equal tokens, or a high temperature\n"

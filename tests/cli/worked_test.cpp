@@ -117,6 +117,7 @@ TEST_CASE("no step but these is without a worked entry") {
        {"mean", "variance", "entropy_raw", "entropy_scaled", "max_weight_raw", "max_weight_scaled",
         "jacobian_raw", "jacobian_scaled", "example/scores"}},
       {"generate", {"full/logits"}},
+      {"patterns", {"models/measures"}},
       {"seq2seq", {"decoder/scores"}},
       {"efficient --variant sparse --pattern random", {"sparse/mask"}},
       {"stability",

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/patterns/models.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
 
@@ -201,4 +206,116 @@ TEST_CASE("a step of the two ends that is off by 1 % is noticed", "[patterns]") 
   CHECK_FALSE(holds("uniform/weights", "uniform-entropy"));
   CHECK_FALSE(holds("uniform/entropy", "uniform-entropy"));
   CHECK_FALSE(holds("one_hot/weights", "one-hot-entropy"));
+}
+
+namespace {
+
+using lessons::HeadKind;
+using lessons::Measure;
+
+/// The measures of a head in which each query gives `share` to the key that it looks at, and the rest in
+/// equal parts to the others.
+lessons::HeadMeasures measures_of(const std::vector<std::string>& tokens,
+                                  const std::function<std::size_t(std::size_t)>& looks_at, double share) {
+  const auto n = tokens.size();
+  Tensor<4> weights({1, 1, n, n}, (1.0 - share) / static_cast<double>(n - 1));
+  for (std::size_t i = 0; i < n; ++i) weights(0, 0, i, looks_at(i)) = share;
+  return lessons::measure_head(weights, 0, 0, {tokens, tokens}, std::log(static_cast<double>(n)));
+}
+
+const std::vector<std::string> twice = {"a", "b", "c", "d", "a", "b", "c", "d"};
+
+}  // namespace
+
+TEST_CASE("heads that are made for one thing are named after it", "[patterns]") {
+  const auto kind = [](const std::function<std::size_t(std::size_t)>& looks_at) {
+    return kind_of(measures_of(twice, looks_at, 0.9));
+  };
+  CHECK(kind([](std::size_t i) { return i; }) == HeadKind::itself);
+  CHECK(kind([](std::size_t i) { return i == 0 ? 0 : i - 1; }) == HeadKind::just_before);
+  CHECK(kind([](std::size_t i) { return std::min<std::size_t>(i + 1, 7); }) == HeadKind::just_after);
+  CHECK(kind([](std::size_t i) { return 7 - i; }) == HeadKind::mirror);
+  CHECK(kind([](std::size_t i) { return i < 4 ? i : i - 3; }) == HeadKind::repeat);
+  CHECK(kind([](std::size_t) { return 2; }) == HeadKind::one_word);
+  CHECK(kind([](std::size_t i) { return std::min<std::size_t>(i + 2, 7); }) == HeadKind::ahead);
+}
+
+TEST_CASE("a head that looks nowhere, and one that looks at one key, are told apart from the others",
+          "[patterns]") {
+  const auto alike = measures_of(
+      twice, [](std::size_t i) { return i; }, 1.0 / 8.0);
+  CHECK(kind_of(alike) == HeadKind::alike);
+  CHECK(alike[Measure::one_key] == Approx(1.0 / 8.0));
+  const auto one = measures_of(
+      twice, [](std::size_t) { return 2; }, 1.0);
+  CHECK(kind_of(one) == HeadKind::one_word);
+  CHECK(one.key == 2);
+  CHECK(one[Measure::one_key] == 1.0);
+  CHECK(one[Measure::entropy] == 0.0);
+}
+
+TEST_CASE("the shares of a small table are what they are by hand", "[patterns]") {
+  const std::vector<std::string> tokens = {"x", "y", "x"};
+  const Tensor<4> weights = {{{{0.5, 0.5, 0}, {0.25, 0.5, 0.25}, {0.125, 0.125, 0.75}}}};
+  const auto measures = lessons::measure_head(weights, 0, 0, {tokens, tokens}, std::log(3.0));
+  CHECK(measures[Measure::itself] == lessons::diagonal_share(weights, {3})(0, 0));
+  CHECK(measures[Measure::entropy] == lessons::entropy(weights, {3})(0, 0));
+  CHECK(measures[Measure::before] == Approx((0.0 + 0.25 + 0.25) / 3.0));
+  CHECK(measures[Measure::after] == Approx((0.5 + 0.25 + 0.0) / 3.0));
+  CHECK(measures[Measure::just_before] == Approx((0.25 + 0.125) / 2.0));
+  CHECK(measures[Measure::just_after] == Approx((0.5 + 0.25) / 2.0));
+  CHECK((measures[Measure::just_before] + measures[Measure::just_after]) / 2.0 ==
+        Approx(lessons::neighbour_share(weights, {3})(0, 0)));
+  CHECK(measures[Measure::mirror] == Approx((0.0 + 0.5 + 0.125) / 3.0));
+  CHECK(measures[Measure::repeat] == 0.0);  // a single token comes again: no habit shows in one
+  CHECK(measures[Measure::linked] == 0.0);
+  CHECK(measures[Measure::one_key] == Approx((0.5 + 0.125) / 2.0));
+  CHECK(measures.key == 1);
+}
+
+TEST_CASE("of a translation the words that each word comes from count, and no places", "[patterns]") {
+  const std::vector<std::string> target = {"le", "chat"}, source = {"the", "black", "cat"};
+  const Tensor<4> weights = {{{{0.75, 0.25, 0}, {0, 0.5, 0.5}}}};
+  const auto measures = lessons::measure_head(weights, 0, 0, {target, source, {{0}, {1, 2}}}, std::log(3.0));
+  CHECK(measures[Measure::linked] == Approx((0.75 + 1.0) / 2.0));
+  CHECK(measures[Measure::itself] == 0.0);
+  CHECK(measures[Measure::one_key] == Approx((0.75 + 0.0) / 2.0));
+  CHECK(kind_of(measures) == HeadKind::translation);
+}
+
+TEST_CASE("the heads of the shipped models are of the kinds that their tasks ask for", "[patterns]") {
+  std::map<std::string, lessons::HeadOfModel> heads;
+  for (const auto& head : lessons::heads_of_layers(lessons::layers_of_models())) heads[head.label] = head;
+  CHECK(heads.size() == 42);
+  const std::map<std::string, HeadKind> expected = {
+      {"gloss.0", HeadKind::ahead},           {"gloss.1", HeadKind::back},
+      {"language 1.0", HeadKind::itself},     {"language 2.1", HeadKind::back},
+      {"sentiment.0", HeadKind::one_word},    {"sentiment.1", HeadKind::one_word},
+      {"block.0", HeadKind::ahead},           {"block.1", HeadKind::one_word},
+      {"reverse", HeadKind::mirror},          {"one layer", HeadKind::back},
+      {"induction 1", HeadKind::just_before}, {"induction 2", HeadKind::repeat},
+      {"decoder 1.2", HeadKind::alike},       {"decoder 2.1", HeadKind::itself},
+      {"encoder 1.3", HeadKind::ahead},       {"encoder 2.2", HeadKind::other},
+      {"cross 1.1", HeadKind::other},         {"cross 2.1", HeadKind::translation}};
+  for (const auto& [label, kind] : expected) {
+    CAPTURE(label);
+    CHECK(heads.at(label).kind == kind);
+  }
+  CHECK(heads.at("sentiment.1").looks == "one word: never");
+}
+
+TEST_CASE("the page has the heads of the models, as data too, where its own are trained", "[patterns]") {
+  auto options = lesson_called("patterns").defaults;
+  const auto told = told_by("patterns", options);
+  CHECK(all_hold(told));
+  CHECK(told.elements("models/measures").size() == 42 * lessons::measure_count);
+  CHECK_THAT(told.formulas.at("models"), Contains("what came next") && Contains("mirror image"));
+  for (const auto* claim : {"models/word-before", "models/what-came-next"})
+    CHECK_FALSE(
+        told_by("patterns", options, {}, attn::replacing([](const auto& id, const auto& shape, double* x) {
+                  if (id == "models/measures") std::fill_n(x, attn::element_count(shape), 0.25);
+                }))
+            .holds(claim));
+  options.model = "none";
+  CHECK_FALSE(told_by("patterns", options).has("models/measures"));
 }

@@ -1,0 +1,164 @@
+/// The heads of all shipped models, told apart by the measures of the page.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/text/width.hpp"
+#include "lessons/patterns/kinds.hpp"
+#include "lessons/patterns/models.hpp"
+#include "lessons/workbench/columns.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// Whether the measure says something of a head: places in two languages do not compare.
+bool says(const HeadOfModel& head, Measure measure) {
+  return head.measures[measure] > 0.0;
+}
+
+std::string share_in_words(const HeadOfModel& head, std::optional<Measure> measure) {
+  return measure && says(head, *measure) ? fmt::format("{:.2f}", head.measures[*measure]) : "–";
+}
+
+/// The kinds left-aligned below one another.
+std::string table_of(const std::vector<HeadOfModel>& heads) {
+  std::vector<std::vector<std::string>> rows = {{"", "itself", "before", "after", "keys", "share", "looks"}};
+  std::size_t widest = 0;
+  for (const auto& head : heads) widest = std::max(widest, attn::display_width(head.looks));
+  rows.front().back() = attn::pad_right(rows.front().back(), widest);
+  for (const auto& head : heads) {
+    rows.push_back({head.name});
+    for (const auto measure : {Measure::itself, Measure::before, Measure::after})
+      rows.back().push_back(
+          head.measures[Measure::linked] > 0.0 ? "–" : fmt::format("{:.2f}", head.measures[measure]));
+    rows.back().push_back(fmt::format("{:.1f}", std::exp(head.measures[Measure::entropy])));
+    rows.back().push_back(share_in_words(head, measure_of(head.kind)));
+    rows.back().push_back(attn::pad_right(head.looks, widest));
+  }
+  return in_columns(rows);
+}
+
+/// Of each kind that is named after a share of its own the head with the largest one, and one that is alike
+/// to all.
+std::vector<HeadOfModel> one_of_each_kind(const std::vector<HeadOfModel>& heads) {
+  std::vector<HeadOfModel> chosen;
+  for (std::size_t i = 0; i < kind_count; ++i) {
+    const auto kind = static_cast<HeadKind>(i);
+    if (kind == HeadKind::ahead || kind == HeadKind::back || kind == HeadKind::other) continue;
+    const auto measure = measure_of(kind);
+    const HeadOfModel* best = nullptr;
+    for (const auto& head : heads)
+      if (head.kind == kind &&
+          (best == nullptr || (measure && head.measures[*measure] > best->measures[*measure])))
+        best = &head;
+    if (best != nullptr) chosen.push_back(*best);
+  }
+  return chosen;
+}
+
+/// [head_of_model×measure]
+Tensor<2> show_measures(Workbench& bench, const std::vector<HeadOfModel>& heads) {
+  std::vector<std::string> names, measures;
+  for (const auto& head : heads) names.push_back(head.label);
+  for (std::size_t i = 0; i < measure_count; ++i) measures.emplace_back(name_of(static_cast<Measure>(i)));
+  bench.trace.label("head_of_model", {{names}});
+  bench.trace.label("measure", {{measures}});
+  auto values = Tensor<2>::from_shape({heads.size(), measure_count});
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    std::copy(heads[i].measures.values.begin(), heads[i].measures.values.end(), &values(i, 0));
+  return bench.trace.step(
+      {.id = "models/measures",
+       .title = "The heads of the lab's models in numbers",
+       .axes = {"head_of_model", "measure"},
+       .note = "All but the last three are what a word gives on average: to itself, to all words before and "
+               "after it, to the one just before and just after, to its mirror image, to what followed the "
+               "same word the last time (where at least three words come again), and in cross-attention to "
+               "the words that it translates. one is what the other words give on average to the word that "
+               "gets most, and most is the largest entropy possible. A measure that does not apply is 0."},
+      values);
+}
+
+double measured(const Tensor<2>& values, const std::vector<HeadOfModel>& heads, const std::string& name,
+                Measure measure) {
+  const auto head =
+      std::find_if(heads.begin(), heads.end(), [&](const auto& one) { return one.name == name; });
+  return values(static_cast<std::size_t>(head - heads.begin()), static_cast<std::size_t>(measure));
+}
+
+/// What each model, and each part of the translator, reads.
+std::string texts_of(const std::vector<LayerOfModel>& layers) {
+  std::string lines, part;
+  for (const auto& layer : layers) {
+    if (layer.part != part)
+      lines +=
+          fmt::format("{}{:<10} {}", lines.empty() ? "" : "\n", layer.part, fmt::join(layer.queries, " "));
+    part = layer.part;
+  }
+  return lines;
+}
+
+/// The kinds of these heads.
+std::vector<HeadKind> kinds_of(const std::vector<HeadOfModel>& heads) {
+  std::vector<HeadKind> kinds;
+  for (const auto& head : heads) kinds.push_back(head.kind);
+  return kinds;
+}
+
+}  // namespace
+
+std::vector<HeadOfModel> heads_of_layers(const std::vector<LayerOfModel>& layers) {
+  std::vector<HeadOfModel> all;
+  for (const auto& layer : layers) {
+    const auto heads = layer.weights.shape(1);
+    const auto largest = largest_entropy(layer.visible, {layer.queries.size()}, heads);
+    for (std::size_t head = 0; head < heads; ++head) {
+      const auto measures = measure_head(layer.weights, 0, head, layer.text(), largest(0, head));
+      const auto kind = kind_of(measures);
+      all.push_back({.name = heads > 1 ? fmt::format("{}, head {}", layer.name, head) : layer.name,
+                     .label = heads > 1 ? fmt::format("{}.{}", layer.name, head) : layer.name,
+                     .measures = measures,
+                     .kind = kind,
+                     .looks = in_words(kind, measures, layer.text())});
+    }
+  }
+  return all;
+}
+
+void show_heads_of_models(Workbench& bench) {
+  const auto layers = layers_of_models();
+  const auto heads = heads_of_layers(layers);
+  const auto values = show_measures(bench, heads);
+  auto& trace = bench.trace;
+  trace.note(
+      "models", "Heads of the lab's models, one of each other kind",
+      "A head is named after its largest share, where that is more than a half. decoder and cross belong to "
+      "a translator. In decoder and induction a word sees none after it. Most of these heads use one or two "
+      "keys: only where they look tells them apart. Layer 1 of induction finds the letter before. So layer 2 "
+      "can find what came next the last time (lesson transformer-block).",
+      table_of(one_of_each_kind(heads)));
+  trace.note("models/kinds", fmt::format("All {} heads of the lab's models", heads.size()),
+             "share is the one that decides. In language, one layer, induction and decoder a word sees none "
+             "after it. block is the model sentiment-block, one layer is induction-one-layer. encoder, "
+             "decoder and cross are the parts of translation-transformer. Each reads this text:",
+             texts_of(layers) + "\n\n" + table_of(heads) + "\n\n" + meanings_of(kinds_of(heads)));
+  const auto claim = [&](const char* id, const char* words, const std::string& name, Measure measure) {
+    trace.claim({.id = id,
+                 .claim = words,
+                 .formula = fmt::format("models/measures[{}, {}]", name, name_of(measure)),
+                 .value = measured(values, heads, name, measure),
+                 .limit = attn::at_least(0.5)});
+  };
+  claim("models/word-before", "induction 1 gives more than half to the letter before", "induction 1",
+        Measure::just_before);
+  claim("models/what-came-next", "induction 2 gives more than half to what came next", "induction 2",
+        Measure::repeat);
+}
+
+}  // namespace lessons

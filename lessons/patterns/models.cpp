@@ -1,0 +1,156 @@
+/// What the shipped models look at, each in a text of its own.
+
+#include "lessons/patterns/models.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "attn/error.hpp"
+#include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/positional_rotary.hpp"
+#include "attn/ops/positional_sinusoidal.hpp"
+#include "lessons/cross_attention/transformer.hpp"
+#include "lessons/gold_alignment.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/multihead.hpp"
+#include "lessons/workbench/silence.hpp"
+
+namespace lessons {
+
+extern const Lesson patterns;
+
+namespace {
+
+/// A model with a name that fits into a table, and a text that it knows all words of. In that of `induction`
+/// letters come again in the order in which they came before.
+struct TextOfModel {
+  const char *model, *name, *text;
+};
+
+constexpr const char* letters = "g k q x b m d f r z p s q x a t g k c b m v d f";
+
+constexpr TextOfModel texts_of_models[] = {
+    {"gloss", "gloss", "the cat saw the small dogs"},
+    {"language", "language", "the girl that the dogs see often sleeps near the old house"},
+    {"sentiment", "sentiment", "the film was not good but the plot was never boring"},
+    {"sentiment-block", "block", "the film was not good but the plot was never boring"},
+    {"reverse", "reverse", "a b c d e f g h i j"},
+    {"induction-one-layer", "one layer", letters},
+    {"induction", "induction", letters}};
+
+constexpr const char* translator = "translation-transformer";
+constexpr const char* sentence_to_translate = "the black cat eats the red apple";
+
+std::string said_of(const attn::Model& model, const std::string& name) {
+  const auto found = model.configuration.find(name);
+  return found == model.configuration.end() ? "" : found->second;
+}
+
+/// The rows [1×head×token×d] of each head turned by their places.
+Tensor<4> turned(const Tensor<4>& heads) {
+  Tensor<3> rows(std::array<std::size_t, 3>{heads.shape(1), heads.shape(2), heads.shape(3)});
+  std::copy(heads.begin(), heads.end(), rows.begin());
+  const auto angles = attn::position_angles(heads.shape(2), attn::position_frequencies(heads.shape(3)));
+  const auto rotated = attn::rotate_pairs(rows, angles, attn::Pairing::adjacent);
+  Tensor<4> result(heads.shape());
+  std::copy(rotated.begin(), rotated.end(), result.begin());
+  return result;
+}
+
+/// Layers of attention one upon the other, with nothing but the residual connection between them.
+std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
+  const auto model = attn::shipped_model(of.model);
+  Options options, texts;
+  texts.sentence = {of.text};
+  const ModelInputs inputs(patterns, *model, options, texts);
+  const auto& tokens = inputs.sentence();
+  const auto n = tokens.length(), layers = inputs.number("layers"), heads = inputs.number("heads");
+  const bool is_causal = said_of(*model, "causal") == "true";
+  const bool is_rotary = said_of(*model, "positions") == "rotary";
+  if (layers > 1 && (said_of(*model, "norm") != "none" || inputs.number("d_ff") > 0))
+    throw attn::Error(fmt::format("the model {} has more than attention between its layers", of.model));
+  const auto visible = is_causal ? attn::repeat_mask(attn::causal_mask(n, n), 1) : Mask<3>({1, n, n}, true);
+  const Silence silence(patterns, heads);
+  auto mute = silence.mute();
+  Named x = {"X", inputs.encoded_words(tokens)};
+  std::vector<LayerOfModel> all;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const auto weight = [&](const char* id) {
+      return inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id));
+    };
+    const MultiHeadWeights weights = {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O")};
+    auto projected = project_to_heads(mute, x, x, weights, {heads, heads});
+    if (is_rotary) {
+      projected.Q_heads = turned(projected.Q_heads);
+      projected.K_heads = turned(projected.K_heads);
+    }
+    auto [attention, found] =
+        attend_in_heads(mute, projected.Q_heads, projected.K_heads, projected.V_heads, weights.O(), visible);
+    x.tensor = attn::add(x.tensor, found);
+    const auto& words = tokens.tokens.front();
+    all.push_back({.model = of.model,
+                   .part = of.name,
+                   .name = layers > 1 ? fmt::format("{} {}", of.name, layer + 1) : of.name,
+                   .queries = words,
+                   .keys = words,
+                   .weights = std::move(attention.weights),
+                   .visible = visible});
+  }
+  return all;
+}
+
+/// The attentions of the translator: those of its encoder, its decoder, and of the decoder to the encoder.
+std::vector<LayerOfModel> read_translator() {
+  const auto model = attn::shipped_model(translator);
+  Options options, texts;
+  texts.source = {sentence_to_translate};
+  const ModelInputs inputs(patterns, *model, options, texts);
+  const auto& words = inputs.source().tokens.front();
+  const auto pair = gold_pair(words);
+  if (!pair)
+    throw attn::Error(fmt::format("“{}” is no sentence of the lab's grammar", sentence_to_translate));
+  const auto read = before_each(pair->target);
+  const auto& reads = read.tokens.front();
+  const auto n = words.size(), m = reads.size(), layers = inputs.number("layers");
+  const Silence silence(patterns, inputs.number("heads"));
+  auto mute = silence.mute();
+  const auto encoder = encoder_blocks(mute, inputs, inputs.source());
+  const auto decoder = decoder_blocks(mute, inputs, read, encoder.back().output, layers);
+  std::vector<LayerOfModel> all;
+  const auto add = [&](const char* part, std::size_t layer, const std::vector<std::string>& queries,
+                       const std::vector<std::string>& keys, const MultiHeadAttention& attention,
+                       const Mask<3>& visible) {
+    all.push_back({.model = translator,
+                   .part = part,
+                   .name = fmt::format("{} {}", part, layer + 1),
+                   .queries = queries,
+                   .keys = keys,
+                   .weights = attention.attention.weights,
+                   .visible = visible});
+  };
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    add("encoder", layer, words, words, encoder[layer].attention, Mask<3>({1, n, n}, true));
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    add("decoder", layer, reads, reads, decoder[layer].attention,
+        attn::repeat_mask(attn::causal_mask(m, m), 1));
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    add("cross", layer, pair->target, words, decoder[layer].cross.value(), Mask<3>({1, m, n}, true));
+    all.back().links = gold_links(*pair);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<LayerOfModel> layers_of_models() {
+  std::vector<LayerOfModel> all;
+  for (const auto& one : texts_of_models)
+    for (auto& layer : read_layers(one)) all.push_back(std::move(layer));
+  for (auto& layer : read_translator()) all.push_back(std::move(layer));
+  return all;
+}
+
+}  // namespace lessons
