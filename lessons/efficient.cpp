@@ -394,7 +394,7 @@ LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
 LinesOn lines_on_gqa(const VariantBench& on, const attn::Cost& cost) {
   const auto& bench = on.bench;
   if (bench.heads() == 1) return {"one head here, which shares with nobody"};
-  return {fmt::format("{} heads · {} = {} bytes; full has 1 head here", bench.heads(),
+  return {fmt::format("{} heads · {} = {} bytes (full: 1 head)", bench.heads(),
                       on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes)};
 }
 

@@ -23,7 +23,7 @@
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/patterns/kinds.hpp"
-#include "lessons/patterns/models.hpp"
+#include "lessons/patterns/heads_of_models.hpp"
 #include "lessons/patterns/verdict.hpp"
 #include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"

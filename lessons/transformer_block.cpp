@@ -23,10 +23,10 @@
 #include "lessons/transformer_block/layout.hpp"
 #include "lessons/transformer_block/mistakes.hpp"
 #include "lessons/transformer_block/numpy.hpp"
+#include "lessons/transformer_block/stack.hpp"
 #include "lessons/transformer_block/sublayers.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
-#include "trace/model.hpp"
 
 namespace lessons {
 
@@ -393,25 +393,6 @@ void show_parameter_count(Workbench& bench) {
                                "{}\nlayer norms: {}·2·{} = {}",
                                attentions == 2 ? " and cross-attention" : "", attentions, d, in_attention, d,
                                d_ff, d_ff, d, in_ffn, attentions + 1, d, in_norms));
-}
-
-/// The share of next letters that a shipped model of the task induction has right.
-double share_of_induction(const std::string& name) {
-  return attn::shipped_model(name)->scores.at("next tokens right");
-}
-
-/// Why blocks are stacked, in the figures of two trained models.
-void explain_stack(Workbench& bench) {
-  const double two = share_of_induction("induction"), one = share_of_induction("induction-one-layer");
-  bench.trace.note(
-      "stack", "What two blocks find that one cannot",
-      "A task: letters in random order, \"g k q x … b q\". The next one is to be what followed q the last "
-      "time: x.\nBlock 1: each letter looks one place back and adds that letter to its own row. The row of x "
-      "now says \"x, and before me q\". Block 2: the last q looks for the row that says \"before me q\", and "
-      "finds x.",
-      fmt::format("right on new letters (attnlab train induction; no ffn, no layer norm)\n"
-                  "two blocks   {:3.0f} %\none block    {:3.0f} %",
-                  100.0 * two, 100.0 * one));
 }
 
 }  // namespace

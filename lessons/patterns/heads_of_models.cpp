@@ -1,5 +1,7 @@
 /// The heads of all shipped models, told apart by the measures of the page.
 
+#include "lessons/patterns/heads_of_models.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +13,6 @@
 
 #include "attn/text/width.hpp"
 #include "lessons/patterns/kinds.hpp"
-#include "lessons/patterns/models.hpp"
 #include "lessons/workbench/columns.hpp"
 
 namespace lessons {
@@ -117,15 +118,16 @@ std::vector<HeadOfModel> heads_of_layers(const std::vector<LayerOfModel>& layers
   std::vector<HeadOfModel> all;
   for (const auto& layer : layers) {
     const auto heads = layer.weights.shape(1);
+    const ReadByHead text = {layer.queries, layer.keys, layer.links};
     const auto largest = largest_entropy(layer.visible, {layer.queries.size()}, heads);
     for (std::size_t head = 0; head < heads; ++head) {
-      const auto measures = measure_head(layer.weights, 0, head, layer.text(), largest(0, head));
+      const auto measures = measure_head(layer.weights, 0, head, text, largest(0, head));
       const auto kind = kind_of(measures);
       all.push_back({.name = heads > 1 ? fmt::format("{}, head {}", layer.name, head) : layer.name,
                      .label = heads > 1 ? fmt::format("{}.{}", layer.name, head) : layer.name,
                      .measures = measures,
                      .kind = kind,
-                     .looks = in_words(kind, measures, layer.text())});
+                     .looks = in_words(kind, measures, text)});
     }
   }
   return all;

@@ -119,6 +119,7 @@ void choose_trained_block_page(Workbench& bench) {
   page.push_back(attn::without_table("residual_2", about_residual));
   page.push_back({"output", [&bench](const auto&) { return about_one_word_more(bench); }});
   page.push_back({"norm-order"});
+  page.push_back({"stack"});
   bench.trace.page(
       page, {"attention/rows-sum-to-1", "norm_1/mean-and-variance", "ffn/mixes-no-tokens", "no-look-ahead"});
 }

@@ -12,7 +12,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/patterns/models.hpp"
+#include "lessons/patterns/heads_of_models.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
 

@@ -1,6 +1,6 @@
 /// What the shipped models look at, each in a text of its own.
 
-#include "lessons/patterns/models.hpp"
+#include "lessons/trained_layers.hpp"
 
 #include <fmt/format.h>
 
@@ -144,6 +144,14 @@ std::vector<LayerOfModel> read_translator() {
 }
 
 }  // namespace
+
+std::vector<LayerOfModel> layers_of_model(std::string_view model) {
+  const auto* found = std::find_if(std::begin(texts_of_models), std::end(texts_of_models),
+                                   [&](const TextOfModel& of) { return of.model == model; });
+  if (found == std::end(texts_of_models))
+    throw attn::Error(fmt::format("there is no text for the model {} to read", model));
+  return read_layers(*found);
+}
 
 std::vector<LayerOfModel> layers_of_models() {
   std::vector<LayerOfModel> all;
