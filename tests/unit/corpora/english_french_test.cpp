@@ -247,3 +247,12 @@ TEST_CASE("distinct pairs have the lengths that were asked for, and none is excl
     CHECK(pair.source.size() <= 25);
   }
 }
+
+TEST_CASE("the grammar has more than a million distinct sentences: 20,000 draws hardly repeat one") {
+  attn::Generator random(6);
+  constexpr std::size_t draws = 20000;
+  std::unordered_set<std::string> texts;
+  for (std::size_t i = 0; i < draws; ++i) texts.insert(source_text(english_french().draw(random, 12)));
+  // Of a million equally likely ones about draws² / 2,000,000 = 200 would come again, of unequal ones more.
+  CHECK(draws - texts.size() < 100);
+}

@@ -18,7 +18,9 @@ using Weights = attn::train::Weights<double>;
 using Loss = std::function<Variable(Tape&, const Weights&)>;
 
 /// Σ coefficients · x, [1×1]: any output as a loss. Where a coefficient is 0 the number is not read.
-Variable project(Tape& tape, const Variable& x, const std::vector<double>& coefficients);
+template <class T>
+attn::train::Variable<T> project(attn::train::Tape<T>& tape, const attn::train::Variable<T>& x,
+                                 const std::vector<double>& coefficients);
 
 /// The same with coefficients of its own for each number.
 Variable project(Tape& tape, const Variable& x);
@@ -29,7 +31,8 @@ std::vector<double> draw(const attn::train::WeightTable& table);
 /// The gradients of the loss with respect to all numbers.
 std::vector<double> of(const attn::train::WeightTable& table, std::vector<double> values, const Loss& loss);
 
-/// The largest difference between these gradients and central ones, in units of the largest gradient.
+/// The largest difference between these gradients and central ones, in units of the largest gradient of the
+/// same tensor, or of a floor where all of them are tiny.
 double error(const attn::train::WeightTable& table, const Loss& loss);
 
 /// The same for matrices of these sizes, called "0", "1", ….
