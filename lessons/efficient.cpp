@@ -447,7 +447,7 @@ std::string words_on_columns(const VariantBench& on) {
       "bytes      the most that scores (linear, performer: sums) take at a time",
       attn::max_abs(on.full),
       is_wanted("local", on.bench.options) ? "; on text near words matter more: local errs less" : "",
-      on.shown.size() > 2 ? "           as n in local, sliding, linear, performer, linformer, else as n²\n"
+      on.shown.size() > 2 ? "           grow as n: local, sliding, linear, performer, linformer; others n²\n"
                           : "");
 }
 

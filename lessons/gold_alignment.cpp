@@ -33,6 +33,18 @@ std::vector<std::set<std::size_t>> gold_links(const corpora::SentencePair& pair)
   return links;
 }
 
+namespace {
+
+std::optional<corpora::Link> link_between(const corpora::SentencePair& pair, std::size_t source,
+                                          std::size_t target) {
+  const auto found = std::find_if(pair.links.begin(), pair.links.end(), [&](const corpora::Link& link) {
+    return link.source == source && link.target == target;
+  });
+  return found == pair.links.end() ? std::nullopt : std::optional(*found);
+}
+
+}  // namespace
+
 std::vector<std::string> drawn_links(const corpora::SentencePair& pair, const corpora::Alignment& looks) {
   constexpr std::size_t most_columns = 66;
   std::size_t first = 0, all = 0;
@@ -49,13 +61,13 @@ std::vector<std::string> drawn_links(const corpora::SentencePair& pair, const co
   for (std::size_t j = 0; j < widths.size(); ++j)
     header += attn::pad_right(attn::pad_left(pair.source[j].text, 3), widths[j]);
   if (names_columns) lines.push_back(header.substr(0, header.find_last_not_of(' ') + 1));
-  const auto gold = gold_links(pair);
   for (std::size_t t = 0; t < pair.target.size(); ++t) {
     auto line = attn::pad_right(pair.target[t], first);
     for (std::size_t j = 0; j < widths.size(); ++j) {
-      const bool is_gold = gold[t].count(j) > 0;
-      const char mark = looks[t] == j ? '*' : is_gold ? ' ' : '.';
-      line += attn::pad_right(is_gold ? fmt::format("({})", mark) : fmt::format(" {} ", mark), widths[j]);
+      const auto link = link_between(pair, j, t);
+      const char mark = looks[t] == j ? '*' : link ? ' ' : '.';
+      const auto* around = !link ? " {} " : link->is_sure ? "({})" : "?{}?";
+      line += attn::pad_right(fmt::format(fmt::runtime(around), mark), widths[j]);
     }
     lines.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
   }

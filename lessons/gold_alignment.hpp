@@ -23,7 +23,8 @@ corpora::Alignment strongest_of_rows(const attn::Tensor<2>& weights, std::size_t
 /// The source words that each word of the target is linked to.
 std::vector<std::set<std::size_t>> gold_links(const corpora::SentencePair& pair);
 
-/// A row for each word of the target: ( ) around each gold link, * where the decoder looks most. `looks` may
+/// A row for each word of the target: ( ) around each sure link, ? ? around each possible one, * where the
+/// decoder looks most. `looks` may
 /// have more rows, as that of </s>.
 std::vector<std::string> drawn_links(const corpora::SentencePair& pair, const corpora::Alignment& looks);
 

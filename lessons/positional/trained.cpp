@@ -87,8 +87,10 @@ void show_trained_positions(Workbench& bench) {
       "The encodings above are not trained. These two models are: they say ten letters backwards (attnlab "
       "train reverse). right is the share of right letters in new sequences. Without positions a model knows "
       "the letters, but not their places. Some letter is often there twice: guessing it at every place is "
-      "right at 2 of 10. Below, no letter is there twice.",
-      fmt::format("{}\n{}\n{}", header, line_of("learned positions", *learned, "symbols right", ten),
+      "right at 2 of 10. Below, no letter is there twice. Of 14 letters, the places 10 to 13 are new to "
+      "the first model.",
+      fmt::format("{}\n{}\n{}\n{}", header, line_of("learned positions", *learned, "symbols right", ten),
+                  line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training", more),
                   line_of("no positions", *without, "symbols right", none)));
   bench.trace.note("trained-longer", "More letters than in training",
                    fmt::format("Both models were trained with {} letters. With {} letters the first one "

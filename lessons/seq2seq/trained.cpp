@@ -95,12 +95,12 @@ void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std
     linked += gold[t].empty() ? 0 : 1;
     right += gold[t].count(looks[t]);
   }
-  bench.trace.note(
-      "gold", "Beside it: which word comes from which",
-      fmt::format("( ) is the right answer (gold); the model never saw it. * is where the decoder looks "
-                  "most: {} of {} words at the word that they come from.{}",
-                  right, linked, where_they_part(*pair, looks)),
-      fmt::format("{}", fmt::join(drawn_links(*pair, looks), "\n")));
+  bench.trace.note("gold", "Beside it: which word comes from which",
+                   fmt::format("( ) is a sure link (gold), ? ? a possible one; the model never saw them. * "
+                               "is where the decoder looks "
+                               "most: {} of {} words at the word that they come from.{}",
+                               right, linked, where_they_part(*pair, looks)),
+                   fmt::format("{}", fmt::join(drawn_links(*pair, looks), "\n")));
 }
 
 }  // namespace lessons

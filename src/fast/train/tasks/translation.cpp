@@ -75,6 +75,9 @@ class GrammarTranslation final : public TranslationTask {
       if (heads.empty()) continue;
       for (auto& line : grid(held_out_[i], best_of(heads).links[i])) lines.push_back(std::move(line));
     }
+    if (!heads.empty())
+      lines.push_back(
+          "A column for each source word: ( ) a sure link, ? ? a possible one, * where the model looks");
     return lines;
   }
 
