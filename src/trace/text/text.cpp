@@ -139,10 +139,11 @@ TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
   block.worked = std::exchange(text_, {});
   if (last_part > 0) write_worked(event, 0);
   block.worked_by_full_name = std::exchange(text_, {});
-  if (has_table && !event.tensor->shape.empty()) text_ += format_table(event, style_);
-  if (has_table) write_legends(event);
-  const bool is_plotted = event.curve && !style_.plain && (style_.all || event.place->is_plotted);
-  if (is_plotted) text_ += '\n' + format_plot(event, style_);
+  const bool is_plotted = event.curve && (style_.all || event.place->is_plotted);
+  const bool has_numbers = has_table || (is_plotted && style_.plain);
+  if (has_numbers && !event.tensor->shape.empty()) text_ += format_table(event, style_);
+  if (has_numbers) write_legends(event);
+  if (is_plotted && !style_.plain) text_ += '\n' + format_plot(event, style_);
   write_prose(event.notice, body_indent);
   if (!event.has_notice || style_.all) write_prose(note_after_notice(event), body_indent);
   block.body = std::exchange(text_, text);

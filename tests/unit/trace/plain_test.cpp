@@ -114,6 +114,15 @@ TEST_CASE("Every number of a page is on the plain page") {
   CHECK_THAT(plain(lesson), Contains("-inf"));
 }
 
+TEST_CASE("A curve that has no table on the page has its numbers on the plain page") {
+  const auto lesson = [](attn::Trace& trace) {
+    trace.page({attn::without_table("loss")});
+    trace.step({.id = "loss", .axes = {"step"}, .curve = true}, Tensor<1>{1.5, 0.25});
+  };
+  CHECK_THAT(plain(lesson), Contains("  loss: 1.5000, 0.2500\n"));
+  CHECK_THAT(render(lesson, {}), !Contains("1.5000, 0"));
+}
+
 TEST_CASE("The reader's own tokens stay as they are") {
   const auto text = plain([](attn::Trace& trace) {
     trace.label("key", {{{"Übergröße", "猫"}}});
