@@ -145,6 +145,24 @@ TEST_CASE("every page begins with the idea, has a flow and code, and ends with w
   }
 }
 
+TEST_CASE("flow and code of a batch say that they are one sample's, and code of a group says which") {
+  const auto has_headings = [](const std::string& arguments, const Strings& wanted) {
+    const auto headings = headings_of(output_of(arguments));
+    INFO(arguments);
+    for (const auto& heading : wanted) {
+      INFO(heading);
+      CHECK(std::count(headings.begin(), headings.end(), heading) == 1);
+    }
+  };
+  has_headings("masking --sentence 'a b c' --sentence 'a b'",
+               {"The flow, for each sentence", "In NumPy (import numpy as np), for each sentence"});
+  has_headings(
+      "cross-attention --source 'a b' --target a --source b --target a",
+      {"The flow, for each pair of sentences", "In NumPy (import numpy as np), for each pair of sentences"});
+  has_headings("efficient --all",
+               {"In NumPy (import numpy as np): local", "In NumPy (import numpy as np): gqa"});
+}
+
 TEST_CASE("one entry of every step that a page is about is worked out") {
   for (const auto& lesson : pages())
     for (const auto& [id, event] : events_of(lesson)) {
