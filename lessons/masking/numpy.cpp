@@ -31,7 +31,7 @@ void show_masking_code(Workbench& bench, const std::vector<std::size_t>& visible
   const std::string causal = "np.tril(np.ones((n, n), bool))",
                     padding = fmt::format("np.tile(np.arange(n) < {}, (n, 1))", length);
   const std::map<std::string, std::string> masks = {
-      {"causal", causal}, {"padding", padding}, {"combined", causal + " & " + padding}};
+      {"causal", causal}, {"padding", padding}, {"combined", causal + "\ncombined_mask &= " + padding}};
   for (const auto& line : code_of_mask(bench.options.mask, masks.at(bench.options.mask)))
     lines.push_back(line);
   lines[lines.size() - 2] += "  # softmax as in the lesson lookup";

@@ -59,6 +59,7 @@ Strings pages() {
   auto all = lessons();
   for (const auto* through : {"multihead", "transformer-block", "transformer-block --norm pre", "seq2seq"})
     all.push_back("backward --through " + std::string(through));
+  for (const auto* mask : {"padding", "combined"}) all.push_back("masking --mask " + std::string(mask));
   return all;
 }
 
