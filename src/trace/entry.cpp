@@ -198,9 +198,23 @@ Operand operand_of(const Event& event, const Index& at) {
   return {event.id, at, !is_floating(event.tensor->dtype)};
 }
 
-std::string worked_result(const Event& event, const Index& at, double value, int precision) {
+namespace {
+
+/// Whether nothing is rounded in it: sums, differences and products of whole numbers.
+bool is_exact(std::string expression) {
+  for (const std::string_view sign : {"·", "−", "…"})
+    for (auto at = expression.find(sign); at != expression.npos; at = expression.find(sign))
+      expression.erase(at, sign.size());
+  return expression.find_first_not_of("0123456789 +()") == expression.npos;
+}
+
+}  // namespace
+
+std::string worked_result(const Event& event, const Index& at, double value, const std::string& expression,
+                          int precision) {
   const auto operand = operand_of(event, at);
-  return (operand.is_whole ? "= " : "≈ ") + worked_number(Worked(operand, value), precision);
+  const bool is_equal = operand.is_whole || is_exact(expression);
+  return (is_equal ? "= " : "≈ ") + worked_number(Worked(operand, value), precision);
 }
 
 std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number) {

@@ -46,8 +46,8 @@ TEST_CASE(
     "a page on few rows of the reader's own shows every table, and names rows as its worked entries do") {
   const auto set_W_Q = std::string(" --set W_Q=identity");
   const auto page = output_of("self-attention" + set("X", {{1, 0}, {0, 1}, {1, 1}}) + set_W_Q);
-  for (const char* part :
-       {"\n  Q[c, 0] = ", "\n  K[c, 0] = ", "\n  V[c, 0] = ", "\n  c  ", "weights[c, b] = "})
+  for (const char* part : {"\n  Q[c, 0] = 1 · 1 + 1 · 0 = 1\n", "\n  K[c, 0] = ", "\n  V[c, 0] = ", "\n  c  ",
+                           "weights[c, b] = "})
     CHECK_THAT(page, Catch::Contains(part));
   CHECK(lines_of(page).size() <= 100);
   CHECK_THAT(output_of("self-attention --sentence 'a b c' --d-model 2" + set_W_Q),

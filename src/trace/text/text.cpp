@@ -252,7 +252,7 @@ void TextRenderer::write_worked(const Event& event, std::size_t name_begins) {
     pieces = {"= " + printable(names_.name(entry->tensor, entry->index)), "= " + number(worked)};
   } else {
     const auto text = text_on_page(worked, number);
-    const auto result = worked_result(event, *at, worked.value(), style_.precision);
+    const auto result = worked_result(event, *at, worked.value(), text, style_.precision);
     pieces = before_operators("= " + text);
     const bool says_result = result == "= " + text || result == "≈ " + text;
     if (!says_result) pieces.push_back(result);
