@@ -286,7 +286,7 @@ Command parse_tour(int argc, char** argv) {
   std::size_t first = 0;
   auto command = parse_run(tour(), argc, argv, [&](CLI::App& app, RunLesson&) {
     add_first_option(app, first);
-    hide(app, {"--format", "--steps", "--explain"});
+    hide(app, {"--format", "--steps", "--explain", "--brief"});
   });
   auto* run = std::get_if<RunLesson>(&command);
   if (run == nullptr) return command;
