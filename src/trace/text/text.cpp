@@ -321,8 +321,9 @@ void TextRenderer::write_claims() {
 /// "✓ each row of weights sums to 1                                off by less than 1e-12"
 void TextRenderer::write_claim(const Event& claim) {
   const auto& measurement = *claim.measurement;
-  const auto mark = measurement.holds() ? styled("✓", ansi::green) : styled("✗", ansi::red);
-  const std::size_t indent = body_indent + 2;
+  const std::string sign = measurement.holds() ? "✓" : "✗";
+  const auto mark = styled(sign, measurement.holds() ? ansi::green : ansi::red);
+  const auto indent = body_indent + display_width(style_.plain ? in_ascii(sign) : sign) + 1;
   const auto result = measured(measurement, style_.precision);
   auto lines = wrap(measurement.claim, style_.width - indent);
   const auto room = style_.width - indent - display_width(lines.back());
