@@ -52,8 +52,8 @@ std::string help_on(const std::string& topic) {
 
 std::vector<std::string> command_names() {
   std::vector<std::string> names;
-  for (const auto& line : command_lines()) names.emplace_back(line.name);
   for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
+  for (const auto& line : command_lines()) names.emplace_back(line.name);
   return names;
 }
 
@@ -94,8 +94,8 @@ Command parse(int argc, char** argv) {
         "attnlab manual, attnlab completions SHELL, "
         "attnlab --help, attnlab --version",
         name));
-  throw Error(fmt::format("there is no lesson \"{}\"; did you mean {}? valid: {}", name,
-                          attn::likely_meant(name, command_names()), fmt::join(command_names(), ", ")));
+  throw Error(
+      fmt::format("there is no lesson \"{}\"; {}", name, attn::valid_instead_of(name, command_names())));
 }
 
 }  // namespace lab

@@ -247,8 +247,8 @@ std::size_t parse_first(const std::string& text) {
   for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
   const auto found = std::find(names.begin(), names.end(), text);
   if (found == names.end())
-    throw Error(fmt::format("--from {}: there is no such lesson; did you mean {}? valid: {}", text,
-                            attn::likely_meant(text, names), fmt::join(names, ", ")));
+    throw Error(
+        fmt::format("--from {}: there is no such lesson; {}", text, attn::valid_instead_of(text, names)));
   return static_cast<std::size_t>(found - names.begin());
 }
 
@@ -286,7 +286,7 @@ Command parse_tour(int argc, char** argv) {
   std::size_t first = 0;
   auto command = parse_run(tour(), argc, argv, [&](CLI::App& app, RunLesson&) {
     add_first_option(app, first);
-    hide(app, {"--format", "--steps", "--explain"});
+    hide(app, {"--format", "--steps", "--explain", "--brief"});
   });
   auto* run = std::get_if<RunLesson>(&command);
   if (run == nullptr) return command;

@@ -59,12 +59,10 @@ void check_archive(const Presentation& presentation, Format format) {
         fmt::format("--format {0} is no text for a terminal; valid: --output FILE.{0}, or a pipe", name));
 }
 
-/// A script needs every input, and its assertions every step.
 void check_script(const Presentation& presentation, Format format) {
-  if (format == Format::python && (presentation.shapes || !presentation.steps.empty()))
-    throw attn::Error(fmt::format(
-        "--{} leaves out what the script of --format python computes with; valid: the whole lesson",
-        presentation.shapes ? "shapes" : "steps"));
+  if (format == Format::python && presentation.shapes)
+    throw attn::Error(
+        "--shapes leaves out what the script of --format python computes with; valid: without --shapes");
 }
 
 void check_brief(const Presentation& presentation, Format format) {
@@ -122,10 +120,13 @@ attn::HtmlStyle html_style_of(const Presentation& presentation) {
           .brief = presentation.brief};
 }
 
-/// Runs the lesson into the sink, through the filter that --steps and --shapes ask for. Returns whether every
-/// claim held.
+/// Runs the lesson into the sink, through the filter that --steps and --shapes ask for; a script needs every
+/// input and all code, whatever it asserts. Returns whether every claim held.
 bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
-  attn::Filter filter(sink, run.presentation.steps, run.presentation.shapes);
+  using Always = attn::Filter::Always;
+  const bool is_script = format_of(run.presentation) == Format::python;
+  attn::Filter filter(sink, run.presentation.steps, run.presentation.shapes,
+                      is_script ? Always::all_but_steps : Always::nothing);
   const bool all_claims_hold = lessons::run(*run.lesson, plan, filter);
   filter.require_all_seen();
   return all_claims_hold;

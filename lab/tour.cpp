@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "attn/text/width.hpp"
 #include "lab/output.hpp"
 #include "lab/pager.hpp"
 #include "lab/run_lesson.hpp"
@@ -23,8 +24,15 @@ std::string contents(const TakeTour& tour) {
   auto text =
       sentence.empty() ? std::string("The tour\n\n") : fmt::format("The tour: \"{}\"\n\n", sentence.front());
   const auto& all = lessons::all_lessons();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    text += fmt::format("{:>4}  {:<18} {}\n", i + 1, all[i]->name, all[i]->title);
+  constexpr std::size_t columns = 80;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto start = fmt::format("{:>2} {:<17} ", i + 1, all[i]->name);
+    const std::string margin(start.size(), ' ');
+    for (const auto& line : attn::wrap(all[i]->title, columns - margin.size())) {
+      text += start + line + '\n';
+      start = margin;
+    }
+  }
   return text;
 }
 

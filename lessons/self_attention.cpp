@@ -255,6 +255,11 @@ void run_self_attention(Workbench& bench) {
   const bool is_masked =
       bench.options.causal || bench.options.window || sentence.is_padded() || bench.trace.is_given("mask");
   const bool is_trained = bench.options.model.has_value();
+  constexpr std::size_t most_rows_of_all_tables = 3;
+  const bool has_room = sentence.size() * sentence.length() <= most_rows_of_all_tables;
+  const auto is_wanted = [&](const char* W) {
+    return has_room && (bench.trace.is_given("X") || bench.trace.is_given(W));
+  };
   bench.trace.page({is_trained ? attn::without_table("") : attn::OnPage{"X", nothing_to_notice},
                     {"Q",
                      is_trained ? attn::Notice([&bench](const auto& Q) {
@@ -262,8 +267,8 @@ void run_self_attention(Workbench& bench) {
                      }) : [](const auto&) {
                        return std::string("Second factors in worked lines: a column of W_Q, a row of K, a column of V.");
                      }},
-                    is_trained ? attn::OnPage{"K", nothing_to_notice} : attn::in_one_line("K"),
-                    attn::in_one_line("V"),
+                    is_trained || is_wanted("W_K") ? attn::OnPage{"K", nothing_to_notice} : attn::in_one_line("K"),
+                    is_wanted("W_V") ? attn::OnPage{"V", nothing_to_notice} : attn::in_one_line("V"),
                     attn::in_one_line("mask"),
                     is_trained ? attn::without_table("scores") : attn::OnPage{"scores", nothing_to_notice},
                     attn::in_one_line("scaled"),

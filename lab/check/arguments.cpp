@@ -66,8 +66,8 @@ const Lesson& lesson_named(std::string_view command, int argc, char** argv) {
                             fmt::join(names, ", ")));
   for (const auto* lesson : lessons::all_lessons())
     if (lesson->name == argv[1] && is_known(command, *lesson)) return *lesson;
-  throw Error(fmt::format("{} knows no lesson \"{}\"; did you mean {}? valid: {}", command, argv[1],
-                          attn::likely_meant(argv[1], names), fmt::join(names, ", ")));
+  throw Error(
+      fmt::format("{} knows no lesson \"{}\"; {}", command, argv[1], attn::valid_instead_of(argv[1], names)));
 }
 
 bool asks_for_help(int argc, char** argv) {

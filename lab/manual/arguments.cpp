@@ -37,8 +37,7 @@ bool asks_for_this_page(int argc, char** argv) {
 
 void require_one_of(const std::string& name, const std::vector<std::string>& valid, std::string_view what) {
   if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
-  throw Error(fmt::format("{} \"{}\" is unknown; did you mean {}? valid: {}", what, name,
-                          attn::likely_meant(name, valid), fmt::join(valid, ", ")));
+  throw Error(fmt::format("{} \"{}\" is unknown; {}", what, name, attn::valid_instead_of(name, valid)));
 }
 
 }  // namespace

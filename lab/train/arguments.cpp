@@ -46,8 +46,8 @@ std::vector<std::string> task_names() {
 const TaskEntry& task_named(const std::string& name) {
   for (const auto& task : attn::train::tasks())
     if (task.name == name) return task;
-  throw Error(fmt::format("train: there is no task \"{}\"; did you mean {}? valid: {}", name,
-                          attn::likely_meant(name, task_names()), fmt::join(task_names(), ", ")));
+  throw Error(
+      fmt::format("train: there is no task \"{}\"; {}", name, attn::valid_instead_of(name, task_names())));
 }
 
 std::size_t size_of(std::string_view flag, const std::string& text, int smallest = 1) {

@@ -40,8 +40,8 @@ const Lesson& lesson_on_paper(int argc, char** argv) {
                             fmt::join(names, ", ")));
   for (const auto* lesson : lessons::all_lessons())
     if (lesson->name == argv[1]) return *lesson;
-  throw Error(fmt::format("worksheet knows no lesson \"{}\"; did you mean {}? valid: {}", argv[1],
-                          attn::likely_meant(argv[1], names), fmt::join(names, ", ")));
+  throw Error(
+      fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], attn::valid_instead_of(argv[1], names)));
 }
 
 void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {

@@ -33,7 +33,7 @@ void show_masking_code(Workbench& bench, const std::vector<std::size_t>& visible
   const std::map<std::string, std::string> masks = {
       {"causal", causal},
       {"padding", fmt::format("np.tile({}, (len(X), 1))", real)},
-      {"combined", fmt::format("{} & ({})", causal, real)}};
+      {"combined", causal + "\ncombined_mask &= " + real}};
   for (const auto& line : code_of_mask(bench.options.mask, masks.at(bench.options.mask)))
     lines.push_back(line);
   lines[lines.size() - 2] += "  # softmax as in the lesson lookup";

@@ -149,10 +149,11 @@ Lines encode_lines(const Workbench& bench) {
   const auto padded = [&](const std::string& x) { return is_padded ? "pad(" + x + ")" : x; };
   if (!bench.options.bidirectional)
     return {fmt::format("encoded = run({}, encoder)", X), "encoder_h = " + padded("encoded[:, 5]"),
-            "c, h = encoded[-1, 4:]"};
+            "encoder_c = " + padded("encoded[:, 4]"), "c, h = encoded[-1, 4:]"};
   return {fmt::format("encoded = run({}, encoder)", X),
           fmt::format("backwards = run({}[::-1], encoder_reverse)", X),
           "encoder_h, encoder_reverse_h = " + padded("encoded[:, 5]") + ", " + padded("backwards[::-1, 5]"),
+          "encoder_c, encoder_reverse_c = " + padded("encoded[:, 4]") + ", " + padded("backwards[::-1, 4]"),
           "encoder_states = np.hstack([encoder_h, encoder_reverse_h])",
           "c, h = np.hstack([encoded[-1], backwards[-1]])[4:]"};
 }

@@ -163,7 +163,12 @@ void show_code_of_results(const Workbench& bench) {
          "before_weights, midway_weights, after_weights = maps",
          "before_losses = losses_of(forward(start, x)[6], x[:, ::-1])[0]",
          "after_losses = losses_of(forward(after, x)[6], x[:, ::-1])[0]", "first_step_norm = history[0][1]",
-         fmt::format("first_step_factor = min(1, {} / (first_step_norm + 1e-6))", *bench.options.max_norm)});
+         fmt::format("first_step_factor = min(1, {} / (first_step_norm + 1e-6))", *bench.options.max_norm),
+         fmt::format("first = examples[:{}]", sequences_of_batch),
+         "g = first_step_factor * loss_and_gradient(start, first, first[:, ::-1])[1]",
+         "first_step_clipped = as_parameters(g)[-1]", "first_step_m = 0.1 * first_step_clipped",
+         "first_step_v = 0.02 * first_step_clipped ** 2",
+         "first_step_updated = as_parameters([*(h[2] for h in history), row][1])[-1]"});
   });
 }
 

@@ -107,10 +107,17 @@ class Facts {
   std::map<std::string, Fact> facts_;
 };
 
-/// "1 2 3", and so on.
-std::string numbered_tokens(std::size_t count) {
+/// "a" to "z", then "aa" and so on.
+std::string letters_of(std::size_t i) {
+  constexpr std::size_t letters = 26;
+  const std::string last(1, static_cast<char>('a' + i % letters));
+  return i < letters ? last : letters_of(i / letters - 1) + last;
+}
+
+/// "a b c": a letter cannot be taken for an index, as a number would be.
+std::string lettered_tokens(std::size_t count) {
   std::string text;
-  for (std::size_t i = 1; i <= count; ++i) text += fmt::format("{}{}", i == 1 ? "" : " ", i);
+  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : " ") + letters_of(i);
   return text;
 }
 
@@ -204,7 +211,7 @@ void follow_text(std::string_view flag, std::vector<std::string>& texts, const s
   const auto otherwise = candidates.empty() ? 1 : tokens.length();
   texts.clear();
   for (std::size_t sample = 0; sample < wanted.batch.value_or(1); ++sample)
-    texts.push_back(numbered_tokens(wanted.length_of(sample, otherwise)));
+    texts.push_back(lettered_tokens(wanted.length_of(sample, otherwise)));
 }
 
 Wanted wanted_of(std::string_view flag, const Facts& facts, const std::vector<std::size_t>& lengths,
@@ -235,7 +242,7 @@ void follow_memory(const Facts& facts, Options& options) {
   if (options.typed.count("memory") > 0)
     throw Error(fmt::format("--memory has {} tokens, which contradicts {}, where {}; valid: as many tokens",
                             tokens, fact->option, fact->tensor));
-  options.memory = numbered_tokens(fact->length);
+  options.memory = lettered_tokens(fact->length);
 }
 
 void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& facts, Options& options) {
@@ -273,8 +280,8 @@ void part_queries_from_keys(const Lesson& lesson, const GivenInputs& given, Opti
   const auto queries = Q->shape[Q->shape.size() - 2], keys = K->shape[K->shape.size() - 2];
   if (queries == keys || queries == 0 || keys == 0) return;
   options.sentence.clear();
-  options.source = {numbered_tokens(keys)};
-  options.target = {numbered_tokens(queries)};
+  options.source = {lettered_tokens(keys)};
+  options.target = {lettered_tokens(queries)};
 }
 
 bool types_a_text(const Options& options) {

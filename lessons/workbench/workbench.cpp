@@ -21,6 +21,12 @@ namespace {
 
 constexpr std::size_t columns_of_a_page = 76;
 
+/// The flow and the code are those of one sample.
+std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
+  if (!plan.is_batched()) return heading;
+  return heading + (plan.sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences");
+}
+
 }  // namespace
 
 Workbench::Workbench(const Plan& the_plan, attn::Trace& the_trace)
@@ -59,12 +65,15 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
 
 void Workbench::flow(const std::vector<std::string>& lines) const {
   if (is_mute()) return;
-  trace.note("flow", "The flow", "", fmt::format("{}", fmt::join(lines, "\n")));
+  trace.note("flow", with_what_it_is_of("The flow", plan), "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 void Workbench::code(const std::vector<std::string>& lines) const {
   if (is_mute()) return;
-  trace.note("code", "In NumPy (import numpy as np)", "", fmt::format("{}", fmt::join(lines, "\n")));
+  const auto group = trace.full_id("");
+  const auto variant = group.empty() ? "" : ": " + group.substr(0, group.size() - 1);
+  trace.note("code", with_what_it_is_of("In NumPy (import numpy as np)", plan) + variant, "",
+             fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 void Workbench::try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare) const {

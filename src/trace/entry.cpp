@@ -26,6 +26,12 @@ bool is_index(const std::string& text) {
   return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == text.npos;
 }
 
+/// The index that "2" or "#2" names.
+std::optional<std::size_t> index_in(const std::string& text) {
+  const auto digits = text.rfind('#', 0) == 0 ? text.substr(1) : text;
+  return is_index(digits) ? std::optional<std::size_t>(std::stoul(digits)) : std::nullopt;
+}
+
 bool can_be_named(const std::string& token) {
   constexpr std::size_t widest = 16;
   return !token.empty() && !is_index(token) && token.find_first_of(",]#") == token.npos &&
@@ -45,6 +51,12 @@ bool is_within(const Index& at, const Shape& shape) {
 bool has_tokens(const std::string& axis) {
   static const std::set<std::string> axes = {"token", "query", "target", "source", "key", "position"};
   return axes.count(axis) > 0;
+}
+
+std::string listed(std::vector<std::string> names) {
+  constexpr std::size_t most = 12;
+  if (names.size() > most) names.resize(most);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -98,20 +110,25 @@ Index EntryNames::find(const std::string& id, const std::vector<std::string>& pl
 std::size_t EntryNames::place(const std::string& id, const Axes& axes, const std::string& text,
                               const Index& at) const {
   const std::size_t axis = at.size(), length = axes.shape[axis];
-  std::vector<std::string> choices;
-  if (const auto* names = tokens(axes, axis, at)) {
-    for (std::size_t i = 0; i < length; ++i) {
-      choices.push_back(token_name(*names, i));
-      if (choices.back() == text) return i;
-    }
-    if (std::count(names->begin(), names->end(), text) == 1)
-      return static_cast<std::size_t>(std::find(names->begin(), names->end(), text) - names->begin());
+  const auto* names = tokens(axes, axis, at);
+  const auto index = index_in(text);
+  const bool is_index_only = names == nullptr || text.rfind('#', 0) == 0;
+  if (is_index_only && index && *index < length) return *index;
+  std::vector<std::string> choices, meant;
+  std::size_t place = 0;
+  for (std::size_t i = 0; names != nullptr && i < length; ++i) {
+    choices.push_back(token_name(*names, i));
+    if (choices[i] == text) return i;
+    if (i != index && (*names)[i] != text) continue;
+    meant.push_back(choices[i]);
+    place = i;
   }
-  const auto digits = text.rfind('#', 0) == 0 ? text.substr(1) : text;
-  if (is_index(digits) && std::stoul(digits) < length) return std::stoul(digits);
-  if (choices.size() > 12) choices.resize(12);
+  if (meant.size() == 1) return place;
+  if (meant.size() > 1)
+    throw Error(fmt::format("--explain {}: “{}” names {} places along {}; valid: {}", id, text, meant.size(),
+                            axes.names[axis], listed(meant)));
   throw Error(fmt::format("--explain {}: {} has no {} “{}”; valid: 0 to {}{}{}", id, id, axes.names[axis],
-                          text, length - 1, choices.empty() ? "" : ", or ", fmt::join(choices, ", ")));
+                          text, length - 1, choices.empty() ? "" : ", or ", listed(choices)));
 }
 
 namespace {
@@ -181,9 +198,23 @@ Operand operand_of(const Event& event, const Index& at) {
   return {event.id, at, !is_floating(event.tensor->dtype)};
 }
 
-std::string worked_result(const Event& event, const Index& at, double value, int precision) {
+namespace {
+
+/// Whether nothing is rounded in it: sums, differences and products of whole numbers.
+bool is_exact(std::string expression) {
+  for (const std::string_view sign : {"·", "−", "…"})
+    for (auto at = expression.find(sign); at != expression.npos; at = expression.find(sign))
+      expression.erase(at, sign.size());
+  return expression.find_first_not_of("0123456789 +()") == expression.npos;
+}
+
+}  // namespace
+
+std::string worked_result(const Event& event, const Index& at, double value, const std::string& expression,
+                          int precision) {
   const auto operand = operand_of(event, at);
-  return (operand.is_whole ? "= " : "≈ ") + worked_number(Worked(operand, value), precision);
+  const bool is_equal = operand.is_whole || is_exact(expression);
+  return (is_equal ? "= " : "≈ ") + worked_number(Worked(operand, value), precision);
 }
 
 std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number) {

@@ -69,8 +69,9 @@ std::string worked_number(const Worked& number, int precision);
 /// The entry of an event at that place, as an operand.
 Operand operand_of(const Event& event, const Index& at);
 
-/// "≈ 0.3775", or "= 3" of whole numbers: what an entry comes to.
-std::string worked_result(const Event& event, const Index& at, double value, int precision);
+/// "≈ 0.3775", or "= 3" of whole numbers: what an entry comes to whose arithmetic is written like that.
+std::string worked_result(const Event& event, const Index& at, double value, const std::string& expression,
+                          int precision);
 
 /// The shortest text that reads back as the same number. The minus is U+2212.
 std::string number_in_full(const Worked& number);

@@ -74,8 +74,11 @@ struct Event {
   std::string notice{};                      ///< what to notice in the numbers of this run
   bool has_notice = false;                   ///< which may be empty, and stands in the place of the note
 
-  /// Whether the lesson is about it, so that the page shows it whole.
-  bool is_core() const { return place && !place->in_one_line && place->has_table; }
+  /// Whether the lesson is about it, so that the page tells it and works an entry out.
+  bool is_on_page() const { return place && !place->in_one_line; }
+
+  /// Whether the page shows its numbers, too.
+  bool is_core() const { return is_on_page() && place->has_table; }
 };
 
 /// The value of one option as it was in effect: unset, flag, number, text or list.

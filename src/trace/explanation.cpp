@@ -63,8 +63,9 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
   const auto formula = fmt::format("{}", fmt::join(lines_of(event.formula), ",  "));
   const auto symbols = equation(name, formula) + equation("", worked.text(entry_or_number, all_terms));
   if (worked.entry() != nullptr) return symbols + "  = " + value + "\n";
-  return symbols + equation("", worked.text(number, all_terms)) + "  " +
-         worked_result(event, at, element, precision_) + "\n";
+  const auto numbers = worked.text(number, all_terms);
+  return symbols + equation("", numbers) + "  " + worked_result(event, at, element, numbers, precision_) +
+         "\n";
 }
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {

@@ -24,14 +24,14 @@ bool is_selected(std::string_view id, const std::vector<std::string>& wanted) {
                                        [&](const auto& selection) { return selects(selection, id); });
 }
 
-Filter::Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only)
-    : next_(next), wanted_(std::move(wanted)), shapes_only_(shapes_only) {}
+Filter::Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only, Always always)
+    : next_(next), wanted_(std::move(wanted)), shapes_only_(shapes_only), always_(always) {}
 
 void Filter::receive(const Event& event) {
   if (wanted_.empty() && !shapes_only_) return next_.receive(event);
-  if (!event.tensor) return;
-  seen_.push_back(event.id);
-  if (!is_selected(event.id, wanted_)) return;
+  if (event.tensor) seen_.push_back(event.id);
+  const bool is_always_there = always_ == Always::all_but_steps && event.kind != Kind::step;
+  if (!is_always_there && !(event.tensor && is_selected(event.id, wanted_))) return;
   if (!shapes_only_) return next_.receive(event);
   Event outline = event;
   outline.tensor->data = nullptr;

@@ -15,9 +15,12 @@ bool is_selected(std::string_view id, const std::vector<std::string>& wanted);
 /// Passes on part of a trace: only the wanted tensors, or tensors without their numbers, or both.
 class Filter : public Sink {
  public:
+  /// What passes although nobody wants it.
+  enum class Always { nothing, all_but_steps };
+
   /// `wanted` are ids of inputs and steps, or groups such as "encoder/". With any, notes and claims are left
   /// out as well; with none every tensor passes. `shapes_only` leaves out notes, claims and the numbers.
-  Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only);
+  Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only, Always always = Always::nothing);
 
   void receive(const Event& event) override;
 
@@ -28,6 +31,7 @@ class Filter : public Sink {
   Sink& next_;
   std::vector<std::string> wanted_;
   bool shapes_only_;
+  Always always_;
   std::vector<std::string> seen_;  ///< ids of all inputs and steps so far
 };
 

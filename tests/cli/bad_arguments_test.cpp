@@ -82,6 +82,8 @@ TEST_CASE("an unknown lesson is refused with the nearest name") {
       {"self", {"\"self\"", "did you mean self-attention?"}},
       {"transformer", {"did you mean transformer-block?"}},
       {"attention", {"did you mean self-attention?"}},
+      {"atention", {"did you mean self-attention?"}},
+      {"xyz", {"there is no lesson \"xyz\"; valid: lookup, "}},
       {"Head", {"did you mean multihead?"}},
       {"tour --from self", {"--from self:", "did you mean self-attention?", "valid: lookup, scoring"}},
       {"tour --from Scailing", {"--from Scailing:", "did you mean scaling?"}},

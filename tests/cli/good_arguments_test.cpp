@@ -97,6 +97,7 @@ TEST_CASE("the help of tour names no option that it refuses") {
   const auto options = options_in(output_of("tour --help"));
   CHECK(options.count("--format") == 0);
   CHECK(options.count("--steps") == 0);
+  CHECK(options.count("--brief") == 0);
   CHECK(options.count("--output") == 1);
 }
 

@@ -37,11 +37,12 @@ bool has_one(const std::string& lesson, const std::string& id) {
   return !(lesson == "complexity" && id == "flow") && !(lesson == "efficient" && id == "code");
 }
 
-/// Core steps without arithmetic on the run's numbers. Their notes say why.
+/// Core steps without arithmetic on the run's numbers, as what a whole training comes to. Their notes say
+/// why.
 bool needs_no_worked_entry(const std::string& lesson, const std::string& id) {
   static const std::map<std::string, std::set<std::string>> ids = {
       {"scaling", {"example/scores"}},
-      {"generate", {"full/logits"}},
+      {"training", {"loss"}},
       {"stability", {"float16/naive/exp", "float16/naive/weights", "float16/stable/weights"}}};
   const auto found = ids.find(lesson);
   return found != ids.end() && found->second.count(id) > 0;
@@ -59,6 +60,7 @@ Strings pages() {
   auto all = lessons();
   for (const auto* through : {"multihead", "transformer-block", "transformer-block --norm pre", "seq2seq"})
     all.push_back("backward --through " + std::string(through));
+  for (const auto* mask : {"padding", "combined"}) all.push_back("masking --mask " + std::string(mask));
   return all;
 }
 
@@ -143,6 +145,24 @@ TEST_CASE("every page begins with the idea, has a flow and code, and ends with w
     CHECK(std::count_if(code.begin(), code.end(), [](const auto& line) { return !line.empty(); }) <=
           static_cast<std::ptrdiff_t>(longest_code(lesson)));
   }
+}
+
+TEST_CASE("flow and code of a batch say that they are one sample's, and code of a group says which") {
+  const auto has_headings = [](const std::string& arguments, const Strings& wanted) {
+    const auto headings = headings_of(output_of(arguments));
+    INFO(arguments);
+    for (const auto& heading : wanted) {
+      INFO(heading);
+      CHECK(std::count(headings.begin(), headings.end(), heading) == 1);
+    }
+  };
+  has_headings("masking --sentence 'a b c' --sentence 'a b'",
+               {"The flow, for each sentence", "In NumPy (import numpy as np), for each sentence"});
+  has_headings(
+      "cross-attention --source 'a b' --target a --source b --target a",
+      {"The flow, for each pair of sentences", "In NumPy (import numpy as np), for each pair of sentences"});
+  has_headings("efficient --all",
+               {"In NumPy (import numpy as np): local", "In NumPy (import numpy as np): gqa"});
 }
 
 TEST_CASE("one entry of every step that a page is about is worked out") {

@@ -196,6 +196,7 @@ TEST_CASE("the tour starts with the lesson it is told, and its contents show all
   const auto text = output_of("tour --from backward");
   const auto contents = text.substr(0, text.find("\nbackward: "));
   for (const auto& lesson : all) CHECK(contains(contents, " " + lesson + " "));
+  for (const auto& line : lines_of(contents)) CHECK(line.size() <= 80);
   for (const auto& lesson : all)
     CHECK(contains(text, "\n" + lesson + ": ") == (lesson == "backward" || lesson == "complexity"));
   CHECK((output_of("tour --from " + all.front()) == output_of("tour")));

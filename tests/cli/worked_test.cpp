@@ -12,6 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 using Catch::Contains;
+using Catch::StartsWith;
 
 double entry_of(const Json& tensor, const Json& index) {
   const Json* data = &tensor["data"];
@@ -207,6 +208,15 @@ TEST_CASE("an entry is explained by its tokens or by its place") {
                        Contains("an input of this run"));
 }
 
+TEST_CASE("a token that looks like an index is explained by its place") {
+  const std::string sentence = "self-attention --sentence '0 1 2 2' --explain ";
+  CHECK_THAT(output_of(sentence + "weights[0,1]"), StartsWith("weights[#0, #1] = "));
+  CHECK_THAT(output_of(sentence + "weights[#2,3]"), StartsWith("weights[#2, #3] = "));
+  CHECK_THAT(run(sentence + "weights[2,0]").err, Contains("“2” names 2 places along query; valid: #2, #3\n"));
+  const auto shifted = run("self-attention --sentence '1 2 3' --explain weights[1,0]");
+  CHECK_THAT(shifted.err, Contains("“1” names 2 places along query; valid: #0, #1\n"));
+}
+
 TEST_CASE("what cannot be explained is refused with what could be") {
   const auto refused = [](const std::string& arguments, const std::vector<std::string>& said) {
     const auto result = run(arguments);
@@ -216,7 +226,8 @@ TEST_CASE("what cannot be explained is refused with what could be") {
     for (const auto& part : said) CHECK_THAT(result.err, Contains(part));
   };
   const std::string sentence = "self-attention --sentence 'the cat sat on the mat' ";
-  refused(sentence + "--explain weights[the,cat]", {"“the”", "the#1, cat, sat, on, the#2, mat"});
+  refused(sentence + "--explain weights[the,cat]",
+          {"“the” names 2 places along query; valid: the#1, the#2\n"});
   refused(sentence + "--explain weights[6,0]", {"“6”", "valid: 0 to 5"});
   refused(sentence + "--explain weights[dog,0]", {"“dog”", "cat"});
   refused(sentence + "--explain weights[cat]", {"names 1 places", "query, key"});

@@ -1,5 +1,8 @@
 #include "attn/text/spelling.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -23,13 +26,34 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+namespace {
+
+template <class Distance>
+std::string nearest_by(Distance distance, const std::vector<std::string>& candidates) {
+  return *std::min_element(
+      candidates.begin(), candidates.end(),
+      [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
+}
+
+/// The smallest distance to the candidate or to what stands between its hyphens.
+std::size_t distance_to_part(std::string_view word, std::string_view candidate) {
+  const auto whole = lower_case(candidate);
+  auto distance = edit_distance(word, whole);
+  for (std::size_t start = 0; start < whole.size();) {
+    const auto end = std::min(whole.find('-', start), whole.size());
+    distance = std::min(distance, edit_distance(word, std::string_view(whole).substr(start, end - start)));
+    start = end + 1;
+  }
+  return distance;
+}
+
+}  // namespace
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   const auto distance = [&](const std::string& candidate) {
     return edit_distance(lower_case(word), lower_case(candidate));
   };
-  return *std::min_element(
-      candidates.begin(), candidates.end(),
-      [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
+  return nearest_by(distance, candidates);
 }
 
 std::string likely_meant(std::string_view word, const std::vector<std::string>& candidates) {
@@ -39,7 +63,17 @@ std::string likely_meant(std::string_view word, const std::vector<std::string>& 
       const auto place = lower_case(candidate).find(part);
       if (place == 0 || (may_be_inside && place != std::string::npos)) return candidate;
     }
-  return nearest(word, candidates);
+  const auto distance = [&](const std::string& candidate) { return distance_to_part(part, candidate); };
+  return nearest_by(distance, candidates);
+}
+
+std::string valid_instead_of(std::string_view word, const std::vector<std::string>& candidates) {
+  const auto meant = likely_meant(word, candidates);
+  const auto part = lower_case(word);
+  const bool is_inside = !part.empty() && lower_case(meant).find(part) != std::string::npos;
+  const bool is_near = 2 * distance_to_part(part, meant) <= code_points(part).size() && !part.empty();
+  return fmt::format("{}valid: {}", is_inside || is_near ? "did you mean " + meant + "? " : "",
+                     fmt::join(candidates, ", "));
 }
 
 }  // namespace attn

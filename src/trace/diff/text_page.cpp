@@ -70,10 +70,29 @@ std::vector<TextSection> sections_of(std::string_view text) {
   return sections;
 }
 
+bool shows_command(const TextSection& section) {
+  return section.lines.front().text.starts_with("$ ");
+}
+
+/// Whether that is "lookup: a title" and options below it, as a page without drawings begins.
+bool is_plain_header(const TextSection& section) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  const std::size_t title = shows_command(section) ? 1 : 0;
+  if (section.lines.size() < title + 2) return false;
+  const std::string_view text = section.lines[title].text, options = section.lines[title + 1].text;
+  const auto end = text.find_first_not_of(letters);
+  return end != 0 && end != text.npos && text.substr(end).starts_with(": ") &&
+         indent_of(options) == page_indent && words_of(options).front().find('=') != options.npos;
+}
+
+bool is_header(const TextSection& section) {
+  const auto is_below_title = [](const TextLine& line) { return is_rule(line.text); };
+  return std::any_of(section.lines.begin(), section.lines.end(), is_below_title) || is_plain_header(section);
+}
+
 /// Takes the lines of the options, which are indented, out of the section.
 void read_header(TextSection& section) {
-  const bool shows_command = section.lines.front().text.starts_with("$ ");
-  const auto title = section.lines[shows_command ? 1 : 0].text;
+  const auto title = section.lines[shows_command(section) ? 1 : 0].text;
   section.is_header = true;
   section.lesson = beginning_of(title.substr(0, title.find(':')));
   std::string options;
@@ -151,11 +170,16 @@ std::vector<Word> placed_words(std::string_view line) {
   return words;
 }
 
-/// The cells of a row of a table, up to its strongest key; none of any other line.
-std::vector<Word> cells_of(std::string_view line) {
+std::vector<Word> words_before_strongest(std::string_view line) {
   auto words = placed_words(line);
   const auto is_arrow = [](const Word& word) { return word.text == "→"; };
   words.erase(std::find_if(words.begin(), words.end(), is_arrow), words.end());
+  return words;
+}
+
+/// The cells of a row of a table, up to its strongest key; none of any other line.
+std::vector<Word> cells_of(std::string_view line) {
+  auto words = words_before_strongest(line);
   if (!words.empty() && indent_of(line) == page_indent) words.erase(words.begin());  // the label
   const bool is_row = std::all_of(words.begin(), words.end(), [](const auto& word) {
     return number_in(word.text) || word.text == "…" || word.text == "·";
@@ -191,8 +215,7 @@ std::vector<TextSection> parse_text_page(std::string_view text) {
   std::string lesson;
   std::size_t steps = 0;
   for (auto& section : sections) {
-    const auto is_below_title = [](const TextLine& line) { return is_rule(line.text); };
-    if (std::any_of(section.lines.begin(), section.lines.end(), is_below_title)) {
+    if (is_header(section)) {
       read_header(section);
       lesson = section.lesson;
       steps = 0;
@@ -261,7 +284,7 @@ TableLabels table_labels_of(const TextSection& section, std::size_t line, std::s
   if (cell == cells.end()) return {};
   std::string_view column;
   for (auto i = line; i > 0 && lines[i - 1].number + 1 == lines[i].number; --i) {
-    const auto above = placed_words(lines[i - 1].text);
+    const auto above = words_before_strongest(lines[i - 1].text);
     if (!stands_above(above, cells)) break;
     column =
         std::find_if(above.begin(), above.end(), [&](const Word& one) { return one.end == cell->end; })->text;

@@ -274,7 +274,7 @@ std::string HtmlRenderer::worked_line(const Event& event) const {
     text = names_.name(entry->tensor, entry->index) + " = " + number(worked);
   } else {
     text = text_on_page(worked, number);
-    const auto result = worked_result(event, *at, worked.value(), style_.precision);
+    const auto result = worked_result(event, *at, worked.value(), text, style_.precision);
     if (result != "= " + text && result != "≈ " + text) text += " " + result;
   }
   return fmt::format("<p class=\"worked\"><span>{}</span> = {}</p>\n", escaped(names_.name(event.id, *at)),

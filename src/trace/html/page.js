@@ -137,7 +137,9 @@ const lessonPage = (() => {
       const [entry] = working.entries;
       return [...start, nameOf(page.tensors[entry.number], entry.offset), " = ", ...expression(working)];
     }
-    return [...start, ...expression(working), tensor.whole ? ` = ${value}` : ` ≈ ${value}`];
+    const parts = expression(working);
+    const isExact = parts.every((part) => /^[\d ()+·−]*$/.test(part.textContent));
+    return [...start, ...parts, tensor.whole || isExact ? ` = ${value}` : ` ≈ ${value}`];
   }
 
   /// "from Q, 4 numbers, and K, 4 numbers": links where the page shows them.

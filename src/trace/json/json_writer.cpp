@@ -110,7 +110,7 @@ void JsonWriter::receive(const Event& event) {
   append_member(document_, "title", event.title);
   append_member(document_, "formula", event.formula);
   append_member(document_, "note", event.note);
-  append_member(document_, "level", std::string(event.is_core() ? "core" : "detail"));
+  append_member(document_, "level", std::string(event.is_on_page() ? "core" : "detail"));
   if (!event.notice.empty()) append_member(document_, "notice", event.notice);
   if (event.kind == Kind::step) append_member(document_, "inputs", event.inputs);
   if (event.tensor) append_tensor(document_, event);

@@ -28,7 +28,7 @@ class PythonScript : public Sink {
     std::string name;
     std::string value;  ///< an expression
     bool has_batch = false;
-    bool is_core = false;
+    bool is_on_page = false;
   };
 
   static Variable variable_of(const Event& event);

@@ -82,7 +82,7 @@ PythonScript::Variable PythonScript::variable_of(const Event& event) {
   return {.name = python_name(event.id),
           .value = array_of(*event.tensor),
           .has_batch = !event.axes.empty() && event.axes.front() == "batch",
-          .is_core = event.is_core()};
+          .is_on_page = event.is_on_page()};
 }
 
 void PythonScript::receive(const Event& event) {
@@ -108,7 +108,7 @@ std::string PythonScript::body(const std::string& indent) const {
   line("");
   for (const auto& step : steps_)
     line(fmt::format("{0}expect(\"{1}\", {1}, steps[\"{1}\"]{2})",
-                     step.is_core ? "" : fmt::format("if \"{}\" in vars(): ", step.name), step.name,
+                     step.is_on_page ? "" : fmt::format("if \"{}\" in vars(): ", step.name), step.name,
                      of_sample(step)));
   return text;
 }

@@ -170,6 +170,14 @@ bool is_picture(std::string_view line) {
   return line.find("■") != line.npos || line.find("█") != line.npos;
 }
 
+/// "sum_j x": the blank of the sign "sum " stands behind what is below it, where the line has none there.
+void append_raised(std::string& text, const std::string& raised, std::string_view next) {
+  const bool moves_blank = raised.starts_with('_') && text.ends_with(' ');
+  if (moves_blank) text.pop_back();
+  text += raised;
+  if (moves_blank && next != " ") text += ' ';
+}
+
 std::string line_in_ascii(std::string_view line) {
   std::string text;
   Raised raised;
@@ -179,7 +187,7 @@ std::string line_in_ascii(std::string_view line) {
     line.remove_prefix(character.size());
     const auto sign = signs().find(character);
     const bool is_raised = sign != signs().end() && sign->second.height != Height::line;
-    if (!is_raised || !raised.continues(sign->second.height)) text += raised.take();
+    if (!is_raised || !raised.continues(sign->second.height)) append_raised(text, raised.take(), character);
     if (is_raised)
       raised.add(sign->second);
     else if (has_places && character == "·")
@@ -187,7 +195,8 @@ std::string line_in_ascii(std::string_view line) {
     else
       text += sign == signs().end() ? character : sign->second.ascii;
   }
-  return text + raised.take();
+  append_raised(text, raised.take(), " ");
+  return text;
 }
 
 }  // namespace

@@ -139,10 +139,11 @@ TextRenderer::Block TextRenderer::tensor_block(const Event& event) {
   block.worked = std::exchange(text_, {});
   if (last_part > 0) write_worked(event, 0);
   block.worked_by_full_name = std::exchange(text_, {});
-  if (has_table && !event.tensor->shape.empty()) text_ += format_table(event, style_);
-  if (has_table) write_legends(event);
-  const bool is_plotted = event.curve && !style_.plain && (style_.all || event.place->is_plotted);
-  if (is_plotted) text_ += '\n' + format_plot(event, style_);
+  const bool is_plotted = event.curve && (style_.all || event.place->is_plotted);
+  const bool has_numbers = has_table || (is_plotted && style_.plain);
+  if (has_numbers && !event.tensor->shape.empty()) text_ += format_table(event, style_);
+  if (has_numbers) write_legends(event);
+  if (is_plotted && !style_.plain) text_ += '\n' + format_plot(event, style_);
   write_prose(event.notice, body_indent);
   if (!event.has_notice || style_.all) write_prose(note_after_notice(event), body_indent);
   block.body = std::exchange(text_, text);
@@ -251,7 +252,7 @@ void TextRenderer::write_worked(const Event& event, std::size_t name_begins) {
     pieces = {"= " + printable(names_.name(entry->tensor, entry->index)), "= " + number(worked)};
   } else {
     const auto text = text_on_page(worked, number);
-    const auto result = worked_result(event, *at, worked.value(), style_.precision);
+    const auto result = worked_result(event, *at, worked.value(), text, style_.precision);
     pieces = before_operators("= " + text);
     const bool says_result = result == "= " + text || result == "≈ " + text;
     if (!says_result) pieces.push_back(result);
@@ -320,8 +321,9 @@ void TextRenderer::write_claims() {
 /// "✓ each row of weights sums to 1                                off by less than 1e-12"
 void TextRenderer::write_claim(const Event& claim) {
   const auto& measurement = *claim.measurement;
-  const auto mark = measurement.holds() ? styled("✓", ansi::green) : styled("✗", ansi::red);
-  const std::size_t indent = body_indent + 2;
+  const std::string sign = measurement.holds() ? "✓" : "✗";
+  const auto mark = styled(sign, measurement.holds() ? ansi::green : ansi::red);
+  const auto indent = body_indent + display_width(style_.plain ? in_ascii(sign) : sign) + 1;
   const auto result = measured(measurement, style_.precision);
   auto lines = wrap(measurement.claim, style_.width - indent);
   const auto room = style_.width - indent - display_width(lines.back());

@@ -95,20 +95,22 @@ TEST_CASE("a width of several heads is divided among them") {
         "W_Q is (8 d_model × 7 head·d_k) in --input: its axis head·d_k is 7 long; valid: a multiple of 2");
 }
 
-TEST_CASE("tokens are numbered where no sentence has as many") {
+TEST_CASE("tokens are letters where no sentence has as many") {
   using Texts = std::vector<std::string>;
-  CHECK(followed("self-attention", StoredShapes().add("X", {3, 5})).sentence == Texts{"1 2 3"});
-  CHECK(followed("self-attention", StoredShapes().add("X", {2, 3, 5})).sentence == Texts{"1 2 3", "1 2 3"});
-  CHECK(followed("cross-attention", StoredShapes().add("X_target", {4, 5})).target == Texts{"1 2 3 4"});
-  CHECK(followed("seq2seq", StoredShapes().add("X_target", {3, 5})).target == Texts{"1 2"});
-  CHECK(followed("sdpa", StoredShapes().add("Q", {2, 5}).add("K", {3, 5})).source == Texts{"1 2 3"});
-  CHECK(followed("sdpa", StoredShapes().add("Q", {2, 5}).add("K", {3, 5})).target == Texts{"1 2"});
-  CHECK(followed("sdpa", StoredShapes().add("Q", {2, 5}).add("K", {2, 5})).sentence == Texts{"1 2"});
+  CHECK(followed("self-attention", StoredShapes().add("X", {3, 5})).sentence == Texts{"a b c"});
+  CHECK(followed("self-attention", StoredShapes().add("X", {2, 3, 5})).sentence == Texts{"a b c", "a b c"});
+  const auto many = followed("self-attention", StoredShapes().add("X", {703, 5})).sentence.at(0);
+  CHECK_THAT(many, Catch::Contains(" y z aa ab ") && Catch::EndsWith(" zx zy zz aaa"));
+  CHECK(followed("cross-attention", StoredShapes().add("X_target", {4, 5})).target == Texts{"a b c d"});
+  CHECK(followed("seq2seq", StoredShapes().add("X_target", {3, 5})).target == Texts{"a b"});
+  CHECK(followed("sdpa", StoredShapes().add("Q", {2, 5}).add("K", {3, 5})).source == Texts{"a b c"});
+  CHECK(followed("sdpa", StoredShapes().add("Q", {2, 5}).add("K", {3, 5})).target == Texts{"a b"});
+  CHECK(followed("sdpa", StoredShapes().add("Q", {2, 5}).add("K", {2, 5})).sentence == Texts{"a b"});
 }
 
 TEST_CASE("lengths say how long each sentence of a batch is") {
   const auto file = StoredShapes().add("X", {2, 3, 5}).add("lengths", {2}, {3, 1});
-  CHECK(followed("self-attention", file).sentence == std::vector<std::string>{"1 2 3", "1"});
+  CHECK(followed("self-attention", file).sentence == std::vector<std::string>{"a b c", "a"});
   CHECK(refusal("self-attention", StoredShapes().add("X", {2, 3, 5}).add("lengths", {2}, {4, 1})) ==
         "lengths in --input is 4, 1, but X is (2 batch × 3 token × 5 d_model); valid: lengths up to 3");
   CHECK(refusal("self-attention", StoredShapes().add("X", {2, 3, 5}).add("lengths", {3}, {3, 1, 1})) ==

@@ -53,6 +53,13 @@ TEST_CASE("Only the wanted inputs and steps pass, in the order of the lesson") {
   CHECK(filtered({"encoder/h", "X"}, false).ids == Ids{"X", "encoder/h"});
 }
 
+TEST_CASE("Of a script only steps are left out") {
+  Recorder recorder;
+  attn::Filter filter(recorder, {"encoder/h"}, false, attn::Filter::Always::all_but_steps);
+  run_lesson(filter);
+  CHECK(recorder.ids == Ids{"idea", "X", "encoder/h", "sums"});
+}
+
 TEST_CASE("A name with a slash at its end selects the group") {
   CHECK(filtered({"encoder/"}, false).ids == Ids{"encoder/gates", "encoder/h"});
 }

@@ -114,6 +114,27 @@ TEST_CASE("Every number of a page is on the plain page") {
   CHECK_THAT(plain(lesson), Contains("-inf"));
 }
 
+TEST_CASE("A curve that has no table on the page has its numbers on the plain page") {
+  const auto lesson = [](attn::Trace& trace) {
+    trace.page({attn::without_table("loss")});
+    trace.step({.id = "loss", .axes = {"step"}, .curve = true}, Tensor<1>{1.5, 0.25});
+  };
+  CHECK_THAT(plain(lesson), Contains("  loss: 1.5000, 0.2500\n"));
+  CHECK_THAT(render(lesson, {}), !Contains("1.5000, 0"));
+}
+
+TEST_CASE("A claim ends where the lines of a page do, however wide the word before it") {
+  const auto text = plain([](attn::Trace& trace) {
+    trace.claim({"sums", "rows sum to 1", "x", 0.0, attn::at_most(1e-12)});
+    trace.claim({"broken", "it is at least 1", "x", 0.5, attn::at_least(1)});
+  });
+  std::smatch claim;
+  for (const auto* start : {"  holds: ", "  does not hold: "}) {
+    REQUIRE(std::regex_search(text, claim, std::regex(start + std::string(".*\n"))));
+    CHECK(claim.length() == 81);
+  }
+}
+
 TEST_CASE("The reader's own tokens stay as they are") {
   const auto text = plain([](attn::Trace& trace) {
     trace.label("key", {{{"Übergröße", "猫"}}});
@@ -123,6 +144,7 @@ TEST_CASE("The reader's own tokens stay as they are") {
 }
 
 TEST_CASE("Signs of mathematics in ASCII") {
+  CHECK(attn::in_ascii("Σⱼ w, Σⱼexp") == "sum_j w, sum_j exp");
   CHECK(attn::in_ascii("Q Kᵀ / √d_k") == "Q K^T / sqrt d_k");
   CHECK(attn::in_ascii("[head·d_v 2×3]") == "[head*d_v 2x3]");
   CHECK(attn::in_ascii("hₜ₋₁ → hₜ") == "h_(t-1) -> h_t");

@@ -232,6 +232,11 @@ TEST_CASE("numbers are named by the row and column in which they stand, whatever
   }
 }
 
+TEST_CASE("numbers are named below a row that tells its strongest key") {
+  CHECK(labels(page, replaced(page, "cat    1.0000", "cat    0.9999")) == "cat the");
+  CHECK(labels(page, replaced(page, "1.0000       ·", "1.0000  0.0001")) == "cat cat");
+}
+
 TEST_CASE("numbers of a vector have a column, and other numbers have neither") {
   const std::string vector =
       "1  pooled = mean of X   [d_model 2]\n  d_model       0        1\n           0.4967  -0.1383\n";
@@ -258,6 +263,17 @@ TEST_CASE("options that differ are told first, with both values") {
 All 7 headings agree.
 )");
   CHECK((verdict(page, other) == Verdict::different));
+}
+
+TEST_CASE("a page without drawings names its lesson and its options, too") {
+  const auto plain = replaced(page, "──────────────────────────────────\n", "");
+  CHECK(report(plain, replaced(plain, "d_k=2", "d_k=3")) == R"(Configurations differ
+  d_k: 2 in A, 3 in B
+
+All 7 headings agree.
+)");
+  CHECK_THAT(report(plain, replaced(plain, "-0.5000", "-0.5001")),
+             Catch::StartsWith("sdpa: scores differs first at line 13, row `the`"));
 }
 
 TEST_CASE("options are the same however their lines are broken") {
