@@ -102,14 +102,13 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
   const auto d_k = weights.W_Q.shape(1) / h, d_v = weights.W_O.shape(0) / h;
   const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
   const auto kv_head = kv_head_axis(heads);
+  const auto divisor = std::sqrt(static_cast<double>(d_k)) * bench.options.temperature;
   const std::vector maps = {weights.Q(), weights.K(), weights.V()};
   auto& trace = bench.trace;
 
   const auto Q = show_linear(
       bench, {.id = "Q", .title = "The queries of all heads, side by side", .axes = {"query", "head·d_k"}},
-      X_query, "Q", maps[0],
-      mistakes_of_queries(X_query.tensor, maps,
-                          std::sqrt(static_cast<double>(d_k)) * bench.options.temperature));
+      X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor));
   const auto K = show_linear(
       bench, {.id = "K", .title = "The keys of all heads, side by side", .axes = {"key", kv_head + "·d_k"}},
       X_key, "K", maps[1], mistakes_of_keys_or_values(X_query, X_key, maps, 1));
@@ -135,7 +134,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                      "no shape check finds.",
                              .worked = worked_heads("Q", Q, X_query, maps[0], d_k),
                              .worked_at = in_head_1(h, n_q)},
-                            attn::split_heads(Q, h), mistakes_of_split(Q, h));
+                            attn::split_heads(Q, h), mistakes_of_query_split(Q, h, divisor));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, cut into heads in the same way",
                              .formula = split_note("K", n_k, h_kv, d_k),

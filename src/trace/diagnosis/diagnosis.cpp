@@ -146,7 +146,8 @@ class Search {
   bool has_zero_padding(const Prediction& step, const AnyTensor& theirs) const {
     const auto& tolerance = tolerance_.at(step.id);
     for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (theirs.view().at(i) == 0.0 && !is_near(0.0, step.reference[i], tolerance[i]) && is_padding(step, i))
+      if (theirs.view().at(i) == 0.0 && std::isfinite(step.reference[i]) &&
+          !is_near(0.0, step.reference[i], tolerance[i]) && is_padding(step, i))
         return true;
     return false;
   }
@@ -427,6 +428,7 @@ class Search {
           return found->second;
     StepVerdict verdict;
     verdict.finding = Finding::convention;  // one that the dump is said to follow
+    verdict.step_of_mistake = step.id;
     for (const auto& id : step.mistakes)
       if (conventions_.count(id) > 0) verdict.conventions.push_back(id);
     return verdict;
