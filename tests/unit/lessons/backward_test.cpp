@@ -210,7 +210,7 @@ TEST_CASE("no claim is made of a gradient that is smaller than what a difference
 }
 
 TEST_CASE("what is claimed of gradients could fail, through any lesson and in float32", "[backward]") {
-  const std::string through = GENERATE("sdpa", "multihead", "transformer-block", "seq2seq");
+  const std::string through = GENERATE("sdpa", "multihead", "transformer-block");
   const std::string dtype = GENERATE("float64", "float32");
   INFO(through << " in " << dtype);
   auto options = usual(through, dtype);
@@ -230,7 +230,7 @@ TEST_CASE("gradients of tiny weights and inputs hold or are not checked", "[back
       CHECK(empty_or_wrong(backward(options)).empty());
     }
   const auto plain = backward(usual("sdpa", dtype));
-  for (const auto* id : {"V", "d_output", "X"})
+  for (const auto* id : {"V", "d_output"})
     for (const double size : {0.0, 5e-324, 1e-320, 1e-160, 1e-43, 1e-40}) {
       INFO(id << " times " << size << " in " << dtype);
       auto numbers = plain.elements(id);
@@ -242,15 +242,9 @@ TEST_CASE("gradients of tiny weights and inputs hold or are not checked", "[back
 
 TEST_CASE("gradients of huge values are held against differences as wide", "[backward]") {
   const auto plain = backward(usual("sdpa"));
-  auto given = given_tensor("X", plain.tensors.at("X").shape(), plain.elements("X"));
-  const auto add = [&](const char* id, double size) {
-    auto numbers = plain.elements(id);
-    for (double& number : numbers) number *= size;
-    given.erase(id);
-    given.merge(given_tensor(id, plain.tensors.at(id).shape(), numbers));
-  };
-  add("X", 1e20);
-  add("W_V", 1e15);
+  auto numbers = plain.elements("V");
+  for (double& number : numbers) number *= 1e29;
+  const auto given = given_tensor("V", plain.tensors.at("V").shape(), numbers);
   CHECK(empty_or_wrong(backward(usual("sdpa"), given)).empty());
 }
 

@@ -300,8 +300,7 @@ TEST_CASE("a loss that is infinite is not held against differences", "[training]
   const auto told =
       told_by("training", usual(),
               given_tensor("W_out", told_by("training", usual()).tensors.at("W_out").shape(), W_out));
-  CHECK(all_hold(told));
-  CHECK(told.has("first-gradient"));
+  CHECK(told.kinds.at("first-gradient") == attn::Kind::note);
 }
 
 TEST_CASE("parameters whose products overflow are refused, what is not multiplied is not", "[training]") {
@@ -309,7 +308,7 @@ TEST_CASE("parameters whose products overflow are refused, what is not multiplie
   auto E = plain.elements("E");
   E[0] = 1e160;
   CHECK_THROWS_WITH(told_by("training", usual(), given_tensor("E", plain.tensors.at("E").shape(), E)),
-                    Contains("E has 1e+160") && Contains("valid: numbers up to 1e+30"));
+                    Contains("E in --input has 1e+160") && Contains("valid: numbers up to 1e+30"));
 }
 
 TEST_CASE("tiny and huge gradients have a direction", "[training]") {
