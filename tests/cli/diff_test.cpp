@@ -221,6 +221,7 @@ TEST_CASE("two lessons agree on what both have, and differ in all else") {
                                 return id != "Q" && id != "K" && id != "V";
                               }),
                events.end());
+  for (auto& event : events) event["kind"] = "input";
   folder.write("projected.json", projected.dump());
   output_of("sdpa --input " + as_argument(folder.file("projected.json")) + " --output " +
             as_argument(folder.file("b.json")));
