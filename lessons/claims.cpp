@@ -11,8 +11,6 @@ namespace lessons {
 
 using attn::Tensor;
 
-namespace {}  // namespace
-
 namespace {
 
 /// Decimal digits behind the point that rounding leaves alone in a number near 1, after a good many
@@ -34,11 +32,12 @@ int digits_of(attn::Dtype dtype) {
 
 attn::Limit rounding(const attn::Trace& trace, double magnitude) {
   const double exponent = std::ceil(std::log10(std::max(1.0, magnitude)));
-  return attn::at_most(std::pow(10.0, exponent - digits_of(trace.dtype())));
+  return attn::within_rounding(std::pow(10.0, exponent - digits_of(trace.dtype())));
 }
 
 attn::Limit roughly_at_most(double bound) {
-  return attn::at_most(std::pow(10.0, std::ceil(std::log10(bound))));
+  constexpr double smallest = 1e-307;  // the powers of ten below it have fewer digits than others
+  return attn::within_rounding(std::pow(10.0, std::ceil(std::log10(std::max(bound, smallest)))));
 }
 
 namespace {

@@ -16,7 +16,8 @@ namespace lessons {
 /// 1e-5 in float32, 1e-2 in float16 and 1e-1 in bfloat16, times the power of ten next above the magnitude.
 attn::Limit rounding(const attn::Trace& trace, double magnitude = 1.0);
 
-/// At most the power of ten next above a bound: for an error that is bounded only roughly.
+/// At most the power of ten next above a bound, or 1e-307: for an error of rounding that is bounded only
+/// roughly.
 attn::Limit roughly_at_most(double bound);
 
 /// What rounding does to the weights softmax(Q Kᵀ / divisor) is relative to: the largest Σ |q| |k| / divisor,

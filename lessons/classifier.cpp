@@ -226,6 +226,13 @@ void explain_order(Workbench& bench, const Tensor<3>& X, const Tensor<2>& positi
                   std::abs(backward - forward) < 0.05 ? ": here the order matters little" : ""));
 }
 
+/// What rounding may do to the mean of layer norm(residual).
+attn::Limit rounding_of_pooled(const attn::Trace& trace, const Tensor<3>& residual,
+                               const attn::LayerNormWeights& norm) {
+  return rounding(trace, attn::max_abs(residual) * attn::magnification(residual) * attn::max_abs(norm.gain) +
+                             attn::max_abs(norm.bias));
+}
+
 void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& encoded,
                       const ClassifierWeights& weights, const Tensor<2>& pooled,
                       const Tensor<2>& probabilities) {
@@ -246,22 +253,20 @@ void claim_classifier(Workbench& bench, const Tensor<3>& X, const Tensor<3>& enc
                .limit = attn::exactly(0.0)});
 
   const auto padded = classify_again(bench, with_more_padding(encoded), weights, lengths);
-  trace.claim(
-      {.id = "padding-changes-nothing",
-       .claim = "two more <pad>, hidden by the mask: the same pooled",
-       .formula = "max |pooled of the padded sentence − pooled|",
-       .value = attn::max_abs_difference(padded.pooled, pooled),
-       .limit = rounding(bench.trace, attn::max_abs(again.residual) * attn::magnification(again.residual))});
+  trace.claim({.id = "padding-changes-nothing",
+               .claim = "two more <pad>, hidden by the mask: the same pooled",
+               .formula = "max |pooled of the padded sentence − pooled|",
+               .value = attn::max_abs_difference(padded.pooled, pooled),
+               .limit = rounding_of_pooled(bench.trace, again.residual, weights.norm)});
 
   const auto backwards = attn::reversal(lengths, sentence.length());
   const auto bag = classify_again(bench, X, weights, lengths);
   const auto reversed_bag = classify_again(bench, attn::permute_rows(X, backwards), weights, lengths);
-  trace.claim(
-      {.id = "no-order-without-positions",
-       .claim = "without positions, reversed words: the same pooled",
-       .formula = "max |pooled(reverse(X)) − pooled(X)|",
-       .value = attn::max_abs_difference(reversed_bag.pooled, bag.pooled),
-       .limit = rounding(bench.trace, attn::max_abs(bag.residual) * attn::magnification(bag.residual))});
+  trace.claim({.id = "no-order-without-positions",
+               .claim = "without positions, reversed words: the same pooled",
+               .formula = "max |pooled(reverse(X)) − pooled(X)|",
+               .value = attn::max_abs_difference(reversed_bag.pooled, bag.pooled),
+               .limit = rounding_of_pooled(bench.trace, bag.residual, weights.norm)});
 }
 
 /// Drawn in the order attention, classes.

@@ -38,7 +38,6 @@ struct Lesson {
   bool takes_batches = true;                  ///< whether a sentence may be repeated
   bool takes_source_alone = false;            ///< whether --target may be left out
   bool splits_heads = true;                   ///< whether d_model is divided among the heads
-  bool multiplies_inputs = true;              ///< so that the products of large ones would overflow
   std::vector<std::string_view> of_detail{};  ///< those options that only what is no part of the page uses
   Options defaults;
   std::vector<std::string_view> examples;                ///< arguments that work as pasted

@@ -160,10 +160,6 @@ std::optional<attn::Index> first_of_where_it_looks(const Workbench& bench, const
   return index;
 }
 
-}  // namespace
-
-namespace {
-
 /// Of `scaled`: divided by something else than √d_k, or elsewhere.
 template <std::size_t N>
 attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
@@ -292,7 +288,7 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
                .claim = "adding 10 to every score changes no weight",
                .formula = "max |softmax(scores + 10) − softmax(scores)|",
                .value = change_by_shift(seen_scores, attention.weights, 10.0),
-               .limit = attn::at_most(std::min(rounding(trace, magnitude + 10.0).bound, 0.1))});
+               .limit = attn::within_rounding(std::min(rounding(trace, magnitude + 10.0).bound, 0.1))});
 
   const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
   const auto output = attention.dropped ? attn::matmul(attention.weights, V) : attention.output;

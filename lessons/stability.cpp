@@ -513,7 +513,7 @@ void run_stability(Workbench& bench) {
 }
 
 std::vector<Input> stability_inputs(const Options&) {
-  return {{"scores", {"query=", "key"}, Draw::page}};
+  return {{.id = "scores", .axes = {"query=", "key"}, .draw = Draw::page, .is_multiplied = false}};
 }
 
 }  // namespace
@@ -528,7 +528,6 @@ const Lesson stability = {
         "half precision; and how the temperature takes attention from a single key to equal shares.",
     .options = {"sentence", "seed", "rng", "draws", "dtype"},
     .takes_batches = false,
-    .multiplies_inputs = false,
     .defaults = {.sentence = {"the small cat slept"}},
     .examples = {"stability --sentence \"the cat sat on the mat\"",
                  "stability --dtype float32 --steps float16/"},

@@ -2,7 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
+#include <set>
+#include <string>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
@@ -44,17 +45,20 @@ namespace {
 /// Products of several such numbers, as a lesson multiplies them, are finite.
 constexpr double largest_factor = 1e30;
 
-}  // namespace
-
-namespace {
+std::set<std::string> inputs_of_any_size(const Lesson& lesson, const Options& options) {
+  std::set<std::string> ids;
+  for (const auto& input : lesson.inputs(options))
+    if (!input.is_multiplied) ids.insert(input.id);
+  return ids;
+}
 
 attn::TraceOptions trace_options(const Lesson& lesson, const Plan& plan, const attn::Watch& watch) {
-  return {
-      .batched = plan.is_batched(),
-      .dtype = plan.dtype(),
-      .given = &plan.given,
-      .largest_given = lesson.multiplies_inputs ? largest_factor : std::numeric_limits<double>::infinity(),
-      .watch = watch};
+  return {.batched = plan.is_batched(),
+          .dtype = plan.dtype(),
+          .given = &plan.given,
+          .largest_given = largest_factor,
+          .given_of_any_size = inputs_of_any_size(lesson, plan.options),
+          .watch = watch};
 }
 
 void run_on(const Lesson& lesson, const Plan& plan, attn::Trace& trace) {

@@ -20,7 +20,7 @@ namespace lessons {
 namespace {
 
 constexpr double largest_norm = 1e6;
-constexpr std::size_t longest_warmup = 1'000'000'000, most_samples = 1'000'000'000;
+constexpr std::size_t longest_warmup = 1'000'000'000, most_samples = 10'000'000;
 
 void check(const Options& options) {
   if (!(*options.max_norm >= 1.0 / largest_norm && *options.max_norm <= largest_norm))
@@ -188,11 +188,11 @@ std::vector<Input> training_inputs(const Options&) {
           {"W_K", {"d_model", "d_k="}, Draw::weight},
           {"W_V", {"d_model", "d_v="}, Draw::weight},
           {"W_out", {"d_v=", "symbol="}, Draw::weight},
-          {"dropout/scores", {"key="}},
+          {.id = "dropout/scores", .axes = {"key="}, .is_multiplied = false},
           {"dropout/mask", {"key="}, Draw::page},
           {"dropout/kept", {"key="}, Draw::page},
           {"schedule/step", {"step="}, Draw::page},
-          {"clipping/gradients", {"layer", "feature="}}};
+          {.id = "clipping/gradients", .axes = {"layer", "feature="}, .is_multiplied = false}};
 }
 
 }  // namespace
@@ -209,7 +209,6 @@ const Lesson training = {
     .options = {"d-model", "samples", "dropout", "layers", "warmup", "max-norm", "seed", "rng", "draws",
                 "dtype"},
     .takes_batches = false,
-    .multiplies_inputs = false,
     .of_detail = {"samples", "layers"},
     .defaults = {.d_model = 32, .samples = 4096, .dropout = 0.3, .layers = 6, .warmup = 40, .max_norm = 0.2},
     .examples = {"training --warmup 30 --max-norm 1", "training --all --d-model 64 --layers 12"},

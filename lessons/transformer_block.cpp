@@ -130,10 +130,6 @@ attn::WorkedOut worked_without_zeros(const attn::Known<3>& x, const attn::Known<
   };
 }
 
-}  // namespace
-
-namespace {
-
 /// An entry that ReLU lets through, of the token that is worked out in other steps; nothing where it has
 /// none.
 std::optional<attn::Index> first_let_through(const Tensor<3>& hidden) {

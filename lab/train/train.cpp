@@ -154,10 +154,6 @@ void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& bes
   write_without_scores(run, task, best);
 }
 
-}  // namespace
-
-namespace {
-
 /// Throws attn::Error where the weights, a gradient a thread, and the optimizer's two means have no room.
 void require_room(const RunTraining& run, const Task& task) {
   const auto copies = static_cast<double>(run.settings.threads) + 3.0;

@@ -7,7 +7,7 @@
 
 namespace lessons {
 
-/// What scaled dot-product attention has to keep of its forward pass for the way back, [batch×n×d] for a
+/// What scaled dot-product attention has to keep of its forward pass for the backward pass, [batch×n×d] for a
 /// single attention and [batch×head×n×d] for several heads, of which fewer may have keys and values.
 template <std::size_t N>
 struct AttentionKept {

@@ -1,5 +1,7 @@
 #include "lessons/backward/difference_check.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -33,10 +35,12 @@ DifferenceCheck::DifferenceCheck(const Attention<3>& attention, const Tensor<3>&
       entry_by_entry_(entry_by_entry),
       relative_(16.0 * (score_step * score_step + unit_roundoff(dtype))),
       noise_(8.0 * unit_roundoff(attn::Dtype::float64) / score_step *
-             (1.0 + attn::max_abs(attention.scaled)) * sum_of_largest(d_weights)) {}
+             (1.0 + attn::max_abs(attention.scaled)) * sum_of_largest(d_weights)),
+      near_0_(smallest_normal(dtype) *
+              attn::maximum({1.0, attn::max_abs(d_output), attn::max_abs(d_weights)})) {}
 
 GradientDeviation DifferenceCheck::in_linear(const MovedTensor& moved, const Tensor<3>& direction) const {
-  return deviation(moved, 1.0, 0.0, direction);
+  return deviation(moved, std::max(1.0, attn::max_abs(moved.x)), 0.0, direction);
 }
 
 GradientDeviation DifferenceCheck::through_softmax(const MovedTensor& moved, double reach,
@@ -53,7 +57,17 @@ GradientDeviation DifferenceCheck::deviation(const MovedTensor& moved, double st
       entry_by_entry_ ? attn::deviation_entry_by_entry(check) : attn::deviation_along(check, direction);
   const double terms =
       entry_by_entry_ ? attn::max_abs(magnitude) : std::accumulate(magnitude.begin(), magnitude.end(), 0.0);
-  return {name, deviation, relative_ * terms + noise_ * reach};
+  const double count = entry_by_entry_ ? 1.0 : static_cast<double>(x.size());
+  const double lost_near_0 = near_0_ * count * std::max(1.0, reach);
+  return {name, deviation, relative_ * (terms + lost_near_0) + noise_ * reach,
+          size_of({gradient.begin(), gradient.end()}, entry_by_entry_)};
+}
+
+double size_of(const std::vector<double>& gradient, bool entry_by_entry) {
+  double size = 0.0;
+  for (const double number : gradient)
+    size = entry_by_entry ? attn::maximum({size, std::abs(number)}) : std::hypot(size, number);
+  return size;
 }
 
 Tensor<3> difference(const Tensor<3>& x, const Tensor<3>& y) {
@@ -79,6 +93,28 @@ double unit_roundoff(attn::Dtype dtype) {
     default:
       return std::ldexp(1.0, -53);
   }
+}
+
+double smallest_normal(attn::Dtype dtype) {
+  switch (dtype) {
+    case attn::Dtype::float32:
+    case attn::Dtype::bfloat16:
+      return std::ldexp(1.0, -126);
+    case attn::Dtype::float16:
+      return std::ldexp(1.0, -14);
+    default:
+      return std::ldexp(1.0, -1022);
+  }
+}
+
+void claim_differences(attn::Trace& trace, const std::string& d_id, double size, const attn::Claim& claim) {
+  const bool is_half = attn::item_size(trace.dtype()) == 2;
+  if (claim.limit.bound <= (is_half ? 0.25 : 0.01) * size) return trace.claim(claim);
+  trace.note(
+      claim.id, fmt::format("{} is not checked", d_id),
+      fmt::format("It is 0 or small. A difference of L may be off by {}, which is more than the {} part "
+                  "of {}: whether the two agree would say nothing.",
+                  claim.limit.bound, is_half ? "fourth" : "hundredth", d_id));
 }
 
 }  // namespace lessons

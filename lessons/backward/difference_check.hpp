@@ -2,9 +2,11 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "attn/random/random.hpp"
 #include "lessons/backward/attention.hpp"
+#include "trace/trace.hpp"
 
 namespace lessons {
 
@@ -13,6 +15,7 @@ struct GradientDeviation {
   std::string name;  ///< of the tensor: "V", "weights", "W_Q", …
   double deviation = 0.0;
   double allowed = 0.0;  ///< what the truncation of a difference and rounding may amount to together
+  double size = 0.0;     ///< of the gradient: its largest number, or √Σ g² where all of them move at once
 };
 
 /// A tensor that the loss is seen to depend on by moving it.
@@ -52,7 +55,7 @@ class DifferenceCheck {
 
   const Tensor<3>& d_output_;
   bool entry_by_entry_;
-  double relative_, noise_;
+  double relative_, noise_, near_0_;
 };
 
 /// x − y.
@@ -61,7 +64,18 @@ Tensor<3> difference(const Tensor<3>& x, const Tensor<3>& y);
 /// 1 or −1, by chance.
 Tensor<3> random_signs(attn::Random& random, const std::array<std::size_t, 3>& shape);
 
+/// How large a gradient is where it is checked number by number, and where all of them are at once.
+double size_of(const std::vector<double>& gradient, bool entry_by_entry);
+
 /// Half the distance from 1 to the next number of that floating-point type.
 double unit_roundoff(attn::Dtype dtype);
+
+/// The smallest number of that type that has all its digits.
+double smallest_normal(attn::Dtype dtype);
+
+/// Makes the claim that differences agree with the gradient `d_id`. Where its limit is beyond the hundredth
+/// part of `size`, which is the gradient's own, or in half precision beyond the fourth, it would say nothing:
+/// a note of the same id tells so.
+void claim_differences(attn::Trace& trace, const std::string& d_id, double size, const attn::Claim& claim);
 
 }  // namespace lessons

@@ -176,7 +176,7 @@ attn::Mistakes mistakes_of_d_weights(const Tensor<N>& d_output, const Tensor<N>&
 
 namespace {
 
-/// Mistakes of the forward pass as they go back, when nothing is wrong with the way back itself.
+/// Mistakes of the forward pass as they go back, when nothing is wrong with the backward pass itself.
 template <std::size_t N>
 void add_mistaken_softmax(attn::Mistakes& mistakes, const Workbench& bench, const AttentionKept<N>& kept,
                           const Tensor<N>& d, double divisor) {

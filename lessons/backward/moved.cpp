@@ -131,9 +131,11 @@ class Mover {
     constexpr double safety = 16.0;
     const double reach = move / h_, noise = unit_roundoff(attn::Dtype::float64) / h_;
     const double relative = move * move + unit_roundoff(dtype) * (1.0 + largest_);
+    const double magnitude = attn::maximum({forward_.magnitude, std::abs(up.loss), std::abs(down.loss)});
     return {.slope = (up.loss - down.loss) / (2.0 * h_),
             .reach = reach,
-            .allowed = safety * forward_.magnitude * (relative * reach + noise * (1.0 + largest_))};
+            .allowed = safety * (magnitude * (relative * reach + noise * (1.0 + largest_)) +
+                                 smallest_normal(dtype) * (relative * std::max(1.0, reach) + noise))};
   }
 
   const Workbench& bench_;
@@ -145,7 +147,7 @@ class Mover {
 };
 
 MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, attn::Dtype dtype) {
-  MovedDeviation result{.of = gradient.of};
+  MovedDeviation result{.of = gradient.of, .size = size_of(gradient.elements, true)};
   std::vector<double> direction(gradient.elements.size(), 0.0);
   for (std::size_t i = 0; i < direction.size(); ++i) {
     direction[i] = 1.0;
@@ -154,14 +156,14 @@ MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, 
     result.at_corner += difference.is_at_corner ? 1 : 0;
     if (difference.is_at_corner) continue;
     result.deviation = attn::maximum({result.deviation, std::abs(difference.slope - gradient.elements[i])});
-    result.allowed = std::max(result.allowed, difference.allowed);
+    result.allowed = std::max(result.allowed, difference.allowed + 16.0 * unit_roundoff(dtype) * result.size);
   }
   return result;
 }
 
 MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Random& random,
                                 attn::Dtype dtype) {
-  MovedDeviation result{.of = gradient.of};
+  MovedDeviation result{.of = gradient.of, .size = size_of(gradient.elements, false)};
   std::vector<double> signs(gradient.elements.size());
   for (double& sign : signs) sign = random.normal() < 0.0 ? -1.0 : 1.0;
   const auto difference = mover.along(gradient.of, signs, dtype);
@@ -234,7 +236,8 @@ void claim_by_moving(Workbench& bench, const ForwardPass& forward, const Gradien
         check.entry_by_entry
             ? fmt::format("max |(L({0} + h) − L({0} − h)) / 2h − {1}|", one.of, d_id)
             : fmt::format("|(L({0} + h·s) − L({0} − h·s)) / 2h − Σ {1}·s|, s = ±1", one.of, d_id);
-    bench.trace.claim({.id = "check/" + d_id,
+    claim_differences(bench.trace, d_id, one.size,
+                      {.id = "check/" + d_id,
                        .claim = fmt::format("moving {} changes L as {} says", moved, d_id),
                        .formula = formula,
                        .value = one.deviation,

@@ -41,7 +41,8 @@ struct ForwardPass {
 struct MovedDeviation {
   std::string of;
   double deviation = 0.0;
-  double allowed = 0.0;       ///< what the truncation of a difference and rounding may amount to together
+  double allowed = 0.0;  ///< what the truncation of a difference and rounding may amount to together
+  double size = 0.0;     ///< of the gradient: its largest number, or √Σ g² where all of them move at once
   std::size_t at_corner = 0;  ///< numbers that stand on ReLU's corner, where there is no derivative: left out
 };
 

@@ -36,7 +36,7 @@ Tensor<3> merge_gradient(Gradients& gradients, const std::string& name, const Te
                          .formula = fmt::format("{}: transpose, reshape", d_heads_id),
                          .from = {d_heads_id},
                          .axes = axes,
-                         .note = "No number changes on the way there, so none changes on the way back.",
+                         .note = "No number changes forward, so none changes backward.",
                          .worked = attn::worked_merge_heads(attn::Known<4>{d_heads_id, d_heads})},
                         attn::merge_heads(d_heads), mistakes_of_merged_gradient(d_heads));
 }

@@ -8,7 +8,7 @@
 
 namespace lessons {
 
-/// What multi-head attention has to keep of its forward pass for the way back.
+/// What multi-head attention has to keep of its forward pass for the backward pass.
 struct MultiHeadKept {
   Named X_query, X_key;
   const Tensor<4>&Q_heads, &K_heads, &V_heads;

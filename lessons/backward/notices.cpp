@@ -46,9 +46,9 @@ std::string without_d(std::string id) {
 std::string notice_of_scaled(const attn::Event& d_scaled) {
   const auto [name, value] = extreme_of(d_scaled);
   if (value == 0.0) return d_scaled.note;
-  const auto twin = name.find('#') == name.npos ? "" : " (#2: the second)";
+  const auto repeated = name.find('#') == name.npos ? "" : " (#2: the second)";
   return fmt::format("{} Example: {} = {:.4f}{}. Raise that scaled score by 0.01, and L {} by about {:.6f}.",
-                     d_scaled.note, name, value, twin, value > 0.0 ? "grows" : "falls",
+                     d_scaled.note, name, value, repeated, value > 0.0 ? "grows" : "falls",
                      0.01 * std::abs(value));
 }
 

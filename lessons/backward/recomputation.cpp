@@ -82,7 +82,8 @@ Tensor<4> weights_again(Workbench& mute, const MultiHeadKept& kept, const Tensor
 void show_recomputation(Workbench& bench, const Gradients& shown, const Recomputation& ways) {
   auto& trace = bench.trace;
   trace.note("recomputation", "Keep it, or compute it again?",
-             "The way back reads what the way there computed. Keep everything, and the memory grows with the "
+             "The backward pass reads what the forward pass computed. Keep everything, and the memory grows "
+             "with the "
              "square of the length: weights has a number for each pair of words, in each head and layer. "
              "FlashAttention (Dao et al. 2022) keeps one number for each row of it and makes the weights "
              "again. Gradient checkpointing (Chen et al. 2016) keeps no more than the input and makes all of "

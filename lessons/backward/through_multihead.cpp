@@ -1,4 +1,5 @@
-/// The lesson backward through the lesson multihead: see lessons/backward/multihead.cpp for the way back.
+/// The lesson backward through the lesson multihead: see lessons/backward/multihead.cpp for the backward
+/// pass.
 
 #include <fmt/format.h>
 
@@ -134,7 +135,8 @@ void claim_kernel_of_heads(Workbench& bench, const MultiHeadKept& kept, const Gr
                       {.id = "gradients-equal-kernel",
                        .claim = "the fast kernel, which stores no weights, gives the same gradients",
                        .formula = "max |d_Q_heads, d_K_heads, d_V_heads − those of kernel {}|",
-                       .limit = roughly_at_most(16.0 * unit_roundoff(bench.trace.dtype()) * terms *
+                       .limit = roughly_at_most(16.0 * unit_roundoff(bench.trace.dtype()) *
+                                                (terms + smallest_normal(bench.trace.dtype())) *
                                                 magnitude_of_scores(kept.Q_heads, K, divisor))},
                       attn::maximum({attn::max_abs(d_Q), attn::max_abs(d_K), attn::max_abs(d_V)}),
                       with_rule(bench,

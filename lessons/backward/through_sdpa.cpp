@@ -56,7 +56,7 @@ void explain_differences(attn::Trace& trace, bool entry_by_entry) {
       "little down, run forward both times and see how L changes. That leaves an error of the size of h², "
       "but a much smaller h is no better, because L is rounded. So it is done in float64, with an h that "
       "moves no scaled score by more than 0.00001. V and weights, in which L is a straight line, may move by "
-      "1. Each tensor is moved where it stands in the forward pass.";
+      "1, or by as much as their largest number. Each tensor is moved where it stands in the forward pass.";
   if (!entry_by_entry)
     text +=
         " Here there are too many numbers to move one by one, so those of a tensor move together, each up or "
@@ -66,18 +66,19 @@ void explain_differences(attn::Trace& trace, bool entry_by_entry) {
 }
 
 void claim_gradients(attn::Trace& trace, const GradientCheck& check) {
-  for (const auto& [name, deviation, allowed] : check.deviations) {
+  for (const auto& [name, deviation, allowed, size] : check.deviations) {
     const auto moved = check.entry_by_entry
                            ? fmt::format("each number of {}", name)
                            : fmt::format("all numbers of {} together, up or down at random,", name);
     const auto difference =
         check.entry_by_entry ? fmt::format("max |(L({0} + h) − L({0} − h)) / 2h − d_{0}|", name)
                              : fmt::format("|(L({0} + h·s) − L({0} − h·s)) / 2h − Σ d_{0}·s|, s = ±1", name);
-    trace.claim({.id = "check/d_" + name,
-                 .claim = fmt::format("moving {} changes L as d_{} says", moved, name),
-                 .formula = difference,
-                 .value = deviation,
-                 .limit = roughly_at_most(allowed)});
+    claim_differences(trace, "d_" + name, size,
+                      {.id = "check/d_" + name,
+                       .claim = fmt::format("moving {} changes L as d_{} says", moved, name),
+                       .formula = difference,
+                       .value = deviation,
+                       .limit = roughly_at_most(allowed)});
   }
 }
 
@@ -105,7 +106,7 @@ void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, cons
       {attn::max_abs(magnitudes.d_Q), attn::max_abs(magnitudes.d_K), attn::max_abs(magnitudes.d_V)});
   const double rounding =
       16.0 * unit_roundoff(bench.trace.dtype()) * magnitude_of_scores(in.Q, in.K, divisor);
-  const auto limit = roughly_at_most(rounding * largest);
+  const auto limit = roughly_at_most(rounding * (largest + smallest_normal(bench.trace.dtype())));
   claim_equals_kernel(
       bench.trace,
       {.id = "gradients-equal-kernel",

@@ -1,4 +1,4 @@
-/// The lesson backward through the lesson seq2seq: see lessons/backward/seq2seq.cpp for the way back.
+/// The lesson backward through the lesson seq2seq: see lessons/backward/seq2seq.cpp for the backward pass.
 
 #include <fmt/format.h>
 

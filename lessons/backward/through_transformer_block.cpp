@@ -1,5 +1,5 @@
 /// The lesson backward through the lesson transformer-block: see lessons/backward/transformer_block.cpp for
-/// the way back.
+/// the backward pass.
 
 #include <fmt/format.h>
 

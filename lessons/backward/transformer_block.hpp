@@ -8,7 +8,8 @@
 
 namespace lessons {
 
-/// What a block has to keep of its forward pass for the way back. It looks into the tensors of that pass.
+/// What a block has to keep of its forward pass for the backward pass. It looks into the tensors of that
+/// pass.
 struct BlockKept {
   const Tensor<3>& X;
   MultiHeadKept attention;

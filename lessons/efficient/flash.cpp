@@ -512,10 +512,6 @@ attn::Worked worked_multiply_adds(const VariantBench& on, std::size_t pairs, std
       {worked_pairs(on, pairs), attn::Worked::product({times, attn::Worked::sum({1.0, width})})});
 }
 
-}  // namespace
-
-namespace {
-
 /// For all queries at once: a block of queries does the same without the others.
 void show_flash_code(VariantBench& on, std::size_t block) {
   std::vector<std::string> lines = {

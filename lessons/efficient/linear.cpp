@@ -235,6 +235,12 @@ attn::Limit rounding_of_sums(const VariantBench& on) {
 /// Near 0 numbers are rounded by an absolute amount, and small features lose their digits.
 std::string why_not_comparable(const VariantBench& on, const Features& features) {
   const auto dtype = on.bench.trace.dtype();
+  for (const auto& [name, phi] : {std::pair("φ(Q)", &features.phi_Q), std::pair("φ(K)", &features.phi_K)})
+    if (!std::isfinite(attn::max_abs(*phi)))
+      return fmt::format(
+          "{} is so large somewhere that it is infinite in {}. Its quotients are no numbers: the weights and "
+          "the output have nan there.",
+          name, attn::name_of(dtype));
   const double phi_q = smallest_positive(features.phi_Q), phi_k = smallest_positive(features.phi_K);
   for (const auto& [name, smallest] : {std::pair("φ(Q)", phi_q), std::pair("φ(K)", phi_k)})
     if (std::isinf(smallest))

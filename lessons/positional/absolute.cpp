@@ -270,7 +270,7 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
               auto mute = bench.mute();
               return of_one_head(add_learned_positions(mute, X, table).scores);
             },
-        .certain_change = bench.options.embeddings ? 0.0 : 0.01 * attn::max_abs(table),
+        .certain_change = bench.options.embeddings ? 0.0 : certain_change_of(table),
         .claim_property = [&trace, X = in.X, table, shown] { claim_lookup(trace, X, table, shown.encoded); }};
   });
 }

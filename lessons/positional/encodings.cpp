@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/positional/mistakes.hpp"
 
@@ -32,6 +35,13 @@ Tensor<4> of_one_head(const Tensor<3>& scores) {
 
 std::string scaling_formula(const std::string& product, std::size_t d) {
   return fmt::format("{0} / √{1} = {0} / {2:.4g}", product, d, std::sqrt(static_cast<double>(d)));
+}
+
+double certain_change_of(const Tensor<2>& table) {
+  std::set<std::vector<double>> rows;
+  const auto width = static_cast<std::ptrdiff_t>(table.shape(1));
+  for (auto row = table.begin(); row != table.end(); row += width) rows.insert({row, row + width});
+  return rows.size() == table.shape(0) ? 0.01 * attn::max_abs(table) : 0.0;
 }
 
 double room_for_angles(std::size_t n) {

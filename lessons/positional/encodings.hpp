@@ -57,6 +57,10 @@ Tensor<4> of_one_head(const Tensor<3>& scores);
 /// "X Xᵀ / √8 = X Xᵀ / 2.828" for the product X Xᵀ.
 std::string scaling_formula(const std::string& product, std::size_t d);
 
+/// How much some score changes for certain where the rows of a table tell positions or distances apart: a
+/// hundredth part of its largest number, or nothing where two of the rows are the same.
+double certain_change_of(const Tensor<2>& table);
+
 /// How much more room a claim needs when angles grow with n positions: a large angle is less exact.
 double room_for_angles(std::size_t n);
 

@@ -301,7 +301,7 @@ Encoding show_relative(Workbench& bench, const PositionalInputs& in) {
               return of_one_head(relative_scores(mute, tokens, show_distances(mute, tokens.shape(1)), keys));
             },
         .is_relative = true,
-        .certain_change = bench.options.embeddings ? 0.0 : 0.01 * attn::max_abs(keys),
+        .certain_change = bench.options.embeddings ? 0.0 : certain_change_of(keys),
         .claim_property = [] {}};
   });
 }
@@ -343,7 +343,7 @@ Encoding show_t5(Workbench& bench, const PositionalInputs& in) {
                           return t5_scores(mute, scores_without_positions(mute, tokens), table);
                         },
                     .is_relative = true,
-                    .certain_change = 0.01 * attn::max_abs(table),
+                    .certain_change = certain_change_of(table),
                     .claim_property = [] {}};
   });
 }

@@ -60,7 +60,7 @@ class Exchange {
     return got;
   }
 
-  /// The way back: `x` [rank] has all tokens of its heads; all heads, in the rows of the tokens of the ranks
+  /// The inverse: `x` [rank] has all tokens of its heads; all heads, in the rows of the tokens of the ranks
   /// that are played here.
   Tensor<4> heads_to_tokens(const std::vector<Tensor<4>>& x, std::size_t width) const {
     Tensor<4> all({in_.samples(), in_.heads(), in_.n(), width}, 0.0);

@@ -75,7 +75,7 @@ class Ranks {
   std::vector<Positions> positions_;
 };
 
-/// Some rows of x [batch×head×row…], one behind the other; and the way back.
+/// Some rows of x [batch×head×row…], one behind the other; and the inverse.
 template <std::size_t N>
 std::vector<double> take_rows(const Tensor<N>& x, const Positions& rows);
 template <std::size_t N>

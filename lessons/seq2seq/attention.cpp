@@ -434,10 +434,6 @@ WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, co
   });
 }
 
-}  // namespace
-
-namespace {
-
 /// With a model, the pair of a word in the middle and of the one that it looks at.
 std::optional<Index> where_it_looks_most(const Workbench& bench, const attn::Recurrence& recurrence) {
   if (!bench.options.model || attends_as(bench, "multihead")) return std::nullopt;

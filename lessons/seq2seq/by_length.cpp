@@ -6,7 +6,7 @@
 #include <string>
 
 #include "attn/error.hpp"
-#include "fast/train/tasks/grammar_pairs.hpp"
+#include "corpora/grammar_pairs.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "trace/data_folder.hpp"
@@ -62,7 +62,7 @@ std::string table_of(const std::vector<Measured>& models) {
 /// The score of the longest sentences that training had.
 const attn::ScoreOfLengths& longest_trained(const std::vector<attn::ScoreOfLengths>& scores) {
   std::size_t last = 0;
-  while (last + 1 < scores.size() && scores[last + 1].most <= attn::train::longest_in_training) ++last;
+  while (last + 1 < scores.size() && scores[last + 1].most <= corpora::longest_in_training) ++last;
   return scores[last];
 }
 
@@ -98,7 +98,7 @@ void show_by_length(Workbench& bench) {
                    fmt::format("Unseen sentences translated without a mistake, in percent. The decoder reads "
                                "the words that it wrote itself. At {} words, the longest in training, it is "
                                "{} with attention and {} without. Beyond that attention falls, too.",
-                               attn::train::longest_in_training, percent(longest_trained(with)),
+                               corpora::longest_in_training, percent(longest_trained(with)),
                                percent(longest_trained(without))),
                    table_of(models));
 }

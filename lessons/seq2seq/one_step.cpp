@@ -43,10 +43,6 @@ void add_unless_zero(std::vector<Worked>& terms, Worked term) {
   if (term.value() != 0.0) terms.push_back(std::move(term));
 }
 
-Worked logistic(Worked x) {
-  return Worked(1.0) / Worked::sum({1.0, exp(Worked::product({-1.0, std::move(x)}))});
-}
-
 /// One step of a decoder. Its numbers are rows of the tensors `decoder/…`, which is where each comes from;
 /// its worked entries say how that row follows from the other tensors of this step. Only `energy`, `scaled`
 /// and `masked` have no such tensor: they are computed here.
@@ -407,7 +403,7 @@ class OneStep {
              4 * width_, bench_.d_model() + (attends_first_ ? width_ : 0), width_, t_, word_read(bench_, t_)),
          .worked =
              [this](const Index& at) {
-               return at[1] == candidate ? tanh(gate_sum(at)) : logistic(gate_sum(at));
+               return at[1] == candidate ? tanh(gate_sum(at)) : sigmoid(gate_sum(at));
              }},
         gates_);
     const auto gate = [this](std::size_t name, const Index& at) {

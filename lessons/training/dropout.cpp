@@ -81,10 +81,6 @@ void show_dropout_code(const Workbench& bench) {
               fmt::format("dropout_variance = (dropout_weights / {}) ** 2 * share * (1 - share)", keep)});
 }
 
-}  // namespace
-
-namespace {
-
 /// "Keys 1, 4 are dropped. The others, divided by 0.7, sum to 1.2001."
 std::string note_of_dropped(const Tensor<1>& weights, const Integers<1>& mask, double p) {
   std::vector<std::size_t> dropped;

@@ -286,7 +286,8 @@ Tensor<2> show_norms(attn::Trace& trace, const Trainings& trainings) {
 /// The largest difference of two curves up to a step.
 double distance_until(std::size_t step, const Tensor<1>& a, const Tensor<1>& b) {
   double largest = 0.0;
-  for (std::size_t i = 0; i < step; ++i) largest = attn::maximum({largest, std::abs(a(i) - b(i))});
+  for (std::size_t i = 0; i < step; ++i)
+    if (a(i) != b(i)) largest = attn::maximum({largest, std::abs(a(i) - b(i))});
   return largest;
 }
 
@@ -532,10 +533,6 @@ Tensor<2> clip_first_gradient(Workbench& bench, const Tensor<2>& gradient, doubl
   return bench.trace.in_words(words, [&] { return clip_by_norm(bench, gradient, max_norm); });
 }
 
-}  // namespace
-
-namespace {
-
 /// What clipping and Adam do, at the number W_out[0, a]. The notes are outside of the group of the steps.
 void explain_first_step(attn::Trace& trace, const Parameters& gradient, double clipped) {
   const double found = gradient.W_out(0, 0);
@@ -636,15 +633,34 @@ ShownLearning show_trainings(Workbench& bench, const LearningInputs& in, const T
   return shown;
 }
 
+namespace {
+
+void claim_first_gradient(Workbench& bench, const LearningInputs& in, const Parameters& gradient) {
+  auto& trace = bench.trace;
+  const auto refuse = [&](const std::string& why) {
+    trace.note("first-gradient", "The first gradient is not checked", why);
+  };
+  if (norm_of(as_one_row(gradient)) == 0.0)
+    return refuse("With these parameters it is 0: there is nothing to check, and nothing to learn from.");
+  const double deviation = gradient_deviation(bench, in.start, gradient, batch_of_step(in.examples, 1));
+  if (!std::isfinite(deviation))
+    return refuse(
+        "With parameters as large as these the probability of a right symbol is 0 in float64, or no number "
+        "at all. −log 0 is infinite, and two infinite losses have no difference.");
+  trace.claim({.id = "first-gradient",
+               .claim = "the first gradient agrees with central differences",
+               .formula = "max |(L(W + h·s) − L(W − h·s)) / 2h − Σ d_W·s| / ‖gradient‖, s = ±1, for each W",
+               .value = deviation,
+               .limit = attn::within_rounding(std::max(1e-7, rounding(trace).bound))});
+}
+
+}  // namespace
+
 void claim_learning(Workbench& bench, const LearningInputs& in, const Parameters& first_gradient,
                     const ShownLearning& shown) {
   auto& trace = bench.trace;
   const auto& options = bench.options;
-  trace.claim({.id = "first-gradient",
-               .claim = "the first gradient agrees with central differences",
-               .formula = "max |(L(W + h·s) − L(W − h·s)) / 2h − Σ d_W·s| / ‖gradient‖, s = ±1, for each W",
-               .value = gradient_deviation(bench, in.start, first_gradient, batch_of_step(in.examples, 1)),
-               .limit = attn::at_most(std::max(1e-7, rounding(trace).bound))});
+  claim_first_gradient(bench, in, first_gradient);
   double longest = 0.0;
   for (std::size_t step = 0; step < training_steps; ++step)
     longest = attn::maximum({longest, shown.gradient_norm(1, step)});

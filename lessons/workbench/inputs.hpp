@@ -39,6 +39,7 @@ struct Input {
   std::vector<std::string> axes;
   Draw draw = Draw::normal;
   std::string_view option = "";  ///< its key, where the input is the value of an option
+  bool is_multiplied = true;     ///< so that the products of large numbers would overflow
 };
 
 /// An axis whose options are settled as far as they decide what stands for what: it is as long as

@@ -170,7 +170,7 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
 std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
                                                                  const std::vector<std::string_view>& keys);
 
-/// The way back: sets --set and the options with these keys, but for those in `kept`, to what a trace's
+/// The inverse: sets --set and the options with these keys, but for those in `kept`, to what a trace's
 /// header has for them. Throws attn::Error for a value of another type than the option's.
 void restore(Options& options, const std::vector<std::string_view>& keys,
              const std::set<std::string_view>& kept,

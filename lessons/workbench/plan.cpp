@@ -22,7 +22,7 @@ using attn::Error;
 
 constexpr std::size_t default_d_model = 8;
 constexpr double largest_temperature = 1e6;
-constexpr std::size_t most_ranks = 64;
+constexpr std::size_t most_ranks = 64, most_layers = 10'000;
 
 /// "6 or 9": the multiples of `divisor` on either side of `number`.
 std::string nearest_multiples(std::size_t number, std::size_t divisor) {
@@ -125,6 +125,8 @@ void check_ranges(const Options& options) {
   if (options.ranks && *options.ranks > most_ranks)
     throw Error(fmt::format("--ranks {} are more than a page can follow; valid: 1 to {}", *options.ranks,
                             most_ranks));
+  if (options.layers && *options.layers > most_layers)
+    throw Error(fmt::format("--layers {} are too many; valid: 1 to {}", *options.layers, most_layers));
   check_weight_scale(options);
   visit_options(options, [](const OptionInfo& info, const auto& field) { check_range(info, field); });
 }

@@ -19,12 +19,14 @@ struct Limit {
   enum class Comparison { at_most, equal, at_least };
   Comparison comparison = Comparison::at_most;
   double bound = 0.0;
+  bool is_of_rounding = false;  ///< what is measured is rounding, which every machine does its own way
 
   /// Whether `value` satisfies the limit; never for NaN.
   bool holds(double value) const;
 };
 
 Limit at_most(double bound);
+Limit within_rounding(double bound);
 Limit exactly(double bound);
 Limit at_least(double bound);
 

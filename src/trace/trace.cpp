@@ -31,6 +31,10 @@ Limit at_most(double bound) {
   return {Limit::Comparison::at_most, bound};
 }
 
+Limit within_rounding(double bound) {
+  return {Limit::Comparison::at_most, bound, true};
+}
+
 Limit exactly(double bound) {
   return {Limit::Comparison::equal, bound};
 }
@@ -164,7 +168,9 @@ void Trace::take_given(const About& about, TensorView tensor, void* elements) co
         fmt::format("{} has the shape ({}); valid for this run: {}", name, to_string(given->shape()), valid));
   if (given) {
     copy_elements(name, *given, tensor.dtype, elements);
-    return require_at_most(name, tensor, options_.largest_given);
+    if (options_.given_of_any_size.count(prefix_ + about.id) == 0)
+      require_at_most(name, tensor, options_.largest_given);
+    return;
   }
   if (tensor.shape.size() != 2)
     throw Error(fmt::format("{} is identity, which is a matrix; valid for this run: {}", name, valid));

@@ -104,6 +104,7 @@ struct TraceOptions {
   Dtype dtype = Dtype::float64;         ///< each floating-point tensor is rounded to it where it is tapped
   const GivenTensors* given = nullptr;  ///< inputs to take in the place of the lesson's own
   double largest_given = std::numeric_limits<double>::infinity();  ///< their numbers in size, at most
+  std::set<std::string> given_of_any_size{};  ///< ids of those for which that is no limit
   Watch watch{};
 };
 

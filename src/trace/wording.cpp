@@ -59,20 +59,11 @@ std::string named_shape(const Event& event) {
   return axes.empty() ? "[scalar]" : fmt::format("[{}]", fmt::join(axes, " × "));
 }
 
-namespace {
-
-/// Rounding leaves other digits of an exact 0 on every machine: such a deviation is told by its limit.
-bool is_tolerance(const Limit& limit) {
-  return limit.comparison == Limit::Comparison::at_most && limit.bound > 0.0 && limit.bound < 0.1;
-}
-
-}  // namespace
-
 std::string measured(const Measurement& measurement, int precision) {
   const auto& [claim, value, limit] = measurement;
   const auto number = fmt::format("{:.{}g}", value == 0.0 ? 0.0 : value, std::max(precision, 1));
   if (!measurement.holds()) return fmt::format("{}, which should be {}", number, to_string(limit));
-  if (is_tolerance(limit)) return fmt::format("off by less than {}", limit.bound);
+  if (limit.is_of_rounding) return fmt::format("off by less than {}", limit.bound);
   if (limit.comparison == Limit::Comparison::equal) return fmt::format("exactly {:g}", limit.bound);
   const bool is_upper = limit.comparison == Limit::Comparison::at_most;
   return fmt::format("{}, at {} {}", number, is_upper ? "most" : "least", limit.bound);

@@ -133,6 +133,14 @@ TEST_CASE("ranks that cannot share the work are refused with what can") {
   });
 }
 
+TEST_CASE("more layers or samples than a run can go through in a moment are refused") {
+  check_refused({
+      {"generate --layers 10000000", {"--layers 10000000", "valid: 1 to 10000"}},
+      {"training --layers 1000000", {"--layers 1000000", "valid: 1 to 10000"}},
+      {"training --samples 1000000000", {"--samples 1000000000", "valid: 1 to 10000000"}},
+  });
+}
+
 TEST_CASE("a dimension that is no whole number above 0 is refused") {
   for_every_dimension([](const std::string& option) {
     for (const char* value :
@@ -145,7 +153,9 @@ TEST_CASE("a dimension of 10^12 is refused with the memory that it would take an
   for_every_dimension([](const std::string& option) {
     const auto arguments = with_what_it_divides(option, "1000000000000");
     if (contains(option, "training --samples"))  // which holds one mask at a time
-      check_refused(arguments, {"--samples 1000000000000", "valid: 1 to "});
+      check_refused(arguments, {"--samples 1000000000000", "valid: 1 to 10000000"});
+    else if (contains(option, " --layers"))
+      check_refused(arguments, {"--layers 1000000000000", "valid: 1 to 10000"});
     else
       check_refused(arguments, {"needs ", "iB", "this machine has ", "valid: smaller dimensions"});
     CHECK(run(arguments).peak_memory < std::size_t{1} << 28);

@@ -88,6 +88,11 @@ TEST_CASE("sixty tokens print the same bytes with any number of threads and any 
   for (const char* dtype : {"float64", "float32"}) check_same_everywhere(arguments + " --dtype " + dtype);
 }
 
+TEST_CASE("gradients of sixty tokens in float32 print the same bytes with any kernel of BLAS") {
+  check_same_everywhere("backward --dtype float32 --d-k 80 --d-v 80 --width 80" +
+                        with_sentence("backward", sentence_of(60)));
+}
+
 #ifndef ATTNLAB_SANITIZE  // a minute, and "the kernels of BLAS differ" runs the same code
 TEST_CASE("products that go to BLAS print the same bytes with any number of threads and any of its kernels") {
   for (const char* dtype : {"float64", "float32"}) {

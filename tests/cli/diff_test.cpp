@@ -208,6 +208,31 @@ TEST_CASE("a dump of one's own is compared by what both have, and under the name
   check_refused("diff a b --rename attn", {"--rename attn: it names no two ids", "--rename attn=weights"});
 }
 
+TEST_CASE("two lessons agree on what both have, and differ in all else") {
+  const Folder folder;
+  store(folder, "a", "self-attention", {"json"});
+  auto projected = nlohmann::json::parse(read_file(folder.file("a.json")));
+  projected["lesson"] = "";
+  projected["config"] = nlohmann::json::object();
+  auto& events = projected["events"];
+  events.erase(std::remove_if(events.begin(), events.end(),
+                              [](const auto& event) {
+                                const std::string id = event["id"];
+                                return id != "Q" && id != "K" && id != "V";
+                              }),
+               events.end());
+  for (auto& event : events) event["kind"] = "input";
+  folder.write("projected.json", projected.dump());
+  output_of("sdpa --input " + as_argument(folder.file("projected.json")) + " --output " +
+            as_argument(folder.file("b.json")));
+  const auto common = diff(folder, "a.json", "b.json", "--only-common");
+  CHECK(common.status == 0);
+  CHECK_FALSE(contains(common.out, "Lessons differ"));
+  const auto all = diff(folder, "a.json", "b.json");
+  CHECK(all.status == 1);
+  CHECK(contains(all.out, "Lessons differ"));
+}
+
 TEST_CASE("a line of many megabytes beside a small trace is compared soon and shown in part") {
   const Folder folder;
   store(folder, "a", "sdpa", {"txt"});

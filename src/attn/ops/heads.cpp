@@ -124,11 +124,6 @@ WorkedOut worked_merge_heads(Known<4> heads) {
   });
 }
 
-WorkedOut worked_repeat_heads(Known<4> kv_heads, std::size_t heads) {
-  const std::size_t readers = heads / kv_heads.tensor.shape(1);
-  return worked_copy(kv_heads, [=](const Index& at) { return Index{at[0], at[1] / readers, at[2], at[3]}; });
-}
-
 WorkedOut worked_mean_over_heads(Known<4> x) {
   return [=](const Index& at) {
     const std::size_t heads = x.tensor.shape(1);

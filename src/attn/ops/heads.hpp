@@ -11,7 +11,7 @@ namespace attn {
 /// Throws std::invalid_argument where `heads` does not divide the last axis.
 Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads);
 
-/// The way back: [batch×head×n×d] → [batch×n×head×d] → [batch×n×head·d].
+/// The inverse: [batch×head×n×d] → [batch×n×head×d] → [batch×n×head·d].
 Tensor<3> merge_heads(const Tensor<4>& heads);
 
 /// Heads [batch×n×d] on an axis of their own: [batch×head×n×d]. `head` (slice.hpp) takes them out again.
@@ -37,12 +37,11 @@ WorkedOut worked_repeat_heads_backward(WorkedOut d_repeated, std::size_t readers
 /// The mean over the head axis: [batch×head×query×key] → [batch×query×key].
 Tensor<3> mean_over_heads(const Tensor<4>& x);
 
-/// Which entry of its argument each entry of the result of split_heads, merge_heads and repeat_heads is. What
+/// Which entry of its argument each entry of the result of split_heads and merge_heads is. What
 /// is split may be worked out itself; its heads are `width` wide.
 WorkedOut worked_split_heads(Known<3> x, std::size_t heads);
 WorkedOut worked_split_heads(WorkedOut x, std::size_t width);
 WorkedOut worked_merge_heads(Known<4> heads);
-WorkedOut worked_repeat_heads(Known<4> kv_heads, std::size_t heads);
 
 /// The mean over the head axis, worked out.
 WorkedOut worked_mean_over_heads(Known<4> x);

@@ -7,12 +7,11 @@
 
 namespace attn {
 
-/// Matrix products. Instantiated for float and double.
+/// Matrix products.
 ///
 /// Every number that a lesson prints must be the same on every machine, so a product of at most 2^18
 /// multiply-adds is summed in order by plain loops, and only larger ones go to BLAS, whose order of
 /// summation depends on the CPU and on the number of threads. Each sample of a batch counts by itself.
-/// Float products are summed in float64 and rounded once.
 
 /// a b for each matrix of a batch: [batch…×m×k] · [batch…×k×n] → [batch…×m×n]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.

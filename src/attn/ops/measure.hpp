@@ -14,7 +14,7 @@ double maximum(std::initializer_list<double> measurements);
 /// The place of the largest of `count` numbers, the first of several. `count` is at least 1.
 std::size_t argmax(const double* numbers, std::size_t count);
 
-/// Numbers read off a tensor, in float64. Instantiated for float and double and ranks 1 to 4.
+/// Numbers read off a tensor, in float64. Instantiated for ranks 1 to 4.
 
 /// The largest |x|; 0 for an empty tensor.
 template <std::size_t N>

@@ -6,7 +6,7 @@
 
 namespace attn {
 
-/// Parts and repetitions of tensors, as copies. Instantiated for float, double and, at rank 3, bool.
+/// Parts and repetitions of tensors, as copies. At rank 3 of bool, too.
 
 /// Columns begin, …, end − 1 of a matrix [m×n].
 Tensor<2> columns(const Tensor<2>& x, std::size_t begin, std::size_t end);

@@ -16,7 +16,7 @@ Tensor<2> step_of(const Tensor<3>& x, std::size_t t);
 /// Steps begin, …, end − 1 of a sequence: [batch×n×d] → [batch×(end−begin)×d].
 Tensor<3> steps_of(const Tensor<3>& x, std::size_t begin, std::size_t end);
 
-/// Steps side by side, the way back: n times [batch×d] → [batch×n×d].
+/// Steps side by side, the inverse: n times [batch×d] → [batch×n×d].
 Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps);
 
 /// Every step one later, `first` in front and the last one dropped: [batch×d], [batch×n×d] → [batch×n×d].

@@ -12,8 +12,10 @@ namespace {
 
 std::atomic<bool> is_reported = false;
 std::atomic<bool> is_counting = false;
-std::atomic<std::ptrdiff_t> in_use =
-    0;  ///< bytes since the meter was made; negative where old blocks were freed
+
+/// Bytes since the meter was made; negative where old blocks were freed.
+std::atomic<std::ptrdiff_t> in_use = 0;
+
 std::atomic<std::ptrdiff_t> peak = 0;
 
 std::ptrdiff_t size_of(void* block) {

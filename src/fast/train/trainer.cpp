@@ -39,12 +39,12 @@ double deviation(const WeightShape& shape, double of_tables) {
   return 1 / std::sqrt(static_cast<double>(is_transposed ? shape.columns : shape.rows));
 }
 
-/// Deals the examples of a batch, so that each thread gets long and short ones.
+/// The examples of a batch that a thread gets: every so many, so that each has long and short ones.
 std::vector<std::size_t> share(const std::vector<std::size_t>& batch, std::size_t thread,
                                std::size_t threads) {
-  std::vector<std::size_t> dealt;
-  for (std::size_t i = thread; i < batch.size(); i += threads) dealt.push_back(batch[i]);
-  return dealt;
+  std::vector<std::size_t> its;
+  for (std::size_t i = thread; i < batch.size(); i += threads) its.push_back(batch[i]);
+  return its;
 }
 
 }  // namespace

@@ -319,7 +319,7 @@ std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
 
 std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all) {
   std::vector<std::string> parts;
-  if (!diff.has_same_lesson())
+  if (!diff.only_common && !diff.has_same_lesson())
     parts.push_back(format_paragraph("Lessons differ: " + in_both(diff.lesson_a, diff.lesson_b, names)));
   parts.push_back(format_options(diff.options, names));
   parts.push_back(format_labels(diff, names));

@@ -133,6 +133,11 @@ std::vector<OptionDiff> options_that_count(const Header& a, const Header& b, con
   };
   if (settings.a_is_expected)
     std::erase_if(options, [&](const auto& option) { return !option.is_decisive() || !a_has(option.name); });
+  if (settings.only_common && a.lesson != b.lesson)
+    std::erase_if(options, [](const auto& option) {
+      return std::holds_alternative<std::monostate>(option.a) ||
+             std::holds_alternative<std::monostate>(option.b);
+    });
   return options;
 }
 
@@ -254,7 +259,7 @@ bool TraceDiff::has_same_lesson() const {
 Verdict TraceDiff::verdict() const {
   const bool is_decided = std::any_of(options.begin(), options.end(),
                                       [&](const auto& option) { return option.is_decisive(has_tolerance); });
-  if (!has_same_lesson() || is_decided || !claims_of_b_hold) return Verdict::different;
+  if ((!only_common && !has_same_lesson()) || is_decided || !claims_of_b_hold) return Verdict::different;
   auto verdict = Verdict::equal;
   for (const auto& tensor : tensors) verdict = std::max(verdict, tensor.verdict());
   for (const auto& one : words)
@@ -276,7 +281,8 @@ TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffS
   TraceDiff diff{.lesson_a = a.header().lesson,
                  .lesson_b = b.header().lesson,
                  .options = options_that_count(a.header(), b.header(), settings),
-                 .has_tolerance = settings.absolute || settings.relative};
+                 .has_tolerance = settings.absolute || settings.relative,
+                 .only_common = settings.only_common};
   require_used(settings, a, b);
   const auto in_a = places_of(a, settings), in_b = places_of(b, settings);
   const auto is_compared = [&](const std::string& id, const auto& in_other) {

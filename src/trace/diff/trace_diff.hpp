@@ -99,6 +99,7 @@ struct TraceDiff {
   std::vector<WordsDiff> words{};     ///< where both traces have words
   bool claims_of_b_hold = true;       ///< where B is a run
   bool has_tolerance = false;         ///< one that was asked for
+  bool only_common = false;           ///< what two different lessons may have
 
   bool has_same_lesson() const;
 

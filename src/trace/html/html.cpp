@@ -435,7 +435,7 @@ void HtmlRenderer::write_claims() {
   const auto holding = std::count_if(claims_.begin(), claims_.end(), does_hold);
   auto body = list(claims_);
   body += fmt::format("<p class=\"verdict\">{} of {} claim{} hold{}.</p>\n", holding, claims_.size(),
-                      claims_.size() == 1 ? "" : "s", holding == 1 ? "s" : "");
+                      claims_.size() == 1 && holding == 1 ? "" : "s", holding == 1 ? "s" : "");
   if (!more_claims_.empty())
     body += fmt::format("<details class=\"more\"><summary>{} more claim{}</summary>\n{}</details>\n",
                         more_claims_.size(), more_claims_.size() == 1 ? "" : "s", list(more_claims_));

@@ -364,7 +364,7 @@ std::string TableLayout::draw_row(const Grid& grid, const Block& block,
 std::string TableLayout::draw_cell(std::size_t offset) const {
   const auto cell = ' ' + pad_left(number(offset), column_width_) + ' ';
   if (!style_.color || !event_.distribution) return cell;
-  const auto color = heat(tensor_.at(offset));
+  const auto color = cell_color(tensor_.at(offset));
   if (!color) return cell;
   return ansi::styled(cell, fmt::format("48;5;{};38;5;{}", color->background, color->foreground));
 }
@@ -385,7 +385,7 @@ std::size_t control_length(std::string_view text) {
 
 }  // namespace
 
-std::optional<CellColor> heat(double share) {
+std::optional<CellColor> cell_color(double share) {
   if (!(share > 0.0)) return std::nullopt;
   const double steps = std::ceil(std::min(share, 1.0) * static_cast<double>(ramp.size()) - noise);
   return ramp[static_cast<std::size_t>(std::max(steps, 1.0)) - 1];

@@ -53,6 +53,6 @@ struct CellColor {
 
 /// The colour of a share of attention: light blue for a little, dark blue for all of it, with black or white
 /// digits, whichever is easier to read. None for a share of 0: what gets no attention stays unshaded.
-std::optional<CellColor> heat(double share);
+std::optional<CellColor> cell_color(double share);
 
 }  // namespace attn

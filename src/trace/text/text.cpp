@@ -346,8 +346,8 @@ void TextRenderer::write_verdict() {
   for (const auto& claim : claims_)
     if (!claim.measurement->holds()) broken.push_back(quoted(claim.measurement->claim));
   const std::size_t total = claims_.size(), holding = total - broken.size();
-  auto verdict =
-      fmt::format("{} of {} claim{} hold{}.", holding, total, total == 1 ? "" : "s", holding == 1 ? "s" : "");
+  auto verdict = fmt::format("{} of {} claim{} hold{}.", holding, total,
+                             total == 1 && holding == 1 ? "" : "s", holding == 1 ? "s" : "");
   if (claims_left_out_ > 0)
     verdict += fmt::format(" So {} {} more, which --all shows.", claims_left_out_ == 1 ? "does" : "do",
                            claims_left_out_);

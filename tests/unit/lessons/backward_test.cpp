@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
@@ -61,9 +64,15 @@ Case random_case(std::size_t n, std::optional<Mask<3>> mask = std::nullopt, doub
                  temperature);
 }
 
+double largest_of(const Listener& told, const std::string& id) {
+  double largest = 0.0;
+  for (const double number : told.elements(id)) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
 std::size_t wrong_ones(const GradientCheck& check) {
   std::size_t count = 0;
-  for (const auto& [name, deviation, allowed] : check.deviations)
+  for (const auto& [name, deviation, allowed, size] : check.deviations)
     if (!(deviation <= allowed)) ++count;
   return count;
 }
@@ -78,7 +87,7 @@ TEST_CASE("all gradients of attention agree with central differences", "[attenti
     const auto check = one.check(one.gradients());
     CHECK(check.entry_by_entry);
     REQUIRE(check.deviations.size() == 6);
-    for (const auto& [name, deviation, allowed] : check.deviations) {
+    for (const auto& [name, deviation, allowed, size] : check.deviations) {
       INFO(name);
       CHECK(deviation <= allowed);
     }
@@ -129,7 +138,7 @@ TEST_CASE("gradients of tiny and of zero queries are checked, too", "[attention_
   one = case_of({one.in.Q * size, one.in.K, one.in.V, std::nullopt}, 1.0);
   const auto check = one.check(one.gradients());
   CHECK(wrong_ones(check) == 0);
-  for (const auto& [name, deviation, allowed] : check.deviations) CHECK(std::isfinite(deviation));
+  for (const auto& [name, deviation, allowed, size] : check.deviations) CHECK(std::isfinite(deviation));
 }
 
 TEST_CASE("gradients that are 1 % off break their check, at any temperature and in float32",
@@ -156,6 +165,87 @@ TEST_CASE("hidden keys and queries that see nothing have gradient 0", "[attentio
     CHECK(gradients.d_V(1, 2, c) == 0.0);
   }
   CHECK(attn::max_abs(gradients.d_Q) > 0.01);
+}
+
+namespace {
+
+/// The lesson `backward` as it is told with other numbers than its own.
+Listener backward(const lessons::Options& options, const attn::GivenTensors& given = {}) {
+  return told_by("backward", options, given);
+}
+
+lessons::Options usual(const std::string& through, const std::string& dtype = "float64") {
+  auto options = lessons::part_of(lesson_called("backward"), through).defaults;
+  options.through = through;
+  options.dtype = dtype;
+  return options;
+}
+
+/// Every claim about a gradient that holds by less than 1 % of the gradient, and every other that does not
+/// hold.
+std::vector<std::string> empty_or_wrong(const Listener& told) {
+  std::vector<std::string> ids;
+  for (const auto& [id, measurement] : told.measurements) {
+    const auto name = id.substr(id.find('/') + 1);
+    const bool is_check = id.rfind("check/", 0) == 0;
+    const bool is_empty =
+        is_check && told.tensors.count(name) > 0 && measurement.limit.bound > 0.01 * largest_of(told, name);
+    if (is_empty || !measurement.holds()) ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("no claim is made of a gradient that is smaller than what a difference may be off by",
+          "[backward]") {
+  const std::string dtype = GENERATE("float64", "float32");
+  auto options = usual("sdpa", dtype);
+  CHECK(backward(options).kinds.at("check/d_scores") == attn::Kind::claim);
+  options.temperature = 1e-4;
+  const auto told = backward(options);
+  CHECK(told.kinds.at("check/d_scores") == attn::Kind::note);
+  CHECK(told.kinds.at("check/d_V") == attn::Kind::claim);
+  CHECK(empty_or_wrong(told).empty());
+}
+
+TEST_CASE("what is claimed of gradients could fail, through any lesson and in float32", "[backward]") {
+  const std::string through = GENERATE("sdpa", "multihead", "transformer-block");
+  const std::string dtype = GENERATE("float64", "float32");
+  INFO(through << " in " << dtype);
+  auto options = usual(through, dtype);
+  CHECK(empty_or_wrong(backward(options)).empty());
+  if (through == "multihead") options.temperature = 0.01;
+  if (through == "transformer-block") options.weight_scale = "3";
+  CHECK(empty_or_wrong(backward(options)).empty());
+}
+
+TEST_CASE("gradients of tiny weights and inputs hold or are not checked", "[backward]") {
+  const std::string dtype = GENERATE("float64", "float32");
+  for (const auto* through : {"sdpa", "multihead"})
+    for (const auto* scale : {"1e-200", "1e-320", "1e-42"}) {
+      INFO(through << " " << scale << " in " << dtype);
+      auto options = usual(through, dtype);
+      options.weight_scale = scale;
+      CHECK(empty_or_wrong(backward(options)).empty());
+    }
+  const auto plain = backward(usual("sdpa", dtype));
+  for (const auto* id : {"V", "d_output"})
+    for (const double size : {0.0, 5e-324, 1e-320, 1e-160, 1e-43, 1e-40}) {
+      INFO(id << " times " << size << " in " << dtype);
+      auto numbers = plain.elements(id);
+      for (double& number : numbers) number *= size;
+      const auto given = given_tensor(id, plain.tensors.at(id).shape(), numbers);
+      CHECK(empty_or_wrong(backward(usual("sdpa", dtype), given)).empty());
+    }
+}
+
+TEST_CASE("gradients of huge values are held against differences as wide", "[backward]") {
+  const auto plain = backward(usual("sdpa"));
+  auto numbers = plain.elements("V");
+  for (double& number : numbers) number *= 1e29;
+  const auto given = given_tensor("V", plain.tensors.at("V").shape(), numbers);
+  CHECK(empty_or_wrong(backward(usual("sdpa"), given)).empty());
 }
 
 TEST_CASE("softmax goes back by its Jacobian", "[softmax]") {

@@ -78,6 +78,18 @@ TEST_CASE("lengths that do not fit the batch are refused by the classifier", "[c
   CHECK_THROWS_AS(classify(random_tensor<3>({1, 4, 6}, 8), 2, {5}), std::invalid_argument);
 }
 
+TEST_CASE("the claims of the classifier hold with any gain", "[classifier]") {
+  const auto options = lesson_called("classifier").defaults;
+  const auto shape = told_by("classifier", options).tensors.at("attention/norm/gain").shape();
+  for (const double gain : {1e6, 1e12, 1e-6}) {
+    INFO(gain);
+    const auto told = told_by(
+        "classifier", options,
+        given_tensor("attention/norm/gain", shape, std::vector<double>(attn::element_count(shape), gain)));
+    for (const auto& [claim, measurement] : told.measurements) CHECK(measurement.holds());
+  }
+}
+
 TEST_CASE("a step of the classifier that is off by 1 % is noticed", "[classifier]") {
   for (const auto* step : {"attention/weights", "attention/output", "attention/residual",
                            "attention/normalized", "pooled", "logits", "probabilities"}) {

@@ -158,6 +158,20 @@ TEST_CASE("a step of positions that is off by 1 % is noticed", "[positional]") {
   CHECK_FALSE(holds("rope/scores", "rope/distance-only"));
 }
 
+TEST_CASE("a table that has a row twice promises nothing of the order", "[positional]") {
+  const auto options = lesson_called("positional").defaults;
+  const auto plain = told_by("positional", options);
+  CHECK(plain.has("learned/order-is-seen"));
+  for (const std::string id : {"learned/table", "relative/keys", "t5/table"}) {
+    INFO(id);
+    const auto shape = plain.tensors.at(id).shape();
+    const auto told = told_by("positional", options,
+                              given_tensor(id, shape, std::vector<double>(attn::element_count(shape), 1.0)));
+    CHECK_FALSE(told.has(id.substr(0, id.find('/')) + "/order-is-seen"));
+    for (const auto& [claim, measurement] : told.measurements) CHECK(measurement.holds());
+  }
+}
+
 TEST_CASE("what a step of positions hands back flows on into the next", "[positional]") {
   const lessons::Options options = {.sentence = {"a b c d e"}, .d_model = 6};
   const auto usual = told_by("positional", options);

@@ -24,8 +24,7 @@ struct Recording : attn::Sink {
 
   void receive(const attn::Event& event) override {
     if (event.measurement) holds[event.id] = event.measurement->holds();
-    if (event.measurement && event.measurement->limit.comparison == attn::Limit::Comparison::at_most &&
-        event.measurement->limit.bound > 0.0 && event.measurement->limit.bound < 0.1)
+    if (event.measurement && event.measurement->limit.is_of_rounding)
       tolerances[event.id] = event.measurement->limit.bound;
     if (!event.tensor) return;
     if (event.kind == attn::Kind::step) steps.push_back(event.id);

@@ -281,6 +281,36 @@ TEST_CASE("gradients that are all 0 have no direction, and nothing is claimed ab
   CHECK_FALSE(told.has("clipped-keeps-its-direction"));
 }
 
+TEST_CASE("where all parameters are 0 the first gradient is not checked", "[training]") {
+  const auto plain = told_by("training", usual());
+  attn::GivenTensors given;
+  for (const auto* id : {"E", "P", "W_Q", "W_K", "W_V", "W_out"}) {
+    const auto shape = plain.tensors.at(id).shape();
+    given.merge(given_tensor(id, shape, std::vector<double>(attn::element_count(shape), 0.0)));
+  }
+  const auto told = told_by("training", usual(), given);
+  CHECK(all_hold(told));
+  CHECK(told.kinds.at("first-gradient") == attn::Kind::note);
+  CHECK(plain.kinds.at("first-gradient") == attn::Kind::claim);
+}
+
+TEST_CASE("a loss that is infinite is not held against differences", "[training]") {
+  auto W_out = told_by("training", usual()).elements("W_out");
+  for (double& number : W_out) number *= 1e6;
+  const auto told =
+      told_by("training", usual(),
+              given_tensor("W_out", told_by("training", usual()).tensors.at("W_out").shape(), W_out));
+  CHECK(told.kinds.at("first-gradient") == attn::Kind::note);
+}
+
+TEST_CASE("parameters whose products overflow are refused, what is not multiplied is not", "[training]") {
+  const auto plain = told_by("training", usual());
+  auto E = plain.elements("E");
+  E[0] = 1e160;
+  CHECK_THROWS_WITH(told_by("training", usual(), given_tensor("E", plain.tensors.at("E").shape(), E)),
+                    Contains("E in --input has 1e+160") && Contains("valid: numbers up to 1e+30"));
+}
+
 TEST_CASE("tiny and huge gradients have a direction", "[training]") {
   std::vector<double> gradients(24, 0.0);
   gradients[0] = GENERATE(1e-200, 1e-310, 1e200);

@@ -206,7 +206,8 @@ TEST_CASE("notes, claims and commands have their places on a page") {
     trace.note("idea", "The idea", "Look & see.", "Q Kᵀ / √d_k\nx = 1");
     trace.note("flow", "The flow", "", "Q [2×4] → weights [2×2]");
     trace.note("code", "In NumPy", "", "a = b < c");
-    trace.claim({.id = "sums", .claim = "rows sum to 1", .value = 0.0, .limit = attn::at_most(1e-12)});
+    trace.claim(
+        {.id = "sums", .claim = "rows sum to 1", .value = 0.0, .limit = attn::within_rounding(1e-12)});
     trace.claim({.id = "off", .claim = "nothing is off", .value = 2.0, .limit = attn::at_most(1e-12)});
     trace.note("next", "Try next", "", "attnlab sdpa --causal   hide\nattnlab lookup\n    and see");
   });

@@ -49,7 +49,7 @@ void everything(attn::Trace& trace) {
               attn::Mask<2>{{true, false, true}, {true, true, true}, {true, true, true}});
   trace.step({.id = "rates", .axes = {"step"}, .curve = true}, Tensor<1>{0.125, 0.5, -0.75});
   trace.step({.id = "entropy", .formula = "−Σ w ln w"}, 1.25);
-  trace.claim({"sums", "rows sum to 1", "max |Σⱼ w − 1|", 0.0, attn::at_most(1e-12)});
+  trace.claim({"sums", "rows sum to 1", "max |Σⱼ w − 1|", 0.0, attn::within_rounding(1e-12)});
   trace.claim({"broken", "it is ≥ 1", "min x", 0.5, attn::at_least(1)});
 }
 

@@ -502,10 +502,11 @@ TEST_CASE("No token reaches the terminal with an escape sequence, a line break o
 
 TEST_CASE("Claims are listed at the end with what was measured") {
   const auto text = render([](attn::Trace& trace) {
-    trace.claim({"sums", "rows of weights sum to 1", "max |Σ weights − 1|", 2.2e-16, attn::at_most(1e-12)});
+    trace.claim(
+        {"sums", "rows of weights sum to 1", "max |Σ weights − 1|", 2.2e-16, attn::within_rounding(1e-12)});
     trace.note("between", "Between", "Prose.");
-    trace.claim({"noise", "differs by rounding", "max |a − b|", 3.4e-7, attn::at_most(2e-6)});
-    trace.claim({"sign", "has a sign", "min |a| − min |b|", -1e-17, attn::at_most(1e-2)});
+    trace.claim({"noise", "differs by rounding", "max |a − b|", 3.4e-7, attn::within_rounding(2e-6)});
+    trace.claim({"sign", "has a sign", "min |a| − min |b|", -1e-17, attn::within_rounding(1e-2)});
     trace.claim({"future", "future weights are 0", "max |w|", -0.0, attn::exactly(0)});
     trace.claim(
         {"theory", "within 4 standard errors", "|m − E| / SE", 1.234567, attn::at_most(4), "Of the mean."});
@@ -524,6 +525,15 @@ What holds on this run
 )");
 }
 
+TEST_CASE("What rounding left is told by its limit, however large, and what is measured by itself") {
+  const auto text = render([](attn::Trace& trace) {
+    trace.claim({"a", "large numbers", "x", 2.12345, attn::within_rounding(10.0)});
+    trace.claim({"b", "a small share", "y", 0.0123, attn::at_most(0.05)});
+  });
+  CHECK(contains(text, "off by less than 10\n"));
+  CHECK(contains(text, "0.0123, at most 0.05\n"));
+}
+
 TEST_CASE("Claims that do not hold are named") {
   const auto text = render([](attn::Trace& trace) {
     trace.claim({"a", "rows sum to 1", "x", 1.04e-12, attn::at_most(1e-12)});
@@ -538,7 +548,7 @@ TEST_CASE("Claims that do not hold are named") {
   const auto alone = render([](attn::Trace& trace) {
     trace.claim({"a", "rows sum to 1", "x", 2.0, attn::exactly(1)});
   });
-  CHECK(contains(alone, "\n0 of 1 claim hold. This one does not: \"rows sum to 1\".\n"));
+  CHECK(contains(alone, "\n0 of 1 claims hold. This one does not: \"rows sum to 1\".\n"));
 }
 
 TEST_CASE("A lesson without claims says nothing about them") {
@@ -579,7 +589,7 @@ TEST_CASE("The colours of shares darken step by step and keep the digits readabl
   double last = 2.0;
   int shades = 0;
   for (int percent = 1; percent <= 100; ++percent) {
-    const auto color = attn::heat(percent / 100.0);
+    const auto color = attn::cell_color(percent / 100.0);
     REQUIRE(color);
     CHECK(contrast(*color) >= 4.5);
     const double now = luminance(color->background);
@@ -591,11 +601,11 @@ TEST_CASE("The colours of shares darken step by step and keep the digits readabl
 }
 
 TEST_CASE("Only a positive share is shaded, and rounding noise does not choose the shade") {
-  CHECK_FALSE(attn::heat(0.0));
-  CHECK_FALSE(attn::heat(-0.5));
-  CHECK_FALSE(attn::heat(std::nan("")));
-  CHECK(attn::heat(1e-300));
-  CHECK(attn::heat(1.25)->background == attn::heat(1.0)->background);
+  CHECK_FALSE(attn::cell_color(0.0));
+  CHECK_FALSE(attn::cell_color(-0.5));
+  CHECK_FALSE(attn::cell_color(std::nan("")));
+  CHECK(attn::cell_color(1e-300));
+  CHECK(attn::cell_color(1.25)->background == attn::cell_color(1.0)->background);
   for (int i = 1; i <= 7; ++i)
-    CHECK(attn::heat(i / 7.0 + 1e-15)->background == attn::heat(i / 7.0 - 1e-15)->background);
+    CHECK(attn::cell_color(i / 7.0 + 1e-15)->background == attn::cell_color(i / 7.0 - 1e-15)->background);
 }

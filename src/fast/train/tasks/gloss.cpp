@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
 
-#include "fast/train/tasks/grammar_pairs.hpp"
+#include "attn/random/generator.hpp"
+#include "corpora/grammar_pairs.hpp"
 #include "fast/train/tasks/labelled_task.hpp"
+#include "fast/train/tasks/load_grammar.hpp"
 
 namespace attn::train {
 
@@ -15,7 +17,8 @@ class Gloss final : public LabelledTask {
   Gloss(const TaskOptions& options, const corpora::Grammar& grammar)
       : LabelledTask({.words = 0, .classes = 0, .d_model = 64, .heads = 2, .d_k = 4, .d_v = 8}, options,
                      grammar.source_words(), grammar.glosses()) {
-    auto pairs = draw_pairs(grammar, options.seed, 50000, 1000, 0);
+    Generator generator(options.seed, drawing_examples);
+    auto pairs = corpora::draw_pairs(grammar, generator, 50000, 1000, 0);
     held_out_ = std::move(pairs.held_out);
     set_examples(labelled(pairs.training), labelled(pairs.validation), labelled(held_out_), entropy_weight);
   }

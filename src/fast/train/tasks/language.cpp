@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <map>
 
-#include "fast/train/tasks/grammar_pairs.hpp"
+#include "attn/random/generator.hpp"
+#include "corpora/grammar_pairs.hpp"
 #include "fast/train/tasks/labelled_task.hpp"
+#include "fast/train/tasks/load_grammar.hpp"
 
 namespace attn::train {
 
@@ -35,7 +37,8 @@ class Language final : public LabelledTask {
                       .has_norm = false,
                       .has_output_bias = false},
                      options, with_end(grammar.source_words()), with_end(grammar.source_words())) {
-    auto pairs = draw_pairs(grammar, options.seed, 250000, 2000, 0);
+    Generator generator(options.seed, drawing_examples);
+    auto pairs = corpora::draw_pairs(grammar, generator, 250000, 2000, 0);
     held_out_ = std::move(pairs.held_out);
     set_examples(labelled(pairs.training), labelled(pairs.validation), labelled(held_out_));
   }

@@ -2,8 +2,10 @@
 #include <map>
 #include <numeric>
 
+#include "attn/random/generator.hpp"
 #include "corpora/alignment_errors.hpp"
-#include "fast/train/tasks/grammar_pairs.hpp"
+#include "corpora/grammar_pairs.hpp"
+#include "fast/train/tasks/load_grammar.hpp"
 #include "fast/train/tasks/translation_task.hpp"
 
 namespace attn::train {
@@ -26,7 +28,8 @@ class GrammarTranslation final : public TranslationTask {
   GrammarTranslation(const TaskOptions& options, const corpora::Grammar& grammar)
       : TranslationTask({.source_words = 0, .target_words = 0}, options, grammar.source_words(),
                         grammar.target_words()) {
-    auto pairs = draw_pairs(grammar, options.seed, 160000, 1000, 500);
+    Generator generator(options.seed, drawing_examples);
+    auto pairs = corpora::draw_pairs(grammar, generator, 160000, 1000, 500);
     held_out_ = std::move(pairs.held_out);
     set(model()->table(), examples(pairs.training), examples(pairs.validation), examples(held_out_));
     longer_ = std::move(pairs.longer);
@@ -98,7 +101,7 @@ class GrammarTranslation final : public TranslationTask {
   TranslationExamples examples(const std::vector<corpora::SentencePair>& pairs) const {
     Sequences sources, targets;
     for (const auto& pair : pairs) {
-      sources.push_back(source_words().ids(texts(pair.source)));
+      sources.push_back(source_words().ids(corpora::texts(pair.source)));
       targets.push_back(target_words().ids(pair.target));
     }
     return {model(), std::move(sources), std::move(targets)};

@@ -147,7 +147,7 @@ std::vector<CataloguedMistake> mistakes_of_gradients() {
       {.id = "backward-heads-reshape-only",
        .family = "gradient",
        .name = "gradients of heads are merged or split by a reshape without the transpose",
-       .teacher = "Splitting is a reshape and a transpose, so its way back is the transpose and then the "
+       .teacher = "Splitting is a reshape and a transpose, so its inverse is the transpose and then the "
                   "reshape. A reshape alone gives the right shape and mixes tokens with heads.",
        .unchanged = "The shapes and the sum of all numbers are right. It hides with one head or one "
                     "token.",
@@ -171,7 +171,7 @@ std::vector<CataloguedMistake> mistakes_of_gradients() {
        .training = "Lower layers learn as if the sublayer were not there. It trains surprisingly well."},
       {.id = "backward-norm-as-constant",
        .family = "gradient",
-       .name = "layer norm's mean or spread is taken for a constant on the way back",
+       .name = "layer norm's mean or spread is taken for a constant in the backward pass",
        .teacher = "Both depend on x, so each has a term: (d − mean(d) − s ∘ mean(d ∘ s)) / σ. Each row of "
                   "d_x must sum to 0, and so must d_x ∘ s.",
        .unchanged = "d_gain and d_bias are right, and d_x has about the right direction. It hides in wide "
@@ -180,7 +180,7 @@ std::vector<CataloguedMistake> mistakes_of_gradients() {
                    "fast."},
       {.id = "backward-norm-no-gain",
        .family = "gradient",
-       .name = "d_y is not multiplied by the gain on its way back through layer norm",
+       .name = "d_y is not multiplied by the gain when it goes back through layer norm",
        .teacher = "y = s ∘ gain + bias, so d_s = d_y ∘ gain. It comes before the two means are taken.",
        .unchanged = "It hides wherever the gain is 1, as it is before training: a check at initialisation "
                     "passes.",

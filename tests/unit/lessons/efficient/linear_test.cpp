@@ -117,6 +117,19 @@ TEST_CASE("features that have underflowed are not compared", "[linear_attention]
   CHECK(told_of("linear", in, {.dtype = "float32"}).holds("linear-equals-kernel"));
 }
 
+TEST_CASE("features that have overflowed are not compared, and it is said that they have",
+          "[linear_attention]") {
+  const auto options = lesson_called("efficient").defaults;
+  const auto plain = told_by("efficient", options);
+  auto omega = plain.elements("performer/omega");
+  for (double& number : omega) number *= 1e3;
+  const auto told =
+      told_by("efficient", options,
+              given_tensor("performer/omega", plain.tensors.at("performer/omega").shape(), omega));
+  CHECK(told.kinds.at("performer-equals-all-weights") == attn::Kind::note);
+  CHECK(told.notes.at("performer-equals-all-weights").find("infinite in float64") != std::string::npos);
+}
+
 TEST_CASE("each step of linear attention goes on from the one before", "[linear_attention]") {
   const auto in = random_matrices(5, 3, 2);
   for (const bool causal : {false, true})

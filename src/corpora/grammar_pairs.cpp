@@ -1,4 +1,4 @@
-#include "fast/train/tasks/grammar_pairs.hpp"
+#include "corpora/grammar_pairs.hpp"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,9 @@
 #include <unordered_set>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
 #include "corpora/draw_distinct.hpp"
 
-namespace attn::train {
+namespace corpora {
 
 namespace {
 
@@ -20,8 +19,8 @@ constexpr std::size_t longer_than_trained = 25, validation_pairs = 500;
 void leave_a_tenth(GrammarPairs& pairs) {
   const std::size_t all = pairs.training.size() + pairs.held_out.size();
   if (all < 2)
-    throw Error(fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all,
-                            longest_in_training));
+    throw attn::Error(fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all,
+                                  longest_in_training));
   const auto kept = std::min(pairs.held_out.size(), std::max<std::size_t>(all / 10, 1));
   const auto first = pairs.held_out.begin() + static_cast<std::ptrdiff_t>(kept);
   std::move(first, pairs.held_out.end(), std::back_inserter(pairs.training));
@@ -30,17 +29,12 @@ void leave_a_tenth(GrammarPairs& pairs) {
 
 }  // namespace
 
-corpora::Grammar load_grammar(const TaskOptions& options) {
-  return corpora::Grammar::load(options.grammar.value_or(options.corpora + "/english-french.grammar"));
-}
-
-GrammarPairs draw_pairs(const corpora::Grammar& grammar, std::uint32_t seed, std::size_t training,
+GrammarPairs draw_pairs(const Grammar& grammar, attn::Random& random, std::size_t training,
                         std::size_t held_out, std::size_t longer) {
-  Generator generator(seed, drawing_examples);
   std::unordered_set<std::string> drawn;
   const auto draw = [&](std::size_t count, std::size_t fewest_words, std::size_t most_words) {
-    auto some = corpora::draw_distinct(grammar, generator, count, fewest_words, most_words, drawn);
-    for (const auto& pair : some) drawn.insert(corpora::source_text(pair));
+    auto some = draw_distinct(grammar, random, count, fewest_words, most_words, drawn);
+    for (const auto& pair : some) drawn.insert(source_text(pair));
     return some;
   };
   GrammarPairs pairs;
@@ -52,10 +46,10 @@ GrammarPairs draw_pairs(const corpora::Grammar& grammar, std::uint32_t seed, std
   return pairs;
 }
 
-std::vector<std::string> texts(const std::vector<corpora::SourceWord>& words) {
+std::vector<std::string> texts(const std::vector<SourceWord>& words) {
   std::vector<std::string> result;
   for (const auto& word : words) result.push_back(word.text);
   return result;
 }
 
-}  // namespace attn::train
+}  // namespace corpora
