@@ -113,11 +113,17 @@ attn::TextStyle style_of(const Presentation& presentation) {
   return style;
 }
 
-attn::HtmlStyle html_style_of(const Presentation& presentation) {
+bool weights_are_by_hand(const lessons::Plan& plan) {
+  const auto& trained = plan.lesson->trained;
+  return trained && trained->hand_made != nullptr && plan.options.model == trained->task;
+}
+
+attn::HtmlStyle html_style_of(const Presentation& presentation, const lessons::Plan& plan) {
   return {.precision = presentation.precision,
           .full = presentation.full,
           .all = presentation.all || !presentation.steps.empty(),
-          .brief = presentation.brief};
+          .brief = presentation.brief,
+          .weights_by_hand = weights_are_by_hand(plan)};
 }
 
 /// Runs the lesson into the sink, through the filter that --steps and --shapes ask for; a script needs every
@@ -175,7 +181,7 @@ bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const
 
 std::string run_lesson_body(const RunLesson& run) {
   const auto plan = plan_of(run);
-  attn::HtmlRenderer renderer(header_of(run, plan), html_style_of(run.presentation));
+  attn::HtmlRenderer renderer(header_of(run, plan), html_style_of(run.presentation, plan));
   run_into(renderer, run, plan);
   return renderer.finish_body();
 }
@@ -198,7 +204,7 @@ Page run_lesson(const RunLesson& run) {
     case Format::python:
       return render(run, plan, attn::PythonScript(header));
     case Format::html:
-      return render(run, plan, attn::HtmlRenderer(header, html_style_of(run.presentation)));
+      return render(run, plan, attn::HtmlRenderer(header, html_style_of(run.presentation, plan)));
     case Format::svg:
       return render(run, plan, attn::SvgRenderer(header));
     default:

@@ -137,10 +137,7 @@ std::string all_controls() {
   return in_script(fmt::format("{{{}}}", fmt::join(members, ",")));
 }
 
-}  // namespace
-
-std::string book_of(const MakeBook& make) {
-  const auto program = find_program(make);
+std::string book_with(const std::optional<BrowserProgram>& program) {
   const auto exercises = exercises_of(book::exercises());
   const auto& all = lessons::all_lessons();
   std::string templates;
@@ -152,6 +149,10 @@ std::string book_of(const MakeBook& make) {
   if (program)
     code = fmt::format("<script type=\"text/plain\" id=\"program\">{}</script>\n<script>{}</script>\n",
                        attn::html::base64(program->code), program->script);
+  const auto remark =
+      program ? ""
+              : "<p class=\"sources\">This copy is a page to read: its numbers stay as they are printed. "
+                "<code>lab/browser/build</code> makes the live one.</p>\n";
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
@@ -160,19 +161,28 @@ std::string book_of(const MakeBook& make) {
       "<title>Attention Lab</title>\n<style>{}</style>\n</head>\n<body class=\"book\" data-lesson=\"{}\">\n{}"
       "<noscript><p>The book needs JavaScript. Without it, attnlab LESSON --format html makes a page of each "
       "lesson."
-      "</p></noscript>\n"
+      "</p></noscript>\n{}"
       "<form id=\"controls\" aria-label=\"What is computed\" hidden=\"hidden\"></form>\n"
       "<div id=\"lesson\">\n{}{}</div>\n<nav id=\"turn\" aria-label=\"Next and previous lesson\"></nav>\n"
       "<script type=\"application/json\" "
       "id=\"all-controls\">{}</script>\n<script>{}</script>\n{}{}</body>\n</html>\n",
-      content_policy(program), book::style_sheet(), escaped(all.front()->name), contents(),
+      content_policy(program), book::style_sheet(), escaped(all.front()->name), contents(), remark,
       page_of(*all.front()), exercise_list(std::string(all.front()->name), exercises), all_controls(),
       book::script(), templates, code);
 }
 
+}  // namespace
+
+std::string book_of(const MakeBook& make) {
+  return book_with(find_program(make));
+}
+
 void run_book(const MakeBook& make) {
   require_writable(make.output);
-  write_to_file(make.output, book_of(make));
+  const auto program = find_program(make);
+  write_to_file(make.output, book_with(program));
+  if (!program)
+    fmt::print(stderr, "attnlab: {} is a page to read; lab/browser/build makes the live one\n", make.output);
 }
 
 }  // namespace lab

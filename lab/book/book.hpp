@@ -15,7 +15,8 @@ struct MakeBook {
 /// is one. Throws attn::Error where the folder of `program` does not hold it.
 std::string book_of(const MakeBook& make);
 
-/// Writes it. Throws attn::Error where that cannot be done.
+/// Writes it, and says on stderr where it is without the program. Throws attn::Error where that cannot be
+/// done.
 void run_book(const MakeBook& make);
 
 }  // namespace lab

@@ -62,6 +62,7 @@
       return { status, text: status === 2 ? said.join("\n") : written() };
     };
     document.body.classList.add("live");
+    markCommands();
     fillForm();
     if (words.length > 0) update();
     else warmUp();
@@ -114,7 +115,7 @@
     const slider = element("input", {
       type: "range", min: least, max: Math.max(most, Number(value)), step: isCount ? 1 : 0.05, value: value === "" ? least : value,
     });
-    const shown = element("output", {}, value === "" ? "as it follows" : value);
+    const shown = element("output", {}, value === "" ? "default" : value);
     slider.untouched = typed(control.flag).length === 0;
     slider.addEventListener("input", () => {
       shown.textContent = slider.value;
@@ -145,7 +146,7 @@
     if (control.kind === "choice") {
       const list = element("select", {});
       const choices = control.choices.includes(control.value) || control.value === "" ? control.choices : [control.value, ...control.choices];
-      if (control.value === "") list.append(element("option", { value: "" }, "as it follows"));
+      if (control.value === "") list.append(element("option", { value: "" }, "default"));
       for (const choice of choices) list.append(element("option", { value: choice }, choice));
       list.value = given === undefined ? control.value : given;
       return [list];
@@ -242,6 +243,7 @@
       holder.querySelector(selector).replaceWith(document.adoptNode(shown.querySelector(selector)));
     if (unfolded.size > 0)
       for (const details of holder.querySelectorAll("details")) details.open ||= unfolded.has(placeOf(details));
+    markCommands();
     lessonPage.open();
   }
 
@@ -312,6 +314,7 @@
     document.body.dataset.lesson = name;
     document.title = `${name} · Attention Lab`;
     if (allControls[name] !== undefined) lessonPage.open();
+    markCommands();
     fillForm();
     fillTurn();
     for (const link of document.querySelectorAll("#contents a"))
@@ -407,11 +410,37 @@
 
   // Commands on the page run here
 
+  const runsHere = ([program, name]) => program === "attnlab" && allControls[name] !== undefined;
+
+  function markCommands() {
+    if (lab === null) return;
+    for (const code of holder.querySelectorAll(".commands code")) code.classList.toggle("runs", runsHere(wordsOf(code.textContent)));
+  }
+
+  /// Writes below a command what came of it, in the place of what stood there.
+  function tellBelow(code, node) {
+    const item = code.closest("li");
+    for (const old of item.querySelectorAll(".told")) old.remove();
+    node.classList.add("told");
+    node.setAttribute("role", "status");
+    item.append(node);
+  }
+
+  /// A page of text, such as entries worked out, has its place below the command.
+  function tellAsText(code, args) {
+    const isRefused = call([...args, "--format", "text"]) === 2;
+    if (isRefused) return tellBelow(code, element("p", { class: "trouble" }, said.join(" ").replace(/^attnlab: /, "")));
+    tellBelow(code, element("pre", { tabindex: "0", "aria-label": code.textContent }, written().trimEnd()));
+  }
+
   holder.addEventListener("click", (event) => {
     const code = event.target instanceof Element ? event.target.closest(".commands code") : null;
     if (code === null || lab === null) return;
     const [program, name, ...options] = wordsOf(code.textContent);
-    if (program !== "attnlab" || allControls[name] === undefined) return;
+    if (program !== "attnlab") return;
+    if (!runsHere([program, name]))
+      return tellBelow(code, element("p", {}, `attnlab ${name} needs threads or files, which a page lacks: it runs in a terminal.`));
+    if (options.some((option) => /^--explain(=|$)/.test(option))) return tellAsText(code, [name, ...options]);
     history.pushState(null, "", `#/${name}`);
     go(name, options);
   });

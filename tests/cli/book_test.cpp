@@ -21,7 +21,7 @@ std::string attribute(const XmlElement& element, const std::string& name) {
 std::string book() {
   const Folder folder;
   const auto path = folder.file("book.html");
-  output_of("book --output " + path);
+  CHECK(run("book --output " + path).status == 0);
   return read_file(path);
 }
 

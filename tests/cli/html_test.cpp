@@ -145,6 +145,12 @@ TEST_CASE("a page of HTML takes its form from the options") {
   check_page(output_of("multihead --format html --sentence 'a b' --sentence c --model none"));
 }
 
+TEST_CASE("weights that people chose are not called trained") {
+  for (const std::string lesson : {"lookup", "scoring"})
+    CHECK_THAT(output_of(lesson + " --format html"),
+               Contains("set by hand") && !Contains("weights were trained"));
+}
+
 TEST_CASE("a brief page of HTML has every table that is in sight, and nothing that is folded") {
   for (const auto& lesson : lessons()) {
     INFO("attnlab " << lesson << " --format html --brief");

@@ -290,6 +290,15 @@ TEST_CASE("a text sheet may be typed in: what stays blank is missing, not wrong"
             .find("is not filled in") != std::string::npos);
 }
 
+TEST_CASE("a sheet of HTML has each line of its words in a paragraph of its own") {
+  for (const auto& lesson : lessons_on_paper)
+    for (const auto& normaliser : normalisers) {
+      const auto sheet = fmt::format("worksheet {} --normaliser {} --format html", lesson, normaliser);
+      INFO(sheet);
+      CHECK(count_of(output_of(sheet), "\u240A") == 0);
+    }
+}
+
 TEST_CASE("the answers are told no more than asked for") {
   const Folder folder;
   const auto text = unscaled_sheet("sdpa --seed 7").dump();

@@ -132,8 +132,11 @@ class FlowDrawing {
   }
 
  private:
-  /// "name [shape]".
-  static bool is_box(const std::string& text) { return text.ends_with(']') && text.find(" [") != text.npos; }
+  /// "name [shape]", but not "with W_Q, W_K [shape]", which has several names.
+  static bool is_box(const std::string& text) {
+    const auto open = text.find(" [");
+    return text.ends_with(']') && open != text.npos && text.find(", ") > open && !text.starts_with("with ");
+  }
 
   /// Where a line that leaves a column to the left ends: at the words there or in the middle of the line
   /// there.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "attn/text/utf8.hpp"
@@ -76,7 +77,7 @@ std::string name_as_math(std::u32string_view name) {
 
 std::string translated(std::u32string_view text, std::u32string_view from, std::u32string_view to) {
   std::u32string result;
-  for (const char32_t c : text) result += to[from.find(c)];
+  for (const char32_t c : text) result += c == U',' ? c : to[from.find(c)];
   const bool is_number = std::all_of(result.begin(), result.end(), is_digit);
   const bool is_letter_only = result.size() == 1 && is_letter(result[0]);
   if (is_number || is_letter_only) return element(is_number ? "mn" : "mi", escaped(utf8(result)));
@@ -128,9 +129,12 @@ class FormulaParser {
   }
 
   static std::string sign(char32_t c) {
-    const bool stays_small = is_one_of(U"|‖/", c);
-    const auto text = escaped(utf8({&c, 1}));
-    return stays_small ? "<mo stretchy=\"false\">" + text + "</mo>" : element("mo", text);
+    return is_one_of(U"|‖/", c) ? low_sign(c) : element("mo", escaped(utf8({&c, 1})));
+  }
+
+  /// As high as a letter, whatever it stands beside.
+  static std::string low_sign(char32_t c) {
+    return "<mo stretchy=\"false\">" + escaped(utf8({&c, 1})) + "</mo>";
   }
 
   /// What stands up to the bracket that closes what is read, which is left to read. Factors gather in `run`
@@ -244,8 +248,12 @@ class FormulaParser {
     auto inner = items_up_to_bracket();
     const bool is_closed = next() == close;
     if (is_closed) ++at_;
-    inner.insert(inner.begin(), sign(open));
-    if (is_closed) inner.push_back(sign(close));
+    const bool is_tall = std::any_of(inner.begin(), inner.end(), [](const std::string& item) {
+      return item.find("<mfrac>") != item.npos;
+    });
+    const auto side = [&](char32_t c) { return is_tall ? sign(c) : low_sign(c); };
+    inner.insert(inner.begin(), side(open));
+    if (is_closed) inner.push_back(side(close));
     return element("mrow", fmt::format("{}", fmt::join(inner, "")));
   }
 
@@ -255,7 +263,10 @@ class FormulaParser {
     if (above.empty() && next() == U'^') above = exponent();
     if (!below.empty() && !above.empty()) return element("msubsup", base + below + above);
     if (!below.empty()) return element("msub", base + below);
-    return above.empty() ? base : element("msup", base + above);
+    if (above.empty()) return base;
+    constexpr std::string_view open = "<msub>", close = "</msub>";
+    if (!base.starts_with(open)) return element("msup", base + above);
+    return element("msubsup", base.substr(open.size(), base.size() - open.size() - close.size()) + above);
   }
 
   std::string scripts(std::u32string_view from, std::u32string_view to) {
@@ -264,10 +275,7 @@ class FormulaParser {
                                                               is_one_of(from, next(1)) && from == lowered)))
       ++at_;
     if (at_ == start) return "";
-    std::u32string script;
-    for (auto i = start; i < at_; ++i)
-      if (text_[i] != U',') script += text_[i];
-    return translated(script, from, to);
+    return translated(std::u32string_view(text_).substr(start, at_ - start), from, to);
   }
 
   /// "^2", "^(−2i/d)", "^−0.5", "^T".
@@ -283,10 +291,13 @@ class FormulaParser {
 
   /// "(a − b)" that a line or a root holds together anyway.
   static std::vector<std::string> without_brackets(std::vector<std::string> items) {
-    constexpr std::string_view open = "<mrow><mo>(</mo>", close = "<mo>)</mo></mrow>";
-    if (items.size() != 1 || items[0].rfind(open, 0) != 0 || !items[0].ends_with(close)) return items;
-    const auto inner = items[0].substr(open.size(), items[0].size() - open.size() - close.size());
-    return {element("mrow", inner)};
+    if (items.size() != 1) return items;
+    for (const auto& [left, right] : {std::pair{sign(U'('), sign(U')')}, {low_sign(U'('), low_sign(U')')}}) {
+      const auto open = "<mrow>" + left, close = right + "</mrow>";
+      if (!items[0].starts_with(open) || !items[0].ends_with(close)) continue;
+      return {element("mrow", items[0].substr(open.size(), items[0].size() - open.size() - close.size()))};
+    }
+    return items;
   }
 
   std::u32string text_;

@@ -27,7 +27,7 @@ constexpr std::size_t most_cells_of_core = 10'000;  // shown without --full, in 
 constexpr std::size_t most_cells_of_detail = 1'000;
 constexpr std::size_t most_cells_of_late_detail = 60;
 constexpr std::size_t many_bytes_of_details = 50'000;     // from which on a detail is a late one
-constexpr std::size_t most_bytes_of_details = 80'000;     // from which on a detail has no table
+constexpr std::size_t most_bytes_of_details = 74'000;     // from which on a detail has no table
 constexpr std::size_t fewest_bytes_of_workings = 60'000;  // if they are needed
 constexpr std::size_t usual_bytes = 220'000;              // of a page with its workings
 
@@ -108,9 +108,16 @@ std::string anchor_of(const std::string& id) {
   return "t-" + id;
 }
 
+/// A line may end after each part of "decoder/weights".
+std::string with_breaks(const std::string& id) {
+  std::string markup;
+  for (const char c : id) markup += c == '/' ? "/<wbr/>" : std::string(1, c);
+  return markup;
+}
+
 /// "scores = Q Kᵀ / √d_k".
 std::string definition_of_tensor(const Event& event, int precision) {
-  auto markup = fmt::format("<span class=\"name\">{}</span>", escaped(event.id));
+  auto markup = fmt::format("<span class=\"name\">{}</span>", with_breaks(escaped(event.id)));
   if (!event.formula.empty())
     markup += event.id.find('=') == event.id.npos ? " <span class=\"is\">=</span> " : ": ";
   const auto lines = lines_of(event.formula);
@@ -131,7 +138,7 @@ std::string shape_of_tensor(const Event& event) {
 }
 
 /// Where the numbers of a run come from.
-std::string sources_of(const Header& header) {
+std::string sources_of(const Header& header, bool weights_by_hand) {
   std::string model, seed;
   for (const auto& [name, value] : header.config) {
     if (const auto* text = std::get_if<std::string>(&value); text != nullptr && name == "model")
@@ -140,7 +147,8 @@ std::string sources_of(const Header& header) {
       seed = fmt::format("{}", *number);
   }
   if (!model.empty() && model != "none")
-    return fmt::format("The weights were trained: they are those of the model <b>{}</b>.", escaped(model));
+    return fmt::format("The weights were {}: they are those of the model <b>{}</b>.",
+                       weights_by_hand ? "set by hand" : "trained", escaped(model));
   return seed.empty() ? "" : fmt::format("What is not given is drawn at random, with seed <b>{}</b>.", seed);
 }
 
@@ -166,7 +174,7 @@ void HtmlRenderer::write_header(const Header& header) {
     if (const auto text = option_text(name, value); !text.empty())
       options += fmt::format("<li><code>{}</code></li>\n", escaped(text));
   }
-  const auto sources = sources_of(header);
+  const auto sources = sources_of(header, style_.weights_by_hand);
   head_ = fmt::format(
       "<header>\n<p class=\"series\">Attention Lab</p>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n",
       escaped(header.lesson), escaped(header.title));
@@ -325,16 +333,22 @@ std::string HtmlRenderer::plot(const Event& event) const {
       drawing.width, drawing.height, escaped(drawing.description), drawing.elements);
 }
 
-/// The step of that name: the one with exactly this id, or else the only one whose id ends in it and which
-/// has that shape.
+/// The step of that name: the one with exactly this id, or else one whose id ends in it and which has that
+/// shape, the first of those on the page or, where none is there, of those folded below it. Words without a
+/// shape lead only to a step of the lesson's own, where there is but one.
 std::string HtmlRenderer::address_of(const std::string& name, const std::string& shape) const {
   if (shapes_.count(name) > 0) return "#" + anchor_of(name);
   std::vector<std::string> found;
-  for (const auto& [id, known] : shapes_)
-    if (is_called(id, name) &&
-        (shape.empty() ? std::count(core_ids_.begin(), core_ids_.end(), id) > 0 : to_string(known) == shape))
-      found.push_back(id);
-  return found.size() == 1 ? "#" + anchor_of(found[0]) : "";
+  for (const auto* blocks : {&blocks_, &more_})
+    for (const auto& block : *blocks) {
+      const auto known = shapes_.find(block.id);
+      if (known == shapes_.end() || block.form == Block::Form::note || !is_called(block.id, name)) continue;
+      if (shape.empty() ? std::count(core_ids_.begin(), core_ids_.end(), block.id) > 0
+                        : to_string(known->second) == shape)
+        found.push_back(block.id);
+    }
+  const bool is_clear = shape.empty() ? found.size() == 1 : !found.empty();
+  return is_clear ? "#" + anchor_of(found[0]) : "";
 }
 
 std::string HtmlRenderer::folded(const Block& block) const {

@@ -17,7 +17,8 @@ struct HtmlStyle {
   int precision = 4;  ///< digits after the decimal point
   bool full = false;  ///< never elide a large tensor
   bool all = false;   ///< everything unfolded, in the order of the computation; else what belongs on the page
-  bool brief = false;  ///< without what is folded and how each number came about
+  bool brief = false;            ///< without what is folded and how each number came about
+  bool weights_by_hand = false;  ///< those of the model that the header names; else they were trained
 };
 
 /// A trace as one HTML file that needs no other: the page of text with real tables, formulas in MathML, the

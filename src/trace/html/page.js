@@ -120,7 +120,10 @@ const lessonPage = (() => {
       if (part[0] === "{") return numberElement(Number(part.slice(1, -1)), false);
       if (part !== "$") return document.createTextNode(part);
       const entry = entries.shift();
-      return numberElement(entry.value, page.tensors[entry.number].whole);
+      const tensor = page.tensors[entry.number];
+      const node = numberElement(entry.value, tensor.whole);
+      node.title = nameOf(tensor, entry.offset);
+      return node;
     });
   }
 
@@ -142,14 +145,20 @@ const lessonPage = (() => {
     return [...start, ...parts, tensor.whole || isExact ? ` = ${value}` : ` ≈ ${value}`];
   }
 
-  /// "from Q, 4 numbers, and K, 4 numbers": links where the page shows them.
+  const foldOf = (node) => node.closest("details:not([open])");
+  const cellsAt = ({ number, offset }) => cellsOf[number].get(offset) || [];
+
+  /// "from Q (4 numbers), K (4 numbers, folded)": links where the page shows them.
   function origins(working) {
     const counts = new Map();
+    const inSight = new Set();  // tensors of which a cell is, or which have none
     const seen = new Set();
     for (const { number, offset } of working.entries) {
       if (seen.has(`${number} ${offset}`)) continue;
       seen.add(`${number} ${offset}`);
       counts.set(number, (counts.get(number) || 0) + 1);
+      const cells = cellsAt({ number, offset });
+      if (cells.length === 0 || cells.some((cell) => foldOf(cell) === null)) inSight.add(number);
     }
     const nodes = [];
     for (const [number, count] of counts) {
@@ -157,7 +166,7 @@ const lessonPage = (() => {
       const isShown = document.getElementById(`t-${id}`) !== null;
       const source = element(isShown ? "a" : "span", id);
       if (isShown) source.href = `#t-${id}`;
-      nodes.push(nodes.length === 0 ? "from " : ", ", source, ` (${count} ${count === 1 ? "number" : "numbers"})`);
+      nodes.push(nodes.length === 0 ? "from " : ", ", source, ` (${count} ${count === 1 ? "number" : "numbers"}${inSight.has(number) ? "" : ", folded"})`);
     }
     return nodes;
   }
@@ -180,8 +189,13 @@ const lessonPage = (() => {
     mark(cell, "here");
     for (const head of heads) mark(head, "of-here");
     const working = workingOf(tensor, offset);
+    const folds = new Set();  // that hide what the cell came from
     for (const entry of working === undefined ? [] : working.entries)
-      for (const source of cellsOf[entry.number].get(entry.offset) || []) mark(source, "source");
+      for (const source of cellsAt(entry)) {
+        mark(source, "source");
+        for (let fold = foldOf(source); fold !== null; fold = foldOf(fold.parentElement)) folds.add(fold);
+      }
+    for (const fold of folds) mark(fold.querySelector("summary"), "source");
     panelText.replaceChildren(...explanation(tensor, offset, cell));
     panelFrom.replaceChildren(...(working === undefined ? [] : origins(working)));
     panelText.classList.toggle("long", working !== undefined && working.entries.length > 40);

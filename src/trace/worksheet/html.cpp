@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "attn/text/width.hpp"
 #include "trace/html/assets.hpp"
 #include "trace/html/escape.hpp"
 #include "trace/html/formula.hpp"
@@ -17,7 +19,10 @@ namespace {
 using html::escaped;
 
 std::string words_in_paragraph(const std::string& words, const char* style = "") {
-  return words.empty() ? "" : fmt::format("<p{}>{}</p>\n", style, escaped(words));
+  std::string markup;
+  for (const auto& line : lines_of(words))
+    if (!line.empty()) markup += fmt::format("<p{}>{}</p>\n", style, escaped(line));
+  return markup;
 }
 
 std::string formulas_for_paper(const std::string& formula) {
@@ -80,10 +85,19 @@ class PaperPage {
       markup += section(i, worked_for_paper("", step.worked),
                         paper_tables(step, ++tables_, [&](std::size_t at) { return step.written[at]; }));
     }
-    return fmt::format("<div class=\"worksheet answers\">\n{}</div>\n", markup);
+    return fmt::format("<div class=\"worksheet answers{}\">\n{}</div>\n", fits_half() ? "" : " wide", markup);
   }
 
  private:
+  /// Whether each definition fits half the width of the paper: a formula does not wrap.
+  bool fits_half() const {
+    constexpr std::size_t columns = 34;
+    return std::all_of(sheet_.asked.begin(), sheet_.asked.end(), [](const SheetTensor& step) {
+      const auto formula = step.event.formula.substr(0, step.event.formula.find('\n'));
+      return display_width(step.event.id + " = " + formula) <= columns;
+    });
+  }
+
   std::string head(const std::string& title) const {
     return fmt::format(
         "<header>\n<p class=\"series\">Attention Lab · worksheet</p>\n<h1>{}</h1>\n<p "
