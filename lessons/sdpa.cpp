@@ -460,11 +460,11 @@ void run_sdpa(Workbench& bench) {
   const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
   if (bench.options.model)
-    return bench.try_next({{"sdpa --sentence \"the cat ate the apple because it was hungry\"",
-                            "whom does \"hungry\" look at? And \"rotten\" in its place?"},
-                           {"self-attention", "where queries, keys and values come from"}},
-                          {{"sdpa --sentence \"the cat ate the apple because it was rotten\"",
-                            "whom does \"rotten\" look at?"}});
+    return bench.try_next(
+        {{"sdpa --sentence \"a cat ate the apple because it was hungry\"",
+          "whom does \"hungry\" look at? And \"rotten\" in its place?"},
+         {"self-attention", "where queries, keys and values come from"}},
+        {{"sdpa --sentence \"a cat ate the apple because it was rotten\"", "whom does \"rotten\" look at?"}});
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
                   {"sdpa --explain 'weights[the, cat]'", "another entry, worked out"},
                   {"self-attention", "where queries, keys and values come from"}},

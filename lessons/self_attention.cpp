@@ -306,10 +306,10 @@ void run_self_attention(Workbench& bench) {
   const auto answer = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, answer, Q, K, V, mask);
   if (is_trained)
-    return bench.try_next({{"self-attention --sentence \"the cat ate the apple because it was hungry\"",
+    return bench.try_next({{"self-attention --sentence \"a cat ate the apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
                            {"cross-attention", "two sentences: one asks, the other answers"}},
-                          {{"self-attention --sentence \"the cat ate the apple because it was rotten\"",
+                          {{"self-attention --sentence \"a cat ate the apple because it was rotten\"",
                             "whom does \"rotten\" look at?"}});
   bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
                   {"self-attention --explain 'weights[saw, girls]'", "another entry"},

@@ -224,11 +224,11 @@ void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
 
 void try_after_multihead(Workbench& bench) {
   if (bench.options.model)
-    return bench.try_next({{"multihead --sentence \"the cat ate the apple because it was hungry\"",
+    return bench.try_next({{"multihead --sentence \"a cat ate the apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},
                            {"multihead --model none --kv-heads 1", "heads share keys and values"},
                            {"positional", "tell attention where the words stand"}},
-                          {{"multihead --sentence \"the cat ate the apple because it was rotten\"",
+                          {{"multihead --sentence \"a cat ate the apple because it was rotten\"",
                             "whom does \"rotten\" look at?"}});
   bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
                   {"multihead --kv-heads 1", "both heads read the same keys and values"},

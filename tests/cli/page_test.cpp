@@ -193,7 +193,7 @@ TEST_CASE("what a page tells to try next runs") {
 }
 
 TEST_CASE("a page does not tell to run what was just run, and has another command in its place") {
-  const Strings commands = {"sdpa --sentence \"the cat ate the apple because it was hungry\"",
+  const Strings commands = {"sdpa --sentence \"a cat ate the apple because it was hungry\"",
                             "masking --mask padding", "positional --encoding rope",
                             "scoring --scoring general", "backward --temperature 0.1"};
   for (const auto& command : commands) {
