@@ -149,11 +149,14 @@ void show_training_code(const Workbench& bench) {
               "    row = row - rate * m_now / (np.sqrt(v_now) + 1e-9)"});
 }
 
-/// What the script reads off the training.
+/// What the script reads off the training. In float16 most squares of the gradient are 0, which decides how
+/// far Adam goes.
 void show_code_of_results(const Workbench& bench) {
+  const std::string rounded = bench.options.dtype == "float16" ? ".astype(np.float16).astype(float)" : "";
   bench.trace.within("results", [&] {
     bench.code(
-        {"start, after, x = history[0][2], row, shown[None]", "loss = np.array([h[0] for h in history])",
+        {"start, after, x = history[0][2], row, shown[None]",
+         "loss = np.array([h[0] for h in history])",
          "norms = np.array([h[1] for h in history])",
          fmt::format("gradient_norm = np.array([norms, norms * np.minimum(1, {} / (norms + 1e-6))])",
                      *bench.options.max_norm),
@@ -162,13 +165,18 @@ void show_code_of_results(const Workbench& bench) {
          "maps = [forward(each, x)[4][0] for each in (start, midway, after)]",
          "before_weights, midway_weights, after_weights = maps",
          "before_losses = losses_of(forward(start, x)[6], x[:, ::-1])[0]",
-         "after_losses = losses_of(forward(after, x)[6], x[:, ::-1])[0]", "first_step_norm = history[0][1]",
+         "after_losses = losses_of(forward(after, x)[6], x[:, ::-1])[0]",
+         "first_step_norm = history[0][1]",
          fmt::format("first_step_factor = min(1, {} / (first_step_norm + 1e-6))", *bench.options.max_norm),
          fmt::format("first = examples[:{}]", sequences_of_batch),
          "g = first_step_factor * loss_and_gradient(start, first, first[:, ::-1])[1]",
-         "first_step_clipped = as_parameters(g)[-1]", "first_step_m = 0.1 * first_step_clipped",
-         "first_step_v = 0.02 * first_step_clipped ** 2",
-         "first_step_updated = as_parameters([*(h[2] for h in history), row][1])[-1]"});
+         "first_step_clipped = as_parameters(g)[-1]" + rounded,
+         "first_step_m = 0.1 * first_step_clipped",
+         "first_step_v = (0.02 * first_step_clipped ** 2)" + rounded,
+         fmt::format("first_step_rate = {} ** -0.5 * min(1, {} ** -1.5)", *bench.options.d_model,
+                     *bench.options.warmup),
+         "m_now, v_now = first_step_m / (1 - 0.9), first_step_v / (1 - 0.98)",
+         "first_step_updated = (W_out - first_step_rate * m_now / (np.sqrt(v_now) + 1e-9))" + rounded});
   });
 }
 
