@@ -277,18 +277,17 @@ std::string words_on_sums(const VariantBench& on, std::string_view name) {
   const auto& options = on.bench.options;
   if (name == "linear")
     return fmt::format(
-        "φ(q) · φ(k) replaces exp(score); φ(x) is x + 1 above 0, else eˣ. As Σ (φ(q) · φ(k)) vᵀ = φ(q) · Σ "
-        "φ(k) vᵀ, keys and values can be summed up first. Each query reads the {} numbers of that sum. It "
-        "divides what it gets by φ(q) · Σ φ(k), whose sum has {} numbers.",
-        on.K.shape(1) * on.V.shape(1), on.K.shape(1));
+        "φ(q) · φ(k) replaces exp(score); φ(x) is x + 1 above 0, else eˣ. The sums over all keys, S = Σ φ(k) "
+        "vᵀ [{0}×{1}] and z = Σ φ(k) [{0}], are computed once. Each query takes φ(q) S / (φ(q) · z).",
+        on.K.shape(1), on.V.shape(1));
   if (name == "performer")
     return fmt::format(
         "φ is random, of features = {} numbers; the rest is as in linear. On average φ(q) · φ(k) is "
         "exp(score). φ takes {} mult-adds.",
         *options.features, 2 * on.n() * (*options.features + 1) * on.K.shape(1));
   return fmt::format(
-      "Softmax runs over rank = {} weighted sum{} of the keys, not over {} key{}. A model learns the "
-      "weights; here they are random.",
+      "Keys and values become rank = {} weighted sum{} of their {} row{}. A model learns the weights of "
+      "these sums; here they are random.",
       *options.rank, *options.rank == 1 ? "" : "s", on.n(), on.n() == 1 ? "" : "s");
 }
 
@@ -298,9 +297,9 @@ std::string words_on_shared_heads(const VariantBench& on) {
   const auto of_one =
       on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
-      "{0} heads share {1} set{2}: keys and values take {3} bytes, not {4} (lesson generate). The error is "
-      "against {0} heads with {0} sets.",
-      heads, sets, sets == 1 ? "" : "s", sets * of_one, heads * of_one);
+      "{5} numbers are {0} heads of {6}, which share {1} set{2}: keys and values take {3} bytes, not {4}. "
+      "The column bytes counts scores. The error is against {0} heads with {0} sets.",
+      heads, sets, sets == 1 ? "" : "s", sets * of_one, heads * of_one, on.K.shape(1), on.K.shape(1) / heads);
 }
 
 /// What a variant does, in plain sentences.

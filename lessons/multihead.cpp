@@ -134,7 +134,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                      "no shape check finds.",
                              .worked = worked_heads("Q", Q, X_query, maps[0], d_k),
                              .worked_at = in_head_1(h, n_q)},
-                            attn::split_heads(Q, h), mistakes_of_query_split(Q, h, divisor));
+                            attn::split_heads(Q, h), mistakes_of_split(Q, h));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, cut into heads in the same way",
                              .formula = split_note("K", n_k, h_kv, d_k),

@@ -42,13 +42,6 @@ attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads) {
   return {{"heads-reshape-only", [&x, heads] { return split_by_reshape_alone(x, heads); }}};
 }
 
-attn::Mistakes mistakes_of_query_split(const Tensor<3>& Q, std::size_t heads, double divisor) {
-  auto mistakes = mistakes_of_split(Q, heads);
-  mistakes.emplace_back("scale-in-weights",
-                        [&Q, heads, divisor] { return attn::divide(attn::split_heads(Q, heads), divisor); });
-  return mistakes;
-}
-
 attn::Mistakes mistakes_of_concat(const Tensor<4>& heads) {
   const auto mean = [&heads] {
     return attn::divide(sum_of_heads(heads), static_cast<double>(heads.shape(1)));

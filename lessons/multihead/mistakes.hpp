@@ -12,9 +12,6 @@ namespace lessons {
 /// Of a split [batch×token×head·d] → [batch×head×token×d].
 attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads);
 
-/// The same of the queries; PyTorch's multi-head attention divides them by √d_k here, in place of the scores.
-attn::Mistakes mistakes_of_query_split(const Tensor<3>& Q, std::size_t heads, double divisor);
-
 /// Of `concat`: heads [batch×head×query×d_v] → [batch×query×head·d_v].
 attn::Mistakes mistakes_of_concat(const Tensor<4>& heads);
 

@@ -392,8 +392,8 @@ std::string with_clipping(const Trainings& trainings) {
   const auto longer = std::count_if(training.gradient_norm.begin(), training.gradient_norm.end(),
                                     [limit = settings.max_norm](double norm) { return norm > limit; });
   return fmt::format(
-      "No clipping: one long gradient stays in m and v for many steps. Main cuts {} of {} gradients to the "
-      "norm {:g}. Without clipping the last loss is {:.2f}.",
+      "No clipping: a gradient that is longer than the others outweighs them in m and v for many steps. Main "
+      "cuts {} of {} gradients to the norm {:g}. Without clipping the last loss is {:.2f}.",
       longer == 0 ? "none" : fmt::to_string(longer), training_steps, settings.max_norm,
       trainings[2].training.loss(training_steps - 1));
 }
@@ -459,8 +459,8 @@ std::string loss_beside_guessing(const attn::Event& losses) {
   const auto worked = attn::token_to_work_out(count);
   return fmt::format(
       "Each loss is named by the symbol to be said. Where {0} is right, the model gives {0} the probability "
-      "{1:.4f}. The mean loss is {2:.4f}. Guessing gives each of the {3} symbols 1/{3}, so its loss is log "
-      "{3} = {4:.4f}.",
+      "{1:.4f}. The mean loss of this sequence is {2:.4f}. Guessing gives each of the {3} symbols 1/{3}, so "
+      "its loss is log {3} = {4:.4f}.",
       name_along(losses, 0, worked), std::exp(-losses.tensor->at(worked)), sum / static_cast<double>(count),
       symbol_count, loss_of_guessing());
 }
@@ -548,9 +548,9 @@ void explain_first_step(attn::Trace& trace, const Parameters& gradient, double c
                                                : fmt::format("Clipped, it is {:.4f}.", clipped);
   trace.note(
       "one-number", "Step 1: the gradient, and clipping",
-      fmt::format("The first {} sequences give a gradient, one number for each parameter (lesson "
-                  "backward). The norm is the length of this vector. If it is over a limit, max_norm, then "
-                  "clipping multiplies all numbers by one factor. For W_out[0, a] the gradient is {:.4f}. {}",
+      fmt::format("The first {} sequences give a gradient, one number for each parameter (the "
+                  "next lesson, backward, computes it). The norm is the length of this vector. If it is over "
+                  "a limit, max_norm, then clipping multiplies all numbers by one factor. For W_out[0, a] the gradient is {:.4f}. {}",
                   sequences_of_batch, found, after_clipping));
   trace.note("adam", "Step 1: Adam moves each parameter",
              "Adam is the rule by which each parameter moves. As it divides by √v_now, all move about "
