@@ -50,7 +50,7 @@ void choose_multihead_backward_page(Workbench& bench) {
                     in_one_line("d_Q"),
                     in_one_line("d_K"),
                     in_one_line("d_V"),
-                    attn::without_table("d_W_Q"),
+                    bench.plan.is_batched() ? in_one_line("d_W_Q") : attn::without_table("d_W_Q"),
                     in_one_line("d_W_K"),
                     in_one_line("d_W_V"),
                     {"d_X", nothing_to_notice},
