@@ -282,8 +282,8 @@ std::string words_on_sums(const VariantBench& on, std::string_view name) {
         on.K.shape(1), on.V.shape(1));
   if (name == "performer")
     return fmt::format(
-        "φ is random, of features = {} numbers; the rest is as in linear. On average φ(q) · φ(k) is "
-        "exp(score). φ takes {} mult-adds.",
+        "φ(x) is features = {} numbers, made of x with random vectors so that φ(q) · φ(k) is exp(score) on "
+        "average; the rest is as in linear. φ takes {} mult-adds.",
         *options.features, 2 * on.n() * (*options.features + 1) * on.K.shape(1));
   return fmt::format(
       "Keys and values become rank = {} weighted sum{} of their {} row{}. A model learns the weights of "
@@ -298,7 +298,7 @@ std::string words_on_shared_heads(const VariantBench& on) {
       on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
       "{5} numbers are {0} heads of {6}, which share {1} set{2}: keys and values take {3} bytes, not {4}. "
-      "The column bytes counts scores. The error is against {0} heads with {0} sets.",
+      "The column bytes does not show that: it counts scores. The error is against {0} heads with {0} sets.",
       heads, sets, sets == 1 ? "" : "s", sets * of_one, heads * of_one, on.K.shape(1), on.K.shape(1) / heads);
 }
 
