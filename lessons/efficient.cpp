@@ -272,9 +272,18 @@ std::string words_on_pairs(const VariantBench& on, std::string_view name) {
                      2 * block, 3 * block);
 }
 
+/// From which length on a variant whose cost grows as n takes fewer multiply-adds than full attention.
+std::string where_it_gets_cheaper(const VariantBench& on, const attn::Cost& cost) {
+  if (on.causal()) return "";
+  const auto of_a_token = cost.multiply_adds / static_cast<std::int64_t>(on.n());
+  const auto of_a_pair = static_cast<std::int64_t>(on.K.shape(1) + on.V.shape(1));
+  return fmt::format(" From {} tokens on, performer takes fewer than full.", of_a_token / of_a_pair + 1);
+}
+
 /// What a variant that combines keys and values does.
-std::string words_on_sums(const VariantBench& on, std::string_view name) {
+std::string words_on_sums(const VariantBench& on, const VariantResult& result) {
   const auto& options = on.bench.options;
+  const std::string_view name = result.variant;
   if (name == "linear")
     return fmt::format(
         "φ(q) · φ(k) replaces exp(score); φ(x) is x + 1 above 0, else eˣ. The sums over all keys, S = Σ φ(k) "
@@ -283,8 +292,9 @@ std::string words_on_sums(const VariantBench& on, std::string_view name) {
   if (name == "performer")
     return fmt::format(
         "φ(x) is features = {} numbers, made of x with random vectors so that φ(q) · φ(k) is exp(score) on "
-        "average; the rest is as in linear. φ takes {} mult-adds.",
-        *options.features, 2 * on.n() * (*options.features + 1) * on.K.shape(1));
+        "average; the rest is as in linear. φ takes {} mult-adds.{}",
+        *options.features, 2 * on.n() * (*options.features + 1) * on.K.shape(1),
+        where_it_gets_cheaper(on, result.cost));
   return fmt::format(
       "Keys and values become rank = {} weighted sum{} of their {} row{}. A model learns the weights of "
       "these sums; here they are random.",
@@ -303,10 +313,11 @@ std::string words_on_shared_heads(const VariantBench& on) {
 }
 
 /// What a variant does, in plain sentences.
-std::string words_on_variant(const VariantBench& on, std::string_view name) {
+std::string words_on_variant(const VariantBench& on, const VariantResult& result) {
+  const std::string_view name = result.variant;
   const auto block = *on.bench.options.block;
   if (name == "local" || name == "sliding" || name == "sparse") return words_on_pairs(on, name);
-  if (name == "linear" || name == "performer" || name == "linformer") return words_on_sums(on, name);
+  if (name == "linear" || name == "performer" || name == "linformer") return words_on_sums(on, result);
   if (name == "gqa") return words_on_shared_heads(on);
   const auto sees = on.causal() ? "A query sees all keys up to its own." : "A query sees all keys.";
   if (name == "flash") return fmt::format("{} Memory holds the scores of one tile.", sees);
@@ -338,7 +349,7 @@ std::string list_of_variants(const VariantBench& on, const std::vector<VariantRe
   for (const auto& result : by_kind(results)) {
     auto name = result.variant;
     if (name == "full") continue;
-    for (const auto& line : attn::wrap(words_on_variant(on, name), columns - width)) {
+    for (const auto& line : attn::wrap(words_on_variant(on, result), columns - width)) {
       list += fmt::format("{}{}{}", list.empty() ? "" : "\n", attn::pad_right(name, width), line);
       name.clear();
     }

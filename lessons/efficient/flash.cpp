@@ -184,8 +184,10 @@ const std::vector<std::string>& words_of(const VariantBench& on) {
 }
 
 std::string words_on_scores(const VariantBench& on) {
-  return fmt::format("The numbers are row \"{}\" of Q and row \"{}\" of K (--steps Q,K).",
-                     words_of(on)[on.n() - 1], words_of(on).front());
+  return fmt::format(
+      "The numbers are row \"{}\" of Q and row \"{}\" of K (--steps Q,K). All scores are shown at once for "
+      "checking; flash holds those of one tile.",
+      words_of(on)[on.n() - 1], words_of(on).front());
 }
 
 /// Which numbers the worked entry of the sums of values takes from V.
@@ -426,11 +428,13 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
   return running;
 }
 
+constexpr std::size_t columns_of_o = 2;
+
 /// What the last query carries from block to block, a row a block.
 std::string table_of_last_query(const VariantBench& on, const RunningRows& running,
                                 const std::vector<Block>& blocks) {
   constexpr std::size_t most_blocks = 8, width = 16;
-  const auto i = on.n() - 1, shown = std::min<std::size_t>(on.V.shape(1), 2);
+  const auto i = on.n() - 1, shown = std::min(on.V.shape(1), columns_of_o);
   const auto names = names_of(blocks);
   auto table = fmt::format("{:<6} {} {:>8} {:>8}", "block", attn::pad_right("its keys", width), "m", "l");
   for (std::size_t c = 0; c < shown; ++c) table += fmt::format(" {:>8}", fmt::format("o[{}]", c));
@@ -449,8 +453,11 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
 
 void show_last_query(const VariantBench& on, const RunningRows& running, const std::vector<Block>& blocks) {
   on.bench.trace.note("flash/one-query", "What one query carries",
-                      fmt::format("The query is \"{}\". The line of block {} is worked out below.",
-                                  words_of(on)[on.n() - 1], names_of(blocks)[running.followed]),
+                      fmt::format("The query is \"{}\". Its o has {} numbers{}. The line of block {} is "
+                                  "worked out below.",
+                                  words_of(on)[on.n() - 1], on.V.shape(1),
+                                  on.V.shape(1) > columns_of_o ? ", of which two are shown" : "",
+                                  names_of(blocks)[running.followed]),
                       table_of_last_query(on, running, blocks));
 }
 
