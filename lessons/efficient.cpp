@@ -53,7 +53,7 @@ std::vector<attn::OnPage> page_of_features(const std::string& variant) {
 }
 
 std::string what_a_prime_says(const attn::Event&) {
-  return "m is the maximum before the block, m′ the maximum after it.";
+  return "m, l and o are from before the block; m′, l′ and o′ are in its line above.";
 }
 
 const std::vector<Variant> variants = {
@@ -161,15 +161,17 @@ void require_possible(const Options& options) {
 
 void introduce_efficient(const Workbench& bench) {
   const auto& options = bench.options;
+  const bool is_drawn =
+      !bench.trace.is_given("Q") && !bench.trace.is_given("K") && !bench.trace.is_given("V");
   bench.idea(
       fmt::format(
           "Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens: 10 000 000 000 "
           "for 100 000 tokens, in every head and layer. There are four ways to need less. This page works "
-          "out {}, {}:",
-          variant_on_page(options).name,
+          "out {}{}, {}:",
+          variant_on_page(options).name, is_drawn ? " for random Q, K, V" : "",
           options.variant == "all" ? "then compares all" : "and compares it with full attention"),
       "compute fewer scores               local, sliding, sparse\n"
-      "first combine keys and values      linear, performer, linformer\n"
+      "first sum over all keys            linear, performer, linformer\n"
       "hold few scores at a time          chunked, flash\n"
       "let heads share keys and values    gqa (grouped-query attention)");
 }
@@ -272,12 +274,16 @@ std::string words_on_pairs(const VariantBench& on, std::string_view name) {
                      2 * block, 3 * block);
 }
 
-/// From which length on a variant whose cost grows as n takes fewer multiply-adds than full attention.
-std::string where_it_gets_cheaper(const VariantBench& on, const attn::Cost& cost) {
-  if (on.causal()) return "";
-  const auto of_a_token = cost.multiply_adds / static_cast<std::int64_t>(on.n());
-  const auto of_a_pair = static_cast<std::int64_t>(on.K.shape(1) + on.V.shape(1));
-  return fmt::format(" From {} tokens on, performer takes fewer than full.", of_a_token / of_a_pair + 1);
+/// What performer takes for each token, and from which length on that is less than full attention takes.
+std::string words_on_cost_of_features(const VariantBench& on, const attn::Cost& cost) {
+  const auto d_k = on.K.shape(1), of_a_pair = d_k + on.V.shape(1),
+             phi = 2 * (*on.bench.options.features + 1) * d_k;
+  if (on.causal()) return fmt::format("φ takes {} mult-adds for each token.", phi);
+  const auto of_a_token = static_cast<std::size_t>(cost.multiply_adds) / on.n();
+  return fmt::format(
+      "A token takes {} mult-adds for φ and {} more, a pair of full attention {}: performer takes fewer "
+      "from {} tokens on.",
+      phi, of_a_token - phi, of_a_pair, of_a_token / of_a_pair + 1);
 }
 
 /// What a variant that combines keys and values does.
@@ -291,10 +297,9 @@ std::string words_on_sums(const VariantBench& on, const VariantResult& result) {
         on.K.shape(1), on.V.shape(1));
   if (name == "performer")
     return fmt::format(
-        "φ(x) is features = {} numbers, made of x with random vectors so that φ(q) · φ(k) is exp(score) on "
-        "average; the rest is as in linear. φ takes {} mult-adds.{}",
-        *options.features, 2 * on.n() * (*options.features + 1) * on.K.shape(1),
-        where_it_gets_cheaper(on, result.cost));
+        "φ(x) is features = {} numbers, made of x with random vectors. On average over such vectors "
+        "φ(q) · φ(k) is exp(score). The rest is as in linear. {}",
+        *options.features, words_on_cost_of_features(on, result.cost));
   return fmt::format(
       "Keys and values become rank = {} weighted sum{} of their {} row{}. A model learns the weights of "
       "these sums; here they are random.",
@@ -307,9 +312,10 @@ std::string words_on_shared_heads(const VariantBench& on) {
   const auto of_one =
       on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
-      "{5} numbers are {0} heads of {6}, which share {1} set{2}: keys and values take {3} bytes, not {4}. "
-      "The column bytes does not show that: it counts scores. The error is against {0} heads with {0} sets.",
-      heads, sets, sets == 1 ? "" : "s", sets * of_one, heads * of_one, on.K.shape(1), on.K.shape(1) / heads);
+      "Q is cut into {0} heads of {1} columns, which share {2} K and V, means over heads: {3} bytes, "
+      "not {4}. The column bytes counts scores only, {0} · {5} here. The error is against {0} heads that "
+      "share nothing.",
+      heads, on.Q.shape(1) / heads, sets, sets * of_one, heads * of_one, attn::pair_count(on.visible));
 }
 
 /// What a variant does, in plain sentences.
@@ -357,13 +363,30 @@ std::string list_of_variants(const VariantBench& on, const std::vector<VariantRe
   return list;
 }
 
-std::string comparison_table(const std::vector<VariantResult>& results) {
-  static constexpr char columns[] = "{:<11}{:>7}{:>12}{:>8}";
-  auto table = fmt::format(columns, "", "error", "mult-adds", "bytes");
-  for (const auto& [variant, cost, error] : by_kind(results)) {
+/// How a cost grows with the number of tokens n.
+struct Growth {
+  std::string_view multiply_adds, bytes;
+};
+
+Growth growth_of(std::string_view variant, const Options& options) {
+  if (variant == "local" || variant == "sliding" || variant == "linformer") return {"n", "n"};
+  if (variant == "sparse" && *options.pattern == "random") return {"n", "n"};
+  if (variant == "linear" || variant == "performer") return {"n", "1"};
+  if (variant == "chunked") return {"n²", "n"};
+  if (variant == "flash") return {"n²", "1"};
+  return {"n²", "n²"};
+}
+
+std::string comparison_table(const VariantBench& on) {
+  std::string table =
+      fmt::format("{:<11}{:>7}{:>12}{:>7}{:>9}{:>7}", "", "error", "mult-adds", "grow", "bytes", "grow");
+  for (const auto& [variant, cost, error] : by_kind(on.shown)) {
     const bool is_exact = error == 0.0 && is_exact_variant(variant);
-    table += '\n' + fmt::format(columns, variant, is_exact ? "exact" : fmt::format("{:.4f}", error),
-                                cost.multiply_adds, cost.score_bytes);
+    const auto grows = growth_of(variant, on.bench.options);
+    table +=
+        fmt::format("\n{:<11}{:>7}{:>12}{}{:>9}{}", variant,
+                    is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds,
+                    attn::pad_left(grows.multiply_adds, 7), cost.score_bytes, attn::pad_left(grows.bytes, 7));
   }
   return table;
 }
@@ -401,13 +424,6 @@ LinesOn lines_on_flash(const VariantBench& on, const attn::Cost& cost) {
   return lines;
 }
 
-LinesOn lines_on_gqa(const VariantBench& on, const attn::Cost& cost) {
-  const auto& bench = on.bench;
-  if (bench.heads() == 1) return {"one head here, which shares with nobody"};
-  return {fmt::format("{} heads · {} = {} bytes (full: 1 head)", bench.heads(),
-                      on.bytes_of(attn::pair_count(on.visible), "scores"), cost.score_bytes)};
-}
-
 /// The counts of linear attention that sums all keys up once.
 LinesOn lines_on_linear(const VariantBench& on, const attn::Cost& cost) {
   const auto n = on.n(), d_k = on.K.shape(1), d_v = on.V.shape(1), held = d_k * d_v + d_k;
@@ -427,19 +443,17 @@ LinesOn lines_on(const VariantBench& on, const VariantResult& result) {
   const auto& name = result.variant;
   if (name == "full") return lines_on_full(on, result.cost);
   if (name == "flash") return lines_on_flash(on, result.cost);
-  if (name == "gqa") return lines_on_gqa(on, result.cost);
   if (name == "linear") return lines_on_linear(on, result.cost);
   return {};
 }
 
-/// Full attention, the variant that the page goes into and the one that has more scores than full attention;
-/// or all others.
+/// Full attention and the variant that the page goes into; or all others.
 std::string table_of_counts(const VariantBench& on, bool is_on_page) {
   const auto shown = variant_on_page(on.bench.options).name;
   std::string table;
   for (const auto& result : by_kind(on.shown)) {
     auto name = result.variant;
-    if ((name == "full" || name == shown || name == "gqa") != is_on_page) continue;
+    if ((name == "full" || name == shown) != is_on_page) continue;
     for (const auto& line : lines_on(on, result)) {
       table += fmt::format("{}{:<9}  {}", table.empty() ? "" : "\n", name, line);
       name.clear();
@@ -452,13 +466,10 @@ std::string table_of_counts(const VariantBench& on, bool is_on_page) {
 std::string words_on_columns(const VariantBench& on) {
   return fmt::format(
       "error      largest difference from full's output, whose largest is {:.4f}\n"
-      "           Q, K, V are random{}\n"
-      "mult-adds  the products that go into sums, counted while the code runs\n{}"
-      "bytes      the most that scores (linear, performer: sums) take at a time",
-      attn::max_abs(on.full),
-      is_wanted("local", on.bench.options) ? "; on text near words matter more: local errs less" : "",
-      on.shown.size() > 2 ? "           grow as n: local, sliding, linear, performer, linformer; others n²\n"
-                          : "");
+      "mult-adds  the products that go into sums, counted in the lab's own loops\n"
+      "bytes      the most that scores (linear, performer: sums) take at a time\n"
+      "grow       with the number of words n: as n², as n, or not at all (1)",
+      attn::max_abs(on.full));
 }
 
 void compare(const VariantBench& on) {
@@ -467,7 +478,7 @@ void compare(const VariantBench& on) {
   trace.note("variants",
              has_others ? "What each variant does (--variant NAME works it out)" : "What the variant does",
              "", list_of_variants(on, on.shown));
-  trace.note("comparison", "Side by side", "", words_on_columns(on) + "\n\n" + comparison_table(on.shown));
+  trace.note("comparison", "Side by side", "", words_on_columns(on) + "\n\n" + comparison_table(on));
   trace.note("counts", "Where these numbers come from", "", table_of_counts(on, true));
   const auto others = table_of_counts(on, false);
   if (!others.empty()) trace.note("other-counts", "Where the numbers of others come from", "", others);

@@ -15,8 +15,11 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/backward/mistakes.hpp"
+#include "lessons/backward/unit_roundoff.hpp"
+#include "lessons/claims.hpp"
 
 namespace lessons {
 
@@ -210,9 +213,42 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
   return d;
 }
 
+template <std::size_t N>
+void claim_gradients_of_kernel(Workbench& bench, const AttentionKept<N>& kept, const Tensor<N>& d_output,
+                               const Tensor<N>& d_Q, const Tensor<N>& d_K, const Tensor<N>& d_V) {
+  const double divisor = std::sqrt(static_cast<double>(kept.Q.shape(N - 1))) * bench.options.temperature;
+  const double largest_vector = attn::maximum({attn::max_abs(kept.Q), attn::max_abs(kept.K)});
+  const double terms = static_cast<double>(kept.weights.shape(N - 2)) * attn::max_abs(d_output) *
+                       (1.0 + attn::max_abs(kept.V) * largest_vector);
+  const auto dtype = bench.trace.dtype();
+  const std::string suffix = N == 4 ? "_heads" : "";
+  claim_equals_kernel(
+      bench.trace,
+      {.id = "gradients-equal-kernel",
+       .claim = "the fast kernel, which stores no weights, gives the same gradients",
+       .formula = fmt::format("max |d_Q{0}, d_K{0}, d_V{0} − those of kernel {{}}|", suffix),
+       .limit = roughly_at_most(16.0 * unit_roundoff(dtype) * (terms + smallest_normal(dtype)) *
+                                magnitude_of_scores(kept.Q, for_each_query_head(kept.K, kept.Q), divisor))},
+      attn::maximum({attn::max_abs(d_Q), attn::max_abs(d_K), attn::max_abs(d_V)}),
+      with_rule(bench,
+                [&](const auto& visible) {
+                  return attn::fast::attention_backward(kept.Q, kept.K, kept.V, divisor, visible, d_output);
+                }),
+      [&](const auto& fast) {
+        auto mute = bench.trace.mute();
+        return attn::maximum({attn::max_abs_difference(mute.step({}, fast.d_Q), d_Q),
+                              attn::max_abs_difference(mute.step({}, fast.d_K), d_K),
+                              attn::max_abs_difference(mute.step({}, fast.d_V), d_V)});
+      });
+}
+
 template AttentionGradients<3> attention_backward(Workbench&, Gradients&, const AttentionKept<3>&,
                                                   const Tensor<3>&);
 template AttentionGradients<4> attention_backward(Workbench&, Gradients&, const AttentionKept<4>&,
                                                   const Tensor<4>&);
+template void claim_gradients_of_kernel(Workbench&, const AttentionKept<3>&, const Tensor<3>&,
+                                        const Tensor<3>&, const Tensor<3>&, const Tensor<3>&);
+template void claim_gradients_of_kernel(Workbench&, const AttentionKept<4>&, const Tensor<4>&,
+                                        const Tensor<4>&, const Tensor<4>&, const Tensor<4>&);
 
 }  // namespace lessons

@@ -38,4 +38,10 @@ template <std::size_t N>
 AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients, const AttentionKept<N>& kept,
                                          const Tensor<N>& d_output);
 
+/// The claim `gradients-equal-kernel`: the fast kernel gives the same d_Q, d_K and d_V. A note where rounding
+/// alone may change more than the hundredth part of them. Ranks 3 and 4.
+template <std::size_t N>
+void claim_gradients_of_kernel(Workbench& bench, const AttentionKept<N>& kept, const Tensor<N>& d_output,
+                               const Tensor<N>& d_Q, const Tensor<N>& d_K, const Tensor<N>& d_V);
+
 }  // namespace lessons

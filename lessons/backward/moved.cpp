@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "attn/ops/measure.hpp"
-#include "lessons/backward/difference_check.hpp"
+#include "lessons/backward/unit_roundoff.hpp"
 #include "lessons/claims.hpp"
 
 namespace lessons {
@@ -146,6 +146,14 @@ class Mover {
   double h_ = wanted_move;              ///< that fitted last
 };
 
+/// How large a gradient is where it is checked number by number, and where all of them are at once.
+double size_of(const std::vector<double>& gradient, bool entry_by_entry) {
+  double size = 0.0;
+  for (const double number : gradient)
+    size = entry_by_entry ? attn::maximum({size, std::abs(number)}) : std::hypot(size, number);
+  return size;
+}
+
 MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, attn::Dtype dtype) {
   MovedDeviation result{.of = gradient.of, .size = size_of(gradient.elements, true)};
   std::vector<double> direction(gradient.elements.size(), 0.0);
@@ -215,6 +223,16 @@ std::string note_of_corner(const MovedDeviation& deviation) {
   if (deviation.at_corner == 0) return "";
   return fmt::format("{} of its numbers are left out: ReLU's corner is so near that there is no derivative.",
                      deviation.at_corner);
+}
+
+void claim_differences(attn::Trace& trace, const std::string& d_id, double size, const attn::Claim& claim) {
+  const bool is_half = attn::item_size(trace.dtype()) == 2;
+  if (claim.limit.bound <= (is_half ? 0.25 : 0.01) * size) return trace.claim(claim);
+  trace.note(
+      claim.id, fmt::format("{} is not checked", d_id),
+      fmt::format("It is 0 or small. A difference of L may be off by {}, which is more than the {} part "
+                  "of {}: whether the two agree would say nothing.",
+                  claim.limit.bound, is_half ? "fourth" : "hundredth", d_id));
 }
 
 }  // namespace

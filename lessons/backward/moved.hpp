@@ -58,7 +58,9 @@ struct MovedCheck {
 /// "check/d_W_Q" and so on.
 MovedCheck check_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients);
 
-/// The note `differences` and the claims `check/d_W_Q` and so on.
+/// The note `differences` and the claims `check/d_W_Q` and so on. Where the limit of a claim is beyond the
+/// hundredth part of the gradient, or in half precision beyond the fourth, it would say nothing: a note of
+/// the same id tells so.
 void claim_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients);
 
 }  // namespace lessons

@@ -9,7 +9,6 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/measure.hpp"
 #include "fast/attention.hpp"
-#include "lessons/backward/difference_check.hpp"
 #include "lessons/backward/loss.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/backward/multihead.hpp"
@@ -113,43 +112,19 @@ void show_multihead_backward_code(Workbench& bench, const std::optional<Mask<3>>
   bench.code(lines);
 }
 
-/// The fast kernel's gradients of the heads, from the same Q_heads, K_heads, V_heads and d_heads.
+/// From the same Q_heads, K_heads, V_heads and d_heads.
 void claim_kernel_of_heads(Workbench& bench, const MultiHeadKept& kept, const Gradients& gradients) {
-  const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
-  Tensor<4> d_heads(kept.heads.shape());
-  const auto& elements = gradients.of("heads");
-  std::copy(elements.begin(), elements.end(), d_heads.begin());
   const auto gradient = [&](const char* id, const Tensor<4>& like) {
     Tensor<4> d(like.shape());
     const auto& numbers = gradients.of(id);
     std::copy(numbers.begin(), numbers.end(), d.begin());
     return d;
   };
-  const auto d_Q = gradient("Q_heads", kept.Q_heads), d_K = gradient("K_heads", kept.K_heads),
-             d_V = gradient("V_heads", kept.V_heads);
-  const double terms = static_cast<double>(kept.weights.shape(2)) * attn::max_abs(d_heads) *
-                       (1.0 + attn::max_abs(kept.V_heads) *
-                                  attn::maximum({attn::max_abs(kept.Q_heads), attn::max_abs(kept.K_heads)}));
-  const auto K = attn::repeat_heads(kept.K_heads, bench.heads());
-  claim_equals_kernel(bench.trace,
-                      {.id = "gradients-equal-kernel",
-                       .claim = "the fast kernel, which stores no weights, gives the same gradients",
-                       .formula = "max |d_Q_heads, d_K_heads, d_V_heads − those of kernel {}|",
-                       .limit = roughly_at_most(16.0 * unit_roundoff(bench.trace.dtype()) *
-                                                (terms + smallest_normal(bench.trace.dtype())) *
-                                                magnitude_of_scores(kept.Q_heads, K, divisor))},
-                      attn::maximum({attn::max_abs(d_Q), attn::max_abs(d_K), attn::max_abs(d_V)}),
-                      with_rule(bench,
-                                [&](const auto& visible) {
-                                  return attn::fast::attention_backward(
-                                      kept.Q_heads, kept.K_heads, kept.V_heads, divisor, visible, d_heads);
-                                }),
-                      [&](const auto& fast) {
-                        auto mute = bench.trace.mute();
-                        return attn::maximum({attn::max_abs_difference(mute.step({}, fast.d_Q), d_Q),
-                                              attn::max_abs_difference(mute.step({}, fast.d_K), d_K),
-                                              attn::max_abs_difference(mute.step({}, fast.d_V), d_V)});
-                      });
+  claim_gradients_of_kernel<4>(
+      bench,
+      {.Q = kept.Q_heads, .K = kept.K_heads, .V = kept.V_heads, .weights = kept.weights, .mask = kept.mask},
+      gradient("heads", kept.heads), gradient("Q_heads", kept.Q_heads), gradient("K_heads", kept.K_heads),
+      gradient("V_heads", kept.V_heads));
 }
 
 void run_backward_through_multihead(Workbench& bench) {

@@ -4,31 +4,25 @@
 /// formulas of attention as in Dao et al. 2022, "FlashAttention", appendix B.2.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/linear_backward.hpp"
 #include "attn/ops/mask.hpp"
-#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/softmax.hpp"
 #include "attn/text/width.hpp"
+#include "lessons/backward/attention.hpp"
 #include "lessons/backward/loss.hpp"
+#include "lessons/backward/moved.hpp"
 #include "lessons/backward/notices.hpp"
 #include "lessons/backward/probe.hpp"
-#include "lessons/backward/projection_check.hpp"
+#include "lessons/backward/projections.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
-#include "lessons/worked.hpp"
-#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -50,38 +44,6 @@ void explain_cost(attn::Trace& trace, const Plan& plan) {
                   multiply_adds(plan), 2.0 * multiply_adds(plan)));
 }
 
-void explain_differences(attn::Trace& trace, bool entry_by_entry) {
-  std::string text =
-      "Whether a gradient is right can be seen without any derivation: move a number a little up, then a "
-      "little down, run forward both times and see how L changes. That leaves an error of the size of h², "
-      "but a much smaller h is no better, because L is rounded. So it is done in float64, with an h that "
-      "moves no scaled score by more than 0.00001. V and weights, in which L is a straight line, may move by "
-      "1, or by as much as their largest number. Each tensor is moved where it stands in the forward pass.";
-  if (!entry_by_entry)
-    text +=
-        " Here there are too many numbers to move one by one, so those of a tensor move together, each up or "
-        "down by the sign of a random number. Those of V are drawn normal(0, 1) as check/d_V, and so on.";
-  trace.note("differences", "A check that knows no formula", text,
-             "dL/dx = (L(x + h) − L(x − h)) / 2h + O(h²)");
-}
-
-void claim_gradients(attn::Trace& trace, const GradientCheck& check) {
-  for (const auto& [name, deviation, allowed, size] : check.deviations) {
-    const auto moved = check.entry_by_entry
-                           ? fmt::format("each number of {}", name)
-                           : fmt::format("all numbers of {} together, up or down at random,", name);
-    const auto difference =
-        check.entry_by_entry ? fmt::format("max |(L({0} + h) − L({0} − h)) / 2h − d_{0}|", name)
-                             : fmt::format("|(L({0} + h·s) − L({0} − h·s)) / 2h − Σ d_{0}·s|, s = ±1", name);
-    claim_differences(trace, "d_" + name, size,
-                      {.id = "check/d_" + name,
-                       .claim = fmt::format("moving {} changes L as d_{} says", moved, name),
-                       .formula = difference,
-                       .value = deviation,
-                       .limit = roughly_at_most(allowed)});
-  }
-}
-
 void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
                    const AttentionGradients<3>& gradients) {
   auto& trace = bench.trace;
@@ -98,45 +60,11 @@ void claim_softmax(Workbench& bench, const std::optional<Mask<3>>& mask,
                .limit = attn::exactly(0.0)});
 }
 
-void claim_gradients_of_kernel(Workbench& bench, const AttentionInputs& in, const Attention<3>& attention,
-                               const Tensor<3>& d_output, const AttentionGradients<3>& gradients) {
-  const double divisor = std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
-  const auto magnitudes = gradient_magnitudes(in, attention, d_output, bench.options.temperature);
-  const double largest = attn::maximum(
-      {attn::max_abs(magnitudes.d_Q), attn::max_abs(magnitudes.d_K), attn::max_abs(magnitudes.d_V)});
-  const double rounding =
-      16.0 * unit_roundoff(bench.trace.dtype()) * magnitude_of_scores(in.Q, in.K, divisor);
-  const auto limit = roughly_at_most(rounding * (largest + smallest_normal(bench.trace.dtype())));
-  claim_equals_kernel(
-      bench.trace,
-      {.id = "gradients-equal-kernel",
-       .claim = "the fast kernel, which does not store the weights and computes them again, gives the same "
-                "gradients",
-       .formula = "max |d_Q, d_K, d_V − those of kernel {}|",
-       .limit = limit},
-      attn::maximum(
-          {attn::max_abs(gradients.d_Q), attn::max_abs(gradients.d_K), attn::max_abs(gradients.d_V)}),
-      with_rule(bench,
-                [&](const auto& visible) {
-                  return attn::fast::attention_backward(in.Q, in.K, in.V, divisor, visible, d_output);
-                }),
-      [&](const auto& fast) {
-        auto mute = bench.trace.mute();
-        return attn::maximum({attn::max_abs_difference(mute.step({}, fast.d_Q), gradients.d_Q),
-                              attn::max_abs_difference(mute.step({}, fast.d_K), gradients.d_K),
-                              attn::max_abs_difference(mute.step({}, fast.d_V), gradients.d_V)});
-      });
-}
-
 /// What attention starts from, and what that came from unless it was given.
 struct BackwardStart {
   AttentionInputs in;
   std::optional<ProjectedFrom> from;
 };
-
-RandomOf streams_of(Workbench& bench) {
-  return [&bench](const std::string& id) -> attn::Random& { return bench.random(id); };
-}
 
 /// Q, K or V of --input or --set take the place of the projections.
 bool starts_from_projections(const Workbench& bench) {
@@ -308,18 +236,19 @@ void introduce_backward(Workbench& bench) {
       "Q.");
 }
 
-void go_back_to_words(Workbench& bench, Gradients& shown, const ProjectedFrom& from,
-                      const AttentionInputs& in, const Attention<3>& attention, const Tensor<3>& d_output,
-                      const AttentionGradients<3>& gradients) {
-  const auto of_projections =
-      projection_backward(bench, shown, from, gradients.d_Q, gradients.d_K, gradients.d_V);
-  claim_gradients(bench.trace,
-                  check_projections(from, in, attention, d_output, of_projections, bench.options.temperature,
-                                    bench.trace.dtype(), streams_of(bench)));
+/// The forward pass from what it starts with, a tensor moved.
+Tensor<3> output_again(Workbench& mute, const BackwardStart& start, const Move& move) {
+  const auto& [in, from] = start;
+  if (!from)
+    return scaled_dot_product_attention(mute, move("Q", in.Q), move("K", in.K), move("V", in.V), in.mask)
+        .output;
+  const auto moved = [&](const Named& X) { return Named{X.id, move(X.id, X.tensor)}; };
+  const ProjectionWeights weights = {move("W_Q", from->weights.W_Q), move("W_K", from->weights.W_K),
+                                     move("W_V", from->weights.W_V)};
+  return single_head_attention(mute, moved(from->X_query), moved(from->X_key), weights, in.mask).output;
 }
 
 void run_backward_through_sdpa(Workbench& bench) {
-  auto& trace = bench.trace;
   set_backward_page(bench);
   introduce_backward(bench);
   const auto begin = start_of_backward(bench);
@@ -330,24 +259,28 @@ void run_backward_through_sdpa(Workbench& bench) {
   const auto attention = scaled_dot_product_attention(bench, in.Q, in.K, in.V, in.mask);
   show_loss(bench, attention.output, d_output);
 
-  Gradients shown(bench);
-  const auto gradients = attention_backward<3>(bench, shown,
-                                               {.Q = in.Q,
-                                                .K = in.K,
-                                                .V = in.V,
-                                                .weights = attention.weights,
-                                                .mask = in.mask,
-                                                .scaled = &attention.scaled},
-                                               d_output);
-  if (from) go_back_to_words(bench, shown, *from, in, attention, d_output, gradients);
-  explain_cost(trace, bench.plan);
+  Gradients gradients(bench);
+  const AttentionKept<3> kept = {.Q = in.Q,
+                                 .K = in.K,
+                                 .V = in.V,
+                                 .weights = attention.weights,
+                                 .mask = in.mask,
+                                 .scaled = &attention.scaled};
+  const auto of_attention = attention_backward<3>(bench, gradients, kept, d_output);
+  if (from)
+    projection_backward(bench, gradients, *from, of_attention.d_Q, of_attention.d_K, of_attention.d_V);
+  explain_cost(bench.trace, bench.plan);
 
-  const auto check = check_gradients(in, attention, d_output, gradients, bench.options.temperature,
-                                     trace.dtype(), streams_of(bench));
-  explain_differences(trace, check.entry_by_entry);
-  claim_gradients(trace, check);
-  claim_softmax(bench, in.mask, gradients);
-  claim_gradients_of_kernel(bench, in, attention, d_output, gradients);
+  const ForwardPass again = {.loss =
+                                 [&](Workbench& mute, const Move& move) {
+                                   return attn::sum_of_products(output_again(mute, begin, move), d_output);
+                                 },
+                             .magnitude = magnitude_of_loss(attention.output, d_output),
+                             .curved = {"scaled"},
+                             .of_its_size = {"output"}};
+  claim_by_moving(bench, again, gradients);
+  claim_softmax(bench, in.mask, of_attention);
+  claim_gradients_of_kernel<3>(bench, kept, d_output, of_attention.d_Q, of_attention.d_K, of_attention.d_V);
   bench.try_next({{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"},
                   {"complexity", "what it costs when the sentence grows"}},
                  {{"backward --through multihead", "through W_O and the heads to X"}});

@@ -337,21 +337,21 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i)
       rescaling(b, i) = b == 0 ? 0.0 : std::exp(maximum(b - 1, i) - maximum(b, i));
-  rescaling =
-      trace.step({.id = "flash/rescaling",
-                  .title = "What the sums so far are multiplied by",
-                  .formula = "c = exp(m − m′)",
-                  .from = {"flash/maximum"},
-                  .axes = {"block", "query"},
-                  .note = "The old l and o were summed with m, and now they need m′. As exp(s − m′) is c · "
-                          "exp(s − m) for every score s, c times the old sums is exact. Where m stays, c is "
-                          "1. In the first block m is −∞ and c is 0.",
-                  .worked =
-                      [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
-                        return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
-                      },
-                  .worked_at = followed},
-                 rescaling, mistakes_of_rescaling(rescaling));
+  rescaling = trace.step(
+      {.id = "flash/rescaling",
+       .title = "What the sums so far are multiplied by",
+       .formula = "c = exp(m − m′)",
+       .from = {"flash/maximum"},
+       .axes = {"block", "query"},
+       .note = "The old l and o are sums of exp(s − m), and m′ is needed now. As exp(s − m′) is c · "
+               "exp(s − m) for every score s, c times the old sums is what m′ would have given. "
+               "Where m stays, c is 1. In the first block m is −∞ and c is 0.",
+       .worked =
+           [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
+             return at[0] == 0 ? attn::Worked(0.0) : exp(known({at[0] - 1, at[1]}) - known(at));
+           },
+       .worked_at = followed},
+      rescaling, mistakes_of_rescaling(rescaling));
 
   for (std::size_t b = 0; b < blocks.size(); ++b)
     for (std::size_t i = 0; i < n; ++i) {
@@ -452,13 +452,14 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
 }
 
 void show_last_query(const VariantBench& on, const RunningRows& running, const std::vector<Block>& blocks) {
-  on.bench.trace.note("flash/one-query", "What one query carries",
-                      fmt::format("The query is \"{}\". Its o has {} numbers{}. The line of block {} is "
-                                  "worked out below.",
-                                  words_of(on)[on.n() - 1], on.V.shape(1),
-                                  on.V.shape(1) > columns_of_o ? ", of which two are shown" : "",
-                                  names_of(blocks)[running.followed]),
-                      table_of_last_query(on, running, blocks));
+  on.bench.trace.note(
+      "flash/one-query", "What one query carries",
+      fmt::format("The query is \"{}\"{}. Block {} is worked out below.", words_of(on)[on.n() - 1],
+                  on.V.shape(1) > columns_of_o
+                      ? fmt::format(", with {} of the {} numbers of o", columns_of_o, on.V.shape(1))
+                      : "",
+                  names_of(blocks)[running.followed]),
+      table_of_last_query(on, running, blocks));
 }
 
 /// How often a query met a block of keys that it sees.
@@ -560,8 +561,8 @@ void show_code_of_tables(VariantBench& on, std::size_t block) {
 std::string words_on_one_more_word(const VariantBench& on, std::size_t block) {
   if (on.n() < *on.bench.options.block || on.causal()) return "";
   return fmt::format(
-      " With one more word flash computes {0} · {0} scores, too, but holds {1} · {1} at a time.", on.n() + 1,
-      block);
+      " With one more word flash computes {0} · {0} scores, as full does, but holds {1} · {1} at a time.",
+      on.n() + 1, block);
 }
 
 }  // namespace
@@ -616,7 +617,7 @@ void show_flash(VariantBench& on) {
   claim_equals_exact_kernel(on, "flash", "the compiled code of attnlab bench gives the same", running.output,
                             {.causal = on.causal()});
   trace.claim({.id = "flash-memory",
-               .claim = "the scores that flash attention holds do not grow with n",
+               .claim = "scores that flash attention holds more for twice the words",
                .formula = "score_bytes for the sequence twice over − score_bytes",
                .value = static_cast<double>(growth_of_held_scores(on, block, cost)),
                .limit = attn::exactly(0.0)});

@@ -1,0 +1,46 @@
+#include <catch2/catch.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/unit/lessons/page.hpp"
+
+namespace {
+
+Listener efficient_of(std::size_t n, const std::string& pattern) {
+  auto options = lesson_called("efficient").defaults;
+  std::string sentence;
+  for (std::size_t i = 0; i < n; ++i) sentence += "w" + std::to_string(i) + " ";
+  options.sentence = {sentence};
+  options.pattern = pattern;
+  return told_by("efficient", options);
+}
+
+/// How often a cost is multiplied where the number of tokens is doubled, once n is large.
+double growth_called(const std::string& name) {
+  if (name == "1") return 1.0;
+  return name == "n" ? 2.0 : 4.0;
+}
+
+}  // namespace
+
+TEST_CASE("the costs of all variants grow as the page says", "[efficient]") {
+  const std::string pattern = GENERATE("strided", "fixed", "random");
+  CAPTURE(pattern);
+  const auto less = efficient_of(96, pattern), more = efficient_of(192, pattern);
+  const auto& note = more.formulas.at("comparison");
+  std::istringstream table(note.substr(note.find("\n\n") + 2));
+  std::string line, variant, error, multiply_adds, bytes, adds_grow, bytes_grow;
+  std::getline(table, line);
+  int variants = 0;
+  for (; table >> variant >> error >> multiply_adds >> adds_grow >> bytes >> bytes_grow; ++variants) {
+    CAPTURE(variant);
+    const auto growth = [&](const std::string& cost) {
+      const auto id = variant + "/" + cost;
+      return more.elements(id).front() / less.elements(id).front();
+    };
+    CHECK(growth("multiply_adds") == Approx(growth_called(adds_grow)).epsilon(0.06));
+    CHECK(growth("score_bytes") == Approx(growth_called(bytes_grow)).epsilon(0.06));
+    CHECK(more.elements(variant + "/multiply_adds").front() == std::stod(multiply_adds));
+  }
+  CHECK(variants == 10);
+}
