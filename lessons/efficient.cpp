@@ -53,7 +53,7 @@ std::vector<attn::OnPage> page_of_features(const std::string& variant) {
 }
 
 std::string what_a_prime_says(const attn::Event&) {
-  return "m, l and o are from before the block; m′, l′ and o′ are in its line above.";
+  return "m, l, o stand one line up in the table; m′, l′, o′ in the block's own line.";
 }
 
 const std::vector<Variant> variants = {
@@ -312,8 +312,9 @@ std::string words_on_shared_heads(const VariantBench& on) {
   const auto of_one =
       on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
-      "Q is cut into {0} heads of {1} columns, which share {2} K and V, means over heads: {3} bytes, "
-      "not {4}. The column bytes counts scores only, {0} · {5} here. The error is against {0} heads that "
+      "Q is cut into {0} heads of {1} columns, which share {2} K and V, the mean of theirs: K and V "
+      "take {3} bytes, not {4}. The column bytes counts scores only, {0} · {5} here. The error is against "
+      "{0} heads that "
       "share nothing.",
       heads, on.Q.shape(1) / heads, sets, sets * of_one, heads * of_one, attn::pair_count(on.visible));
 }

@@ -343,8 +343,8 @@ RunningRows show_running_softmax(VariantBench& on, const Tensor<2>& scores,
        .formula = "c = exp(m − m′)",
        .from = {"flash/maximum"},
        .axes = {"block", "query"},
-       .note = "The old l and o are sums of exp(s − m), and m′ is needed now. As exp(s − m′) is c · "
-               "exp(s − m) for every score s, c times the old sums is what m′ would have given. "
+       .note = "The terms of the old l and o have exp(s − m) and need exp(s − m′). As exp(s − m′) is c · "
+               "exp(s − m) for every score s, c times the old sums is right. "
                "Where m stays, c is 1. In the first block m is −∞ and c is 0.",
        .worked =
            [known = attn::Known{std::string("flash/maximum"), maximum}](const attn::Index& at) {
@@ -454,7 +454,7 @@ std::string table_of_last_query(const VariantBench& on, const RunningRows& runni
 void show_last_query(const VariantBench& on, const RunningRows& running, const std::vector<Block>& blocks) {
   on.bench.trace.note(
       "flash/one-query", "What one query carries",
-      fmt::format("The query is \"{}\"{}. Block {} is worked out below.", words_of(on)[on.n() - 1],
+      fmt::format("Query \"{}\"{}. Block {} is worked out below.", words_of(on)[on.n() - 1],
                   on.V.shape(1) > columns_of_o
                       ? fmt::format(", with {} of the {} numbers of o", columns_of_o, on.V.shape(1))
                       : "",
@@ -575,15 +575,16 @@ void show_flash(VariantBench& on) {
   trace.label("block", {{names}});
   trace.note(
       "flash/idea", "Flash attention: tiles, and a running softmax",
-      fmt::format("Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have "
-                  "{0} × {0} scores, which are called a tile. Flash attention computes one tile, uses its "
-                  "scores and forgets them. Then comes the next tile.\nBut softmax needs the maximum and the "
-                  "sum of a whole row, and a tile has only a part of it. So each query carries three things "
-                  "from tile to tile:",
-                  block),
+      fmt::format(
+          "Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have "
+          "{0} × {0} scores, which are called a tile. Flash attention computes one tile, uses its "
+          "scores and forgets them. Then come the next keys.\nBut softmax needs the sum of a whole "
+          "row, and its maximum, which it subtracts so that exp stays finite. A tile has only a part of "
+          "the row. So each query carries three things from tile to tile:",
+          block),
       "m   the largest score so far\n"
       "l   the sum of exp(score − m) so far: the denominator of softmax\n"
-      "o   the sum of exp(score − m) · value so far: the output times l");
+      "o   the sum of exp(score − m) · value so far: o / l is the output");
   show_flash_code(on, block);
   show_code_of_tables(on, block);
   const auto tiles = show_tiles(on, blocks);
@@ -617,7 +618,7 @@ void show_flash(VariantBench& on) {
   claim_equals_exact_kernel(on, "flash", "the compiled code of attnlab bench gives the same", running.output,
                             {.causal = on.causal()});
   trace.claim({.id = "flash-memory",
-               .claim = "scores that flash attention holds more for twice the words",
+               .claim = "twice the words: additional scores that flash attention holds",
                .formula = "score_bytes for the sequence twice over − score_bytes",
                .value = static_cast<double>(growth_of_held_scores(on, block, cost)),
                .limit = attn::exactly(0.0)});

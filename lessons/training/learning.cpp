@@ -17,6 +17,7 @@
 #include "attn/ops/slice.hpp"
 #include "corpora/reverse.hpp"
 #include "corpora/symbols.hpp"
+#include "lessons/backward/unit_roundoff.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/training.hpp"
 #include "lessons/training/adam.hpp"
@@ -550,7 +551,8 @@ void explain_first_step(attn::Trace& trace, const Parameters& gradient, double c
       "one-number", "Step 1: the gradient, and clipping",
       fmt::format("The first {} sequences give a gradient, one number for each parameter (the "
                   "next lesson, backward, computes it). The norm is the length of this vector. If it is over "
-                  "a limit, max_norm, then clipping multiplies all numbers by one factor. For W_out[0, a] the gradient is {:.4f}. {}",
+                  "a limit, max_norm, then clipping multiplies all numbers by one factor. For W_out[0, a] "
+                  "the gradient is {:.4f}. {}",
                   sequences_of_batch, found, after_clipping));
   trace.note("adam", "Step 1: Adam moves each parameter",
              "Adam is the rule by which each parameter moves. As it divides by √v_now, all move about "
@@ -643,6 +645,13 @@ ShownLearning show_trainings(Workbench& bench, const LearningInputs& in, const T
 
 namespace {
 
+/// Of a symbol of a batch.
+double largest_loss(const Workbench& bench, const Parameters& parameters, const Integers<2>& batch) {
+  auto mute = bench.mute_training(0.0);
+  const auto reading = read_symbols(mute, parameters, batch);
+  return attn::max_abs(cross_entropy(mute, reading.probabilities, said_backwards(batch)));
+}
+
 void claim_first_gradient(Workbench& bench, const LearningInputs& in, const Parameters& gradient) {
   auto& trace = bench.trace;
   const auto refuse = [&](const std::string& why) {
@@ -650,16 +659,29 @@ void claim_first_gradient(Workbench& bench, const LearningInputs& in, const Para
   };
   if (norm_of(as_one_row(gradient)) == 0.0)
     return refuse("With these parameters it is 0: there is nothing to check, and nothing to learn from.");
-  const double deviation = gradient_deviation(bench, in.start, gradient, batch_of_step(in.examples, 1));
-  if (!std::isfinite(deviation))
+  const auto batch = batch_of_step(in.examples, 1);
+  const double smallest_with_all_digits = smallest_normal(attn::Dtype::float64);
+  if (!(largest_loss(bench, in.start, batch) < -std::log(smallest_with_all_digits)))
     return refuse(
-        "With parameters as large as these the probability of a right symbol is 0 in float64, or no number "
-        "at all. −log 0 is infinite, and two infinite losses have no difference.");
+        "With parameters as large as these the probability of a right symbol is 0 in float64, or so small "
+        "that digits are lost, or no number at all: its −log says little.");
+  const auto check = check_gradient(bench, in.start, gradient, batch);
+  const double norm = norm_of(as_one_row(gradient));
+  double deviation = 0.0, allowed = 0.0;
+  for (const auto& one : check.deviations) {
+    deviation = attn::maximum({deviation, one.deviation / norm});
+    allowed = attn::maximum({allowed, one.allowed / norm});
+  }
+  if (allowed > 0.01)
+    return refuse(
+        fmt::format("A difference of L may be off by {}, relative to the gradient: whether the two "
+                    "agree would say nothing.",
+                    roughly_at_most(allowed).bound));
   trace.claim({.id = "first-gradient",
                .claim = "the first gradient agrees with central differences",
                .formula = "max |(L(W + h·s) − L(W − h·s)) / 2h − Σ d_W·s| / ‖gradient‖, s = ±1, for each W",
                .value = deviation,
-               .limit = attn::within_rounding(std::max(1e-7, rounding(trace).bound))});
+               .limit = roughly_at_most(allowed)});
 }
 
 }  // namespace

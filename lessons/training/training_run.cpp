@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/ops/central_difference.hpp"
 #include "attn/ops/measure.hpp"
 #include "lessons/training.hpp"
 #include "lessons/training/adam.hpp"
@@ -16,9 +15,6 @@
 namespace lessons {
 
 namespace {
-
-/// How far a parameter is moved to see the loss change.
-constexpr double difference_step = 1e-6;
 
 /// A training under way: all parameters in one row, and what Adam remembers of each.
 class TrainingState {
@@ -49,12 +45,6 @@ class TrainingState {
   Tensor<2> row_;
   Moments moments_;
 };
-
-Tensor<2> signs_of(attn::Random& random, const Tensor<2>& like) {
-  Tensor<2> signs(like.shape());
-  for (double& sign : signs) sign = random.normal() < 0.0 ? -1.0 : 1.0;
-  return signs;
-}
 
 }  // namespace
 
@@ -96,25 +86,18 @@ double share_right(const Workbench& bench, const Parameters& parameters, const I
          static_cast<double>(sequences.size());
 }
 
-double gradient_deviation(Workbench& bench, const Parameters& parameters, const Parameters& gradient,
+MovedCheck check_gradient(Workbench& bench, const Parameters& parameters, const Parameters& gradient,
                           const Integers<2>& batch) {
-  auto mute = bench.mute_training(0.0);
+  const auto& names = names_of_parameters();
   const auto targets = said_backwards(batch);
-  double largest = 0.0;
-  for (std::size_t i = 0; i < parameters.all().size(); ++i) {
-    const auto loss_at = [&](const Tensor<2>& moved) {
-      auto others = parameters;
-      *others.all()[i] = moved;
-      const auto reading = read_symbols(mute, others, batch);
-      return Tensor<2>{{mean_loss(mute, cross_entropy(mute, reading.probabilities, targets))}};
-    };
-    const auto& x = *parameters.all()[i];
-    const auto direction = signs_of(bench.random("check/" + names_of_parameters()[i]), x);
-    const double deviation = attn::deviation_along<2>(
-        {loss_at, x, Tensor<2>{{1.0}}, *gradient.all()[i], difference_step}, direction);
-    largest = attn::maximum({largest, deviation});
-  }
-  return largest / norm_of(as_one_row(gradient));
+  Gradients gradients(bench);
+  for (std::size_t i = 0; i < names.size(); ++i) gradients.keep(names[i], *gradient.all()[i]);
+  const auto loss = [&](Workbench& mute, const Move& move) {
+    auto moved = parameters;
+    for (std::size_t i = 0; i < names.size(); ++i) *moved.all()[i] = move(names[i], *moved.all()[i]);
+    return mean_loss(mute, cross_entropy(mute, read_symbols(mute, moved, batch).probabilities, targets));
+  };
+  return check_by_moving(bench, {.loss = loss, .curved = {"scaled", "logits"}}, gradients);
 }
 
 }  // namespace lessons

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "lessons/backward/moved.hpp"
 #include "lessons/training/model.hpp"
 
 namespace lessons {
@@ -42,9 +43,8 @@ Training train(const Workbench& bench, const Integers<2>& examples, const Parame
 /// The share of symbols that the model gets right in sequences [sequence×position], without dropout.
 double share_right(const Workbench& bench, const Parameters& parameters, const Integers<2>& sequences);
 
-/// How far the gradient of the loss of a batch is from central differences, relative to its norm: the largest
-/// difference over the parameters, all numbers of a parameter moved at once by ± 1e-6. The signs are random.
-double gradient_deviation(Workbench& bench, const Parameters& parameters, const Parameters& gradient,
+/// Holds the gradient of the loss of a batch against central differences, without dropout.
+MovedCheck check_gradient(Workbench& bench, const Parameters& parameters, const Parameters& gradient,
                           const Integers<2>& batch);
 
 }  // namespace lessons
