@@ -349,6 +349,11 @@ std::vector<VariantResult> by_kind(std::vector<VariantResult> results) {
   return results;
 }
 
+std::string words_on_no_number(const VariantBench& on, const VariantResult& result) {
+  if (std::isfinite(result.error)) return "";
+  return fmt::format(" Here a φ is beyond {}: the output has nan.", attn::name_of(on.bench.trace.dtype()));
+}
+
 /// "local      A query sees …": the names in a column, the sentences beside it.
 std::string list_of_variants(const VariantBench& on, const std::vector<VariantResult>& results) {
   constexpr std::size_t width = 11, columns = 74;
@@ -356,7 +361,7 @@ std::string list_of_variants(const VariantBench& on, const std::vector<VariantRe
   for (const auto& result : by_kind(results)) {
     auto name = result.variant;
     if (name == "full") continue;
-    for (const auto& line : attn::wrap(words_on_variant(on, result), columns - width)) {
+    for (const auto& line : attn::wrap(words_on_variant(on, result) + words_on_no_number(on, result), columns - width)) {
       list += fmt::format("{}{}{}", list.empty() ? "" : "\n", attn::pad_right(name, width), line);
       name.clear();
     }
