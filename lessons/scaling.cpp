@@ -254,13 +254,14 @@ void show_example(Workbench& bench, const std::vector<Tensor<1>>& all_scores) {
   auto scores = Tensor<2>::from_shape({dimensions.size(), shown});
   for (std::size_t i = 0; i < dimensions.size(); ++i)
     std::copy_n(all_scores[i].begin(), shown, &scores(i, 0));
-  scores = trace.step({.id = "example/scores",
-                       .title = "The first four scores of each d_k",
-                       .formula = "q · k",
-                       .from = {"d_k", "samples"},
-                       .axes = {"d_k", "key"},
-                       .note = "A row is taken as one query's scores for keys 0 to 3."},
-                      std::move(scores));
+  scores =
+      trace.step({.id = "example/scores",
+                  .title = "The first four scores of each d_k",
+                  .formula = "q · k",
+                  .from = {"d_k", "samples"},
+                  .axes = {"d_k", "key"},
+                  .note = "A row is taken as one query's scores for keys 0 to 3. Their q and k are random."},
+                 std::move(scores));
   const auto weights_raw = trace.step({.id = "example/weights_raw",
                                        .title = "No scale: raw",
                                        .formula = "softmax(scores)",

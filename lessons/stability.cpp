@@ -224,11 +224,12 @@ NaiveSoftmax naive_softmax(Workbench& bench, const Tensor<2>& scores, Dtype form
        .title = in.named("Naive: e to the power of each score"),
        .formula = "exp(scores)",
        .from = {"scores"},
-       .note = fmt::format("A score above {:.2f} gives inf, and one below {:.2f} gives 0.{}",
-                           attn::exp_overflows_above(format), attn::exp_vanishes_below(format),
-                           format == Dtype::float16
-                               ? " Here 0.0000 is 0 or nearly 0. In tables of shares · is exactly 0."
-                               : ""),
+       .note = fmt::format(
+           "A score above {:.2f} gives inf, and one below {:.2f} gives 0.{}",
+           attn::exp_overflows_above(format), attn::exp_vanishes_below(format),
+           format == Dtype::float16
+               ? " Each is rounded to 11 binary digits; 0.0000 is 0 or nearly 0. In shares · is exactly 0."
+               : ""),
        .worked = attn::worked_exp(attn::Known{"scores", scores}),
        .worked_at = largest_of_first(scores)},
       attn::exp(scores));

@@ -233,7 +233,7 @@ std::string when_half_learned(const Training& training) {
 }
 
 std::string note_of_loss(const Training& main) {
-  return fmt::format("The loss over the steps: {:.4f} in step 1, {:.1e} in step {}.", main.loss(0),
+  return fmt::format("The mean loss of a batch: {:.4f} in step 1, {:.1e} in step {}.", main.loss(0),
                      main.loss(training_steps - 1), training_steps);
 }
 
