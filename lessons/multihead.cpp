@@ -111,7 +111,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
       X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor));
   const auto K = show_linear(
       bench, {.id = "K", .title = "The keys of all heads, side by side", .axes = {"key", kv_head + "·d_k"}},
-      X_key, "K", maps[1], mistakes_of_keys_or_values(X_query, X_key, maps, 1));
+      X_key, "K", maps[1], mistakes_of_keys(X_query, X_key, maps, divisor));
   const auto V = show_linear(
       bench, {.id = "V", .title = "The values of all heads, side by side", .axes = {"key", kv_head + "·d_v"}},
       X_key, "V", maps[2], mistakes_of_keys_or_values(X_query, X_key, maps, 2));
@@ -134,14 +134,14 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
                                      "no shape check finds.",
                              .worked = worked_heads("Q", Q, X_query, maps[0], d_k),
                              .worked_at = in_head_1(h, n_q)},
-                            attn::split_heads(Q, h), mistakes_of_split(Q, h));
+                            attn::split_heads(Q, h), mistakes_of_query_heads(Q, h, divisor));
   auto K_heads = trace.step({.id = "K_heads",
                              .title = "The keys, cut into heads in the same way",
                              .formula = split_note("K", n_k, h_kv, d_k),
                              .from = {"K"},
                              .axes = {kv_head, "key", "d_k"},
                              .worked = worked_heads("K", K, X_key, maps[1], d_k)},
-                            attn::split_heads(K, h_kv), mistakes_of_split(K, h_kv));
+                            attn::split_heads(K, h_kv), mistakes_of_key_heads(K, h_kv, divisor));
   auto V_heads = trace.step({.id = "V_heads",
                              .title = "The values, cut into heads in the same way",
                              .formula = split_note("V", n_k, h_kv, d_v),

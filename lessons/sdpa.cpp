@@ -160,11 +160,25 @@ std::optional<attn::Index> first_of_where_it_looks(const Workbench& bench, const
   return index;
 }
 
-/// Of `scaled`: divided by something else than √d_k, or elsewhere.
+/// Of `scaled`: divided by something else than √d_k, or elsewhere. Where the queries were divided before, a
+/// mistake may divide the scores once more.
 template <std::size_t N>
 attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
   const double T = bench.options.temperature, root = std::sqrt(static_cast<double>(d_k));
-  auto mistakes = mistakes_of_divisor(bench, scores, d_k);
+  attn::Mistakes mistakes;
+  const auto divided_before = [&](const char* id) {
+    mistakes.emplace_back(id, [&scores] { return scores; });
+  };
+  if (bench.plan.lesson->uses("d-model") && bench.trace.speaks_of("Q")) {  // where Q shows it, too
+    divided_before("scale-in-weights");
+    divided_before("scale-in-weights:split");
+  }
+  if (has_heads<N> && bench.trace.speaks_of("Q_heads")) {
+    divided_before("scale-in-weights:heads");
+    divided_before("scale-in-weights:split-heads");
+  }
+  const auto of_divisor = mistakes_of_divisor(bench, scores, d_k);
+  mistakes.insert(mistakes.end(), of_divisor.begin(), of_divisor.end());
   mistakes.emplace_back("scale-after-softmax", [=, &scores] { return attn::divide(scores, T); });
   mistakes.emplace_back("scores-already-scaled", [&scores] { return scores; });
   mistakes.emplace_back("scale-by-layer", [=, &scores](const Tensor<N>& theirs) {
@@ -173,8 +187,9 @@ attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& score
   mistakes.emplace_back("dropout-before-softmax", [=, &scores](const Tensor<N>& theirs) {
     return with_dropout_of(theirs, attn::divide(scores, root * T));
   });
-  if (bench.plan.lesson->uses("d-model") && bench.trace.speaks_of("Q"))  // where Q shows it, too
-    mistakes.emplace_back("scale-in-weights", [&scores] { return scores; });
+  mistakes.emplace_back("scores-shifted", [=, &scores](const Tensor<N>& theirs) {
+    return shifted_as(theirs, attn::divide(scores, root * T));
+  });
   return mistakes;
 }
 

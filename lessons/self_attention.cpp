@@ -112,7 +112,7 @@ Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
   auto Q = show_linear(bench, {.id = "Q", .title = titles.Q, .axes = {"query", "d_k"}, .worked_at = at.query},
                        X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor));
   auto K = show_linear(bench, {.id = "K", .title = titles.K, .axes = {"key", "d_k"}, .worked_at = at.key},
-                       X_key, "K", maps[1], mistakes_of_keys_or_values(X_query, X_key, maps, 1));
+                       X_key, "K", maps[1], mistakes_of_keys(X_query, X_key, maps, divisor));
   auto V = show_linear(bench, {.id = "V", .title = titles.V, .axes = {"key", "d_v"}}, X_key, "V", maps[2],
                        mistakes_of_keys_or_values(X_query, X_key, maps, 2));
   return {std::move(Q), std::move(K), std::move(V)};

@@ -1,6 +1,7 @@
 #include "lessons/multihead/mistakes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/heads.hpp"
@@ -40,6 +41,24 @@ Tensor<3> merged_by_reshape_alone(const Tensor<4>& heads) {
 
 attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads) {
   return {{"heads-reshape-only", [&x, heads] { return split_by_reshape_alone(x, heads); }}};
+}
+
+attn::Mistakes mistakes_of_query_heads(const Tensor<3>& Q, std::size_t heads, double divisor) {
+  auto mistakes = mistakes_of_key_heads(Q, heads, divisor);
+  const auto scaled = [&Q, heads, divisor] { return attn::divide(attn::split_heads(Q, heads), divisor); };
+  mistakes.emplace_back("scale-in-weights:heads", scaled);
+  mistakes.emplace_back("scale-twice:heads", scaled);
+  return mistakes;
+}
+
+attn::Mistakes mistakes_of_key_heads(const Tensor<3>& K, std::size_t heads, double divisor) {
+  auto mistakes = mistakes_of_split(K, heads);
+  const auto scaled = [&K, heads, divisor] {
+    return attn::divide(attn::split_heads(K, heads), std::sqrt(divisor));
+  };
+  mistakes.emplace_back("scale-in-weights:split-heads", scaled);
+  mistakes.emplace_back("scale-twice:split-heads", scaled);
+  return mistakes;
 }
 
 attn::Mistakes mistakes_of_concat(const Tensor<4>& heads) {

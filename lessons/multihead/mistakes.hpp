@@ -12,6 +12,11 @@ namespace lessons {
 /// Of a split [batch×token×head·d] → [batch×head×token×d].
 attn::Mistakes mistakes_of_split(const Tensor<3>& x, std::size_t heads);
 
+/// The same of queries and of keys, which may be divided here in place of the scores, whose divisor is
+/// `divisor`: PyTorch's multi-head attention divides the queries, others both by its root.
+attn::Mistakes mistakes_of_query_heads(const Tensor<3>& Q, std::size_t heads, double divisor);
+attn::Mistakes mistakes_of_key_heads(const Tensor<3>& K, std::size_t heads, double divisor);
+
 /// Of `concat`: heads [batch×head×query×d_v] → [batch×query×head·d_v].
 attn::Mistakes mistakes_of_concat(const Tensor<4>& heads);
 

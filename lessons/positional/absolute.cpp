@@ -117,7 +117,7 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
            "are large enough.",
        .worked = attn::worked_add_positions({"X", X}, {"encoding", encoding}),
        .worked_at = attn::Index{second, 0}},
-      attn::add_positions(X, encoding), mistakes_of_encoded(bench, X, encoding));
+      attn::add_positions(X, encoding), mistakes_of_sinusoidal_sum(bench, X, encoding));
   const auto scores = show_scores(
       bench, encoded,
       "(x + p) · (y + r) = x · y + x · r + p · y + p · r: the score of the words as before, each word with "

@@ -54,11 +54,12 @@ std::string weights_code(const std::string& group, const std::optional<Mask<3>>&
 }
 
 void show_code(Workbench& bench, const std::string& name, const std::optional<Mask<3>>& mask,
-               std::vector<std::string> lines) {
+               std::vector<std::string> lines, const std::vector<std::string>& after) {
   const auto code = bench.trace.full_id("code");
   const std::string source = "# softmax(): lesson lookup";
   if (mask) lines.push_back(source);
   lines.push_back(weights_code(code.substr(0, code.find('/')), mask) + (mask ? "" : "  " + source));
+  lines.insert(lines.end(), after.begin(), after.end());
   bench.trace.note("code", name + " in NumPy", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
@@ -69,12 +70,12 @@ attn::WorkedOut worked_weights(attn::Known<N> scores, const std::optional<Mask<3
 }
 
 template <std::size_t N>
-void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
-                  const std::string& note) {
+Tensor<N> show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
+                       const std::string& note) {
   const auto seen = mask ? attn::apply_mask(scores, *mask) : scores;
   const auto axes =
       N == 4 ? std::vector<std::string>{"head", "query", "key"} : std::vector<std::string>{"query", "key"};
-  bench.trace.step(
+  return bench.trace.step(
       {.id = "weights",
        .title = "Shares of attention",
        .formula = mask ? "softmax(scores where mask, −∞ elsewhere)" : "softmax(scores)",
@@ -86,7 +87,9 @@ void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional
       attn::softmax(seen), mistakes_of_shares(bench, scores, seen, mask, bench.d_model()));
 }
 
-template void show_weights(Workbench&, const Tensor<3>&, const std::optional<Mask<3>>&, const std::string&);
-template void show_weights(Workbench&, const Tensor<4>&, const std::optional<Mask<3>>&, const std::string&);
+template Tensor<3> show_weights(Workbench&, const Tensor<3>&, const std::optional<Mask<3>>&,
+                                const std::string&);
+template Tensor<4> show_weights(Workbench&, const Tensor<4>&, const std::optional<Mask<3>>&,
+                                const std::string&);
 
 }  // namespace lessons

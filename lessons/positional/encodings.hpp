@@ -66,13 +66,13 @@ double room_for_angles(std::size_t n);
 
 /// The step `weights`, the softmax of `scores` under the mask, in the current group. Ranks 3 and 4.
 template <std::size_t N>
-void show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
-                  const std::string& note);
+Tensor<N> show_weights(Workbench& bench, const Tensor<N>& scores, const std::optional<Mask<3>>& mask,
+                       const std::string& note);
 
 /// The note `code` of the current group: `lines`, which compute `GROUP_scores` from X and the scores
-/// `without_scores` without positions, and `GROUP_weights`.
+/// `without_scores` without positions, then `GROUP_weights`, and `after`.
 void show_code(Workbench& bench, const std::string& name, const std::optional<Mask<3>>& mask,
-               std::vector<std::string> lines);
+               std::vector<std::string> lines, const std::vector<std::string>& after = {});
 
 /// "without_weights = softmax(without_scores)" for the group `without`, with the mask where there is one.
 std::string weights_code(const std::string& group, const std::optional<Mask<3>>& mask);

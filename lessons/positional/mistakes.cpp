@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -59,6 +60,23 @@ Tensor<2> angles_from(double first, std::size_t n, const Tensor<1>& frequencies)
   return angles;
 }
 
+/// The table [position×d] of n positions whose second pair has somebody's sines and cosines: `pair(p)` gives
+/// them for position p, each of which makes the frequency more precise. None where they are of no base.
+template <class PairOf>
+std::optional<Tensor<2>> table_of_base_in(std::size_t n, std::size_t d, PairOf pair) {
+  if (n < 2 || d < 4) return std::nullopt;
+  double frequency = 0.0;
+  for (std::size_t p = 1; p < n; ++p) {
+    const auto [sine, cosine] = pair(p);
+    const double position = static_cast<double>(p), angle = std::atan2(sine, cosine);
+    const double turns = std::round((position * frequency - angle) / (2.0 * std::numbers::pi));
+    frequency = (angle + 2.0 * std::numbers::pi * turns) / position;
+  }
+  if (!(frequency > 0.0 && frequency <= 1.0)) return std::nullopt;
+  const auto frequencies = frequencies_with(d, frequency, [](double i) { return -i; });
+  return attn::sines_and_cosines(angles_from(0.0, n, frequencies));
+}
+
 /// X [batch×token×d] with row `row_of(b, p)` of the table added to token p of sample b.
 template <class RowOf>
 Tensor<3> with_rows_of(const Tensor<3>& X, const Tensor<2>& table, RowOf row_of) {
@@ -108,6 +126,31 @@ attn::Pairing other_than(attn::Pairing pairing) {
   return pairing == attn::Pairing::adjacent ? attn::Pairing::halves : attn::Pairing::adjacent;
 }
 
+/// Keys of a cache that is rotated again, as a whole, whenever a token is added to the first `prompt` ones.
+Tensor<3> rotated_at_each_step(const Tensor<3>& X, const Tensor<2>& angles, attn::Pairing pairing,
+                               std::size_t prompt) {
+  const auto n = X.shape(1);
+  auto total = angles;
+  for (std::size_t p = 0; p < n; ++p) {
+    const auto times = static_cast<double>((p < prompt ? 1 : 0) + n - std::max(p, prompt));
+    for (std::size_t i = 0; i < angles.shape(1); ++i) total(p, i) *= times;
+  }
+  return rotate_pairs(X, total, pairing);
+}
+
+/// The same after the prompt that fits somebody's keys best.
+std::optional<Tensor<3>> rotated_at_steps_of(const Tensor<3>& theirs, const Tensor<3>& X,
+                                             const Tensor<2>& angles, attn::Pairing pairing) {
+  if (theirs.shape() != X.shape()) return std::nullopt;
+  std::optional<Tensor<3>> best;
+  for (std::size_t prompt = 1; prompt < X.shape(1); ++prompt) {
+    auto keys = rotated_at_each_step(X, angles, pairing, prompt);
+    if (!best || attn::max_abs_difference(keys, theirs) < attn::max_abs_difference(*best, theirs))
+      best = std::move(keys);
+  }
+  return best;
+}
+
 /// Of queries and keys alike.
 attn::Mistakes mistakes_of_rotated(const Workbench& bench, const Tensor<3>& X, const Tensor<2>& angles,
                                    attn::Pairing pairing) {
@@ -122,6 +165,12 @@ attn::Mistakes mistakes_of_rotated(const Workbench& bench, const Tensor<3>& X, c
          const auto positions = positions_with_padding(lengths, X.shape(1));
          if (!positions) return std::nullopt;
          return rotated_at(X, angles, *positions, pairing);
+       }},
+      {"rope-wrong-axis", [&X, &angles, pairing]() -> std::optional<Tensor<3>> {
+         if (X.shape(0) == 1 || X.shape(0) > X.shape(1)) return std::nullopt;
+         std::vector<std::vector<std::size_t>> samples;
+         for (std::size_t b = 0; b < X.shape(0); ++b) samples.emplace_back(X.shape(1), b);
+         return rotated_at(X, angles, samples, pairing);
        }}};
 }
 
@@ -196,6 +245,7 @@ attn::Mistakes mistakes_of_frequencies(std::size_t d) {
       {"pe-base:100", [=] { return frequencies_with(d, 100.0, usual); }},
       {"pe-base:1000", [=] { return frequencies_with(d, 1000.0, usual); }},
       {"pe-base:100000", [=] { return frequencies_with(d, 100000.0, usual); }},
+      {"pe-base:100000000", [=] { return frequencies_with(d, 1e8, usual); }},
       {"pe-base:floor",  // -log(10000.0) / d // 2, which is -1
        [=] { return frequencies_with(d, std::exp(1.0), [](double i) { return 2.0 * i; }); }},
       {"pe-base",
@@ -213,11 +263,22 @@ attn::Mistakes mistakes_of_frequencies(std::size_t d) {
 }
 
 attn::Mistakes mistakes_of_angles(std::size_t n, const Tensor<1>& frequencies) {
-  return {{"pe-off-by-one", [=, &frequencies] { return angles_from(1.0, n, frequencies); }}};
+  return {{"pe-off-by-one", [=, &frequencies] { return angles_from(1.0, n, frequencies); }},
+          {"pe-base:angles", [=](const Tensor<2>& theirs) -> std::optional<Tensor<2>> {
+             if (theirs.shape(0) < 2 || theirs.shape(1) < 2 || !(theirs(1, 1) > 0.0)) return std::nullopt;
+             return angles_from(
+                 0.0, n, frequencies_with(2 * theirs.shape(1), theirs(1, 1), [](double i) { return -i; }));
+           }}};
 }
 
 attn::Mistakes mistakes_of_encoding(const Tensor<2>& angles) {
-  return {{"pe-halves",
+  return {{"pe-base:table",
+           [](const Tensor<2>& theirs) {
+             return table_of_base_in(theirs.shape(0), theirs.shape(1), [&theirs](std::size_t p) {
+               return std::pair(theirs(p, 2), theirs(p, 3));
+             });
+           }},
+          {"pe-halves",
            [&angles] {
              const auto in_turns = attn::sines_and_cosines(angles);
              const auto pairs = angles.shape(1);
@@ -252,6 +313,20 @@ attn::Mistakes mistakes_of_encoded(const Workbench& bench, const Tensor<3>& X, c
          if (!positions) return std::nullopt;
          return with_rows_of(X, table, [&](auto b, auto p) { return (*positions)[b][p]; });
        }}};
+}
+
+attn::Mistakes mistakes_of_sinusoidal_sum(const Workbench& bench, const Tensor<3>& X,
+                                          const Tensor<2>& table) {
+  auto mistakes = mistakes_of_encoded(bench, X, table);
+  mistakes.emplace_back("pe-base:sum", [&X](const Tensor<3>& theirs) -> std::optional<Tensor<3>> {
+    if (theirs.shape() != X.shape()) return std::nullopt;
+    const auto added = [&](std::size_t p, std::size_t j) { return theirs(0, p, j) - X(0, p, j); };
+    const auto other = table_of_base_in(X.shape(1), X.shape(2),
+                                        [&](std::size_t p) { return std::pair(added(p, 2), added(p, 3)); });
+    if (!other) return std::nullopt;
+    return with_rows_of(X, *other, [](auto, auto p) { return p; });
+  });
+  return mistakes;
 }
 
 attn::Mistakes mistakes_of_scaled_product(const Tensor<3>& x, const Tensor<3>& y) {
@@ -365,6 +440,24 @@ attn::Mistakes mistakes_of_rotated_keys(const Workbench& bench, const Tensor<3>&
                                         attn::Pairing pairing) {
   auto mistakes = mistakes_of_rotated(bench, X, angles, pairing);
   mistakes.emplace_back("rope-one-side:queries", [&X] { return X; });
+  const auto at_each_step = [&X, &angles, pairing](std::size_t prompt) {
+    return [&X, &angles, pairing, prompt] { return rotated_at_each_step(X, angles, pairing, prompt); };
+  };
+  mistakes.emplace_back("rope-rerotated", at_each_step(0));
+  if (X.shape(1) > 1) mistakes.emplace_back("rope-rerotated:last-step", at_each_step(X.shape(1) - 1));
+  mistakes.emplace_back("rope-rerotated:prompt", [&X, &angles, pairing](const Tensor<3>& theirs) {
+    return rotated_at_steps_of(theirs, X, angles, pairing);
+  });
+  return mistakes;
+}
+
+attn::Mistakes mistakes_of_rope_output(const Workbench& bench, const Tensor<3>& X, const Tensor<3>& weights,
+                                       const Tensor<3>& output, attn::Pairing pairing) {
+  auto mistakes = mistakes_of_output(bench, weights, X, output);
+  mistakes.emplace_back("rope-on-values", [&X, &weights, pairing] {
+    const auto angles = attn::position_angles(X.shape(1), attn::position_frequencies(X.shape(2)));
+    return attn::matmul(weights, attn::rotate_pairs(X, angles, pairing));
+  });
   return mistakes;
 }
 

@@ -25,6 +25,9 @@ attn::Mistakes mistakes_of_encoding(const Tensor<2>& angles);
 /// Of the sum of the tokens X [batch×token×d_model] and the table [position×d_model].
 attn::Mistakes mistakes_of_encoded(const Workbench& bench, const Tensor<3>& X, const Tensor<2>& table);
 
+/// The same with the table of the sinusoidal encoding.
+attn::Mistakes mistakes_of_sinusoidal_sum(const Workbench& bench, const Tensor<3>& X, const Tensor<2>& table);
+
 /// Of x yᵀ / √d: x [batch×query×d], y [batch×key×d].
 attn::Mistakes mistakes_of_scaled_product(const Tensor<3>& x, const Tensor<3>& y);
 
@@ -52,6 +55,10 @@ attn::Mistakes mistakes_of_rotated_queries(const Workbench& bench, const Tensor<
                                            const Tensor<2>& angles, attn::Pairing pairing);
 attn::Mistakes mistakes_of_rotated_keys(const Workbench& bench, const Tensor<3>& X, const Tensor<2>& angles,
                                         attn::Pairing pairing);
+
+/// Of the output of RoPE's weights [batch×query×key] and the values X, which RoPE does not turn.
+attn::Mistakes mistakes_of_rope_output(const Workbench& bench, const Tensor<3>& X, const Tensor<3>& weights,
+                                       const Tensor<3>& output, attn::Pairing pairing);
 
 /// Of the weights of scores [batch…×query×key] which were divided by √d: `seen` is what the mask leaves of
 /// them. Ranks 3 and 4.

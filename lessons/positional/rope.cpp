@@ -51,7 +51,6 @@ std::vector<std::string> rope_code(std::size_t d, attn::Pairing pairing) {
           "rope_angles = np.outer(np.arange(len(X)), frequencies)",
           "cos, sin = np.cos(rope_angles), np.sin(rope_angles)",
           slices,
-          "",
           "def turn(rows):",
           "    turned = np.empty(rows.shape)",
           "    turned[x] = rows[x] * cos - rows[y] * sin",
@@ -119,6 +118,19 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
   return {Q_rotated, K_rotated, scores};
 }
 
+/// The mixtures of the values V = X, which are not turned.
+void show_output(Workbench& bench, const Tensor<3>& X, const Tensor<3>& weights, attn::Pairing pairing) {
+  const auto output = attn::matmul(weights, X);
+  bench.trace.step({.id = "output",
+                    .title = "Each query's mixture of values, which are not turned",
+                    .formula = "weights V, V = X",
+                    .from = {"weights", "X"},
+                    .axes = {"query", "d_model"},
+                    .note = "A value meets no partner whose turn would cancel its own.",
+                    .worked = attn::worked_matmul(attn::Known{"weights", weights}, attn::Known{"X", X})},
+                   output, mistakes_of_rope_output(bench, X, weights, output, pairing));
+}
+
 void claim_lengths(attn::Trace& trace, const Tensor<3>& X, const Rotary& rotary) {
   trace.claim(
       {.id = "lengths-kept",
@@ -142,9 +154,11 @@ Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
         "by the same angle, so only the difference of the two positions counts. Queries and keys are "
         "turned, anew in every layer; embeddings and values are not.",
         "scores(m, n) = (R_m q) · (R_n k) / √d = q · R_(n−m) k / √d");
-    show_code(bench, "RoPE", in.mask, rope_code(in.X.shape(2), pairing));
+    show_code(bench, "RoPE", in.mask, rope_code(in.X.shape(2), pairing),
+              {"rope_output  = rope_weights @ X  # values are not turned"});
     const auto rotary = rotary_scores(bench, in.X, pairing);
-    show_weights(bench, rotary.scores, in.mask, "");
+    const auto weights = show_weights(bench, rotary.scores, in.mask, "");
+    show_output(bench, in.X, weights, pairing);
 
     return Encoding{.name = "rope",
                     .change = "query and key, each turned by its p · ωᵢ",

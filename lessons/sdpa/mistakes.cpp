@@ -65,18 +65,16 @@ Tensor<4> tiled_heads(const Workbench& bench, const Tensor<4>& repeated) {
   return heads_in_order(repeated, [&](std::size_t h) { return h % bench.kv_heads() * group; });
 }
 
-/// Key and value heads [key×kv_head×d] repeated along the axis of the keys and read as [key×head×d].
+/// Key and value heads [kv_head×key×d] whose keys are repeated, 0 0 1 1, and read as [head×key×d]: each head
+/// has a part of the keys.
 Tensor<4> repeated_along_keys(const Workbench& bench, const Tensor<4>& repeated) {
-  const auto group = bench.heads() / bench.kv_heads(), kv_heads = bench.kv_heads();
+  const auto group = bench.heads() / bench.kv_heads();
   const auto keys = repeated.shape(2), d = repeated.shape(3);
   auto result = repeated;
   for (std::size_t b = 0; b < repeated.shape(0); ++b)
-    for (std::size_t key = 0; key < keys; ++key)
-      for (std::size_t h = 0; h < bench.heads(); ++h) {
-        const auto row = (key * bench.heads() + h) / kv_heads;  // of [keys·group×kv_heads×d]
-        const auto kv = (key * bench.heads() + h) % kv_heads;
-        for (std::size_t i = 0; i < d; ++i) result(b, h, key, i) = repeated(b, kv * group, row / group, i);
-      }
+    for (std::size_t h = 0; h < bench.heads(); ++h)
+      for (std::size_t key = 0; key < keys; ++key)
+        std::copy_n(&repeated(b, h, (h % group * keys + key) / group, 0), d, &result(b, h, key, 0));
   return result;
 }
 
@@ -302,6 +300,24 @@ Tensor<N> across_samples(const Tensor<N>& Q, const Tensor<N>& K) {
 /// The fill of an additive or a replacing mask that scores can reach.
 constexpr double small_fills[] = {-1e4, -1e3, -100.0, -10.0};
 
+/// The lowest numbers of the types that people fill masks with.
+constexpr std::pair<const char*, double> lowest_numbers[] = {
+    {"mask-sum-overflow", -65504.0},
+    {"mask-sum-overflow:bfloat16", -3.3895313892515355e38},
+    {"mask-sum-overflow:float32", -3.4028234663852886e38}};
+
+/// The scores under two additive masks of the lowest number, one of the rule on positions and one of the
+/// padding: their sum overflows where both hide. None where they never do.
+template <std::size_t N>
+std::optional<Tensor<N>> with_overflowing_sum(const Tensor<N>& scaled, const Mask<3>& mask,
+                                              const Rules& rules, double lowest) {
+  const auto hides_once = masked_by(
+      mask, [&](auto b, auto i, auto j) { return rules.is_real[b][j] || rules.sees(i, j, rules.offset); });
+  if (std::all_of(hides_once.begin(), hides_once.end(), [](bool once) { return once; })) return std::nullopt;
+  const auto filled = where_seen(scaled, mask, [lowest](double) { return lowest; });
+  return attn::apply_mask(filled, hides_once);
+}
+
 }  // namespace
 
 template <std::size_t N>
@@ -343,6 +359,25 @@ std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
     for (std::size_t j = 0; j < length; ++j) right.data()[begin + j] += by;
   }
   return right;
+}
+
+/// The same of masked scores, where large negative numbers may stand for −∞, and NaN where a row of nothing
+/// but −∞ had its maximum subtracted.
+template <std::size_t N>
+std::optional<Tensor<N>> shifted_mask_as(const Tensor<N>& theirs, const Tensor<N>& masked) {
+  auto shifted = shifted_as(theirs, masked);
+  if (!shifted) return std::nullopt;
+  const auto length = masked.shape(N - 1);
+  for (std::size_t begin = 0; begin < masked.size(); begin += length) {
+    const auto* const row = masked.data() + begin;
+    const bool is_empty = std::all_of(row, row + length, [](double x) { return x == -infinity; });
+    for (std::size_t j = 0; j < length; ++j) {
+      const double number = theirs.data()[begin + j];
+      const bool is_fill = number <= usual_large_negative || (is_empty && std::isnan(number));
+      if (row[j] == -infinity && is_fill) shifted->data()[begin + j] = number;
+    }
+  }
+  return shifted;
 }
 
 template <std::size_t N>
@@ -439,6 +474,8 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
          return where_seen(scaled, mask, [&](double) { return *fill; });
        }},
       {"large-negative-fill", [&](const Tensor<N>& theirs) { return filled_as(theirs, scaled, mask); }},
+      {"scores-shifted",
+       [&](const Tensor<N>& theirs) { return shifted_mask_as(theirs, attn::apply_mask(scaled, mask)); }},
       {"dropout-before-softmax",
        [&](const Tensor<N>& theirs) { return with_dropout_of(theirs, attn::apply_mask(scaled, mask)); }},
   };
@@ -495,6 +532,11 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
       return with_rule(
           [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][i] && r.sees(i, j, r.offset); });
     });
+  if (is_padded)
+    for (const auto& [id, lowest] : lowest_numbers)
+      mistakes.emplace_back(id, [&scaled, &mask, rules, lowest = lowest] {
+        return with_overflowing_sum(scaled, mask, rules, lowest);
+      });
   const auto& target = bench.plan.target;
   if (is_padded && bench.plan.lesson->uses("target") && target.size() == mask.shape(0))
     mistakes.emplace_back("cross-mask-target", [=, lengths = target.lengths()] {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -95,8 +96,22 @@ attn::Mistakes mistakes_of_keys_or_values(const Named& X_query, const Named& X_k
 
 attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<LinearMap>& all, double divisor) {
   auto mistakes = mistakes_of_projection(X, all, 0);
-  mistakes.emplace_back("scale-in-weights",
-                        [&X, map = all[0], divisor] { return attn::divide(map(X), divisor); });
+  const auto over = [&X, map = all[0]](double by) { return [=, &X] { return attn::divide(map(X), by); }; };
+  mistakes.emplace_back("scale-in-weights", over(divisor));
+  mistakes.emplace_back("scale-twice:queries", over(divisor));
+  mistakes.emplace_back("scale-in-weights:split", over(std::sqrt(divisor)));
+  mistakes.emplace_back("scale-twice:split", over(std::sqrt(divisor)));
+  return mistakes;
+}
+
+attn::Mistakes mistakes_of_keys(const Named& X_query, const Named& X_key, const std::vector<LinearMap>& all,
+                                double divisor) {
+  auto mistakes = mistakes_of_keys_or_values(X_query, X_key, all, 1);
+  const auto split = [&X = X_key.tensor, map = all[1], divisor] {
+    return attn::divide(map(X), std::sqrt(divisor));
+  };
+  mistakes.emplace_back("scale-in-weights:split", split);
+  mistakes.emplace_back("scale-twice:split", split);
   return mistakes;
 }
 

@@ -23,8 +23,11 @@ attn::Mistakes mistakes_of_bias(const Tensor<3>& X, const std::string& name, con
 attn::Mistakes mistakes_of_keys_or_values(const Named& X_query, const Named& X_key,
                                           const std::vector<LinearMap>& all, std::size_t own);
 
-/// Those of the queries, which may hold the scale already: `divisor` is what scores are divided by.
+/// Those of the queries, which may hold the scale already, or its root if the keys do, too: `divisor` is what
+/// scores are divided by.
 attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<LinearMap>& all, double divisor);
+attn::Mistakes mistakes_of_keys(const Named& X_query, const Named& X_key, const std::vector<LinearMap>& all,
+                                double divisor);
 
 /// A weight [in×out] as who takes it for [out×in] reads it: the numbers in the same order, then transposed.
 Tensor<2> read_as_transposed(const Tensor<2>& W);

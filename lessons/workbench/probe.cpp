@@ -4,15 +4,33 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/random/crc32.hpp"
+#include "attn/random/random_state.hpp"
 
 namespace lessons {
 
 namespace {
+
+/// Puts normal(0, 1) into the rows of zeros that samples [batch×token×…] end with: what reads padding shows.
+void fill_padding(const std::string& id, attn::AnyTensor& samples, std::uint32_t seed) {
+  const auto& shape = samples.shape();
+  if (shape.size() != 3) return;
+  attn::RandomState random(seed, attn::crc32(id + " <pad>"));
+  for (std::size_t sample = 0; sample < shape[0]; ++sample) {
+    auto* const begin = samples.elements<double>() + sample * shape[1] * shape[2];
+    auto* const end = begin + shape[1] * shape[2];
+    const auto words_end = std::find_if(std::make_reverse_iterator(end), std::make_reverse_iterator(begin),
+                                        [](double number) { return number != 0.0; });
+    const auto words = static_cast<std::size_t>(words_end.base() - begin) + shape[2] - 1;
+    std::generate(begin + words / shape[2] * shape[2], end, [&] { return random.standard_normal(); });
+  }
+}
 
 /// What is as the probe of the whole lesson has it becomes what that of the part has.
 void take_probe_of_part(const Lesson& whole, const Lesson& part, Options& options) {
@@ -62,8 +80,11 @@ Plan plan_of_probe(const Lesson& lesson, Options options) {
       inputs.emplace(tapped.id, attn::AnyTensor({tapped.dtype, tapped.shape, tapped.elements}));
   });
   part.probe->sharpen(inputs, plan.options);
-  for (const auto& [id, tensor] : inputs)
-    if (attn::is_floating(tensor.dtype())) plan.given.insert_or_assign(id, attn::Given(tensor));
+  for (auto& [id, tensor] : inputs) {
+    if (!attn::is_floating(tensor.dtype())) continue;
+    fill_padding(id, tensor, plan.options.seed);
+    plan.given.insert_or_assign(id, attn::Given(tensor));
+  }
   return plan;
 }
 

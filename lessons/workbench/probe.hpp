@@ -11,8 +11,9 @@ namespace lessons {
 /// The lesson with the dimensions of its probe for defaults. Throws attn::Error for a lesson without one.
 std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson);
 
-/// The plan of a probe, whose inputs are given. Where the lesson has parts, what the options leave open is as
-/// the probe of the part that they pick has it. Throws attn::Error where that part has none.
+/// The plan of a probe, whose inputs are given: the rows of padding, too, are not 0. Where the lesson has
+/// parts, what the options leave open is as the probe of the part that they pick has it. Throws attn::Error
+/// where that part has none.
 Plan plan_of_probe(const Lesson& lesson, Options options);
 
 /// The steps of a program that makes these mistakes, where each is that of the lesson but for them. A step

@@ -92,7 +92,8 @@ SUBJECTS = [
     Subject("positional", lessons.positional, COMMON_WAYS + ["mask-after-softmax", "common-offset"],
             lambda draw: sentences(draw, "--sentence", 3, draw.randint(3, 12)) +
             ["--d-model", str(2 * draw.randint(2, 5)), "--heads", str(draw.randint(2, 6))],
-            [f"{name}/scores" for name in ENCODINGS], [f"{name}/weights" for name in ENCODINGS]),
+            [f"{name}/scores" for name in ENCODINGS],
+            [f"{name}/weights" for name in ENCODINGS] + ["rope/output"]),
     Subject("transformer-block", lessons.transformer_block, EVERY_WAY,
             lambda draw: sentences(draw, "--sentence", 3, draw.randint(3, 7)) + ["--d-model", "12", "--heads", draw.choice("234")] +
             dimensions(draw, ["d-ff"]) + ["--norm", draw.choice(["pre", "post"]), "--activation", draw.choice(["relu", "gelu"])],

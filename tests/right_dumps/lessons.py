@@ -274,6 +274,7 @@ def positional(x, options, a, way):
         else:
             weights = a.softmax(filled(a, of_name, of_heads_mask, way))
         steps |= {f"{name}/scores": of_name, f"{name}/weights": weights}
+    steps["rope/output"] = a.matmul(steps["rope/weights"], words)
     return steps
 
 

@@ -44,6 +44,15 @@ bool is_all_nan(const AnyTensor& tensor) {
 struct Supposition {
   Hypothesis mistakes;
   std::size_t contradictions;
+  bool leaves_out_padding;  ///< whether it gives the step but for the rows of padded queries
+
+  bool explains_as_much_as(const Supposition& other) const {
+    return contradictions == other.contradictions && leaves_out_padding == other.leaves_out_padding;
+  }
+  bool explains_more_than(const Supposition& other) const {
+    return std::pair(contradictions, leaves_out_padding) <
+           std::pair(other.contradictions, other.leaves_out_padding);
+  }
 };
 
 class Search {
@@ -152,11 +161,11 @@ class Search {
     return false;
   }
 
-  /// Of a right step: whether it is right only because the rows of padded queries do not count.
-  bool differs_in_padding(const Prediction& step, const AnyTensor& theirs) const {
-    const auto& tolerance = tolerance_.at(step.id);
-    for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (!is_near(theirs.view().at(i), step.reference[i], tolerance[i])) return true;
+  /// Of a step that matches these numbers: whether only because the rows of padded queries do not count.
+  static bool differs_in_padding(const std::vector<double>& numbers, const AnyTensor& theirs,
+                                 const std::vector<double>& tolerance) {
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (!is_near(theirs.view().at(i), numbers[i], tolerance[i])) return true;
     return false;
   }
 
@@ -196,7 +205,7 @@ class Search {
     const auto tolerance = replay_.tolerance(mistakes, unit_);
     if (!matches(step, theirs, step.expected_shape, step.expected, tolerance.at(step.id)))
       return std::nullopt;
-    Supposition supposition{more, 0};
+    Supposition supposition{more, 0, differs_in_padding(step.expected, theirs, tolerance.at(step.id))};
     for (const auto& other : steps)
       if (const auto* tensor = find(other.id))
         if (!matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
@@ -222,14 +231,14 @@ class Search {
     return loose;
   }
 
-  /// Those hypotheses that give the step, with the fewest contradictions.
+  /// Those hypotheses that give the step, with the fewest contradictions, and then with the padding.
   std::vector<Supposition> best_of(std::size_t index, const std::vector<Hypothesis>& hypotheses) const {
     std::vector<Supposition> best;
     for (const auto& hypothesis : hypotheses) {
       auto supposition = try_out(index, hypothesis);
       if (!supposition) continue;
-      if (!best.empty() && supposition->contradictions < best.front().contradictions) best.clear();
-      if (best.empty() || supposition->contradictions == best.front().contradictions)
+      if (!best.empty() && supposition->explains_more_than(best.front())) best.clear();
+      if (best.empty() || supposition->explains_as_much_as(best.front()))
         best.push_back(std::move(*supposition));
     }
     return best;
@@ -289,13 +298,23 @@ class Search {
   }
 
   /// Those that change the step, and all conventions: what one of them does may show only beside a mistake.
+  /// Of variants that make the same of the step the first.
   std::vector<std::string> with_effect(std::size_t index, const std::vector<std::string>& ids) const {
     std::vector<std::string> effective;
+    std::map<std::string, std::vector<Prediction>> by_name;
     for (const auto& id : ids) {
       auto mistakes = adopted_;
       mistakes.insert(id);
-      if (is_convention(id) || replay_.predict(mistakes)[index].expected != steps_[index].expected)
-        effective.push_back(id);
+      auto step = std::move(replay_.predict(mistakes)[index]);
+      if (!is_convention(id) && step.expected == steps_[index].expected) continue;
+      effective.push_back(id);
+      if (step.expected_shape != steps_[index].expected_shape) continue;
+      auto& variants = by_name[id_without_variant(id)];
+      if (std::any_of(variants.begin(), variants.end(),
+                      [&](const Prediction& other) { return changes_nothing(other, step); }))
+        effective.pop_back();
+      else
+        variants.push_back(std::move(step));
     }
     return effective;
   }
@@ -410,7 +429,7 @@ class Search {
     if (theirs.shape() != step.shape) return verdict;
     const bool is_unexplained = explained_.count(step.id) == 0;
     if (is_unexplained && leaves_padding_zero_ && is_right(step, theirs) &&
-        differs_in_padding(step, theirs)) {
+        differs_in_padding(step.reference, theirs, tolerance_.at(step.id))) {
       verdict.finding = Finding::convention;
       verdict.conventions = {"padded-rows-zero"};
       return verdict;

@@ -122,7 +122,9 @@ def add(lesson, n, d_model, batch=None, lengths=None, tag="", heads=2, **options
         seen = group["scores"]
         if mask is not None:
             seen = seen.masked_fill(~(mask.unsqueeze(-3) if has_heads else mask), -math.inf)
-        case.expect({**group, "weights": F.softmax(seen, dim=-1)}, f"{name}/")
+        weights = F.softmax(seen, dim=-1)
+        output = {"output": weights @ X} if name == "rope" else {}
+        case.expect({**group, "weights": weights, **output}, f"{name}/")
     if n > 1:
         moved = reordered(X, lengths or [n] * (batch or 1))
         case.expect({"without/reordered": product(moved, moved)})

@@ -67,6 +67,8 @@ Dump dump_with(const Probed& probed, const attn::Hypothesis& mistakes) {
   Dump dump;
   for (const auto& step : lessons::steps_with(mistakes, probed.plan))
     dump.tensors.emplace(step.id, step.tensor());
+  const auto& queries = probed.plan.target.size() > 0 ? probed.plan.target : probed.plan.sentence;
+  if (queries.is_padded()) dump.lengths = queries.lengths();
   return dump;
 }
 
@@ -93,21 +95,69 @@ Dump only(const Dump& dump, const std::set<std::string>& ids) {
   return part;
 }
 
+using Ids = std::set<std::string>;
+
+/// Mistakes that nobody can tell apart, in these tensors.
+struct Tie {
+  Ids ids;
+  bool needs_steps;  ///< whether a dump of all steps tells them apart
+  std::string_view why;
+};
+
+const std::vector<Tie>& ties() {
+  static const std::vector<Tie> all = {
+      {{"scale-d-k", "scale-twice"}, false, "divided by √d_k twice is divided by d_k"},
+      {{"pe-base", "pe-exponent"}, false, "100^(−2i/d) = 10000^(−i/d), and (10⁸)^(−2i/d) = 10000^(−4i/d)"},
+      {{"no-scale", "scale-after-softmax"}, true, "no step before softmax shows which, and none after it"},
+      {{"mask-after-softmax", "mask-missing"}, true, "an encoder's states of padding are 0 and add nothing"},
+      {{"keys-for-values", "wrong-projection"}, true, "the keys are X W_K, and so are values by W_K"},
+      {{"qk-swapped", "qkv-layout"},
+       true,
+       "with W_Q and W_K exchanged Q Kᵀ is X W_K (X W_Q)ᵀ, which is K Qᵀ"},
+      {{"qkv-layout", "wrong-projection"},
+       true,
+       "weights show what queries and keys are, and not the values"},
+      {{"pe-missing", "rope-wrong-axis"}, true, "a sample's queries and keys are turned by the same angle"},
+      {{"backward-heads-reshape-only", "merge-reshape-only"},
+       true,
+       "the gradient of a merge that only reshapes is a split that only reshapes"},
+      {{"backward-heads-reshape-only", "heads-reshape-only"},
+       true,
+       "the gradient of a split that only reshapes is a merge that only reshapes"},
+      {{"mask-padding-on-queries", "padded-rows-zero"},
+       true,
+       "under a causal mask no query of a word sees padding, so that only the rows of padding are 0"},
+  };
+  return all;
+}
+
+/// Whether these are mistakes of one tie that is known in a dump of all steps, or of some.
+bool is_listed(const Ids& ids, bool has_all_steps) {
+  return std::any_of(ties().begin(), ties().end(), [&](const Tie& tie) {
+    return !(tie.needs_steps && has_all_steps) &&
+           std::includes(tie.ids.begin(), tie.ids.end(), ids.begin(), ids.end());
+  });
+}
+
 enum class Outcome { named, tied, unseen, unknown, misnamed };
 
-/// What is said of a dump with one mistake in it.
-Outcome outcome_of(const attn::Diagnosis& diagnosis, const std::string& mistake) {
+/// What is said of a dump with one mistake in it. Who says one of several that no list has as a tie misnames.
+Outcome outcome_of(const attn::Diagnosis& diagnosis, const std::string& mistake, bool has_all_steps) {
   const auto name = attn::id_without_variant(mistake);
   bool is_named = false, is_tied = false, is_misnamed = false, is_unknown = false;
   for (const auto& step : diagnosis.steps) {
     if (step.finding == Finding::right || step.finding == Finding::rounding) continue;
-    auto said = attn::ids_without_variants(step.mistakes);
-    for (const auto& id : attn::ids_without_variants(step.conventions)) said.push_back(id);
-    const bool has_it = std::find(said.begin(), said.end(), name) != said.end();
-    is_named = is_named || (has_it && said.size() == 1);
-    is_tied = is_tied || (has_it && said.size() > 1);
-    is_unknown = is_unknown || said.empty();
-    is_misnamed = is_misnamed || (!said.empty() && !has_it);
+    Ids said;
+    for (const auto* ids : {&step.mistakes, &step.conventions})
+      for (const auto& id : attn::ids_without_variants(*ids)) said.insert(id);
+    if (said.empty()) {
+      is_unknown = true;
+    } else if (said == Ids{name}) {
+      is_named = true;
+    } else {
+      said.insert(name);
+      (is_listed(said, has_all_steps) ? is_tied : is_misnamed) = true;
+    }
   }
   if (is_misnamed) return Outcome::misnamed;
   if (is_named) return Outcome::named;
@@ -139,7 +189,7 @@ Score score_of(const Probed& probed, const std::set<std::string>* ids) {
     if (ids != nullptr) dump = only(dump, *ids);
     if (dump.tensors.empty()) continue;
     const auto diagnosis = probed.diagnose(dump);
-    const auto outcome = outcome_of(diagnosis, mistake);
+    const auto outcome = outcome_of(diagnosis, mistake, ids == nullptr);
     if (ids != nullptr && outcome == Outcome::unseen) continue;  // nothing in these tensors differs
     ++score.all;
     if (outcome == Outcome::named || outcome == Outcome::tied) ++score.found;
@@ -161,6 +211,11 @@ std::vector<Subject> subjects() {
       if (part->probe) all.push_back({lesson, part->through});
   }
   return all;
+}
+
+Subject subject_called(std::string_view name) {
+  const auto all = subjects();
+  return *std::find_if(all.begin(), all.end(), [&](const Subject& one) { return one.name() == name; });
 }
 
 }  // namespace
@@ -185,6 +240,18 @@ TEST_CASE("each mistake of a backward pass in the catalogue is one that backward
       CAPTURE(mistake.id);
       CHECK(made.count(std::string(mistake.id)) == 1);
     }
+}
+
+TEST_CASE("each mistake of the catalogue is one that a lesson can make", "[mistakes]") {
+  Ids made;
+  for (const auto& subject : subjects())
+    for (const auto& step : lessons::steps_with({}, Probed(subject).plan))
+      for (const auto& id : step.mistakes) made.insert(attn::id_without_variant(id));
+  for (const auto& mistake : attn::catalogue()) {
+    if (mistake.is_convention()) continue;
+    CAPTURE(mistake.id);
+    CHECK(made.count(std::string(mistake.id)) == 1);
+  }
 }
 
 TEST_CASE("the right tensors of every probe are right", "[mistakes]") {
@@ -366,11 +433,8 @@ TEST_CASE("two mistakes at once are found from the output alone, or none is name
 }
 
 TEST_CASE("rows of padded queries that are left 0 are a convention, other rows are not", "[mistakes]") {
-  const auto all = subjects();
-  const Probed probed(
-      *std::find_if(all.begin(), all.end(), [](const auto& one) { return one.name() == "self-attention"; }));
+  const Probed probed(subject_called("self-attention"));
   auto dump = dump_with(probed, {});
-  dump.lengths = probed.plan.sentence.lengths();
   REQUIRE(dump.lengths[1] < dump.lengths[0]);
   auto& output = dump.tensors.at("output");
   const auto rows = output.shape()[1], d_v = output.shape()[2];
@@ -386,11 +450,8 @@ TEST_CASE("rows of padded queries that are left 0 are a convention, other rows a
 }
 
 TEST_CASE("rows of padded queries that are left 0 count in no later step", "[mistakes]") {
-  const auto all = subjects();
-  const Probed probed(
-      *std::find_if(all.begin(), all.end(), [](const auto& one) { return one.name() == "multihead"; }));
+  const Probed probed(subject_called("multihead"));
   auto dump = dump_with(probed, {});
-  dump.lengths = probed.plan.sentence.lengths();
   REQUIRE(dump.lengths[1] < dump.lengths[0]);
   auto& weights = dump.tensors.at("weights");
   const auto heads = weights.shape()[1], queries = weights.shape()[2], keys = weights.shape()[3];
@@ -406,13 +467,129 @@ TEST_CASE("rows of padded queries that are left 0 count in no later step", "[mis
 }
 
 TEST_CASE("NaN in every place is evidence of no mistake", "[mistakes]") {
-  const auto all = subjects();
-  const Probed probed(
-      *std::find_if(all.begin(), all.end(), [](const auto& one) { return one.name() == "sdpa"; }));
+  const Probed probed(subject_called("sdpa"));
   auto dump = only(dump_with(probed, {}), {"output"});
   auto& output = dump.tensors.at("output");
   std::fill_n(output.elements<double>(), attn::element_count(output.shape()), std::nan(""));
   const auto diagnosis = probed.diagnose(dump);
   CHECK(diagnosis.steps.back().finding == Finding::wrong);
   CHECK(diagnosis.steps.back().mistakes.empty());
+}
+
+namespace {
+
+/// Calls `change` with each row, along the last axis, and its length.
+template <class Change>
+void change_rows(AnyTensor& tensor, Change change) {
+  const auto length = tensor.shape().back();
+  for (std::size_t begin = 0; begin < attn::element_count(tensor.shape()); begin += length)
+    change(tensor.elements<double>() + begin, length);
+}
+
+void divide(Dump& dump, const std::string& id, double by) {
+  change_rows(dump.tensors.at(id), [by](double* row, std::size_t length) {
+    std::transform(row, row + length, row, [by](double number) { return number / by; });
+  });
+}
+
+/// What is said of a step, without variants: the conventions, or the mistakes.
+std::vector<std::string> said_of_step(const attn::Diagnosis& diagnosis, const std::string& id) {
+  for (const auto& step : diagnosis.steps)
+    if (step.id == id)
+      return attn::ids_without_variants(step.finding == Finding::convention ? step.conventions
+                                                                            : step.mistakes);
+  return {"no such step"};
+}
+
+using Said = std::vector<std::string>;
+
+double root_of_d_k(const Probed& probed) {
+  return std::sqrt(static_cast<double>(*probed.plan.options.d_k));
+}
+
+}  // namespace
+
+TEST_CASE("queries that are divided after the split, as PyTorch has them, are a convention", "[mistakes]") {
+  const std::string name = GENERATE("multihead", "cross-attention", "transformer-block");
+  const std::string group = name == "transformer-block" ? "attention/" : "";
+  const Probed probed(subject_called(name));
+  auto dump = dump_with(probed, {});
+  for (const auto* step : {"Q_heads", "scores"}) divide(dump, group + step, root_of_d_k(probed));
+  auto diagnosis = probed.diagnose(dump);
+  CAPTURE(name, said_of(diagnosis));
+  CHECK(diagnosis.is_right());
+  CHECK(said_of_step(diagnosis, group + "Q_heads") == Said{"scale-in-weights"});
+  CHECK(probed.diagnose(only(dump, {group + "Q_heads", group + "weights", "output"})).is_right());
+
+  divide(dump, group + "scaled", root_of_d_k(probed));
+  diagnosis = probed.diagnose(only(dump, {group + "Q_heads", group + "scores", group + "scaled"}));
+  CHECK(said_of_step(diagnosis, group + "Q_heads") == Said{"scale-twice"});
+  CHECK_FALSE(diagnosis.is_right());
+}
+
+TEST_CASE("a scale that is split between queries and keys is a convention", "[mistakes]") {
+  const Probed probed(subject_called("multihead"));
+  auto divided = GENERATE(Ids{"Q", "K", "Q_heads", "K_heads"}, Ids{"Q_heads", "K_heads"});
+  const std::string first = divided.count("Q") > 0 ? "Q" : "Q_heads";
+  auto dump = dump_with(probed, {});
+  for (const auto& step : divided) divide(dump, step, std::sqrt(root_of_d_k(probed)));
+  divide(dump, "scores", root_of_d_k(probed));
+  auto diagnosis = probed.diagnose(dump);
+  CAPTURE(said_of(diagnosis));
+  CHECK(diagnosis.is_right());
+  CHECK(said_of_step(diagnosis, first) == Said{"scale-in-weights"});
+
+  divide(dump, "scaled", root_of_d_k(probed));
+  divided.insert({"scores", "scaled"});
+  diagnosis = probed.diagnose(only(dump, divided));
+  CHECK(said_of_step(diagnosis, first) == Said{"scale-twice"});
+  CHECK_FALSE(diagnosis.is_right());
+}
+
+TEST_CASE("a number added to a row of scores is a convention, scaled or masked", "[mistakes]") {
+  const Probed probed(subject_called(GENERATE("sdpa", "multihead")));
+  const double fill = GENERATE(-std::numeric_limits<double>::infinity(), -1e9);
+  const auto subtract_maximum = [fill](double* row, std::size_t length) {
+    std::replace(row, row + length, -std::numeric_limits<double>::infinity(), fill);
+    const double largest = *std::max_element(row, row + length);
+    std::transform(row, row + length, row, [largest](double score) { return score - largest; });
+  };
+  auto dump = dump_with(probed, {});
+  for (const auto* step : {"scaled", "masked"}) {
+    change_rows(dump.tensors.at(step), subtract_maximum);
+    for (const auto& ids : {Ids{"scaled", "masked", "weights"}, Ids{step}, Ids{step, "weights"}}) {
+      const auto diagnosis = probed.diagnose(only(dump, ids));
+      CAPTURE(probed.name, step, ids, said_of(diagnosis));
+      CHECK(diagnosis.is_right());
+      CHECK(said_of_step(diagnosis, step) == Said{"scores-shifted"});
+    }
+    auto moved = only(dump, {step});
+    auto& scores = moved.tensors.at(step);
+    scores.elements<double>()[scores.shape().back()] += 0.5;  // of query 1, which sees more keys than one
+    CHECK_FALSE(probed.diagnose(moved).is_right());
+  }
+}
+
+TEST_CASE("tiled key heads and keys that are repeated are two mistakes", "[mistakes]") {
+  const Probed probed(subject_called("multihead"));
+  for (const std::string mistake : {"gqa-tile", "repeat-kv-axis"})
+    for (const auto& ids : {Ids{"scores", "heads"}, Ids{"output"}}) {
+      const auto diagnosis = probed.diagnose(only(dump_with(probed, {mistake}), ids));
+      CAPTURE(mistake, said_of(diagnosis));
+      CHECK(said_of_step(diagnosis, *ids.begin() == "heads" ? "scores" : "output") == Said{mistake});
+    }
+}
+
+TEST_CASE("a row of padding in a probe is not 0", "[mistakes]") {
+  const std::string name = GENERATE("self-attention", "cross-attention", "seq2seq", "transformer-block");
+  const Probed probed(subject_called(name));
+  probed.run([&](const attn::Tapped& tapped) {
+    if (tapped.kind != attn::Kind::input || tapped.shape.size() != 3) return;
+    AnyTensor tensor({tapped.dtype, tapped.shape, tapped.elements});
+    CAPTURE(name, tapped.id);
+    if (attn::is_floating(tensor.dtype()))
+      change_rows(tensor, [](const double* row, std::size_t length) {
+        CHECK(std::any_of(row, row + length, [](double number) { return number != 0.0; }));
+      });
+  });
 }

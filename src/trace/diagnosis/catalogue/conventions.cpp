@@ -66,17 +66,19 @@ std::vector<CataloguedMistake> conventions() {
                      "or multiply yours by √d_k, or leave scores out of the dump."},
       {.id = "scale-in-weights",
        .family = "scale",
-       .name = "the scale is folded into W_Q, or split as 1/d_k^(1/4) on both Q and K",
-       .teacher = "(Q / √d_k) Kᵀ is the same product. A scale within W_Q saves a pass over the scores, "
-                  "and a fourth root on each side keeps half precision from overflowing.",
+       .name = "the scale is in W_Q or in the queries, or split as 1/d_k^(1/4) on both Q and K",
+       .teacher = "(Q / √d_k) Kᵀ is the same product. A scale within W_Q or Q saves a pass over the scores: "
+                  "PyTorch's multi-head attention divides each head's queries. "
+                  "A fourth root on each side keeps half precision from overflowing.",
        .unchanged = "scaled, weights and output are the same but for rounding. "
-                    "Q, K and scores differ by constant factors.",
+                    "Q, K, or their heads, and scores differ by constant factors.",
        .training = "It is the same function. "
                    "Where the folded W_Q itself is trained, its gradient is larger by √d_k "
                    "and its values smaller, which asks for another learning rate.",
        .conversion =
-           "Multiply your Q and your scores by √d_k; "
-           "after a split, Q and K by d_k^(1/4) each and scores by √d_k. Or compare from scaled on."},
+           "Multiply your Q, or its heads, and your scores by √d_k; "
+           "where both sides are divided, Q and K by d_k^(1/4) each and scores by √d_k. "
+           "Or compare from scaled on."},
       {.id = "scale-by-layer",
        .family = "scale",
        .name = "the scores are also divided by the layer's number",
@@ -146,7 +148,8 @@ std::vector<CataloguedMistake> conventions() {
        .family = "scores",
        .name = "a constant is added to all scores of a row",
        .teacher = "Softmax does not change when a whole row moves by one number, so this is as right. "
-                  "ALiBi written as slope·j instead of −slope·(i − j) is the usual reason.",
+                  "The usual reasons are ALiBi written as slope·j instead of −slope·(i − j), "
+                  "and scores that are saved after their row's maximum was subtracted.",
        .unchanged = "Weights, output and every gradient are the same. "
                     "Only the scores differ, by one number a row.",
        .training = "Training is the same. In float16 and bfloat16 a large constant costs digits, "

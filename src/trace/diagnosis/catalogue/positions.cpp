@@ -128,12 +128,12 @@ std::vector<CataloguedMistake> mistakes_of_positions() {
        .seen_in = "labml #251, leo-optimizer PR #2"},
       {.id = "rope-wrong-axis",
        .family = "positions",
-       .name = "RoPE takes the head's number for the position",
-       .teacher = "The angle changes from head to head and not from token to token. "
-                  "See whether Q is [batch, token, head, d_k] "
-                  "or [batch, head, token, d_k] where RoPE reads its positions.",
-       .unchanged = "Shapes are right and norms are kept. Token 0 of head 0 is right. "
-                    "Where Q and K have the same heads, scores are those without any positions.",
+       .name = "RoPE takes the number of the head, or of the sample, for the position",
+       .teacher = "The angle changes from head to head, or from sample to sample, "
+                  "and not from token to token. See whether Q is [batch, token, head, d_k], "
+                  "[batch, head, token, d_k] or [token, batch, head, d_k] where RoPE reads its positions.",
+       .unchanged = "Shapes are right and norms are kept. The first head, or sample, is not turned at all. "
+                    "Where queries meet keys of the same number, scores are those without any positions.",
        .training = "It trains as a model without positions, which a causal one survives quite well. "
                    "Order within a sentence suffers, and the loss is only a little higher.",
        .seen_in = "labml #251, leo-optimizer PR #2"},
