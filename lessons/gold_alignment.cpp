@@ -9,8 +9,10 @@
 #include "attn/ops/measure.hpp"
 #include "attn/text/width.hpp"
 #include "corpora/grammar.hpp"
+#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"
+#include "trace/wording.hpp"
 
 namespace lessons {
 
@@ -33,45 +35,54 @@ std::vector<std::set<std::size_t>> gold_links(const corpora::SentencePair& pair)
   return links;
 }
 
+std::size_t links_found(const corpora::SentencePair& pair, const corpora::Alignment& looks) {
+  const auto gold = gold_links(pair);
+  std::size_t found = 0;
+  for (std::size_t t = 0; t < gold.size(); ++t) found += gold[t].count(looks[t]);
+  return found;
+}
+
 namespace {
 
-std::optional<corpora::Link> link_between(const corpora::SentencePair& pair, std::size_t source,
-                                          std::size_t target) {
-  const auto found = std::find_if(pair.links.begin(), pair.links.end(), [&](const corpora::Link& link) {
-    return link.source == source && link.target == target;
-  });
-  return found == pair.links.end() ? std::nullopt : std::optional(*found);
+using Rows = std::vector<std::vector<std::string>>;
+
+/// A row for each word of the target. `blank` stands behind a word that is right, where another has ≠.
+Rows rows_of_looks(const corpora::SentencePair& pair, const std::vector<Looks>& all, const char* blank) {
+  const auto gold = gold_links(pair);
+  Rows rows = {{"", "comes from"}};
+  for (const auto& looks : all) rows.front().push_back(looks.name + blank);
+  for (std::size_t t = 0; t < gold.size(); ++t) {
+    std::string from;
+    for (const auto source : gold[t]) from += (from.empty() ? "" : ", ") + pair.source[source].text;
+    rows.push_back({pair.target[t], from});
+    for (const auto& [name, at] : all)
+      rows.back().push_back(pair.source[at[t]].text + (gold[t].count(at[t]) > 0 ? blank : " ≠"));
+  }
+  rows.push_back({"found", ""});
+  for (const auto& looks : all)
+    rows.back().push_back(fmt::format("{} of {}{}", links_found(pair, looks.at), gold.size(), blank));
+  return rows;
+}
+
+Rows transposed(const Rows& rows) {
+  Rows columns(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].push_back(row[i]);
+  return columns;
+}
+
+bool fits(const std::string& table) {
+  constexpr std::size_t most_columns = 74;
+  const auto lines = attn::lines_of(table);
+  return std::all_of(lines.begin(), lines.end(),
+                     [](const std::string& line) { return attn::display_width(line) <= most_columns; });
 }
 
 }  // namespace
 
-std::vector<std::string> drawn_links(const corpora::SentencePair& pair, const corpora::Alignment& looks) {
-  constexpr std::size_t most_columns = 66;
-  std::size_t first = 0, all = 0;
-  for (const auto& word : pair.target) first = std::max(first, attn::display_width(word) + 2);
-  std::vector<std::size_t> widths;
-  for (const auto& word : pair.source) {
-    widths.push_back(std::max<std::size_t>(3, attn::display_width(word.text)) + 1);
-    all += widths.back();
-  }
-  const bool names_columns = first + all <= most_columns;
-  if (!names_columns) std::fill(widths.begin(), widths.end(), 3);
-  std::vector<std::string> lines;
-  auto header = std::string(first, ' ');
-  for (std::size_t j = 0; j < widths.size(); ++j)
-    header += attn::pad_right(attn::pad_left(pair.source[j].text, 3), widths[j]);
-  if (names_columns) lines.push_back(header.substr(0, header.find_last_not_of(' ') + 1));
-  for (std::size_t t = 0; t < pair.target.size(); ++t) {
-    auto line = attn::pad_right(pair.target[t], first);
-    for (std::size_t j = 0; j < widths.size(); ++j) {
-      const auto link = link_between(pair, j, t);
-      const char mark = looks[t] == j ? '*' : link ? ' ' : '.';
-      const auto* around = !link ? " {} " : link->is_sure ? "({})" : "?{}?";
-      line += attn::pad_right(fmt::format(fmt::runtime(around), mark), widths[j]);
-    }
-    lines.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
-  }
-  return lines;
+std::string looks_beside_gold(const corpora::SentencePair& pair, const std::vector<Looks>& all) {
+  auto side_by_side = in_columns(transposed(rows_of_looks(pair, all, "")));
+  return fits(side_by_side) ? side_by_side : in_columns(rows_of_looks(pair, all, "  "));
 }
 
 namespace {

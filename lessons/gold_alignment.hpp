@@ -23,10 +23,19 @@ corpora::Alignment strongest_of_rows(const attn::Tensor<2>& weights, std::size_t
 /// The source words that each word of the target is linked to.
 std::vector<std::set<std::size_t>> gold_links(const corpora::SentencePair& pair);
 
-/// A row for each word of the target: ( ) around each sure link, ? ? around each possible one, * where the
-/// decoder looks most. `looks` may
-/// have more rows, as that of </s>.
-std::vector<std::string> drawn_links(const corpora::SentencePair& pair, const corpora::Alignment& looks);
+/// What looks at the source for each word of the target: a head, a query.
+struct Looks {
+  std::string name;
+  corpora::Alignment at;  ///< may have more words than the target, as that of </s>
+};
+
+/// How many words of the target look at one that they come from.
+std::size_t links_found(const corpora::SentencePair& pair, const corpora::Alignment& looks);
+
+/// A table of the words of the target, of those that they come from and of those that each of `all` looks at,
+/// with ≠ behind one that is another. The words stand side by side where that fits on a page of 80 columns,
+/// else one below the other.
+std::string looks_beside_gold(const corpora::SentencePair& pair, const std::vector<Looks>& all);
 
 /// `A word looks at the one that decides its French form: "rotten" at "apple" (0.99). But "was" looks at
 /// "cat" instead of "apple".`: of a table [query×key] of the words whose form the grammar of the corpus lets

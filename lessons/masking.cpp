@@ -18,6 +18,7 @@
 #include "lessons/masking/broadcast.hpp"
 #include "lessons/masking/claims.hpp"
 #include "lessons/masking/fills.hpp"
+#include "lessons/masking/learned.hpp"
 #include "lessons/masking/mistakes.hpp"
 #include "lessons/masking/notices.hpp"
 #include "lessons/masking/numpy.hpp"
@@ -310,6 +311,7 @@ void run_masking(Workbench& bench) {
       bench, "causal", masks.causal, scaled, K, V,
       "Above the diagonal all is 0. The first word sees only itself and keeps its whole attention; every "
       "later row shares among one key more.");
+  show_learned_mask(bench);
   fill_with_large_negative(bench, masks.causal, scaled, causal.weights);
   auto padding = attend_under(
       bench, "padding", masks.padding, scaled, K, V,

@@ -14,6 +14,7 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/multihead/glosses.hpp"
 #include "lessons/multihead/layout.hpp"
 #include "lessons/multihead/mistakes.hpp"
 #include "lessons/self_attention.hpp"
@@ -260,6 +261,7 @@ void run_multihead(Workbench& bench) {
   Named last = {"output", attention.output};
   if (bench.options.residual) last = attention_residual(bench, {"X", X}, last);
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
+  show_wrong_gloss(bench, X, attention);
   try_after_multihead(bench);
 }
 

@@ -22,8 +22,8 @@
 #include "attn/text/width.hpp"
 #include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/patterns/kinds.hpp"
 #include "lessons/patterns/heads_of_models.hpp"
+#include "lessons/patterns/kinds.hpp"
 #include "lessons/patterns/verdict.hpp"
 #include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -542,7 +542,9 @@ const Lesson patterns = {
         "Numbers that sum up a table of weights: how much falls on the diagonal and beside it, how many "
         "weights are large, the entropy, the strongest key of each token. Attention that has become nearly "
         "uniform and attention that has shrunk to a single key are recognised, with what leads there and "
-        "what helps.",
+        "what helps. The page goes through the heads of the model gloss, or of one trained for the same "
+        "task. "
+        "The heads of all other shipped models are in its last table, which --all shows whole.",
     .options = {"sentence", "d-model", "d-k", "heads", "causal", "temperature", "seed", "rng", "draws",
                 "weight-scale", "embeddings", "model", "dtype"},
     .defaults = {.sentence = {"the cat saw the small dogs"}},

@@ -37,9 +37,9 @@ void explain_lstm(Workbench& bench) {
       "lstm", "What an LSTM does",
       "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors along: a "
       "memory c and a state h, which tells what was read so far. To follow attention that is enough; the "
-      "rest is optional. Each LSTM has its own c and h, and the name says whose: encoder/h, decoder/h. "
-      "Learned are W_ih (from input to hidden state), W_hh (from the old state to the new) and the vector b. "
-      "Each of i, f, o and g has its own rows of them. σ gives 0 to 1.",
+      "rest is optional. Each LSTM has its own c and h, as in encoder/h and decoder/h. Learned are W_ih "
+      "(from input to hidden state), W_hh (from the old state to the new) and the vector b. Each of i, f, o "
+      "and g has its own rows of them. σ gives 0 to 1.",
       "i = σ(W_ih xₜ + W_hh hₜ₋₁ + b)     input gate: how much of g is written\n"
       "f = σ(the same, other rows)        forget gate: how much of old c is kept\n"
       "o = σ(the same, other rows)        output gate: how much of c is shown\n"
@@ -61,9 +61,7 @@ std::string about_lstms(const Workbench& bench) {
           : fmt::format("Encoder and decoder are an LSTM each, with a state of {0} number{1} (hidden={0}). ",
                         hidden, hidden == 1 ? "" : "s");
   const std::string y = "y, the vector of the word that it reads";
-  if (asks_with_word(bench))
-    return sizes + "It asks with its old state and " + y +
-           " (bahdanau-input; the paper asks with the state alone).";
+  if (asks_with_word(bench)) return sizes + "It asks with its old state and " + y + ".";
   return sizes + fmt::format("The decoder reads {}, and asks with its {} state ({}).", y,
                              attends_before_the_cell(bench.options) ? "old" : "new", bench.options.attention);
 }
@@ -191,7 +189,7 @@ void propose_more(Workbench& bench) {
   const bool is_bahdanau = attends_before_the_cell(bench.options);
   if (bench.options.model)
     return bench.try_next({{"seq2seq --source \"the cat did not eat the apple because it was hungry\"",
-                            "it writes by itself: what does “affamé” look at?"},
+                            "it writes by itself: where does “ne” look?"},
                            {"transformer-block", "attention without a recurrence"}},
                           {{"seq2seq --source \"the black cats did not sleep\"",
                             "which source word does each word come from?"}});
@@ -267,7 +265,9 @@ const Lesson seq2seq = {
     .options = {"source", "target", "d-model", "heads", "seed", "rng", "draws", "weight-scale", "embeddings",
                 "model", "attention", "bidirectional", "hidden", "d-a", "dtype"},
     .takes_source_alone = true,
-    .defaults = {.source = {"the black cat slept"}, .target = {"le chat noir dormait"}, .d_model = 4},
+    .defaults = {.source = {"the black cat never arrived"},
+                 .target = {"le chat noir n'arrivait jamais"},
+                 .d_model = 4},
     .examples = {"seq2seq --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
                  "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
     .inputs = seq2seq_input_list,

@@ -16,6 +16,7 @@
 #include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
+#include "lessons/said_of.hpp"
 #include "lessons/workbench/silence.hpp"
 
 namespace lessons {
@@ -43,11 +44,6 @@ constexpr TextOfModel texts_of_models[] = {
 
 constexpr const char* translator = "translation-transformer";
 constexpr const char* sentence_to_translate = "the black cat eats the red apple";
-
-std::string said_of(const attn::Model& model, const std::string& name) {
-  const auto found = model.configuration.find(name);
-  return found == model.configuration.end() ? "" : found->second;
-}
 
 /// The rows [1×head×token×d] of each head turned by their places.
 Tensor<4> turned(const Tensor<4>& heads) {

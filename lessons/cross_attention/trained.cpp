@@ -10,8 +10,8 @@
 #include "lessons/cross_attention/transformer.hpp"
 #include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/said_of.hpp"
 #include "lessons/self_attention.hpp"
-#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/silence.hpp"
 
 namespace lessons {
@@ -59,12 +59,12 @@ AligningHeads heads_of(const Tensor<2>& rates) {
 }
 
 void require_transformer(const attn::Model& model) {
-  const auto said = model.configuration.find("attention");
-  if (said != model.configuration.end() && said->second == "transformer") return;
+  const auto attention = said_of(model, "attention");
+  if (attention == "transformer") return;
   throw attn::Error(
       fmt::format("the model of the task {} attends as \"{}\"; valid: a model with attention transformer, or "
                   "--model none",
-                  model.task, said == model.configuration.end() ? "" : said->second));
+                  model.task, attention));
 }
 
 }  // namespace
@@ -181,30 +181,14 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
   const auto words = pair->target.size();
   const auto looks = strongest_of_rows(attn::sample(weights, 0), words),
              other_looks = strongest_of_rows(attn::sample(other_weights, 0), words);
-  const auto gold = gold_links(*pair);
-  const auto word_at = [&](std::size_t t, std::size_t source) {
-    return pair->source[source].text + (gold[t].count(source) > 0 ? "  " : " ≠");
-  };
-  std::vector<std::vector<std::string>> rows = {
-      {"", "comes from", fmt::format("head {}  ", heads.aligning), fmt::format("head {}  ", heads.other)}};
-  for (std::size_t t = 0; t < words; ++t) {
-    std::string from;
-    for (const auto source : gold[t]) from += (from.empty() ? "" : ", ") + pair->source[source].text;
-    rows.push_back({pair->target[t], from, word_at(t, looks[t]), word_at(t, other_looks[t])});
-  }
-  const auto right = [&](const corpora::Alignment& alignment) {
-    std::size_t count = 0;
-    for (std::size_t t = 0; t < words; ++t) count += gold[t].count(alignment[t]);
-    return fmt::format("{} of {}  ", count, words);
-  };
-  rows.push_back({"links found", "", right(looks), right(other_looks)});
   bench.trace.note(
       "gold", "Which word does each head look at most?",
       fmt::format(
           "The training sentences come from a grammar that knows which word comes from which. The model saw "
           "only pairs of sentences, no links between words. A ≠ marks a look at another word.{}",
           what_it_is_good_for(*pair, other_looks, heads.other)),
-      in_columns(rows));
+      looks_beside_gold(*pair, {{fmt::format("head {}", heads.aligning), looks},
+                                {fmt::format("head {}", heads.other), other_looks}}));
 }
 
 }  // namespace lessons

@@ -95,7 +95,7 @@ std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>
   const auto key_name = [&](std::size_t key) { return name_along(weights, weights.axes.size() - 1, key); };
   return fmt::format(
       "\nThis model was trained without a mask. To translate \"{1}\" it needs \"{0}\", which is now hidden. "
-      "Train a model with the mask that it will be used with.",
+      "Train a model with its mask (--all shows one).",
       key_name(most), name_along(weights, weights.axes.size() - 2, row));
 }
 

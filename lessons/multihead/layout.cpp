@@ -144,7 +144,8 @@ void choose_multihead_page(Workbench& bench) {
        bench.options.model ? attn::without_table("output", about_output)
                            : attn::OnPage{"output", about_output},
        {"residual"},
-       {"normalized"}},
+       {"normalized"},
+       {"wrong-gloss"}},
       std::move(claims));
 }
 
@@ -224,12 +225,12 @@ void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
 
 void try_after_multihead(Workbench& bench) {
   if (bench.options.model)
-    return bench.try_next({{"multihead --sentence \"a cat ate the apple because it was hungry\"",
-                            "whom does \"hungry\" look at? And \"rotten\" in its place?"},
+    return bench.try_next({{"multihead --sentence \"the king who saw the small cats slept\"",
+                            "where do the heads look for \"slept\", and what comes out?"},
                            {"multihead --model none --kv-heads 1", "heads share keys and values"},
                            {"positional", "tell attention where the words stand"}},
-                          {{"multihead --sentence \"a cat ate the apple because it was rotten\"",
-                            "whom does \"rotten\" look at?"}});
+                          {{"multihead --sentence \"a cat ate the apple because it was hungry\"",
+                            "whom does \"hungry\" look at? And \"rotten\" in its place?"}});
   bench.try_next({{"multihead --heads 4", "which shapes change, and which stay?"},
                   {"multihead --kv-heads 1", "both heads read the same keys and values"},
                   {"positional", "tell attention where the words stand"}});

@@ -85,7 +85,7 @@ std::string about_learned_alignment(const Workbench& bench, const attn::Event& w
   std::size_t words = 0;
   while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
   const auto crossing = words_that_cross(weights, words);
-  return "A row shows where the decoder looks to write its word. Nobody told it so. " +
+  return "A row shows where the decoder looks to write its word. " +
          (crossing.empty() ? "Here the words have one order in both languages." : crossing) +
          (words < rows ? " </s> comes from no word, but its row sums to 1.\n" : "\n") +
          what_one_word_more_changes(bench);
@@ -125,6 +125,7 @@ void choose_trained_page(Workbench& bench) {
   page.insert(page.end(), step.begin(), step.end());
   page.push_back({"decoder/weights",
                   [&bench](const attn::Event& weights) { return about_learned_alignment(bench, weights); }});
+  page.push_back({"gold"});
   page.push_back({"by-length"});
   bench.trace.page(page,
                    {"rows-sum-to-1", "state-that-asks", "padding-changes-nothing", "greedy-is-likeliest"});

@@ -576,7 +576,7 @@ std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
           attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
           {"one-step/scores", [text = about_scores(bench)](const auto&) { return text; }},
           attn::in_one_line("one-step/masked"),
-          {"one-step/weights"},
+          attn::without_table("one-step/weights"),
           attn::without_table("one-step/context",
                               [&bench](const attn::Event& context) { return about_context(bench, context); }),
           attn::without_table("one-step/probabilities", about_the_likeliest_few)};
@@ -591,7 +591,8 @@ std::string word_read(const Workbench& bench, std::size_t t) {
 }
 
 std::size_t step_to_walk_through(const std::vector<std::size_t>& lengths) {
-  return *std::min_element(lengths.begin(), lengths.end()) / 2;
+  const auto last = *std::min_element(lengths.begin(), lengths.end()) - 1;
+  return std::min(last, std::max<std::size_t>(1, last / 2));
 }
 
 void show_one_step(Workbench& bench, const Seq2SeqRun& run, std::size_t t) {

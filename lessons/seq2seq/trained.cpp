@@ -8,20 +8,13 @@
 #include "attn/error.hpp"
 #include "attn/ops/heads.hpp"
 #include "attn/ops/slice.hpp"
+#include "corpora/drawn_links.hpp"
 #include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/said_of.hpp"
+#include "lessons/seq2seq/other_query.hpp"
 
 namespace lessons {
-
-namespace {
-
-/// What the model's configuration says, and nothing where it does not say it.
-std::string said_of(const attn::Model& model, const std::string& name) {
-  const auto found = model.configuration.find(name);
-  return found == model.configuration.end() ? "" : found->second;
-}
-
-}  // namespace
 
 attn::TokenBatch after_start(attn::TokenBatch batch) {
   for (auto& sentence : batch.tokens) sentence.insert(sentence.begin(), std::string(attn::start_token));
@@ -74,6 +67,62 @@ std::string where_they_part(const corpora::SentencePair& pair, const corpora::Al
       pair.source[looks.back()].text);
 }
 
+/// Of the words of the target, and of </s> where the table [target×source] has it.
+corpora::Alignment strongest_looks(const Tensor<2>& weights, const corpora::SentencePair& pair) {
+  return strongest_of_rows(weights, std::min(pair.target.size() + 1, weights.shape(0)));
+}
+
+/// Where the paper's query goes astray and the one with the word does not: the first such word.
+std::string what_the_state_has_not_read(const corpora::SentencePair& pair, const corpora::Alignment& of_state,
+                                        const corpora::Alignment& with_word) {
+  const auto gold = gold_links(pair);
+  for (std::size_t t = 1; t < pair.target.size(); ++t)
+    if (gold[t].count(of_state[t]) == 0 && gold[t].count(with_word[t]) > 0)
+      return fmt::format(" To write “{}” old h looks at “{}”: it has not read “{}”.", pair.target[t],
+                         pair.source[of_state[t]].text, pair.target[t - 1]);
+  return "";
+}
+
+/// A look at a word that is not translated: "did" or "does" where "ne" is written.
+std::string look_at_an_untranslated_word(const corpora::SentencePair& pair, const corpora::Alignment& looks) {
+  const auto gold = gold_links(pair);
+  for (std::size_t t = 0; t < pair.target.size(); ++t)
+    if (const auto& source = pair.source[looks[t]];
+        gold[t].count(looks[t]) == 0 && source.gloss == corpora::no_gloss)
+      return fmt::format(
+          " For “{}” the decoder looks at “{}”, which has no French word of its own: attention is not "
+          "alignment.",
+          pair.target[t], source.text);
+  return "";
+}
+
+/// What another model's query looks at in the same sentences: the step `other_query/weights` and the note
+/// `gold`.
+void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const corpora::Alignment& looks) {
+  const auto other = ask_otherwise(bench, corpora::target_text(pair));
+  const auto asks = query_in_words(other.attention);
+  const bool is_papers = other.attention == "bahdanau";
+  const auto weights =
+      bench.trace.step({.id = "other_query/weights",
+                        .title = "Where another model's query looks",
+                        .axes = {"target", "source"},
+                        .note = fmt::format("Of the model {} ({}).", other.model, other.attention),
+                        .distribution = true},
+                       other.weights);
+  const auto other_looks = strongest_looks(weights, pair);
+  bench.trace.note(
+      "gold", "Which word does each query look at most?",
+      fmt::format(
+          "The grammar of the training sentences knows which word comes from which; no model saw it. ≠ "
+          "marks another word. \"{}\" is the model {}, which asks {}.{}{}",
+          asks, other.model,
+          is_papers ? "as in the paper, with the old state alone" : "with the word that it reads, too",
+          is_papers ? what_the_state_has_not_read(pair, other_looks, looks)
+                    : what_the_state_has_not_read(pair, looks, other_looks),
+          look_at_an_untranslated_word(pair, looks)),
+      looks_beside_gold(pair, {{query_in_words(bench.options.attention), looks}, {asks, other_looks}}));
+}
+
 }  // namespace
 
 void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std::string>& writes,
@@ -87,20 +136,12 @@ void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std
                        fmt::format("“{}”. The model wrote something else.", corpora::target_text(*pair)));
     return;
   }
-  const auto table = attn::sample(attn::head(weights, 0), 0);
-  const auto looks = strongest_of_rows(table, std::min(pair->target.size() + 1, table.shape(0)));
-  const auto gold = gold_links(*pair);
-  std::size_t linked = 0, right = 0;
-  for (std::size_t t = 0; t < gold.size(); ++t) {
-    linked += gold[t].empty() ? 0 : 1;
-    right += gold[t].count(looks[t]);
-  }
-  bench.trace.note("gold", "Beside it: which word comes from which",
-                   fmt::format("( ) is a sure link (gold), ? ? a possible one; the model never saw them. * "
-                               "is where the decoder looks "
-                               "most: {} of {} words at the word that they come from.{}",
-                               right, linked, where_they_part(*pair, looks)),
-                   fmt::format("{}", fmt::join(drawn_links(*pair, looks), "\n")));
+  const auto looks = strongest_looks(attn::sample(attn::head(weights, 0), 0), *pair);
+  show_other_query(bench, *pair, looks);
+  bench.trace.note("links", "The same as a drawing",
+                   fmt::format("( ) is a sure link, ? ? a possible one. * is where the decoder looks most.{}",
+                               where_they_part(*pair, looks)),
+                   fmt::format("{}", fmt::join(corpora::drawn_links(*pair, looks), "\n")));
 }
 
 }  // namespace lessons

@@ -25,9 +25,10 @@ attn::TokenBatch after_start(attn::TokenBatch batch);
 /// `target/embedding`.
 bool reads_its_own_words(const Options& options);
 
-/// Beside the alignment of a trained decoder, the links that the lab's grammar has between both sentences:
-/// the note `gold`. Only for one sentence, and where the grammar knows it. `writes` are the words of the
-/// target; with `is_greedy` the decoder chose them itself.
+/// Beside the alignment of a trained decoder, the links that the lab's grammar has between both sentences,
+/// and what a model with another query looks at: the notes `gold` and `links` and the step
+/// `other_query/weights`. Only for one sentence, and where the grammar knows it. `writes` are the words of
+/// the target; with `is_greedy` the decoder chose them itself.
 void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std::string>& writes,
                bool is_greedy);
 

@@ -54,16 +54,28 @@ bool is_path(const std::string& name) {
   return name.find_first_of("/.") != name.npos;
 }
 
-void require_shipped(const std::string& name) {
-  const auto folder = attn::data_folder("models");
-  if (std::filesystem::exists(fmt::format("{}/{}.safetensors", folder, name))) return;
+std::vector<std::string> shipped_names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
+  for (const auto& entry : std::filesystem::directory_iterator(attn::data_folder("models")))
     if (entry.path().extension() == ".safetensors") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Those that have weights.
+std::vector<std::string> shipped_of_task(std::string_view task) {
+  std::vector<std::string> names;
+  for (auto& name : shipped_names())
+    if (const auto model = attn::shipped_model(name); model->task == task && !model->tensors.empty())
+      names.push_back(std::move(name));
+  return names;
+}
+
+void require_shipped(const std::string& name) {
+  if (std::filesystem::exists(fmt::format("{}/{}.safetensors", attn::data_folder("models"), name))) return;
   throw Error(
       fmt::format("--model {}: there is no such model; valid: {}, a file that attnlab train wrote, or none",
-                  name, fmt::join(names, ", ")));
+                  name, fmt::join(shipped_names(), ", ")));
 }
 
 std::shared_ptr<const Model> load(const Lesson& lesson, const std::string& name) {
@@ -73,8 +85,12 @@ std::shared_ptr<const Model> load(const Lesson& lesson, const std::string& name)
   auto model =
       is_path(name) ? std::make_shared<const Model>(attn::read_model(name)) : attn::shipped_model(name);
   if (model->task != lesson.trained->task)
-    throw Error(fmt::format("--model {}: it is a model of the task {}; valid: one of the task {}", name,
-                            model->task, lesson.trained->task));
+    throw Error(
+        fmt::format("--model {}: it is a model of the task {}, and {} goes through one of the task {}; "
+                    "valid: {}, a file that "
+                    "attnlab train {} wrote, or none",
+                    name, model->task, lesson.name, lesson.trained->task,
+                    fmt::join(shipped_of_task(lesson.trained->task), ", "), lesson.trained->task));
   return model;
 }
 

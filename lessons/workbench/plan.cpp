@@ -159,6 +159,8 @@ void fill_in_sizes(const Lesson& lesson, Options& options) {
   if (lesson.uses("hidden") && !options.hidden) options.hidden = d_model;
   if (lesson.uses("d-a") && !options.d_a) options.d_a = options.hidden.value_or(d_model);
   if (lesson.uses("d-ff") && !options.d_ff) options.d_ff = 4 * d_model;
+  if (lesson.uses("new-tokens") && !options.new_tokens) options.new_tokens = lesson.defaults.new_tokens;
+  if (lesson.uses("layers") && !options.layers) options.layers = lesson.defaults.layers;
   if (lesson.uses("features") && lesson.uses("d-k") && !options.features) options.features = 2 * *options.d_k;
 }
 

@@ -1,5 +1,7 @@
 #include "lessons/workbench/silence.hpp"
 
+#include <utility>
+
 namespace lessons {
 
 namespace {
@@ -12,7 +14,9 @@ Options with_heads(std::size_t heads) {
 
 }  // namespace
 
-Silence::Silence(const Lesson& lesson, std::size_t heads)
-    : plan_{.lesson = &lesson, .options = with_heads(heads)}, trace_(nobody_, {}), bench_(plan_, trace_) {}
+Silence::Silence(const Lesson& lesson, std::size_t heads) : Silence(lesson, with_heads(heads)) {}
+
+Silence::Silence(const Lesson& lesson, Options options)
+    : plan_{.lesson = &lesson, .options = std::move(options)}, trace_(nobody_, {}), bench_(plan_, trace_) {}
 
 }  // namespace lessons

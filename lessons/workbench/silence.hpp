@@ -11,6 +11,9 @@ class Silence {
  public:
   Silence(const Lesson& lesson, std::size_t heads);
 
+  /// With the options that the functions ask for.
+  Silence(const Lesson& lesson, Options options);
+
   Workbench mute() const { return bench_.mute(); }
 
  private:

@@ -121,9 +121,9 @@ TEST_CASE("<s> is zeros where given vectors have none for it") {
 
 TEST_CASE("both directions of the encoder stand side by side in the states") {
   const auto trace = trace_of("--bidirectional --hidden 3");
-  CHECK(event_of(trace, "encoder/h")["shape"] == json({4, 3}));
-  CHECK(event_of(trace, "encoder/reverse/h")["shape"] == json({4, 3}));
-  CHECK(event_of(trace, "encoder/states")["shape"] == json({4, 6}));
+  CHECK(event_of(trace, "encoder/h")["shape"] == json({5, 3}));
+  CHECK(event_of(trace, "encoder/reverse/h")["shape"] == json({5, 3}));
+  CHECK(event_of(trace, "encoder/states")["shape"] == json({5, 6}));
   CHECK(event_of(trace, "decoder/W_hh")["shape"] == json({24, 6}));
   CHECK(event_of(trace, "decoder/s_0")["shape"] == json({6}));
 }
@@ -135,11 +135,42 @@ TEST_CASE("with trained weights the decoder looks where the languages cross, and
   const auto weights = event_of(taught, "decoder/weights")["data"];
   CHECK(weights[1][2] > 0.5);  // chat, cat
   CHECK(weights[2][1] > 0.5);  // noir, black
-  CHECK(event_of(taught, "gold")["note"].get<std::string>().find("4 of 4") != std::string::npos);
-  const auto free = trace_of("--source 'the black cat slept'");
+  const auto free = trace_of("--source 'the black cat never arrived'");
   CHECK(event_of(free, "target/embedding")["kind"] == "input");
-  CHECK(event_of(free, "decoder/weights")["labels"][0] == json({"le", "chat", "noir", "dormait", "</s>"}));
+  CHECK(event_of(free, "decoder/weights")["labels"][0] ==
+        json({"le", "chat", "noir", "n'arrivait", "jamais", "</s>"}));
   CHECK(trace_of("--attention bahdanau")["config"]["model"].is_null());
+}
+
+TEST_CASE("beside the alignment stands the gold one, and that of a model with the other query") {
+  const auto weights_of = [](const json& trace, const std::string& id) {
+    return event_of(trace, id)["data"].get<std::vector<std::vector<double>>>();
+  };
+  const auto says = [](const json& event, const std::string& field, const std::string& words) {
+    return event[field].get<std::string>().find(words) != std::string::npos;
+  };
+  const auto with_word = trace_of(""), of_state = trace_of("--model translation-bahdanau");
+  CHECK(of_state["config"]["attention"] == "bahdanau");
+  for (const auto& [one, other] : {std::pair(with_word, of_state), std::pair(of_state, with_word)}) {
+    const auto beside = weights_of(one, "other_query/weights"), own = weights_of(other, "decoder/weights");
+    REQUIRE(beside.size() == own.size());
+    for (std::size_t t = 0; t < own.size(); ++t)
+      for (std::size_t j = 0; j < own[t].size(); ++j) CHECK(std::abs(beside[t][j] - own[t][j]) < 1e-12);
+  }
+  CHECK(weights_of(with_word, "decoder/weights")[4][3] > 0.5);  // jamais, never
+  CHECK(weights_of(of_state, "decoder/weights")[4][4] > 0.5);   // jamais, arrived
+  for (const auto& trace : {with_word, of_state}) {
+    const auto gold = event_of(trace, "gold");
+    CHECK(
+        says(gold, "note", "To write “jamais” old h looks at “arrived”: it has not read “n'arrivait”."));
+    CHECK(says(gold, "formula", "5 of 5"));
+    CHECK(says(gold, "formula", "4 of 5"));
+    CHECK(says(event_of(trace, "links"), "formula", "(*)"));
+  }
+  CHECK(says(event_of(trace_of("--source 'the cat does not sleep'"), "gold"), "note",
+             "For “ne” the decoder looks at “does”"));
+  CHECK(event_of(trace_of("--model none"), "gold").is_null());
+  CHECK(event_of(trace_of("--source 'cat the'"), "gold").is_null());
 }
 
 TEST_CASE("the figures by length are those in the shipped models, and the note tells them") {

@@ -308,7 +308,9 @@ TEST_CASE(
     CHECK_THAT(refusal(lesson + " --model glos"),
                Contains("--model glos: there is no such model; valid: ") && Contains("gloss, "));
     CHECK_THAT(refusal(lesson + " --model " + as_argument(path)),
-               Contains("is a model of the task reverse; valid: one of the task gloss"));
+               Contains("is a model of the task reverse, and " + lesson +
+                        " goes through one of the task gloss; valid: gloss, a file that attnlab train gloss "
+                        "wrote, or none"));
     CHECK_THAT(refusal(lesson + " --model ./nowhere.safetensors"), Contains("./nowhere.safetensors"));
     CHECK_THAT(refusal(lesson + " --model " + as_argument(folder.write("text.safetensors", "hello"))),
                Contains("text.safetensors"));

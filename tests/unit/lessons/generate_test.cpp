@@ -1,5 +1,4 @@
 #include "lessons/generate.hpp"
-#include "lessons/generate/claims.hpp"
 
 #include <catch2/catch.hpp>
 #include <stdexcept>
@@ -11,6 +10,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/steps.hpp"
+#include "lessons/generate/claims.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
 
@@ -265,6 +265,16 @@ TEST_CASE("nothing is claimed of logits that are no larger than what rounding ma
   const Options run = {
       .sentence = {"hello"}, .heads = 2, .seed = 103, .dtype = "float32", .new_tokens = 1, .layers = 1};
   CHECK(told_by("generate", run).kinds.at("cached-equals-full") == attn::Kind::note);
+}
+
+TEST_CASE("options that code leaves empty are the lesson's own", "[generate]") {
+  const auto told = told_by("generate", {.sentence = {"a rose is a"}});
+  const auto& own = lesson_called("generate").defaults;
+  const auto writes = [&](std::size_t step) { return told.has("step=" + std::to_string(step) + "/token"); };
+  CHECK(writes(*own.new_tokens - 1));
+  CHECK_FALSE(writes(*own.new_tokens));
+  CHECK_FALSE(told.has("step=0/layer=2/weights"));
+  CHECK(told.holds("cached-equals-full"));
 }
 
 TEST_CASE("a step of decoding that is off by 1 % is noticed", "[generate]") {

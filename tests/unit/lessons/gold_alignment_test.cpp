@@ -1,5 +1,6 @@
 #include "lessons/gold_alignment.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using lessons::gold_links;
@@ -26,11 +27,20 @@ TEST_CASE("a row looks most at its largest weight, the first of several", "[gold
   CHECK(lessons::strongest_of_rows(weights, 2) == corpora::Alignment{1, 0});
 }
 
-TEST_CASE("drawn links have brackets at the gold word and a star where the decoder looks", "[gold]") {
-  const auto pair = gold_pair({"the", "black", "cat", "slept"});
+TEST_CASE("where each query looks stands beside the gold words, side by side where there is room", "[gold]") {
+  const auto pair = gold_pair({"the", "man", "never", "slept"});
   REQUIRE(pair);
-  CHECK(lessons::drawn_links(*pair, {0, 2, 0, 3}) ==
-        std::vector<std::string>{"         the black cat slept", "le       (*)  .     .   .",
-                                 "chat      .   .    (*)  .", "noir      *  ( )    .   .",
-                                 "dormait   .   .     .  (*)"});
+  CHECK(lessons::links_found(*pair, {1, 3, 3, 2, 0}) == 3);
+  CHECK(lessons::looks_beside_gold(*pair, {{"a", {1, 3, 3, 2, 0}}, {"b", {0, 2, 2, 2}}}) ==
+        "             l'homme       ne  dormait  jamais   found\n"
+        "comes from  the, man    never    slept   never\n"
+        "a                man  slept ≠    slept   never  3 of 4\n"
+        "b                the    never  never ≠   never  3 of 4");
+  const auto longer =
+      gold_pair({"the", "cat", "did", "not", "love", "the", "apple", "because", "it", "was", "hungry"});
+  REQUIRE(longer);
+  const auto table =
+      lessons::looks_beside_gold(*longer, {{"a", corpora::Alignment(longer->target.size(), 0)}});
+  CHECK(table.substr(0, table.find('\n')) == "              comes from        a");
+  CHECK(static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n')) == longer->target.size() + 1);
 }

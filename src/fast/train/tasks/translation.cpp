@@ -4,6 +4,7 @@
 
 #include "attn/random/generator.hpp"
 #include "corpora/alignment_errors.hpp"
+#include "corpora/drawn_links.hpp"
 #include "corpora/grammar_pairs.hpp"
 #include "fast/train/tasks/load_grammar.hpp"
 #include "fast/train/tasks/translation_task.hpp"
@@ -76,7 +77,8 @@ class GrammarTranslation final : public TranslationTask {
       lines.push_back(corpora::source_text(held_out_[i]));
       lines.push_back("→ " + written(written_words[i]));
       if (heads.empty()) continue;
-      for (auto& line : grid(held_out_[i], best_of(heads).links[i])) lines.push_back(std::move(line));
+      for (auto& line : corpora::drawn_links(held_out_[i], best_of(heads).links[i]))
+        lines.push_back(std::move(line));
     }
     if (!heads.empty())
       lines.push_back(
@@ -156,25 +158,6 @@ class GrammarTranslation final : public TranslationTask {
     return *std::min_element(heads.begin(), heads.end(), [](const HeadLinks& a, const HeadLinks& b) {
       return a.error_rate < b.error_rate;
     });
-  }
-
-  /// A row for each target word, a column for each source word: ( ) a sure link, ? ? a possible one, * where
-  /// the model looks.
-  static std::vector<std::string> grid(const corpora::SentencePair& pair, const Alignment& alignment) {
-    std::vector<std::string> lines;
-    for (std::size_t t = 0; t < pair.target.size(); ++t) {
-      std::string line;
-      for (std::size_t s = 0; s < pair.source.size(); ++s) {
-        const auto link = std::find_if(pair.links.begin(), pair.links.end(), [&](const corpora::Link& gold) {
-          return gold.source == s && gold.target == t;
-        });
-        const bool is_gold = link != pair.links.end();
-        const std::string mark = alignment[t] == s ? "*" : is_gold ? " " : ".";
-        line += !is_gold ? " " + mark + " " : link->is_sure ? "(" + mark + ")" : "?" + mark + "?";
-      }
-      lines.push_back(line + " " + pair.target[t]);
-    }
-    return lines;
   }
 
   std::vector<corpora::SentencePair> held_out_, longer_;
