@@ -15,6 +15,7 @@
   let words = [];        // the options that differ from the defaults: ["--causal", "--seed", "7"]
   let edited = null;     // the trace of which a reader has changed inputs
   let changes = [];      // in it: ["Q[the, 0] = 2.5"]
+  let parts = [];        // of the lesson's page, from the first change on
   let waiting = 0;       // the next change of the page
   let completing = 0;    // what follows a change: the folded part of the page
   let lastRun = 0;       // milliseconds
@@ -92,7 +93,8 @@
   function showCommand() {
     form.querySelector(".command code").textContent = commandLine();
     const remark = form.querySelector(".changes");
-    if (edited === null) return remark.replaceChildren("A double click on a number of an input changes it, as Enter does.");
+    const hint = "A double click on a number of an input changes it, as Enter does.";
+    if (edited === null) return remark.textContent === hint ? undefined : remark.replaceChildren(hint);
     const save = element("button", { type: "button" }, `Save ${savedInputs}`);
     save.addEventListener("click", saveInputs);
     remark.replaceChildren(`Changed: ${changes.join(", ")}. `, save);
@@ -235,12 +237,30 @@
     return `${home.id} ${[...home.querySelectorAll("details")].indexOf(details)}`;
   }
 
+  const between = (text, start, end) => text.slice(text.indexOf(start) + start.length, text.lastIndexOf(end));
+
+  function nodeOf(markup) {
+    const template = element("template", {});
+    template.innerHTML = markup;
+    return template.content.firstElementChild;
+  }
+
+  /// Replaces those parts of main that have changed.
+  function replaceParts(next) {
+    const main = holder.querySelector("main");
+    const isSame = next.length === parts.length && next.length === main.children.length;
+    if (isSame) next.forEach((part, i) => (part === parts[i] ? undefined : main.children[i].replaceWith(nodeOf(part))));
+    else main.innerHTML = `\n${next.join("")}`;
+    parts = next;
+  }
+
   /// Puts what a page of HTML has in its body in the place of what stands here; what was unfolded stays so.
   function replacePage(text) {
-    const shown = new DOMParser().parseFromString(text.slice(text.indexOf("<body")), "text/html");
+    const body = text.slice(text.indexOf("<body"));
     const unfolded = new Set([...holder.querySelectorAll("details[open]")].map(placeOf));
-    for (const selector of ["header", "main", "#worked", "footer", "#workings"])
-      holder.querySelector(selector).replaceWith(document.adoptNode(shown.querySelector(selector)));
+    holder.querySelector("header").innerHTML = between(body, "<header>", "</header>");
+    replaceParts(between(body, "<main>\n", "</main>").split(/^(?=<section |<div class="earlier">)/m));
+    holder.querySelector("#workings").textContent = between(body, 'id="workings">', "<\/script>\n<script>");
     if (unfolded.size > 0)
       for (const details of holder.querySelectorAll("details")) details.open ||= unfolded.has(placeOf(details));
     markCommands();
@@ -284,6 +304,7 @@
       return done();
     }
     const focus = lessonPage.entryOf(document.activeElement);
+    if (focus !== null) focus.cell.blur();  // so that it takes the focus again, and shows how it came about
     replacePage(written());
     followPage();
     if (focus !== null) focusOn(focus.id, focus.offset);
@@ -310,6 +331,7 @@
     forgetChanges();
     lastRun = 0;
     const page = document.getElementById(`page-${name}`);
+    parts = [];
     holder.replaceChildren(page.content.cloneNode(true));
     document.body.dataset.lesson = name;
     document.title = `${name} · Attention Lab`;

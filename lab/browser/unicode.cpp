@@ -48,6 +48,43 @@ bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char byte) { return byte >= ' ' && byte < 0x7F; });
 }
 
+/// Whether all its characters stand before U+0300, the first combining mark: they are in normal form.
+bool is_before_combining_marks(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char byte) { return static_cast<unsigned char>(byte) < 0xCC; });
+}
+
+/// Characters that are clusters of their own beside each other: letters and signs of formulas and drawings.
+constexpr Range single[] = {{U' ', U'~'},     {0xA1, 0xAC},     {0xAE, 0x2FF},    {0x370, 0x3FF},
+                            {0x1D00, 0x1DBF}, {0x1E00, 0x1EFF}, {0x2010, 0x2027}, {0x2030, 0x205E},
+                            {0x2070, 0x209C}, {0x2190, 0x2319}, {0x2500, 0x25FF}};
+
+bool is_single(char32_t code_point) {
+  return std::any_of(std::begin(single), std::end(single), [&](const Range& range) {
+    return code_point >= range.first && code_point <= range.last;
+  });
+}
+
+/// The characters of a text, where each is a cluster of its own, else nothing. What is no valid UTF-8 is not.
+std::vector<std::string_view> single_characters(std::string_view text) {
+  std::vector<std::string_view> characters;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (length == 4 || (lead >= 0x80 && lead < 0xC2) || i + length > text.size()) return {};
+    char32_t code_point = length == 1 ? lead : length == 2 ? lead & 0x1F : lead & 0x0F;
+    for (std::size_t j = 1; j < length; ++j) {
+      const auto byte = static_cast<unsigned char>(text[i + j]);
+      if ((byte & 0xC0) != 0x80) return {};
+      code_point = code_point << 6 | (byte & 0x3F);
+    }
+    if (!is_single(code_point)) return {};
+    characters.push_back(text.substr(i, length));
+    i += length;
+  }
+  return characters;
+}
+
 std::vector<std::string_view> segments(std::string_view text, bool of_words) {
   auto* const ends = browser_ends(text.data(), static_cast<int>(text.size()), of_words);
   std::vector<std::string_view> pieces;
@@ -64,18 +101,20 @@ std::vector<std::string_view> segments(std::string_view text, bool of_words) {
 }  // namespace
 
 std::string nfc(std::string_view text) {
-  return is_printable_ascii(text) ? std::string(text) : changed(text, false);
+  return is_before_combining_marks(text) ? std::string(text) : changed(text, false);
 }
 
 std::string lower_case(std::string_view text) {
-  return changed(text, true);
+  if (!is_printable_ascii(text)) return changed(text, true);
+  std::string lower(text);
+  for (auto& byte : lower)
+    if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
+  return lower;
 }
 
 std::vector<std::string_view> grapheme_clusters(std::string_view text) {
-  if (!is_printable_ascii(text)) return segments(text, false);
-  std::vector<std::string_view> characters;
-  for (std::size_t i = 0; i < text.size(); ++i) characters.push_back(text.substr(i, 1));
-  return characters;
+  auto characters = single_characters(text);
+  return characters.empty() ? segments(text, false) : characters;
 }
 
 std::vector<std::string_view> word_segments(std::string_view text) {

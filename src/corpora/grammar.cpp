@@ -14,6 +14,7 @@
 #include "attn/error.hpp"
 #include "corpora/compiled_grammar.hpp"
 #include "corpora/derivation.hpp"
+#include "corpora/grammar_checks.hpp"
 #include "corpora/target_vocabulary.hpp"
 
 namespace corpora {
@@ -38,12 +39,30 @@ std::string text_of_file(const std::string& path) {
   return text;
 }
 
-bool has_form_among(const Row& row, const std::vector<std::string>& words) {
+bool has_form(const Row& row, const std::string& word) {
   return std::any_of(row.source.begin(), row.source.end(), [&](const Form& form) {
-    return form && std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-             return form->front().text == word || form->front().before_vowel == word;
-           });
+    return form && (form->front().text == word || form->front().before_vowel == word);
   });
+}
+
+/// Leaves out all but the rows of these words and the rules that lead to them. Returns whether each word has
+/// a row.
+bool keep_only(const std::vector<std::string>& words, GrammarText& text) {
+  std::set<std::string> missing(words.begin(), words.end());
+  for (auto& table : text.tables)
+    std::erase_if(table.rows, [&](const Row& row) {
+      bool is_needed = false;
+      for (const auto& word : words) {
+        if (!has_form(row, word)) continue;
+        is_needed = true;
+        missing.erase(word);
+      }
+      return !is_needed;
+    });
+  std::erase_if(text.tables, [](const Table& table) { return table.rows.empty(); });
+  const auto ends = symbols_that_end(text);
+  std::erase_if(text.rules, [&](const Rule& rule) { return !all_end(rule, ends); });
+  return missing.empty();
 }
 
 }  // namespace
@@ -68,8 +87,7 @@ std::optional<SentencePair> Grammar::translate(const std::string& path,
                                                const std::vector<std::string>& words) {
   Grammar grammar;
   grammar.text_ = std::make_unique<GrammarText>(parse_grammar(text_of_file(path), path));
-  for (auto& table : grammar.text_->tables)
-    std::erase_if(table.rows, [&](const Row& row) { return !has_form_among(row, words); });
+  if (!keep_only(words, *grammar.text_)) return std::nullopt;
   grammar.compiled_ = std::make_unique<CompiledGrammar>(compile_without_weights(*grammar.text_));
   return grammar.translate(words);
 }

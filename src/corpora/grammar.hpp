@@ -27,7 +27,8 @@ class Grammar {
   /// As above, from a file.
   static Grammar load(const std::string& path);
 
-  /// What load(path).translate(words) gives, sooner: words that do not stand there are left out first.
+  /// What load(path).translate(words) gives, sooner: what those words have no part in is left out
+  /// first.
   static std::optional<SentencePair> translate(const std::string& path,
                                                const std::vector<std::string>& words);
 

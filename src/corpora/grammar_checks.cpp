@@ -16,16 +16,7 @@ class Checks {
   }
 
   void require_ends() const {
-    std::vector<bool> ends(text_.symbols.size(), false);
-    for (const auto& table : text_.tables) ends[table.symbol] = true;
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (const auto& rule : text_.rules) {
-        if (ends[rule.symbol] || !all_end(rule, ends)) continue;
-        ends[rule.symbol] = true;
-        grows = true;
-      }
-    }
+    const auto ends = symbols_that_end(text_);
     for (const auto& rule : text_.rules)
       if (!all_end(rule, ends))
         text_.fail(rule.line,
@@ -73,11 +64,6 @@ class Checks {
 
  private:
   static constexpr std::size_t unseen = 0, open = 1, done = 2;
-
-  static bool all_end(const Rule& rule, const std::vector<bool>& ends) {
-    return std::all_of(rule.source.begin(), rule.source.end(),
-                       [&](const Item& item) { return ends[item.symbol]; });
-  }
 
   static std::size_t first_endless(const Rule& rule, const std::vector<bool>& ends) {
     return std::find_if(rule.source.begin(), rule.source.end(),
@@ -136,6 +122,25 @@ class Checks {
 };
 
 }  // namespace
+
+std::vector<bool> symbols_that_end(const GrammarText& text) {
+  std::vector<bool> ends(text.symbols.size(), false);
+  for (const auto& table : text.tables) ends[table.symbol] = true;
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const auto& rule : text.rules) {
+      if (ends[rule.symbol] || !all_end(rule, ends)) continue;
+      ends[rule.symbol] = true;
+      grows = true;
+    }
+  }
+  return ends;
+}
+
+bool all_end(const Rule& rule, const std::vector<bool>& ends) {
+  return std::all_of(rule.source.begin(), rule.source.end(),
+                     [&](const Item& item) { return ends[item.symbol]; });
+}
 
 void require_sound_rules(const GrammarText& text) {
   Checks checks(text);

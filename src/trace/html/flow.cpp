@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "attn/text/utf8.hpp"
-#include "attn/text/width.hpp"
+#include "trace/html/columns.hpp"
 #include "trace/html/escape.hpp"
 #include "trace/wording.hpp"
 
@@ -42,35 +41,26 @@ bool is_arrow(std::string_view character) {
   return character == "→" || character == "←";
 }
 
-/// One column of a line of the diagram; a wide character takes two, of which the second is empty.
-using Cells = std::vector<std::string>;
-
-Cells cells_of(const std::string& line) {
-  Cells cells;
-  for (const auto cluster : grapheme_clusters(line)) {
-    const auto width = display_width(cluster);
-    if (width == 0 && !cells.empty()) {
-      cells.back() += cluster;
-      continue;
-    }
-    cells.emplace_back(cluster);
-    if (width == 2) cells.emplace_back();
-  }
-  return cells;
+bool is_vertical_arrow(std::string_view character) {
+  return character == "↑" || character == "↓";
 }
 
 bool is_line(const std::string& cell) {
-  return sides_of(cell) || is_arrow(cell);
+  return sides_of(cell) || is_arrow(cell) || is_vertical_arrow(cell);
 }
 
 /// Words of the diagram from one column to before another.
 struct Words {
   std::size_t first, last;
   std::string text;
+  std::string address{};   ///< empty where they lead nowhere
+  bool has_shape = false;  ///< "name [shape]", which is a box where it leads somewhere
+
+  bool is_box() const { return has_shape && !address.empty(); }
 };
 
 /// Words end at a line, an arrow or two spaces.
-std::vector<Words> words_of(const Cells& cells) {
+std::vector<Words> words_of(const Columns& cells) {
   std::vector<Words> all;
   for (std::size_t i = 0; i < cells.size();) {
     if (cells[i] == " " || is_line(cells[i])) {
@@ -109,10 +99,11 @@ std::string segment(double x1, double y1, double x2, double y2) {
 /// Draws one diagram.
 class FlowDrawing {
  public:
-  FlowDrawing(const std::string& diagram, const Target& target) : target_(target) {
+  FlowDrawing(const std::string& diagram, const Target& target) {
     for (const auto& line : lines_of(diagram)) {
-      lines_.push_back(cells_of(line));
+      lines_.push_back(columns_of(line));
       words_.push_back(words_of(lines_.back()));
+      for (auto& words : words_.back()) find_target(words, target);
       columns_ = std::max(columns_, lines_.back().size());
     }
   }
@@ -132,10 +123,18 @@ class FlowDrawing {
   }
 
  private:
-  /// "name [shape]", but not "with W_Q, W_K [shape]", which has several names.
-  static bool is_box(const std::string& text) {
+  /// Of "name [shape]", but not of "with W_Q, W_K [shape]", which has several names. The step of "new h [96]"
+  /// may be called h.
+  static void find_target(Words& words, const Target& target) {
+    const auto& text = words.text;
     const auto open = text.find(" [");
-    return text.ends_with(']') && open != text.npos && text.find(", ") > open && !text.starts_with("with ");
+    words.has_shape =
+        text.ends_with(']') && open != text.npos && text.find(", ") > open && !text.starts_with("with ");
+    const auto name = words.has_shape ? text.substr(0, open) : text;
+    const auto shape = words.has_shape ? text.substr(open + 2, text.size() - open - 3) : "";
+    words.address = target(name, shape);
+    if (words.address.empty() && words.has_shape)
+      words.address = target(name.substr(name.rfind(' ') + 1), shape);
   }
 
   /// Where a line that leaves a column to the left ends: at the words there or in the middle of the line
@@ -158,7 +157,7 @@ class FlowDrawing {
   std::pair<double, double> edge_of(std::size_t line, std::size_t column) const {
     for (const auto& words : words_[line]) {
       if (column < words.first || column >= words.last) continue;
-      const double room = is_box(words.text) ? box_padding : gap;
+      const double room = words.is_box() ? box_padding : gap;
       return {x_of(words.first) - room, x_of(words.last) + room};
     }
     return {x_of(column), x_of(column + 1)};
@@ -176,6 +175,15 @@ class FlowDrawing {
                              y - arrow_half_width, back, y + arrow_half_width);
       return;
     }
+    if (is_vertical_arrow(cell)) {
+      const double up = y - line_height / 2, down = y + line_height / 2;
+      path_ += segment(x, up, x, down);
+      const bool is_up = cell == "↑";
+      const double tip = is_up ? up : down, back = is_up ? tip + arrow_length : tip - arrow_length;
+      arrows_ += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}Z", x, tip, x - arrow_half_width,
+                             back, x + arrow_half_width, back);
+      return;
+    }
     const auto sides = sides_of(cell);
     if (!sides) return;
     if (sides->left) path_ += segment(left_end(line, column), y, x, y);
@@ -189,24 +197,19 @@ class FlowDrawing {
     const auto text = fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
         x_of(words.first), y + 4.5, length, escaped(words.text));
-    const auto open = words.text.find(" [");
-    const bool has_box = is_box(words.text);
-    const auto name = has_box ? words.text.substr(0, open) : words.text;
-    const auto shape = has_box ? words.text.substr(open + 2, words.text.size() - open - 3) : "";
-    const auto address = target_(name, shape);
     const auto box =
-        has_box ? fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:g}\" rx=\"5\"/>",
-                              x_of(words.first) - box_padding, y - half_box, length + 2 * box_padding,
-                              2 * half_box)
-                : "";
-    elements_ += address.empty()
-                     ? fmt::format("<g class=\"{}\">{}{}</g>\n", has_box ? "box" : "words", box, text)
-                     : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(address),
-                                   has_box ? "box" : "words", box, text);
+        words.is_box()
+            ? fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:g}\" rx=\"5\"/>",
+                          x_of(words.first) - box_padding, y - half_box, length + 2 * box_padding,
+                          2 * half_box)
+            : "";
+    elements_ += words.address.empty()
+                     ? fmt::format("<g class=\"words\">{}</g>\n", text)
+                     : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(words.address),
+                                   words.is_box() ? "box" : "words", box, text);
   }
 
-  const Target& target_;
-  std::vector<Cells> lines_;
+  std::vector<Columns> lines_;
   std::vector<std::vector<Words>> words_;
   std::size_t columns_ = 0;
   std::string path_, arrows_, elements_;

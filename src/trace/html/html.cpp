@@ -12,6 +12,7 @@
 #include "trace/html/escape.hpp"
 #include "trace/html/flow.hpp"
 #include "trace/html/formula.hpp"
+#include "trace/html/note_table.hpp"
 #include "trace/html/table.hpp"
 #include "trace/svg/svg.hpp"
 #include "trace/text/table.hpp"
@@ -73,13 +74,6 @@ std::string formula_lines(const std::string& formula) {
     if (line.find_first_not_of(' ') != line.npos)
       markup += fmt::format("<div>{}</div>\n", html::mathml(line.substr(line.find_first_not_of(' '))));
   return markup.empty() ? "" : fmt::format("<div class=\"formula\">\n{}</div>\n", markup);
-}
-
-std::string preformatted(const std::string& text, const std::string& name) {
-  std::vector<std::string> lines;
-  for (const auto& line : lines_of(text)) lines.push_back(escaped(line));
-  return fmt::format("<pre tabindex=\"0\" role=\"group\" aria-label=\"{}\"><code>{}</code></pre>\n",
-                     escaped(name), fmt::join(lines, "\n"));
 }
 
 /// The id itself, or of "decoder/weights" the last part.
@@ -225,7 +219,8 @@ HtmlRenderer::Block HtmlRenderer::note_block(const Event& event) const {
   else if (is_called(event.id, "idea") && !is_table_of_words(event.formula))
     block.body += formula_lines(event.formula);
   else
-    block.body += preformatted(event.formula, event.title);
+    block.body += is_called(event.id, "code") ? html::preformatted(event.formula, event.title)
+                                              : html::note_markup(event.formula, event.title);
   return block;
 }
 

@@ -254,7 +254,7 @@ const lessonPage = (() => {
     panel = document.getElementById("worked");
     panelText = document.getElementById("worked-text");
     panelFrom = document.getElementById("worked-from");
-    marked = [];
+    hide();
     for (const table of tables()) {
       table.setAttribute("role", "grid");
       table.closest(".sheet").removeAttribute("tabindex");
@@ -262,7 +262,7 @@ const lessonPage = (() => {
       if (first !== null) first.tabIndex = 0;
     }
     boxes.disconnect();
-    for (const box of document.querySelectorAll("pre, .drawing, .plot, .formula, .definition")) boxes.observe(box);
+    for (const box of document.querySelectorAll("pre, .drawing, .plot, .formula, .definition, .sheet:has(.words)")) boxes.observe(box);
     document.querySelector(".hint").hidden = false;
   }
 

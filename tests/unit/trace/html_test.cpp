@@ -12,6 +12,7 @@
 #include "trace/html/escape.hpp"
 #include "trace/html/flow.hpp"
 #include "trace/html/formula.hpp"
+#include "trace/html/note_table.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;
@@ -38,6 +39,11 @@ std::string drawn(const std::string& diagram) {
   return attn::html::flow_drawing(diagram, [](const std::string& name, const std::string& shape) {
     return name == "weights" && shape == "2×2" ? std::string("#t-weights") : std::string();
   });
+}
+
+/// The markup of a note, in an element.
+std::string note_of(const std::string& text) {
+  return "<section>" + attn::html::note_markup(text, "a name") + "</section>";
 }
 
 /// The entries that a cell of a tensor is made of, as the script of a page finds them.
@@ -107,13 +113,13 @@ TEST_CASE("whatever its text, a formula is well-formed") {
   }
 }
 
-TEST_CASE("a diagram becomes boxes, words, lines and links") {
+TEST_CASE("a diagram becomes boxes that lead to steps, words, lines and arrows") {
   const auto drawing = drawn("Q [2×4] ┐\n        ├ Q Kᵀ → softmax → weights [2×2]\nK [2×4] ┘");
   const auto links = elements_of(drawing, "a");
   REQUIRE(links.size() == 1);
   CHECK(links[0].attributes.at("href") == "#t-weights");
   CHECK(links[0].text == "weights [2×2]");
-  CHECK(elements_of(drawing, "rect").size() == 3);
+  CHECK(elements_of(drawing, "rect").size() == 1);
   CHECK(texts_of(drawing, "text") ==
         std::vector<std::string>{"Q [2×4]", "Q Kᵀ", "softmax", "weights [2×2]", "K [2×4]"});
   const auto paths = elements_of(drawing, "path");
@@ -123,10 +129,23 @@ TEST_CASE("a diagram becomes boxes, words, lines and links") {
 }
 
 TEST_CASE("lines of a diagram meet where its characters do") {
-  // the corner's line goes from the box to the middle of its column and down to the next line
+  // the corner's line goes from the words to the middle of its column and down to the next line
   const auto path = elements_of(drawn("a [1] ┐\n      │"), "path")[0].attributes.at("d");
-  CHECK_THAT(path, Contains("M48.0 16.0L54.6 16.0") && Contains("M54.6 16.0L54.6 32.0") &&
+  CHECK_THAT(path, Contains("M45.0 16.0L54.6 16.0") && Contains("M54.6 16.0L54.6 32.0") &&
                        Contains("M54.6 32.0L54.6 48.0") && Contains("M54.6 48.0L54.6 64.0"));
+}
+
+TEST_CASE("a box may lead to the step that the last word of its name names") {
+  const auto links = elements_of(drawn("new weights [2×2] → h [2]"), "a");
+  REQUIRE(links.size() == 1);
+  CHECK(links[0].text == "new weights [2×2]");
+}
+
+TEST_CASE("an arrow up or down leads from line to line") {
+  const auto paths = elements_of(drawn("a\n↑\n└ b ┐\n    ↓"), "path");
+  CHECK_THAT(paths[0].attributes.at("d"), Contains("M4.2 32.0L4.2 64.0") && Contains("M4.2 64.0L4.2 80.0"));
+  CHECK_THAT(paths[1].attributes.at("d"),
+             Contains("M4.2 32.0L0.7 38.0") && Contains("M37.8 128.0L34.3 122.0"));
 }
 
 TEST_CASE("words cannot end the element, the attribute or the script that they stand in") {
@@ -228,15 +247,65 @@ TEST_CASE("notes, claims and commands have their places on a page") {
   CHECK(texts_of(document, "li").back() == "attnlab lookup and see");
 }
 
-TEST_CASE("an idea has formulas, or words in columns, which stay in columns") {
+TEST_CASE("an idea has formulas, or a table of words") {
   const auto idea = [](const std::string& lines) {
     return page_of([&](attn::Trace& trace) { trace.note("idea", "The idea", "Look.", lines); });
   };
   for (const std::string formula :
        {"Q = X W_Q,   K = X W_K", "PE(p, 2i)   = sin(p · ωᵢ)", "x = 1\n  = 2 − 1"})
     CHECK(texts_of(idea(formula), "pre").empty());
-  const std::string columns = "m   the largest score\nl   Σ exp(s − m)";
-  CHECK(texts_of(idea(columns), "pre") == std::vector<std::string>{columns});
+  CHECK(texts_of(idea("m   the largest score\nl   Σ exp(s − m)"), "tr") ==
+        std::vector<std::string>{"mthe largest score", "lΣ exp(s − m)"});
+}
+
+TEST_CASE("lines of a note that are laid out in columns are rows of a table") {
+  const auto note = note_of("loss in step     1    20\nmain          1.95  0.45\nno warm-up    1.95  0.05");
+  CHECK(texts_of(note, "th") == std::vector<std::string>{"loss in step", "main", "no warm-up"});
+  CHECK(texts_of(note, "td") == std::vector<std::string>{"1", "20", "1.95", "0.45", "1.95", "0.05"});
+  for (const auto& cell : elements_of(note, "td")) CHECK(cell.attributes.at("class") == "right");
+  for (const auto& cell : elements_of(note, "th")) CHECK(cell.attributes.at("scope") == "row");
+  CHECK(elements_of(note, "div")[0].attributes.at("aria-label") == "a name");
+}
+
+TEST_CASE("words over numbers, or that begin in the second column, head the columns of a note's table") {
+  const auto scopes = [](const std::string& text) {
+    std::vector<std::string> all;
+    for (const auto& cell : elements_of(note_of(text), "th"))
+      all.push_back(cell.text + ": " + cell.attributes.at("scope"));
+    return all;
+  };
+  CHECK(scopes("d_k    mean\n4    -0.013\n64    0.729") ==
+        std::vector<std::string>{"d_k: col", "mean: col", "4: row", "64: row"});
+  CHECK(scopes("       asks\nLuong  h\n\nother  s") ==
+        std::vector<std::string>{"asks: col", "Luong: row", "other: row"});
+}
+
+TEST_CASE("a row of a note's table goes on in one of its later columns") {
+  const auto note = note_of(
+      "linear   phi replaces exp, and the sums are\n         computed once.\n"
+      "flash    4 scores\n         2 sums");
+  CHECK(texts_of(note, "th") == std::vector<std::string>{"linear", "flash"});
+  CHECK_THAT(note, Contains("the sums are computed once.") && Contains("4 scores<br/>2 sums"));
+}
+
+TEST_CASE("sentences beside the table of a note are paragraphs, and a line above it heads it") {
+  const auto note = note_of(
+      "bytes of a number: 8\n4, multi-head   16384\n1, multi-query   4096\n\nA hop may bring a "
+      "larger\nscore.");
+  CHECK(texts_of(note, "p") ==
+        std::vector<std::string>{"bytes of a number: 8", "A hop may bring a larger score."});
+  CHECK(texts_of(note, "th") == std::vector<std::string>{"4, multi-head", "1, multi-query"});
+}
+
+TEST_CASE("code, equations and drawings are no tables") {
+  for (const std::string text :
+       {"for d in [4]:\n    q = d\n    k = d", "E[q · k]   = Σᵢ E[qᵢkᵢ]\nVar(q · k) = Σᵢ Var(qᵢkᵢ)",
+        "d_A = d_C   ⇒   a\nd_B = d_D   ⇒   b", "full   local\n█ █    █ ·\n█ █    █ █", "a single  line"}) {
+    INFO(text);
+    const auto note = note_of(text);
+    CHECK(elements_of(note, "table").empty());
+    CHECK(texts_of(note, "pre") == std::vector<std::string>{text});
+  }
 }
 
 TEST_CASE("hostile labels leave a page well-formed") {
