@@ -361,12 +361,29 @@ std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
   return right;
 }
 
+/// Whether a row of finite numbers has moved by more than rounding in any type.
+template <std::size_t N>
+bool is_moved(const Tensor<N>& now, const Tensor<N>& before) {
+  constexpr double most_of_rounding = 1.0 / 64.0;  // four units of bfloat16
+  const auto length = before.shape(N - 1);
+  for (std::size_t begin = 0; begin < before.size(); begin += length) {
+    double largest = 0.0, moved = 0.0;
+    for (std::size_t i = begin; i < begin + length; ++i) {
+      if (!std::isfinite(before.data()[i])) continue;
+      largest = std::max(largest, std::abs(before.data()[i]));
+      moved = std::max(moved, std::abs(now.data()[i] - before.data()[i]));
+    }
+    if (moved > most_of_rounding * largest) return true;
+  }
+  return false;
+}
+
 /// The same of masked scores, where large negative numbers may stand for −∞, and NaN where a row of nothing
-/// but −∞ had its maximum subtracted.
+/// but −∞ had its maximum subtracted. None where no row has moved.
 template <std::size_t N>
 std::optional<Tensor<N>> shifted_mask_as(const Tensor<N>& theirs, const Tensor<N>& masked) {
   auto shifted = shifted_as(theirs, masked);
-  if (!shifted) return std::nullopt;
+  if (!shifted || !is_moved(*shifted, masked)) return std::nullopt;
   const auto length = masked.shape(N - 1);
   for (std::size_t begin = 0; begin < masked.size(); begin += length) {
     const auto* const row = masked.data() + begin;
@@ -474,7 +491,7 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
          return where_seen(scaled, mask, [&](double) { return *fill; });
        }},
       {"large-negative-fill", [&](const Tensor<N>& theirs) { return filled_as(theirs, scaled, mask); }},
-      {"scores-shifted",
+      {"scores-shifted:masked",
        [&](const Tensor<N>& theirs) { return shifted_mask_as(theirs, attn::apply_mask(scaled, mask)); }},
       {"dropout-before-softmax",
        [&](const Tensor<N>& theirs) { return with_dropout_of(theirs, attn::apply_mask(scaled, mask)); }},

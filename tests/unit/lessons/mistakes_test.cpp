@@ -570,6 +570,20 @@ TEST_CASE("a number added to a row of scores is a convention, scaled or masked",
   }
 }
 
+TEST_CASE("masked scores with a large negative fill are said to be no more than that", "[mistakes]") {
+  const Probed probed(subject_called("multihead"));
+  for (const auto& mistakes : {attn::Hypothesis{}, attn::Hypothesis{"no-scale"}}) {
+    auto dump = only(dump_with(probed, mistakes), {"masked", "weights"});
+    change_rows(dump.tensors.at("masked"), [](double* row, std::size_t length) {
+      std::replace(row, row + length, -std::numeric_limits<double>::infinity(), -1e9);
+    });
+    const auto diagnosis = probed.diagnose(dump);
+    CAPTURE(said_of(diagnosis));
+    CHECK(diagnosis.steps.front().conventions == Said{"large-negative-fill"});
+    CHECK(Ids(diagnosis.steps.front().mistakes.begin(), diagnosis.steps.front().mistakes.end()) == mistakes);
+  }
+}
+
 TEST_CASE("tiled key heads and keys that are repeated are two mistakes", "[mistakes]") {
   const Probed probed(subject_called("multihead"));
   for (const std::string mistake : {"gqa-tile", "repeat-kv-axis"})
