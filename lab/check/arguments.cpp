@@ -112,13 +112,15 @@ void add_framework(CLI::App& app, CheckDump& check) {
   add_text_option(
       app, "like", fmt::format("{}", fmt::join(names, "|")), Values::one,
       help_of_option("the conventions of a framework: what true means in a mask, the corner of "
-                     "a causal one, rows that see nothing, the pairs of RoPE, the order of gates"),
+                     "a causal one, rows that see nothing, the pairs of RoPE, sines beside cosines, the "
+                     "order of gates, how Q, K and V are fused"),
       [&check, names](const std::string& text) {
         const auto* framework = attn::find_framework(text);
         if (framework == nullptr)
           throw Error(fmt::format("--like {} is unknown; valid: {}", text, fmt::join(names, ", ")));
         check.conventions = framework->conventions;
         check.mask_true = framework->mask_true;
+        check.fused = framework->fused;
       })
       ->group(of_command);
 }

@@ -7,10 +7,14 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
+#include "attn/error.hpp"
 #include "attn/text/width.hpp"
+#include "lab/check/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
+#include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 
 namespace lab {
@@ -19,6 +23,8 @@ namespace {
 
 using lessons::Lesson;
 using lessons::Options;
+
+constexpr std::size_t width = 80;
 
 /// A change of the options that may expose a mistake.
 struct Change {
@@ -90,9 +96,25 @@ bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::P
   return false;
 }
 
-/// The mistakes that can be made on these options, and whether the results show each.
-std::map<std::string, bool> exposed_mistakes(const Lesson& lesson, const Options& options) {
-  const auto plan = lessons::plan_of_probe(lesson, options);
+/// The lesson on the inputs of somebody's file, under whatever names it has them, or on those of a probe.
+lessons::Plan plan_for(const Lesson& lesson, Options options, std::vector<std::string>& assumptions) {
+  if (!options.input) return lessons::plan_of_probe(lesson, options);
+  const auto path = *std::exchange(options.input, std::nullopt);
+  const auto file = attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
+  if (options.typed.count("kv-heads") == 0) options.kv_heads.reset();  // as many as there are heads
+  auto own = own_inputs(lesson, options, *file, attn::MaskTrue::seen);
+  if (own.tensors.empty())
+    throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}", path, lesson.name,
+                                  tensors_in(*file, own.other_names),
+                                  lessons::describe_inputs(lesson, options)));
+  assumptions = std::move(own.names);
+  assumptions.insert(assumptions.end(), own.assumptions.begin(), own.assumptions.end());
+  return lessons::plan_of_probe(lesson, options,
+                                attn::TensorsAsTrace(file->header(), std::move(own.tensors)));
+}
+
+/// The mistakes that can be made on this plan, and whether the results show each.
+std::map<std::string, bool> exposed_mistakes(const lessons::Plan& plan) {
   const auto right = lessons::steps_with({}, plan);
   const auto results = lessons::results_of(plan, right);
   std::map<std::string, bool> exposed;
@@ -117,14 +139,16 @@ std::vector<std::string> hidden_of(const std::map<std::string, bool>& exposed,
 }  // namespace
 
 std::string audit(const Lesson& lesson, const Options& options) {
-  const auto plan = lessons::plan_of_probe(lesson, options);
-  const auto own = exposed_mistakes(lesson, options);
+  std::vector<std::string> assumptions;
+  const auto plan = plan_for(lesson, options, assumptions);
+  const auto own = exposed_mistakes(plan);
   auto all = own;
-  for (const auto& [id, is_exposed] : exposed_mistakes(lesson, lesson.defaults))
+  for (const auto& [id, is_exposed] : exposed_mistakes(lessons::plan_of_probe(lesson, lesson.defaults)))
     if (is_exposed) all[id] = true;
   const auto hidden = hidden_of(own, all);
   auto text = fmt::format("audit {}: the output on these dimensions hides {} of {} mistakes\n", lesson.name,
                           hidden.size(), all.size());
+  for (const auto& assumption : assumptions) text += attn::paragraph(assumption, width, 2);
   std::map<std::string, std::string> exposed_by;
   for (const auto& change : changes_for(lesson, plan.options)) {
     auto changed = plan.options;
@@ -132,7 +156,7 @@ std::string audit(const Lesson& lesson, const Options& options) {
     change.make(changed);
     std::map<std::string, bool> then;
     try {
-      then = exposed_mistakes(lesson, changed);
+      then = exposed_mistakes(lessons::plan_of_probe(lesson, changed));
     } catch (const attn::Error&) {
       continue;
     }

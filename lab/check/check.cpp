@@ -12,9 +12,12 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/labels.hpp"
+#include "lab/check/own_inputs.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
+#include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/decimals.hpp"
 #include "trace/diagnosis/listed.hpp"
 
 namespace lab {
@@ -27,87 +30,10 @@ using attn::ExpectedTensor;
 using lessons::Lesson;
 using lessons::Plan;
 
-/// The inputs and steps of a lesson, in order.
-std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
-  std::vector<ExpectedTensor> expected;
-  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
-    const auto is_same = [&](const ExpectedTensor& one) { return one.id == tapped.id; };
-    const auto known = std::find_if(expected.begin(), expected.end(), is_same);
-    if (known != expected.end()) {
-      known->shape = tapped.shape;  // of a recurrence, which grows
-      return;
-    }
-    auto axes = tapped.axes;
-    if (tapped.shape.size() > axes.size()) axes.insert(axes.begin(), "batch");
-    expected.push_back({tapped.id, tapped.kind, tapped.dtype, tapped.shape, std::move(axes)});
-  });
-  return expected;
-}
-
 std::vector<std::string> ids_of(const std::vector<ExpectedTensor>& expected) {
   std::vector<std::string> ids;
   for (const auto& one : expected) ids.push_back(one.id);
   return ids;
-}
-
-/// The inputs that a lesson declares under these options, the steps that it then has, and the mask, which is
-/// there where something is hidden.
-std::vector<std::string> known_ids(const Lesson& lesson, const lessons::Options& options) {
-  auto small = options;  // no name depends on a dimension
-  if (options.heads) small.d_model = 2 * *options.heads;
-  auto ids = ids_of(expected_tensors(lessons::make_plan(lesson, small, nullptr)));
-  const auto add = [&](const std::string& id) {
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-  };
-  for (const auto& input : lesson.inputs(options)) add(input.id);
-  for (const auto* id : {"mask", "masked", "lengths"}) add(id);
-  return ids;
-}
-
-/// The inputs among somebody's tensors, as if --input had them.
-attn::Tensors inputs_of(const Lesson& lesson, const lessons::Options& options, const Dump& dump) {
-  attn::Tensors inputs;
-  const auto declared = lesson.inputs(options);
-  for (const auto& [id, tensor] : dump.tensors) {
-    const auto is_it = [&id = id](const lessons::Input& input) { return input.id == id; };
-    if (id == "lengths" || std::any_of(declared.begin(), declared.end(), is_it)) inputs.emplace(id, tensor);
-  }
-  return inputs;
-}
-
-/// The mask as the lesson takes it: of the batch, the queries and the keys of the scores.
-std::optional<ExpectedTensor> expected_mask(const std::vector<ExpectedTensor>& expected) {
-  const auto is_scores = [](const ExpectedTensor& one) { return one.id == "scores"; };
-  const auto scores = std::find_if(expected.begin(), expected.end(), is_scores);
-  if (scores == expected.end()) return std::nullopt;
-  const auto& shape = scores->shape;
-  return ExpectedTensor{.id = "mask",
-                        .kind = attn::Kind::input,
-                        .dtype = attn::Dtype::boolean,
-                        .shape = {shape.front(), shape[shape.size() - 2], shape.back()},
-                        .axes = {"batch", "query", "key"}};
-}
-
-/// Somebody's mask, whose shape and meaning the other inputs decide.
-std::optional<attn::AnyTensor> mask_of(Dump dump, const Plan& plan, attn::MaskTrue mask_true) {
-  const auto mask = expected_mask(expected_tensors(plan));
-  if (!mask) return std::nullopt;
-  attn::fit(dump, {*mask}, mask_true);
-  const auto found = dump.tensors.find("mask");
-  if (found == dump.tensors.end() || found->second.shape() != mask->shape) return std::nullopt;
-  const auto& fitted = found->second;
-  if (plan.is_batched()) return fitted;
-  return attn::AnyTensor(
-      attn::TensorView{fitted.dtype(), {mask->shape[1], mask->shape[2]}, fitted.view().data});
-}
-
-/// "; it has a (3×7), b (3×7×7)": the tensors of a file under the names that stand for nothing here.
-std::string tensors_in(const attn::StoredTrace& file, const std::vector<std::string>& names) {
-  std::vector<std::string> tensors;
-  for (const auto& name : names)
-    if (const auto* tensor = file.find(name))
-      tensors.push_back(fmt::format("{} ({})", name, attn::to_string(tensor->shape)));
-  return tensors.empty() ? "" : fmt::format("; it has {}", fmt::join(tensors, ", "));
 }
 
 /// The steps that somebody's tensor has the shape of, the one whose name is most like its name first; the one
@@ -147,45 +73,72 @@ bool names_a_model(const attn::StoredTrace& file) {
   });
 }
 
+/// The lesson on some inputs, and what was assumed about them.
+struct Inputs {
+  Plan plan;
+  std::vector<std::string> assumptions{};
+};
+
 /// The lesson on the inputs that the file itself has.
-Plan plan_of_inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
+Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
   auto options = check.options;
   if (!options.model && !names_a_model(file)) {
     options.model = "none";
     options.typed.insert("model");
   }
   const auto& lesson = *check.lesson;
-  auto dump = attn::named(file, known_ids(lesson, check.options));
-  auto inputs = inputs_of(lesson, options, dump);
-  inputs.erase("mask");
-  if (inputs.empty())
+  auto own = own_inputs(lesson, options, file, check.mask_true, check.fused);
+  if (own.tensors.empty())
     throw Error(fmt::format(
         "{} holds no input of {}{}; valid: the probe that it was computed from beside it, "
         "--probe FILE, or {}",
-        path, lesson.name, tensors_in(file, dump.unknown), lessons::describe_inputs(lesson, options)));
-  const attn::TensorsAsTrace without_mask(file.header(), inputs);
-  auto plan = lessons::make_plan(lesson, options, &without_mask);
-  const auto mask = mask_of(std::move(dump), plan, check.mask_true);
-  if (!mask) return plan;
-  inputs.insert_or_assign("mask", *mask);
-  const attn::TensorsAsTrace with_mask(file.header(), std::move(inputs));
-  return lessons::make_plan(lesson, options, &with_mask);
+        path, lesson.name, tensors_in(file, own.other_names), lessons::describe_inputs(lesson, options)));
+  const attn::TensorsAsTrace inputs(file.header(), std::move(own.tensors));
+  return {lessons::make_plan(lesson, options, &inputs), std::move(own.assumptions)};
+}
+
+/// A probe's mask has all that is hidden.
+void refuse_other_mask(const CheckDump& check, const attn::StoredTrace& probe) {
+  auto of_probe = check.options;
+  lessons::restore(of_probe, check.lesson->options, {}, probe.header().config);
+  for (const std::string_view key : {"causal", "window"})
+    if (check.options.typed.count(key) > 0 &&
+        lessons::config_of(check.options, {key}) != lessons::config_of(of_probe, {key}))
+      throw Error(fmt::format(
+          "--{0} contradicts {1}, whose mask hides other keys; valid: no --{0}, or a probe made with "
+          "attnlab probe {2} --{0}",
+          key, *check.probe, check.lesson->name));
 }
 
 /// The lesson on the inputs of the probe, or on those of the file itself.
-Plan plan_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
-  if (!check.probe) return plan_of_inputs_in(file, check, path);
-  const auto lesson = attn::open_trace(*check.probe)->header().lesson;
+Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+  if (!check.probe) return inputs_in(file, check, path);
+  const auto probe = attn::open_trace(*check.probe);
+  const auto& lesson = probe->header().lesson;
   if (!lesson.empty() && lesson != check.lesson->name)
     throw Error(fmt::format("--probe {} is of the lesson {}; valid: a probe of {}", *check.probe, lesson,
                             check.lesson->name));
+  if (!lesson.empty()) refuse_other_mask(check, *probe);
   auto options = check.options;
   options.input = check.probe;
-  return lessons::make_plan(*check.lesson, options);
+  return {lessons::make_plan(*check.lesson, options)};
+}
+
+/// Says of which inputs nobody gave the numbers.
+void tell_absent(const attn::Diagnosis& diagnosis, const Plan& plan, Dump& dump) {
+  if (diagnosis.absent.empty()) return;
+  const bool is_one = diagnosis.absent.size() == 1;
+  const auto inputs = attn::listed(diagnosis.absent, "and") + (is_one ? " is" : " are");
+  dump.assume(dump.has_drawn_absent
+                  ? fmt::format("{} not in the file and taken as --seed {} draws {}.", inputs,
+                                plan.options.seed, is_one ? "it" : "them")
+                  : fmt::format("{} not in the file. Whatever needs {} is judged only where the numbers that "
+                                "--seed {} draws explain it.",
+                                inputs, is_one ? "it" : "them", plan.options.seed));
 }
 
 /// What differs between the inputs of a dump and those that it is checked with.
-void compare_inputs(const Plan& plan, Dump& dump) {
+void compare_inputs(const CheckDump& check, const Plan& plan, Dump& dump) {
   lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     const auto found = dump.tensors.find(tapped.id);
     if (tapped.kind != attn::Kind::input || found == dump.tensors.end()) return;
@@ -197,7 +150,7 @@ void compare_inputs(const Plan& plan, Dump& dump) {
       largest = std::max(largest, std::abs(ours.at(i)));
     for (std::size_t i = 0; is_equal && i < attn::element_count(ours.shape); ++i)
       is_equal = std::abs(theirs.at(i) - ours.at(i)) <= 4.0 * attn::unit_of(dump.arithmetic) * largest;
-    if (!is_equal)
+    if (!is_equal && check.probe)
       dump.assumptions.push_back(fmt::format(
           "{} is another than the probe's, whose numbers are used; is it the right probe?", tapped.id));
     dump.tensors.erase(found);
@@ -241,37 +194,101 @@ Checked check_sheet(const CheckDump& check, const attn::Answers& answers, const 
   return {worksheet.lesson, std::move(judged.plan), std::move(judged.dump), std::move(judged.diagnosis)};
 }
 
-Checked check_file(const CheckDump& check, const std::string& path) {
-  attn::File tensors(path);
-  if (const auto answers = attn::read_answers(tensors)) return check_sheet(check, *answers, path);
+/// "--d-model, --d-k": the options that say how large the lesson's tensors are.
+std::string options_of_dimensions(const Lesson& lesson) {
+  std::vector<std::string> flags;
+  for (const std::string_view key : {"d-model", "d-k", "d-v", "heads", "kv-heads", "hidden", "d-ff", "d-a"})
+    if (lesson.uses(key)) flags.push_back(fmt::format("--{}", key));
+  return fmt::format("{}", fmt::join(flags, ", "));
+}
+
+/// Refuses a file of which no step can be judged, or whose dimensions are unknown, because inputs are absent.
+void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path) {
+  bool judges_one = false;
+  for (const auto& step : diagnosis.steps) {
+    if (step.finding != attn::Finding::not_judged) {
+      judges_one = true;
+    } else if (step.shape != step.right_shape) {
+      throw Error(fmt::format(
+          "{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there; valid: that too, "
+          "the probe, --probe FILE, or the options of dimensions: {}",
+          path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
+          attn::listed(step.needs, "and"), options_of_dimensions(*plan.lesson)));
+    }
+  }
+  if (judges_one) return;
+  std::vector<std::string> steps, needs;
+  for (const auto& step : diagnosis.steps) {
+    steps.push_back(step.id);
+    for (const auto& id : step.needs)
+      if (!attn::contains(needs, id)) needs.push_back(id);
+  }
+  throw Error(fmt::format(
+      "{} lacks {}, without which nobody can judge {}; valid: these inputs too, the probe, --probe FILE, or "
+      "--seed {} where that drew them",
+      path, attn::listed(needs, "and"), attn::listed(steps, "and"), plan.options.seed));
+}
+
+/// Inputs may have been rounded as steps were.
+void note_rounded_inputs(Dump& dump, const std::vector<ExpectedTensor>& expected) {
+  if (!dump.decimals) return;
+  for (const auto& one : expected)
+    if (const auto found = dump.tensors.find(one.id); one.kind == attn::Kind::input &&
+                                                      found != dump.tensors.end() &&
+                                                      attn::decimals_of({&found->second}) == dump.decimals)
+      dump.rounded_inputs.push_back(one.id);
+}
+
+Checked check_tensors(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
                     "attnlab worksheet {}",
                     path, check.lesson->name, check.lesson->name));
-  const auto file = attn::open_trace(std::move(tensors));
-  auto plan = plan_of(check, *file, path);
+  auto [plan, assumptions] = inputs_of(check, file, path);
   const auto expected = expected_tensors(plan);
-  auto dump = attn::named(*file, ids_of(expected));
+  auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
   attn::fit(dump, expected, check.mask_true);
-  compare_inputs(plan, dump);
+  for (auto& assumption : assumptions) dump.assume(std::move(assumption));
+  dump.absent = absent_inputs(plan);
+  dump.has_drawn_absent = check.options.typed.count("seed") > 0;
+  if (!check.probe) note_rounded_inputs(dump, expected);
+  compare_inputs(check, plan, dump);
   const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
   if (queries.is_padded()) dump.lengths = queries.lengths();
   dump.settled = settled_by(plan);
-  const auto rerun = [&](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
+  const auto rerun = [&plan = plan](const attn::Watch& watch) {
+    lessons::run_watched(*plan.lesson, plan, watch);
+  };
+  attn::settle_orders(dump, expected, rerun);
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())
     throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
-                            tensors_in(*file, dump.unknown), fmt::join(diagnosis.missing, ", "),
-                            guesses(*file, dump.unknown, expected)));
+                            tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
+                            guesses(file, dump.unknown, expected)));
+  require_judged(diagnosis, plan, path);
+  tell_absent(diagnosis, plan, dump);
   return {nullptr, std::move(plan), std::move(dump), std::move(diagnosis)};
+}
+
+/// A filled-in worksheet, a file of tensors, or a folder with a CSV file for each.
+Checked check_file(const CheckDump& check, const std::string& path) {
+  if (attn::has_csv_files(path)) return check_tensors(check, *attn::open_csv_folder(path), path);
+  attn::File tensors(path);
+  if (const auto answers = attn::read_answers(tensors)) return check_sheet(check, *answers, path);
+  return check_tensors(check, *attn::open_trace(std::move(tensors)), path);
+}
+
+/// The last part of a path that may end in a slash.
+std::string name_of(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
 }
 
 std::string report(const CheckDump& check, const Checked& checked) {
   const std::filesystem::path path(*check.dump);
   attn::ReportSettings settings{
       .lesson = std::string(check.lesson->name),
-      .dump = std::filesystem::is_regular_file(path) ? path.filename().string() : "standard input",
+      .dump = is_regular_file(path) || is_directory(path) ? name_of(path) : "standard input",
       .hint = check.hint,
       .reveals = check.reveals};
   if (check.probe) settings.probe = std::filesystem::path(*check.probe).filename().string();
@@ -283,12 +300,12 @@ std::string report(const CheckDump& check, const Checked& checked) {
   return attn::report_as_text(checked.diagnosis, checked.dump, settings);
 }
 
-/// The files of a folder, by name.
+/// The files of a folder, and the folders in it that hold CSV files, by name.
 std::vector<std::filesystem::path> files_in(const std::string& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.is_regular_file()) files.push_back(entry.path());
+    if (entry.is_regular_file() || attn::has_csv_files(entry.path().string())) files.push_back(entry.path());
   if (error)
     throw Error(
         fmt::format("--folder {} cannot be read: {}; valid: a folder of dumps", folder, error.message()));
@@ -302,13 +319,14 @@ struct Grade {
   std::string file, status, step, mistakes;
 };
 
-/// "right", "wrong", "unreadable" or, of a worksheet with blanks, "incomplete"; the first wrong step, and
-/// what is said of it.
+/// "right", "wrong", "unreadable" or, of a worksheet with blanks and of a file that lacks inputs,
+/// "incomplete"; the first wrong step, and what is said of it.
 Grade grade(const CheckDump& check, const std::filesystem::path& path) {
   Grade grade{path.filename().string(), "right", "", ""};
   try {
     const auto checked = check_file(check, path.string());
-    if (!checked.dump.slacks.empty() && !checked.diagnosis.is_complete()) grade.status = "incomplete";
+    const bool has_blanks = !checked.dump.slacks.empty() && !checked.diagnosis.is_complete();
+    if (has_blanks || checked.diagnosis.leaves_open()) grade.status = "incomplete";
     for (const auto& step : checked.diagnosis.steps) {
       if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
       if (grade.step.empty()) grade.step = step.id;

@@ -25,7 +25,8 @@ struct CheckDump {
   bool reveals = false;
   CheckFormat format = CheckFormat::text;
   attn::MaskTrue mask_true = attn::MaskTrue::seen;
-  std::set<std::string> conventions{};  ///< ids of --like
+  std::set<std::string> conventions{};       ///< ids of --like
+  std::optional<attn::FusedLayout> fused{};  ///< of --like
   Paging paging = Paging::automatic;
 };
 

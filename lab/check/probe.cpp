@@ -140,7 +140,8 @@ How to read and to save, for example x as {1}
                           {{{2}}}, "w");
   JSON     mine.json: {{"{1}": [[[0.1, …], …], …]}}, all digits
            −∞ and NaN as "-Infinity" and "NaN"
-  CSV      for a tensor of two axes, in a file of its name: a row a line
+  CSV      a folder (attnlab check LESSON mine) with a file for each tensor,
+           NAME.csv: a row of its last axis a line
 )",
                      file, id, fmt::join(shape, ", "));
 }

@@ -51,6 +51,17 @@ std::vector<std::string_view> parts_with_probe(const Lesson& lesson) {
   return names;
 }
 
+/// Sets what the options leave open. Returns the part of the lesson that they pick.
+const Lesson& settle_for_probe(const Lesson& lesson, Options& options) {
+  options.model = "none";
+  const auto& part = part_of(lesson, options.through);
+  if (!part.probe)
+    throw attn::Error(fmt::format("{} --through {} has no probe; valid: --through {}", lesson.name,
+                                  part.through, fmt::join(parts_with_probe(lesson), ", ")));
+  if (!lesson.parts.empty()) take_probe_of_part(lesson, part, options);
+  return part;
+}
+
 }  // namespace
 
 std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson) {
@@ -66,13 +77,13 @@ std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson) {
   return std::make_shared<const Lesson>(changed);
 }
 
+Plan plan_of_probe(const Lesson& lesson, Options options, const attn::StoredTrace& inputs) {
+  settle_for_probe(lesson, options);
+  return make_plan(lesson, options, &inputs);
+}
+
 Plan plan_of_probe(const Lesson& lesson, Options options) {
-  options.model = "none";
-  const auto& part = part_of(lesson, options.through);
-  if (!part.probe)
-    throw attn::Error(fmt::format("{} --through {} has no probe; valid: --through {}", lesson.name,
-                                  part.through, fmt::join(parts_with_probe(lesson), ", ")));
-  if (!lesson.parts.empty()) take_probe_of_part(lesson, part, options);
+  const auto& part = settle_for_probe(lesson, options);
   auto plan = make_plan(lesson, options);
   attn::Tensors inputs;
   run_watched(lesson, plan, [&](const attn::Tapped& tapped) {

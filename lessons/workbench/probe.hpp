@@ -16,6 +16,9 @@ std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson);
 /// where that part has none.
 Plan plan_of_probe(const Lesson& lesson, Options options);
 
+/// The same on somebody's inputs, whose numbers stay what they are.
+Plan plan_of_probe(const Lesson& lesson, Options options, const attn::StoredTrace& inputs);
+
 /// The steps of a program that makes these mistakes, where each is that of the lesson but for them. A step
 /// that has another shape leaves the later ones as they are.
 std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Plan& plan);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attn/text/number.hpp"
@@ -17,6 +18,8 @@
 namespace attn {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* rows_of_numbers = "rows of numbers, with commas between them";
 
@@ -73,22 +76,37 @@ AnyTensor matrix_in(const File& file) {
   return matrix;
 }
 
-/// The one tensor of a file.
+/// Tensors that each have a file.
 class CsvTrace : public StoredTrace {
  public:
-  explicit CsvTrace(const File& file) : matrix_(matrix_in(file)) {
-    const auto id = std::filesystem::path(file.path()).stem().string();
-    if (!is_valid_id(id))
-      refuse(file.path(), fmt::format("its name gives the id {}", in_message(id)),
-             "letters, digits and _ . = -, then .csv");
-    tensors_.push_back({.id = id, .stored_dtype = "float64", .shape = matrix_.shape()});
+  void add(std::string name, const File& file) {
+    if (!is_valid_name(name))
+      refuse(file.path(), fmt::format("it is called {}", in_message(name)), valid_name);
+    matrices_.push_back(matrix_in(file));
+    tensors_.push_back({.id = std::move(name), .stored_dtype = "float64", .shape = matrices_.back().shape()});
   }
 
-  AnyTensor read(std::size_t) const override { return matrix_; }
+  AnyTensor read(std::size_t index) const override { return matrices_.at(index); }
 
  private:
-  AnyTensor matrix_;
+  std::vector<AnyTensor> matrices_;
 };
+
+bool is_csv(const fs::path& path) {
+  return path.extension() == ".csv";
+}
+
+/// The files of rows in a folder and in those inside it, by name.
+std::vector<fs::path> csv_files_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (is_csv(entry->path()) && entry->is_regular_file(error)) files.push_back(entry->path());
+  if (error) refuse(folder, error.message(), "a folder that can be read");
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 }  // namespace
 
@@ -97,7 +115,21 @@ AnyTensor read_csv(const std::string& path) {
 }
 
 std::unique_ptr<StoredTrace> open_csv(const File& file) {
-  return std::make_unique<CsvTrace>(file);
+  auto trace = std::make_unique<CsvTrace>();
+  trace->add(fs::path(file.path()).stem().string(), file);
+  return trace;
+}
+
+bool has_csv_files(const std::string& folder) {
+  std::error_code error;
+  return fs::is_directory(folder, error) && !csv_files_in(folder).empty();
+}
+
+std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder) {
+  auto trace = std::make_unique<CsvTrace>();
+  for (const auto& path : csv_files_in(folder))
+    trace->add(fs::relative(path, folder).replace_extension().string(), File(path.string(), rows_of_numbers));
+  return trace;
 }
 
 }  // namespace attn

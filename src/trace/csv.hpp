@@ -18,4 +18,11 @@ AnyTensor read_csv(const std::string& path);
 /// Throws Error as `open_trace` does.
 std::unique_ptr<StoredTrace> open_csv(const File& file);
 
+/// Whether it is a folder with such files in it or in folders inside it.
+bool has_csv_files(const std::string& folder);
+
+/// Their matrices, each under the name of its file, with those of the folders inside: "encoder/h" of
+/// encoder/h.csv. Throws Error as `open_trace` does.
+std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder);
+
 }  // namespace attn

@@ -14,4 +14,11 @@ inline bool is_valid_id(std::string_view id) {
   return !id.empty() && std::all_of(id.begin(), id.end(), allowed);
 }
 
+/// What a name in somebody's file has to be, as messages say it.
+inline constexpr std::string_view valid_name = "a name of UTF-8 without control characters";
+
+/// Whether a text can be the name of a tensor in somebody's file, which any line of output may have in it:
+/// UTF-8 that is not empty, without control characters.
+bool is_valid_name(std::string_view name);
+
 }  // namespace attn

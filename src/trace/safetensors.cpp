@@ -109,7 +109,7 @@ class SafetensorsReader : public StoredTrace {
 
   void add_entry(const std::string& id, const json& entry) {
     const auto place = place_of(id);
-    if (!is_valid_id(id)) refuse(place, "its name is no id", "letters, digits and _ . / = -");
+    if (!is_valid_name(id)) refuse(place, "its name has control characters or none", valid_name);
     const bool is_valid = entry.is_object() && entry.size() == 3 && entry.contains("dtype") &&
                           entry.contains("shape") && entry.contains("data_offsets");
     if (!is_valid) refuse(place, fmt::format("its entry is {}", in_message(entry.dump())), valid_entry);

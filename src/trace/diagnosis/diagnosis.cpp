@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/decimals.hpp"
 
 namespace attn {
 
@@ -59,16 +60,27 @@ class Search {
  public:
   Search(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions)
       : dump_(dump),
+        rerun_(rerun),
         conventions_(conventions),
         unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
         replay_(rerun, dump.tensors, dump.slacks) {
     adopt(conventions);
+    drop_conventions_that_are_not_followed();
     if (!dump.slacks.empty())
       for (auto& step : Replay(rerun).predict()) without_slips_[step.id] = std::move(step.expected);
+    trust_absent_inputs();
     leaves_padding_zero_ = std::any_of(steps_.begin(), steps_.end(), [&](const Prediction& step) {
       const auto* theirs = find(step.id);
       return theirs != nullptr && theirs->shape() == step.shape && has_zero_padding(step, *theirs);
     });
+  }
+
+  /// Whether the step that the dump has is as it should be.
+  bool is_right(const std::string& id) const {
+    const auto* theirs = find(id);
+    const auto step =
+        std::find_if(steps_.begin(), steps_.end(), [&](const auto& one) { return one.id == id; });
+    return theirs != nullptr && step != steps_.end() && is_right(*step, *theirs);
   }
 
   Diagnosis run() {
@@ -78,6 +90,8 @@ class Search {
       judged.insert(steps_[*index].id);
       explain(*index);
     }
+    for (const auto& input : dump_.absent)
+      if (steps_that_need_.count(input) > 0) diagnosis.absent.push_back(input);
     for (const auto& step : steps_) {
       if (const auto* theirs = find(step.id)) {
         diagnosis.steps.push_back(verdict_on(step, *theirs));
@@ -94,11 +108,94 @@ class Search {
     return found == dump_.tensors.end() ? nullptr : &found->second;
   }
 
+  /// A dump may be said to follow a framework whose conventions it has in part only.
+  void drop_conventions_that_are_not_followed() {
+    for (const auto& convention : conventions_) {
+      const auto all = adopted_;
+      const auto contradictions = contradictions_of_adopted();
+      if (contradictions == 0) return;
+      auto others = all;
+      others.erase(convention);
+      adopt(others);
+      if (contradictions_of_adopted() >= contradictions) adopt(all);
+    }
+  }
+
   /// Supposes these mistakes for all that follows.
   void adopt(Hypothesis mistakes) {
     adopted_ = std::move(mistakes);
+    kept_.clear();
+    numbers_kept_ = 0;
     steps_ = replay_.predict(adopted_);
-    tolerance_ = replay_.tolerance(adopted_, unit_);
+    tolerance_ = tolerance_of(adopted_);
+  }
+
+  Tolerances tolerance_of(const Hypothesis& mistakes) const {
+    auto tolerance = replay_.tolerance(mistakes, unit_);
+    if (!dump_.decimals) return tolerance;
+    const RoundedNumbers rounded{*dump_.decimals, dump_.tensors, dump_.rounded_inputs};
+    for (const auto& [id, more] : tolerance_of_decimals(rounded, rerun_, mistakes))
+      for (std::size_t i = 0; i < more.size(); ++i) tolerance[id][i] += more[i];
+    return tolerance;
+  }
+
+  /// The steps with other numbers in the place of those of an absent input.
+  std::vector<Prediction> with_another(const std::string& input, const Hypothesis& mistakes) const {
+    const auto rerun = [&](const Watch& watch) {
+      rerun_([&](const Tapped& tapped) {
+        if (tapped.kind == Kind::input && tapped.id == input) change_all(tapped);
+        watch(tapped);
+      });
+    };
+    return Replay(rerun, dump_.tensors, dump_.slacks).predict(mistakes);
+  }
+
+  static void change_all(const Tapped& tapped) {
+    for (std::size_t i = 0; i < element_count(tapped.shape); ++i) {
+      if (is_floating(tapped.dtype)) {
+        auto& number = static_cast<double*>(tapped.elements)[i];
+        number = 1.5 * number + 0.25 * std::cos(static_cast<double>(i));
+      } else if (tapped.dtype == Dtype::boolean) {
+        auto& bit = static_cast<bool*>(tapped.elements)[i];
+        bit = i % 2 == 0 || !bit;
+      }
+    }
+  }
+
+  /// Absent inputs are those that were drawn where a step that needs them is right.
+  void trust_absent_inputs() {
+    for (const auto& input : dump_.absent) {
+      const auto others = with_another(input, adopted_);
+      for (std::size_t i = 0; i < std::min(others.size(), steps_.size()); ++i) {
+        if (others[i].reference == steps_[i].reference) continue;
+        const auto* theirs = find(steps_[i].id);
+        if (theirs == nullptr) continue;
+        steps_that_need_[input].insert(steps_[i].id);
+        if (dump_.has_drawn_absent || is_right(steps_[i], *theirs)) trusted_.insert(input);
+      }
+    }
+  }
+
+  /// The absent inputs that a step needs and of which nothing shows that they are the ones that were drawn.
+  std::vector<std::string> unknown_inputs_of(const std::string& step) const {
+    std::vector<std::string> inputs;
+    for (const auto& input : dump_.absent)
+      if (const auto found = steps_that_need_.find(input); found != steps_that_need_.end())
+        if (found->second.count(step) > 0 && trusted_.count(input) == 0) inputs.push_back(input);
+    return inputs;
+  }
+
+  /// Leaves what shows that absent inputs are the ones that were drawn: a step that follows from them.
+  void keep_what_follows_from(const std::vector<std::string>& inputs, std::size_t index,
+                              std::vector<Supposition>& found) const {
+    std::erase_if(found, [&](const Supposition& supposition) {
+      auto mistakes = adopted_;
+      mistakes.insert(supposition.mistakes.begin(), supposition.mistakes.end());
+      const auto expected = replay_.predict(mistakes)[index].expected;
+      return std::all_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
+        return with_another(input, mistakes)[index].expected == expected;
+      });
+    });
   }
 
   /// Whether somebody's tensor is the one that is expected. Where they leave the rows of padded queries 0,
@@ -189,12 +286,46 @@ class Search {
     return ids;
   }
 
-  /// Whether the dump's step at `index` is what `more` mistakes give, and what the dump has against them.
-  std::optional<Supposition> try_out(std::size_t index, const Hypothesis& more) const {
+  /// The step at `index` under these mistakes, beside those that are supposed already.
+  Prediction predicted(std::size_t index, const Hypothesis& more) const {
     auto mistakes = adopted_;
     mistakes.insert(more.begin(), more.end());
-    const auto steps = replay_.predict(mistakes);
-    const auto& step = steps[index];
+    if (more.size() > 1) return replay_until(steps_[index].id).predict(mistakes)[index];
+    const auto known = kept_.find(mistakes);
+    if (known != kept_.end()) return known->second[index];
+    auto steps = replay_.predict(mistakes);
+    auto step = steps[index];
+    keep(mistakes, std::move(steps));
+    return step;
+  }
+
+  /// Ends a run whose later steps do not count.
+  struct SeenStep {};
+
+  /// A replay that need not go on after a step.
+  Replay replay_until(const std::string& id) const {
+    const auto rerun = [this, id](const Watch& watch) {
+      try {
+        rerun_([&](const Tapped& tapped) {
+          watch(tapped);
+          if (tapped.id == id && !tapped.row) throw SeenStep();
+        });
+      } catch (const SeenStep&) {
+      }
+    };
+    return Replay(rerun, dump_.tensors, dump_.slacks);
+  }
+
+  /// Keeps what one more mistake gives for the next wrong step, as far as memory is meant to go.
+  void keep(const Hypothesis& mistakes, std::vector<Prediction> steps) const {
+    constexpr std::size_t most_numbers = std::size_t{1} << 24;
+    for (const auto& step : steps) numbers_kept_ += step.reference.size() + step.expected.size();
+    if (numbers_kept_ <= most_numbers) kept_.emplace(mistakes, std::move(steps));
+  }
+
+  /// Whether the dump's step at `index` is what `more` mistakes give, and what the dump has against them.
+  std::optional<Supposition> try_out(std::size_t index, const Hypothesis& more) const {
+    const auto step = predicted(index, more);
     const auto& theirs = *find(step.id);
     if (theirs.shape() != step.expected_shape) return std::nullopt;
     if (step.expected_shape == steps_[index].expected_shape &&
@@ -202,11 +333,13 @@ class Search {
       return std::nullopt;
     const bool is_other_way = std::all_of(more.begin(), more.end(), is_convention);
     if (!is_other_way && changes_nothing(steps_[index], step)) return std::nullopt;
-    const auto tolerance = replay_.tolerance(mistakes, unit_);
+    auto mistakes = adopted_;
+    mistakes.insert(more.begin(), more.end());
+    const auto tolerance = tolerance_of(mistakes);
     if (!matches(step, theirs, step.expected_shape, step.expected, tolerance.at(step.id)))
       return std::nullopt;
     Supposition supposition{more, 0, differs_in_padding(step.expected, theirs, tolerance.at(step.id))};
-    for (const auto& other : steps)
+    for (const auto& other : replay_.predict(mistakes))
       if (const auto* tensor = find(other.id))
         if (!matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;
@@ -247,15 +380,21 @@ class Search {
   void explain(std::size_t index) {
     const bool lacks_steps = std::any_of(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(index),
                                          [&](const auto& step) { return find(step.id) == nullptr; });
+    const auto unknown = unknown_inputs_of(steps_[index].id);
+    if (!unknown.empty()) not_judged_[steps_[index].id] = unknown;
     if (lacks_steps && is_all_nan(*find(steps_[index].id))) return;
     const auto ids = candidates(index);
     std::vector<Hypothesis> one;
     for (const auto& id : ids) one.push_back({id});
     auto found = best_of(index, one);
     drop_fitted(index, found);
-    if (found.empty() && lacks_steps) found = best_of(index, pairs_of(with_effect(index, ids)));
+    if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
+    if (found.empty() && lacks_steps && unknown.empty())
+      found = best_of(index, pairs_of(with_effect(index, ids)));
     if (found.empty() && !dump_.slacks.empty()) explain_in_part(index);
     if (found.empty()) return;
+    not_judged_.erase(steps_[index].id);
+    trusted_.insert(unknown.begin(), unknown.end());
     prefer_fewest_mistakes(found);
     note(index, found);
     auto mistakes = adopted_;
@@ -303,9 +442,7 @@ class Search {
     std::vector<std::string> effective;
     std::map<std::string, std::vector<Prediction>> by_name;
     for (const auto& id : ids) {
-      auto mistakes = adopted_;
-      mistakes.insert(id);
-      auto step = std::move(replay_.predict(mistakes)[index]);
+      auto step = predicted(index, {id});
       if (!is_convention(id) && step.expected == steps_[index].expected) continue;
       effective.push_back(id);
       if (step.expected_shape != steps_[index].expected_shape) continue;
@@ -413,12 +550,15 @@ class Search {
 
   StepVerdict verdict_on(const Prediction& step, const AnyTensor& theirs) const {
     StepVerdict verdict;
+    const auto open = not_judged_.find(step.id);
     if (const auto explained = explained_.find(step.id); explained != explained_.end())
       verdict = explained->second;
     else if (is_right(step, theirs))
       verdict.finding = is_nearest(step, theirs) ? Finding::right : Finding::rounding;
     else if (is_expected(step, theirs))
       verdict = verdict_of_adopted(step);
+    else if (open != not_judged_.end() && !unknown_inputs_of(step.id).empty())
+      verdict = verdict_not_judged(open->second);
     else
       verdict.finding = theirs.shape() == step.shape ? Finding::wrong : Finding::shape;
     verdict.id = step.id;
@@ -426,7 +566,7 @@ class Search {
     verdict.shape = theirs.shape();
     verdict.right_shape = step.shape;
     verdict.blanks = blanks_in(step.id);
-    if (theirs.shape() != step.shape) return verdict;
+    if (theirs.shape() != step.shape || verdict.finding == Finding::not_judged) return verdict;
     const bool is_unexplained = explained_.count(step.id) == 0;
     if (is_unexplained && leaves_padding_zero_ && is_right(step, theirs) &&
         differs_in_padding(step.reference, theirs, tolerance_.at(step.id))) {
@@ -436,6 +576,13 @@ class Search {
     }
     if (is_unexplained) measure(step, theirs, verdict);
     verdict.unexplained = unexplained(step, theirs);
+    return verdict;
+  }
+
+  static StepVerdict verdict_not_judged(const std::vector<std::string>& needs) {
+    StepVerdict verdict;
+    verdict.finding = Finding::not_judged;
+    verdict.needs = needs;
     return verdict;
   }
 
@@ -455,10 +602,15 @@ class Search {
 
   /// Whether each number is the right one, rounded once.
   bool is_nearest(const Prediction& step, const AnyTensor& theirs) const {
-    if (dump_.arithmetic == Dtype::float64) return true;
+    if (dump_.arithmetic == Dtype::float64 && !dump_.decimals) return true;
     for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (!is_near(theirs.view().at(i), round_to(dump_.arithmetic, step.reference[i]), 0.0)) return false;
+      if (!is_near(theirs.view().at(i), as_stored(step.reference[i]), 0.0)) return false;
     return true;
+  }
+
+  double as_stored(double number) const {
+    if (!dump_.decimals) return round_to(dump_.arithmetic, number);
+    return rounded_to_decimals(number, *dump_.decimals);
   }
 
   bool is_blank(const std::string& id, std::size_t offset) const {
@@ -505,22 +657,47 @@ class Search {
   }
 
   const Dump& dump_;
+  const Rerun& rerun_;
   const std::set<std::string>& conventions_;
   double unit_;
   Replay replay_;
   Hypothesis adopted_;
   std::vector<Prediction> steps_;
+  mutable std::map<Hypothesis, std::vector<Prediction>> kept_;  ///< with one mistake more than is adopted
+  mutable std::size_t numbers_kept_ = 0;
   Tolerances tolerance_;
   bool leaves_padding_zero_ = false;
-  std::map<std::string, std::vector<double>> without_slips_;  ///< steps computed from the inputs, by id
-  std::map<std::string, StepVerdict> explained_;              ///< by step
-  std::map<std::string, StepVerdict> verdict_by_mistake_;     ///< by id of the mistake
+  std::map<std::string, std::vector<double>> without_slips_;      ///< steps computed from the inputs, by id
+  std::map<std::string, StepVerdict> explained_;                  ///< by step
+  std::map<std::string, std::set<std::string>> steps_that_need_;  ///< by id of an absent input
+  std::set<std::string> trusted_;                                 ///< ids of absent inputs
+  std::map<std::string, std::vector<std::string>> not_judged_;    ///< ids of the inputs, by step
+  std::map<std::string, StepVerdict> verdict_by_mistake_;         ///< by id of the mistake
 };
 
 }  // namespace
 
+void settle_orders(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun) {
+  const auto is_right = [&](const std::string& id) { return Search(dump, rerun, {}).is_right(id); };
+  for (const auto& one : expected) {
+    const auto found = dump.tensors.find(one.id);
+    if (one.kind != Kind::step || found == dump.tensors.end()) continue;
+    auto others = other_orders(found->second, one);
+    if (others.empty() || is_right(one.id)) continue;
+    const auto as_it_was = found->second;
+    for (auto& [tensor, assumption] : others) {
+      found->second = std::move(tensor);
+      if (is_right(one.id)) {
+        dump.assume(assumption);
+        break;
+      }
+      found->second = as_it_was;
+    }
+  }
+}
+
 std::string_view name_of(Finding finding) {
-  const std::string_view names[] = {"right", "rounding", "convention", "shape", "wrong"};
+  const std::string_view names[] = {"right", "rounding", "convention", "shape", "wrong", "not judged"};
   return names[static_cast<int>(finding)];
 }
 
@@ -533,6 +710,11 @@ bool Diagnosis::is_right() const {
 bool Diagnosis::is_complete() const {
   return missing.empty() &&
          std::all_of(steps.begin(), steps.end(), [](const auto& step) { return step.blanks == 0; });
+}
+
+bool Diagnosis::leaves_open() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const auto& step) { return step.finding == Finding::not_judged; });
 }
 
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {

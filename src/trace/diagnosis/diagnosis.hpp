@@ -15,10 +15,11 @@ enum class Finding {
   rounding,    ///< differs by rounding only
   convention,  ///< another way that is as right
   shape,       ///< a tensor of a wrong shape
-  wrong
+  wrong,
+  not_judged  ///< it follows from inputs that nobody gave
 };
 
-/// "right", "rounding", "convention", "shape", "wrong".
+/// "right", "rounding", "convention", "shape", "wrong", "not judged".
 std::string_view name_of(Finding finding);
 
 /// What is said of one step of somebody's dump.
@@ -38,6 +39,7 @@ struct StepVerdict {
   double largest_difference = 0.0;          ///< |theirs − what is right|, from their own tensors before it
   std::optional<Index> first_difference{};  ///< with the batch axis
   double theirs = 0.0, right = 0.0;         ///< there
+  std::vector<std::string> needs{};         ///< of one that is not judged: ids of the absent inputs
   std::size_t blanks = 0;                   ///< places of a tensor written by hand that are empty
   double unexplained = 0.0;                 ///< |theirs − what the mistake gives|, the largest
   Shape shape{}, right_shape{};
@@ -47,14 +49,22 @@ struct StepVerdict {
 struct Diagnosis {
   std::vector<StepVerdict> steps;    ///< that the dump has, in the order of the lesson
   std::vector<std::string> missing;  ///< steps before its last one that the dump lacks
+  std::vector<std::string> absent;   ///< ids of absent inputs that steps of the dump need
   bool is_right() const;             ///< but for rounding and conventions
   bool is_complete() const;          ///< whether nothing is missing or blank
+  bool leaves_open() const;          ///< whether a step could not be judged
 };
+
+/// Of a step whose axes have equal lengths the shape does not tell the order. Where its numbers are right in
+/// one order and not in the one that it was taken for, they are brought to that.
+void settle_orders(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun);
 
 /// What is wrong in somebody's dump. Each step is computed from their own tensors before it. Where one
 /// differs, the mistakes that the step lists are tried, and those of the steps just before it that the dump
 /// lacks, one at a time and then two; only a tensor that is reproduced up to rounding names a mistake, and
-/// one that contradicts other steps of the dump gives way to one that does not. A convention counts as a
+/// one that contradicts other steps of the dump gives way to one that does not. A step that follows from
+/// inputs which nobody gave is judged only where its numbers, or those of another such step, show that theirs
+/// are the ones that were drawn: where they are right, or what a mistake gives. A convention counts as a
 /// mistake where the dump's inputs settle it. `conventions` are ids of
 /// those that the dump is said to follow.
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions = {});

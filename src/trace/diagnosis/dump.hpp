@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,14 +23,30 @@ struct NamedTensor {
 /// Beside a slack, and relative to 1 and the number: of the computation that it is compared with.
 inline constexpr double rounding_by_hand = 1e-9;
 
+/// How the outputs of a fused weight of queries, keys and values follow each other.
+enum class FusedLayout {
+  parts,    ///< all queries, then all keys, then all values
+  per_head  ///< the query, key and value of a head, then those of the next, as GPT-NeoX and BLOOM have them
+};
+
+/// What somebody says of fused weights beside the file.
+struct Fusion {
+  std::optional<std::size_t> heads{}, kv_heads{};
+  std::optional<FusedLayout> layout{};  ///< none: as its name says
+};
+
 /// Somebody's tensors under the lesson's ids. Numbers are as the file has them; they may be infinite or NaN.
 struct Dump {
   std::map<std::string, AnyTensor> tensors{};  ///< in the lesson's shape; those of another shape as they are
   std::vector<std::string> assumptions{};      ///< as sentences: "attn is taken for weights."
   std::vector<std::string> unknown{};          ///< names of the file that stand for nothing in the lesson
   Dtype arithmetic = Dtype::float64;           ///< the floating-point type that the numbers were rounded to
+  std::optional<int> decimals{};               ///< to which the numbers were rounded, as printed ones are
   std::vector<std::size_t> lengths{};          ///< of the queries of each sample; none where all are real
   Slacks slacks{};                             ///< of tensors that were written by hand
+  std::vector<std::string> absent{};           ///< ids of inputs that nobody gave and the lesson drew
+  bool has_drawn_absent = false;               ///< whether somebody says that theirs were drawn so, too
+  std::vector<std::string> rounded_inputs{};   ///< ids of inputs that were rounded to the decimals, too
   std::vector<std::string> settled{};          ///< ids of conventions that the inputs leave no choice of
 
   std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
@@ -46,12 +63,13 @@ struct Dump {
 /// lesson's id is that, others are found by their common names (names.hpp). Fused weights are split, and
 /// those of nn.Linear and nn.MultiheadAttention transposed: lessons multiply from the right. Where a name
 /// could be several ids the tensor is undecided, and where two names are the same id both are unknown, unless
-/// they hold the same numbers. Throws Error, as `StoredTrace::read` does.
-Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids);
+/// they hold the same numbers. Heads of `fusion` count where the file's config has none. Throws
+/// Error, as `StoredTrace::read` does.
+Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion = {});
 
 /// Brings each tensor to the expected shape where there is one way to do so (layout.hpp, masks.hpp), and
 /// finds for undecided ones the only id whose shape they have. Nothing is broadcast but masks. Several masks
-/// of one id hide what any of them hides. `arithmetic` becomes that of the steps.
+/// of one id hide what any of them hides. `arithmetic` and `decimals` become those of the steps.
 void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true);
 
 }  // namespace attn

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/diagnosis/arithmetic.hpp"
+#include "trace/diagnosis/decimals.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/listed.hpp"
 
@@ -43,6 +44,7 @@ class Fitting {
     const bool is_known = source != dump_.as_named.end();
     auto fitted = fit_one(tensor, is_known ? source->second.name : "", is_known ? source->second.axes : Ids{},
                           tensor_expected);
+    if (!fitted) fitted = with_batch_axis(tensor, tensor_expected);
     if (!fitted) return;
     dump_.assume(fitted->assumption);
     tensor = std::move(fitted->tensor);
@@ -63,7 +65,7 @@ class Fitting {
       names.push_back(mask.name);
       const auto fitted = fit_one(mask.tensor, mask.name, mask.axes, tensor_expected);
       if (fitted)
-        combined = combined ? both(*combined, fitted->tensor) : fitted->tensor;
+        combined = combined ? hidden_by_either(*combined, fitted->tensor) : fitted->tensor;
       else
         not_read.push_back(mask.name);
     }
@@ -77,13 +79,6 @@ class Fitting {
     }
     dump_.assume(fmt::format("{} together are taken for {}.", listed(names, "and"), tensor_expected.id));
     dump_.tensors.insert_or_assign(tensor_expected.id, std::move(*combined));
-  }
-
-  static AnyTensor both(AnyTensor a, const AnyTensor& b) {
-    const auto other = b.view();
-    for (std::size_t i = 0; i < element_count(other.shape); ++i)
-      a.elements<bool>()[i] = a.elements<bool>()[i] && other.at(i) != 0.0;
-    return a;
   }
 
   /// The ids that an undecided tensor has the shape of: exactly, or after it was laid out.
@@ -131,7 +126,9 @@ class Fitting {
                                                         tensor_expected->kind == Kind::step &&
                                                         is_floating(tensor_expected->dtype))
         steps.push_back(&tensor);
-    if (!steps.empty()) dump_.arithmetic = arithmetic_of(steps);
+    if (steps.empty()) return;
+    dump_.arithmetic = arithmetic_of(steps);
+    dump_.decimals = decimals_of(steps);
   }
 
   Dump& dump_;

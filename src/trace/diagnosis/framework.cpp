@@ -13,10 +13,12 @@ const std::vector<Framework>& frameworks() {
       // The operator Attention counts from the top left; the operator LSTM has its gates in the order i, o,
       // f, c.
       {"onnx", MaskTrue::seen, {"mask-causal-corner", "gate-order:iofg"}},
-      // rotate_half pairs number i with number i + d/2; masks hold the type's minimum.
-      {"hf-llama", MaskTrue::seen, {"rope-pairing", "empty-row-uniform"}},
-      // rotate_every_two pairs neighbours, as the lesson does.
-      {"gptj", MaskTrue::seen, {"empty-row-uniform"}},
+      // rotate_half pairs number i with number i + d/2; masks hold the type's minimum. Its sinusoids (Marian,
+      // M2M100) are all sines, then all cosines; qkv_proj (Phi-3) has all queries first.
+      {"hf-llama", MaskTrue::seen, {"rope-pairing", "empty-row-uniform", "pe-halves"}},
+      // rotate_every_two pairs neighbours, as the lesson does. query_key_value of GPT-NeoX, by the same
+      // makers, goes head by head.
+      {"gptj", MaskTrue::seen, {"empty-row-uniform"}, FusedLayout::per_head},
       {"numpy", MaskTrue::seen, {}},
   };
   return table;

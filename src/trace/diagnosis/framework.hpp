@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/diagnosis/masks.hpp"
+#include "trace/diagnosis/dump.hpp"
 
 namespace attn {
 
@@ -13,7 +13,9 @@ namespace attn {
 struct Framework {
   std::string_view name;
   MaskTrue mask_true;                 ///< what true means in its masks
-  std::set<std::string> conventions;  ///< ids of the catalogue that hold for it, where the lesson lists them
+  std::set<std::string> conventions;  ///< ids of the catalogue that hold for it, where the lesson lists them:
+                                      ///< of the corner, empty rows, RoPE's pairs, sinusoids and gates
+  FusedLayout fused = FusedLayout::parts;
 };
 
 /// torch, keras, onnx, hf-llama, gptj, numpy.

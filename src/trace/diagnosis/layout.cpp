@@ -50,33 +50,45 @@ Shape lengths_of(const Shape& shape, const std::vector<std::size_t>& axes) {
   return lengths;
 }
 
-bool has_equal_lengths(Shape lengths) {
-  std::sort(lengths.begin(), lengths.end());
-  return std::adjacent_find(lengths.begin(), lengths.end()) != lengths.end();
-}
-
-/// The order by lengths: as it is, but for axes of length 1, or the only one that has the expected lengths.
-std::optional<AxisOrder> order_by_length(const Shape& given, const Shape& expected) {
-  const auto given_axes = axes_longer_than_one(given), expected_axes = axes_longer_than_one(expected);
-  const auto from = lengths_of(given, given_axes), to = lengths_of(expected, expected_axes);
-  if (from != to && (from.size() != to.size() || has_equal_lengths(to) ||
-                     !std::is_permutation(from.begin(), from.end(), to.begin())))
-    return std::nullopt;
-  AxisOrder order(expected.size());
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    const auto place =
-        from == to ? i : static_cast<std::size_t>(std::find(from.begin(), from.end(), to[i]) - from.begin());
-    order[expected_axes[i]] = given_axes[place];
-  }
-  return order;
-}
-
 bool is_query_axis(const std::string& name) {
   return name == "query" || name == "target";
 }
 
 bool is_key_axis(const std::string& name) {
   return name == "key" || name == "source";
+}
+
+/// Whether no two axes are equally long, but for those of queries and keys, whose order is known.
+bool tell_axes_apart(const Shape& lengths, const std::vector<std::string>& names) {
+  const auto are_query_and_key = [&](std::size_t i, std::size_t j) {
+    return (is_query_axis(names[i]) && is_key_axis(names[j])) ||
+           (is_key_axis(names[i]) && is_query_axis(names[j]));
+  };
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (lengths[i] == lengths[j] && !are_query_and_key(i, j)) return false;
+  return true;
+}
+
+/// The order by lengths: as it is, but for axes of length 1, or the only one that has the expected lengths;
+/// of two equally long axes the first remains the first.
+std::optional<AxisOrder> order_by_length(const Shape& given, const ExpectedTensor& expected) {
+  const auto given_axes = axes_longer_than_one(given), expected_axes = axes_longer_than_one(expected.shape);
+  const auto from = lengths_of(given, given_axes), to = lengths_of(expected.shape, expected_axes);
+  std::vector<std::string> names;
+  for (const auto axis : expected_axes) names.push_back(expected.axes.empty() ? "" : expected.axes[axis]);
+  if (from != to && (from.size() != to.size() || !tell_axes_apart(to, names) ||
+                     !std::is_permutation(from.begin(), from.end(), to.begin())))
+    return std::nullopt;
+  AxisOrder order(expected.shape.size());
+  std::vector<bool> is_taken(from.size(), false);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    auto place = from == to ? i : std::size_t{0};
+    while (from != to && (is_taken[place] || from[place] != to[i])) ++place;
+    is_taken[place] = true;
+    order[expected_axes[i]] = given_axes[place];
+  }
+  return order;
 }
 
 /// Whether the axes of queries and keys follow each other as they should.
@@ -103,6 +115,10 @@ bool has_expected_lengths(const Shape& given, const Shape& expected, const AxisO
   return true;
 }
 
+std::string sentence_on_batch(const ExpectedTensor& expected) {
+  return fmt::format("{} has no batch axis and is taken for a batch of one.", expected.id);
+}
+
 /// What was done to reach an order.
 std::string sentence_of(const Shape& given, const ExpectedTensor& expected, const AxisOrder& order) {
   std::vector<std::pair<std::size_t, std::string>> by_place;
@@ -118,7 +134,7 @@ std::string sentence_of(const Shape& given, const ExpectedTensor& expected, cons
   if (given == expected.shape) return "";
   const bool lacks_batch =
       !expected.axes.empty() && expected.axes[0] == "batch" && given.size() + 1 == expected.shape.size();
-  if (lacks_batch) return fmt::format("{} has no batch axis and is taken for a batch of one.", expected.id);
+  if (lacks_batch) return sentence_on_batch(expected);
   return fmt::format("{} is [{}] and is taken for [{}].", expected.id, to_string(given),
                      to_string(expected.shape));
 }
@@ -127,10 +143,21 @@ std::string sentence_of(const Shape& given, const ExpectedTensor& expected, cons
 std::optional<Fitted> in_order(const AnyTensor& given, const std::vector<std::string>& axes,
                                const ExpectedTensor& expected) {
   const auto named = order_by_name(given.shape(), axes, expected);
-  const auto order = named ? named : order_by_length(given.shape(), expected.shape);
+  const auto order = named ? named : order_by_length(given.shape(), expected);
   if (!order || !has_expected_lengths(given.shape(), expected.shape, *order)) return std::nullopt;
   if (!named && !keeps_queries_before_keys(*order, expected.axes)) return std::nullopt;
   return Fitted{ordered(given, expected.shape, *order), sentence_of(given.shape(), expected, *order)};
+}
+
+/// Rows of a table, as CSV has them: all axes but the last are one.
+std::optional<Fitted> in_rows(const AnyTensor& given, const ExpectedTensor& expected) {
+  const auto& shape = expected.shape;
+  if (given.shape().size() != 2 || shape.size() < 3 || given.shape()[1] != shape.back() ||
+      element_count(given.shape()) != element_count(shape))
+    return std::nullopt;
+  return Fitted{reshaped(given, shape),
+                fmt::format("{} is [{}] and is taken for the rows of [{}], one after another.", expected.id,
+                            to_string(given.shape()), to_string(shape))};
 }
 
 /// One of every `copies` heads, the next copy being `apart` heads further on; none where copies differ.
@@ -189,7 +216,32 @@ AnyTensor converted(const AnyTensor& given, Dtype dtype) {
 std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
                                const ExpectedTensor& expected) {
   if (auto fitted = in_order(given, axes, expected)) return fitted;
+  if (auto fitted = in_rows(given, expected)) return fitted;
   return without_repeated_heads(given, axes, expected);
+}
+
+std::optional<Fitted> with_batch_axis(const AnyTensor& given, const ExpectedTensor& expected) {
+  const bool is_batch_of_one =
+      !expected.axes.empty() && expected.axes[0] == "batch" && expected.shape[0] == 1;
+  if (!is_batch_of_one || given.shape().size() + 1 != expected.shape.size()) return std::nullopt;
+  auto shape = given.shape();
+  shape.insert(shape.begin(), 1);
+  return Fitted{reshaped(given, shape), sentence_on_batch(expected)};
+}
+
+std::vector<Fitted> other_orders(const AnyTensor& given, const ExpectedTensor& expected) {
+  std::vector<std::size_t> places(given.shape().size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  constexpr std::size_t most_axes = 5;
+  std::vector<Fitted> others;
+  if (places.size() != expected.shape.size() || places.size() > most_axes) return others;
+  while (std::next_permutation(places.begin(), places.end())) {
+    const AxisOrder order(places.begin(), places.end());
+    if (has_expected_lengths(given.shape(), expected.shape, order) &&
+        keeps_queries_before_keys(order, expected.axes))
+      others.push_back({ordered(given, expected.shape, order), sentence_of(given.shape(), expected, order)});
+  }
+  return others;
 }
 
 AnyTensor in_kind_of(AnyTensor given, Dtype expected) {

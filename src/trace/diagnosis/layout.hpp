@@ -32,6 +32,13 @@ struct Fitted {
 std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
                                const ExpectedTensor& expected);
 
+/// A tensor of another shape that lacks the axis of a batch of one: a mistake may have changed the shape.
+std::optional<Fitted> with_batch_axis(const AnyTensor& given, const ExpectedTensor& expected);
+
+/// All orders of its axes, but for the one that it has, in which a tensor has the expected shape, and queries
+/// come before keys.
+std::vector<Fitted> other_orders(const AnyTensor& given, const ExpectedTensor& expected);
+
 /// The numbers as the lesson has them: whole numbers as counts, counts as numbers. Floating-point numbers
 /// keep their type, and so does everything that would lose something.
 AnyTensor in_kind_of(AnyTensor given, Dtype expected);

@@ -178,4 +178,11 @@ std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, c
                                            fmt::join(reading->roles, "×"))};
 }
 
+AnyTensor hidden_by_either(AnyTensor a, const AnyTensor& b) {
+  const auto other = b.view();
+  for (std::size_t i = 0; i < element_count(other.shape); ++i)
+    a.elements<bool>()[i] = a.elements<bool>()[i] && other.at(i) != 0.0;
+  return a;
+}
+
 }  // namespace attn

@@ -19,4 +19,7 @@ enum class MaskTrue { seen, hidden };
 std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, const ExpectedTensor& expected,
                               MaskTrue mask_true);
 
+/// The mask that hides what either hides. Both are of bools and of the same shape.
+AnyTensor hidden_by_either(AnyTensor a, const AnyTensor& b);
+
 }  // namespace attn

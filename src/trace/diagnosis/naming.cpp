@@ -36,8 +36,8 @@ struct Claim {
 /// Reads a file under the ids of a lesson.
 class Naming {
  public:
-  Naming(const StoredTrace& file, const Ids& known_ids)
-      : file_(file), known_ids_(known_ids), state_dict_(file, known_ids) {}
+  Naming(const StoredTrace& file, const Ids& known_ids, const Fusion& fusion)
+      : file_(file), known_ids_(known_ids), state_dict_(file, known_ids, fusion) {}
 
   Dump read() {
     for (std::size_t i = 0; i < file_.tensors().size(); ++i)
@@ -76,8 +76,19 @@ class Naming {
                        [](const auto& tensor) { return folded(tensor.id).ends_with("inprojweight"); });
   }
 
+  /// Whether the file is of a block of a decoder, which is known by its second attention.
+  bool has_cross_attention() const {
+    const auto& tensors = file_.tensors();
+    return std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+      const auto name = folded(tensor.id);
+      return name.find("cross") != name.npos || name.find("multiheadattn") != name.npos;
+    });
+  }
+
   Meaning meaning_of_name(const std::string& name) const {
     auto meaning = meaning_of(name, known_ids_);
+    if (contains(meaning.ids, "memory") && contains(meaning.ids, "X"))
+      meaning.ids = {has_cross_attention() ? "memory" : "X"};
     if (name == "attn_output" && contains(meaning.ids, "output") && is_torch()) meaning.ids = {"output"};
     return meaning;
   }
@@ -162,21 +173,31 @@ class Naming {
     auto whole = named_tensor(i);
     const auto names = listed(meaning.ids, "and");
     if (is_transposed) turn(whole);
-    const auto& shape = whole.tensor.shape();
-    const auto inputs = shape.size() == 2 ? std::optional(shape[0]) : inputs_of_weight_beside(whole.name);
-    const auto lengths = meaning.storage == Storage::interleaved
-                             ? std::nullopt
-                             : state_dict_.lengths_of_parts(meaning, shape.back(), inputs);
-    if (!lengths)
+    const auto parts = parts_of(whole, meaning);
+    if (!parts)
       return dump_.leave_out(
           whole.name,
-          fmt::format("{} could be split into {} in several ways; save them apart.", whole.name, names));
-    const auto assumption =
-        fmt::format("{} is split into {}{}.", whole.name, names, is_transposed ? turned_from_linear : "");
+          fmt::format(
+              "{} could be split into {} in several ways; save them apart{}.", whole.name, names,
+              state_dict_.is_per_head(meaning) ? ", or say --heads" : ", or say --heads and --kv-heads"));
+    const auto assumption = fmt::format("{} is split into {}{}{}.", whole.name, names,
+                                        state_dict_.is_per_head(meaning) ? " of each head" : "",
+                                        is_transposed ? turned_from_linear : "");
+    for (std::size_t part = 0; part < parts->size(); ++part)
+      add_claim(meaning.ids[part], {.name = whole.name, .tensor = std::move((*parts)[part])}, assumption);
+  }
+
+  /// None where there are several ways to split it.
+  std::optional<std::vector<AnyTensor>> parts_of(const NamedTensor& whole, const Meaning& meaning) const {
+    if (state_dict_.is_per_head(meaning)) return state_dict_.parts_per_head(whole.tensor);
+    const auto& shape = whole.tensor.shape();
+    const auto inputs = shape.size() == 2 ? std::optional(shape[0]) : inputs_of_weight_beside(whole.name);
+    const auto lengths = state_dict_.lengths_of_parts(meaning, shape.back(), inputs);
+    if (!lengths) return std::nullopt;
+    std::vector<AnyTensor> parts;
     for (std::size_t part = 0, begin = 0; part < lengths->size(); begin += (*lengths)[part++])
-      add_claim(meaning.ids[part],
-                {.name = whole.name, .tensor = part_of_last_axis(whole.tensor, begin, (*lengths)[part])},
-                assumption);
+      parts.push_back(part_of_last_axis(whole.tensor, begin, (*lengths)[part]));
+    return parts;
   }
 
   /// How many inputs the weight has that a fused bias belongs to, where the file has it.
@@ -238,8 +259,8 @@ class Naming {
 
 }  // namespace
 
-Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids) {
-  return Naming(file, known_ids).read();
+Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion) {
+  return Naming(file, known_ids, fusion).read();
 }
 
 }  // namespace attn

@@ -36,9 +36,15 @@ std::size_t run_along(const Shape& shape, std::size_t axis) {
 /// Calls `f` with the offset of every number that is new: all of a tensor, or the newest row.
 template <class F>
 void for_each_new(const Shape& shape, const std::optional<Tapped::Row>& row, F f) {
-  const auto run = row ? run_along(shape, row->axis) : 1;
-  for (std::size_t i = 0; i < element_count(shape); ++i)
-    if (!row || i / run % shape[row->axis] == row->index) f(i);
+  const auto count = element_count(shape);
+  if (!row) {
+    for (std::size_t i = 0; i < count; ++i) f(i);
+    return;
+  }
+  const auto run = run_along(shape, row->axis);
+  const auto apart = run * shape[row->axis];
+  for (std::size_t begin = row->index * run; begin < count; begin += apart)
+    for (std::size_t i = begin; i < begin + run; ++i) f(i);
 }
 
 /// Where the number at offset `i` of a tensor of shape `from` stands in one of shape `to`, which has another
@@ -160,10 +166,10 @@ class Notes {
       steps_.back().axes = tapped.axes;
     }
     auto& step = steps_[place->second];
-    const auto now = numbers_of({tapped.dtype, tapped.shape, tapped.elements});
-    if (is_new || step.shape != tapped.shape) grow(step, tapped, now);
+    const TensorView now{tapped.dtype, tapped.shape, tapped.elements};
+    if (is_new || step.shape != tapped.shape) grow(step, tapped, numbers_of(now));
     for_each_new(tapped.shape, tapped.row,
-                 [&](std::size_t i) { step.reference[i] = step.expected[i] = now[i]; });
+                 [&](std::size_t i) { step.reference[i] = step.expected[i] = now.at(i); });
     note_mistakes(tapped.mistakes, step);
     return step;
   }

@@ -9,6 +9,7 @@
 
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/listed.hpp"
 #include "trace/json/values.hpp"
 #include "trace/number.hpp"
 
@@ -50,6 +51,8 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint) {
     case Finding::shape:
       return fmt::format("a wrong shape: ({}) and not ({})", to_string(step.shape),
                          to_string(step.right_shape));
+    case Finding::not_judged:
+      return "not judged: it needs " + listed(step.needs, "and");
     case Finding::wrong:
       break;
   }
@@ -148,6 +151,13 @@ std::string summary(const Diagnosis& diagnosis, bool by_hand) {
   for (const auto& step : diagnosis.steps)
     if (step.finding == Finding::wrong || step.finding == Finding::shape) ++wrong;
   if (wrong == 0 && by_hand && !diagnosis.is_complete()) return "What is filled in is right.";
+  const auto open = static_cast<std::size_t>(
+      std::count_if(diagnosis.steps.begin(), diagnosis.steps.end(),
+                    [](const StepVerdict& step) { return step.finding == Finding::not_judged; }));
+  if (wrong == 0 && open > 0)
+    return fmt::format(
+        "Right: {} of {} steps. The others cannot be judged without the inputs that they need.",
+        diagnosis.steps.size() - open, diagnosis.steps.size());
   if (wrong == 0)
     return diagnosis.steps.size() == 1 ? "The step is right."
                                        : fmt::format("All {} steps are right.", diagnosis.steps.size());
@@ -164,7 +174,9 @@ namespace {
 std::string heading(const Dump& dump, const ReportSettings& settings) {
   auto text = fmt::format("check {}: {}{}\n", settings.lesson, settings.dump,
                           settings.probe.empty() ? "" : ", computed from the inputs of " + settings.probe);
-  if (dump.arithmetic != Dtype::float64)
+  if (dump.decimals)
+    text += fmt::format("  The numbers are rounded to {} decimals.\n", *dump.decimals);
+  else if (dump.arithmetic != Dtype::float64)
     text += fmt::format("  The numbers are {}.\n", name_of(dump.arithmetic));
   for (const auto& assumption : dump.assumptions) text += paragraph(assumption, settings.width, 2);
   if (!dump.unknown.empty())
@@ -175,7 +187,10 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
 
 std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_hand,
                  const ReportSettings& settings) {
-  if (step.finding == Finding::right || step.finding == Finding::rounding) return "";
+  const auto has_nothing_to_tell = {Finding::right, Finding::rounding, Finding::not_judged};
+  if (std::find(has_nothing_to_tell.begin(), has_nothing_to_tell.end(), step.finding) !=
+      has_nothing_to_tell.end())
+    return "";
   if (!is_first_of(diagnosis, step)) return beneath("The same as above.", settings);
   std::string text;
   add_evidence(text, step, by_hand, settings);
@@ -207,6 +222,7 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
                    {"lesson", settings.lesson},
                    {"dump", settings.dump},
                    {"dtype", std::string(name_of(dump.arithmetic))}};
+  if (dump.decimals) document["decimals"] = *dump.decimals;
   document["steps"] = Json::array();
   for (const auto& step : diagnosis.steps) {
     Json one = {{"id", step.id}, {"verdict", std::string(name_of(step.finding))}};
@@ -215,6 +231,7 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
         settings.hint >= Hint::name ? ids_without_variants(step.mistakes) : std::vector<std::string>();
     if (step.made_together) one["together"] = true;
     if (step.in_part) one["in_part"] = true;
+    if (!step.needs.empty()) one["needs"] = step.needs;
     if (step.blanks > 0) one["blanks"] = step.blanks;
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));

@@ -37,8 +37,12 @@ bool is_any_of(std::string_view text, const std::array<std::string_view, 3>& tex
 
 }  // namespace
 
-StateDict::StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids)
-    : heads_(count_in(file.header(), "heads")), kv_heads_(count_in(file.header(), "kv_heads")) {
+StateDict::StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion)
+    : heads_(count_in(file.header(), "heads")),
+      kv_heads_(count_in(file.header(), "kv_heads")),
+      layout_(fusion.layout) {
+  if (!heads_) heads_ = fusion.heads;
+  if (!kv_heads_) kv_heads_ = fusion.kv_heads;
   for (const auto& tensor : file.tensors())
     if (folded(tensor.id).ends_with("cattn.weight")) c_attn_is_transposed_ = has_outputs_first(tensor.shape);
   for (const auto& tensor : file.tensors()) {
@@ -54,8 +58,9 @@ std::optional<bool> StateDict::is_transposed(Storage storage, const Shape& shape
   const bool is_matrix = shape.size() == 2;
   switch (storage) {
     case Storage::transposed:
-    case Storage::interleaved:
       return is_matrix ? std::optional(true) : std::nullopt;
+    case Storage::interleaved:
+      return is_matrix || shape.size() == 1 ? std::optional(is_matrix) : std::nullopt;
     case Storage::as_in_gpt2:
       return is_matrix ? std::optional(c_attn_is_transposed_.value_or(false)) : std::nullopt;
     case Storage::by_its_shape:
@@ -64,6 +69,27 @@ std::optional<bool> StateDict::is_transposed(Storage storage, const Shape& shape
       return shape.empty() ? std::nullopt : std::optional(false);
   }
   return std::nullopt;
+}
+
+bool StateDict::is_per_head(const Meaning& meaning) const {
+  if (meaning.ids.size() != 3 || meaning.is_third_each) return false;
+  return layout_.value_or(meaning.storage == Storage::interleaved
+                              ? FusedLayout::per_head
+                              : FusedLayout::parts) == FusedLayout::per_head;
+}
+
+std::optional<std::vector<AnyTensor>> StateDict::parts_per_head(const AnyTensor& fused) const {
+  const auto outputs = fused.shape().back();
+  if (!heads_ || kv_heads_.value_or(*heads_) != *heads_ || outputs % (3 * *heads_) != 0) return std::nullopt;
+  const auto d_k = outputs / 3 / *heads_;
+  const auto inputs = element_count(fused.shape()) / outputs;
+  auto shape = fused.shape();
+  shape.back() = outputs / 3;
+  std::vector<AnyTensor> parts;
+  for (std::size_t part = 0; part < 3; ++part)
+    parts.push_back(
+        reshaped(strided(fused, {inputs, *heads_, d_k}, {outputs, 3 * d_k, 1}, part * d_k), shape));
+  return parts;
 }
 
 std::optional<std::vector<std::size_t>> StateDict::lengths_of_parts(const Meaning& meaning,

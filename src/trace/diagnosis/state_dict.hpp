@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/stored_trace.hpp"
 
@@ -12,10 +13,18 @@ namespace attn {
 /// What the tensors of a state dict say of each other.
 class StateDict {
  public:
-  StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids);
+  /// Heads of `fusion` count where the file's config has none.
+  StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion);
 
   /// Whether a tensor of that shape is [out×in]. None where its shape cannot be that of a matrix of its kind.
   std::optional<bool> is_transposed(Storage storage, const Shape& shape) const;
+
+  /// Whether the outputs of a fused tensor stand head by head.
+  bool is_per_head(const Meaning& meaning) const;
+
+  /// Queries, keys and values of a fused tensor [in×out] or [out] whose outputs stand head by head. None
+  /// where nobody says how many heads there are, and where keys have fewer than queries.
+  std::optional<std::vector<AnyTensor>> parts_per_head(const AnyTensor& fused) const;
 
   /// The lengths of the parts of a fused tensor, whose outputs are as many as the parts have together: equal
   /// ones, or fewer keys and values than queries where the output projection or the config says how many
@@ -27,6 +36,7 @@ class StateDict {
   std::optional<bool> c_attn_is_transposed_;
   std::optional<std::size_t> outputs_of_queries_;  ///< of all heads
   std::optional<std::size_t> heads_, kv_heads_;
+  std::optional<FusedLayout> layout_;
 };
 
 /// A parameter with the axis of its heads split as [d_model×head×d_k], [head×d_v×d_model] or [head×d_k], as

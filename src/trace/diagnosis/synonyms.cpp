@@ -121,9 +121,10 @@ void add_steps_of_attention(Synonyms& synonyms) {
 
 void add_inputs(Synonyms& synonyms) {
   add(synonyms, "input inputs hiddenstates embeddings embedded x", "X");
-  add(synonyms, "tgt target targets xt xq decoderinput decoderinputs decoderstates", "X_target");
-  add(synonyms,
-      "src source sources memory xs xkv encoderoutput encoderoutputs encoderstates encoderhiddenstates",
+  add(synonyms, "tgt", "X_target X");
+  add(synonyms, "target targets xt xq decoderinput decoderinputs decoderstates", "X_target");
+  add(synonyms, "src", "X_source memory X");
+  add(synonyms, "source sources memory xs xkv encoderoutput encoderoutputs encoderstates encoderhiddenstates",
       "X_source memory");
   add(synonyms,
       "attnmask attentionmask keypaddingmask paddingmask padmask causalmask srcmask tgtmask "
@@ -190,9 +191,10 @@ Synonyms all_synonyms() {
 }  // namespace
 
 std::string folded(std::string_view name) {
+  if (name.ends_with(":0")) name.remove_suffix(2);  // of a variable of TensorFlow
   std::string text;
   for (const char c : name) {
-    if (c == '_' || c == '-') continue;
+    if (c == '_' || c == '-' || c == ' ') continue;
     text += c == '/' || c == ':' ? '.' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return text;

@@ -25,8 +25,8 @@ struct Synonym {
   bool is_third_each = false;  ///< fused of three equal parts, whatever the heads
 };
 
-/// Without case, underscores and dashes, and with a point between the parts of a path: "q_proj/weight" is
-/// "qproj.weight".
+/// Without case, blanks, underscores and dashes, and with a point between the parts of a path:
+/// "q_proj/weight" is "qproj.weight".
 std::string folded(std::string_view name);
 
 /// What a folded name stands for. Null where it is no common name.

@@ -153,8 +153,7 @@ class JsonReader : public StoredTrace {
         read_config(data, header_, path);
         continue;
       }
-      if (!is_valid_id(id))
-        refuse(path, fmt::format("it has the id {}", in_message(id)), "letters, digits and _ . / = -");
+      if (!is_valid_name(id)) refuse(path, fmt::format("it has the name {}", in_message(id)), valid_name);
       elements_.push_back(tensor_from(data, fmt::format("{}: {}", path, id)));
       const auto& tensor = elements_.back();
       tensors_.push_back({.id = id,

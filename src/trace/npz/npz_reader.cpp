@@ -26,8 +26,7 @@ constexpr std::uint64_t small = std::uint64_t{64} << 20, densest_archive = 100;
 std::string id_from(std::string_view name, std::string_view place) {
   if (!name.ends_with(ending)) refuse(place, "it is no array", "members called ID.npy");
   name.remove_suffix(ending.size());
-  if (!is_valid_id(name))
-    refuse(place, fmt::format("{} is no id", in_message(name)), "letters, digits and _ . / = -");
+  if (!is_valid_name(name)) refuse(place, fmt::format("{} is no name", in_message(name)), valid_name);
   return std::string(name);
 }
 

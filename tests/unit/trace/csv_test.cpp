@@ -65,13 +65,30 @@ TEST_CASE("a file of rows is a trace of one tensor, under the file's name") {
   CHECK(stored::elements_of<double>(*trace, id) == std::vector<double>{1, 0, 0.5, 0.5});
 }
 
-TEST_CASE("a file of rows whose name is no id is refused") {
+TEST_CASE("a file of rows may have blanks in its name, but no control characters") {
   const TemporaryFile file("");
-  const auto path = file.path() + " weights.csv";
-  std::ofstream(path) << "1,0\n";
-  const auto said = stored::refusal(path);
-  std::filesystem::remove(path);
-  CHECK_THAT(said, Contains("its name gives the id") && Contains("valid: letters, digits"));
+  const auto path = file.path() + " weights.csv", other = file.path() + "\x1b[1m.csv";
+  for (const auto& one : {path, other}) std::ofstream(one) << "1,0\n";
+  const auto id = attn::open_trace(path)->tensors()[0].id;
+  const auto said = stored::refusal(other);
+  for (const auto& one : {path, other}) std::filesystem::remove(one);
+  CHECK_THAT(id, EndsWith(" weights"));
+  CHECK_THAT(said, Contains("it is called") && Contains("valid: a name of UTF-8"));
+}
+
+TEST_CASE("the files of rows in a folder are a trace, those of folders inside by their paths") {
+  const TemporaryFile file("");
+  const auto folder = std::filesystem::path(file.path() + ".folder");
+  std::filesystem::create_directories(folder / "encoder");
+  CHECK_FALSE(attn::has_csv_files(folder.string()));
+  std::ofstream(folder / "weights.csv") << "1,0\n";
+  std::ofstream(folder / "encoder" / "h.csv") << "2\n3\n";
+  std::ofstream(folder / "notes.txt") << "none";
+  CHECK(attn::has_csv_files(folder.string()));
+  const auto trace = attn::open_csv_folder(folder.string());
+  std::filesystem::remove_all(folder);
+  CHECK(stored::ids_of(*trace) == std::vector<std::string>{"encoder/h", "weights"});
+  CHECK(stored::elements_of<double>(*trace, "encoder/h") == std::vector<double>{2, 3});
 }
 
 TEST_CASE("other rows are refused with the line") {

@@ -165,12 +165,15 @@ TEST_CASE("elements of a type that no tensor has are refused by its name") {
              StartsWith("member \"a.npy\": it has the element 2 among its bools; valid: 0 or 1"));
 }
 
-TEST_CASE("members that are no arrays with an id are refused by their names") {
+TEST_CASE("a member's name may have blanks") {
+  CHECK(stored::ids_of(*attn::open_trace(fixture("blank"))) == std::vector<std::string>{"a b"});
+}
+
+TEST_CASE("members that are no arrays with a name are refused") {
   const auto refused = [](const std::string& name, const std::string& what) {
     CHECK_THAT(stored::refusal(fixture(name)), StartsWith(what));
   };
-  refused("blank", R"(member "a b.npy": "a b" is no id; valid: letters)");
-  refused("no_name", R"(member ".npy": "" is no id)");
+  refused("no_name", R"(member ".npy": "" is no name; valid: a name of UTF-8)");
   refused("no_array", R"(member "readme.txt": it is no array; valid: members called ID.npy)");
   refused("twice", R"(member "a.npy": it is there twice; valid: each id once)");
   refused("pickle", R"(member "a.npy": it has 5 bytes; valid: an array of the .npy format)");

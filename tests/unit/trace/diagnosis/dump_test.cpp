@@ -227,7 +227,8 @@ TEST_CASE("fused weights with fewer keys than queries need to know how many") {
   CHECK(dump.tensors.empty());
   CHECK(dump.unknown == Strings{"qkv_proj.weight"});
   CHECK(dump.assumptions ==
-        Strings{"qkv_proj.weight could be split into W_Q, W_K and W_V in several ways; save them apart."});
+        Strings{"qkv_proj.weight could be split into W_Q, W_K and W_V in several ways; save them apart, or "
+                "say --heads and --kv-heads."});
   const auto by_head = named(file_of({{"query_key_value.weight", counting({12, 4})}}), multihead);
   CHECK(by_head.unknown == Strings{"query_key_value.weight"});
 }

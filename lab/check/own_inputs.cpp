@@ -1,0 +1,208 @@
+#include "lab/check/own_inputs.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/strided.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::AnyTensor;
+using attn::Dump;
+using attn::ExpectedTensor;
+using lessons::Draw;
+using lessons::Lesson;
+using lessons::Options;
+using lessons::Plan;
+
+std::string_view last_of_path(std::string_view id) {
+  return id.substr(id.find_last_of('/') + 1);
+}
+
+/// The id of the lesson's mask, "attention/mask" of a block.
+std::string id_of_mask(const Lesson& lesson, const Options& options) {
+  const auto inputs = lesson.inputs(options);
+  const auto mask = std::find_if(inputs.begin(), inputs.end(), [](const lessons::Input& input) {
+    return last_of_path(input.id) == "mask";
+  });
+  return mask == inputs.end() ? "mask" : mask->id;
+}
+
+using Ids = std::vector<std::string>;
+
+void add_to(Ids& ids, const std::string& id) {
+  if (!attn::contains(ids, id)) ids.push_back(id);
+}
+
+/// The ids of a run, of inputs that are there only where they are given, and of the mask, which is there
+/// where something is hidden.
+Ids ids_of(const Plan& plan) {
+  Ids ids;
+  for (const auto& one : expected_tensors(plan)) add_to(ids, one.id);
+  for (const auto& input : plan.lesson->inputs(plan.options))
+    if (input.draw == Draw::given) add_to(ids, input.id);
+  const auto mask = id_of_mask(*plan.lesson, plan.options);
+  for (const auto& id : {mask, mask + "ed", std::string("lengths")}) add_to(ids, id);
+  return ids;
+}
+
+/// Those of the lesson on its own sizes, and all inputs that it declares: what is given decides what it has.
+Ids possible_ids(const Lesson& lesson, const Options& options) {
+  auto small = options;  // no name depends on a dimension
+  if (options.heads) small.d_model = 2 * *options.heads;
+  auto ids = ids_of(lessons::make_plan(lesson, small, nullptr));
+  for (const auto& input : lesson.inputs(options)) add_to(ids, input.id);
+  return ids;
+}
+
+/// The inputs among somebody's tensors, as if --input had them.
+attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump& dump) {
+  attn::Tensors inputs;
+  const auto declared = lesson.inputs(options);
+  for (const auto& [id, tensor] : dump.tensors) {
+    const auto is_it = [&id = id](const lessons::Input& input) { return input.id == id; };
+    if (id == "lengths" || std::any_of(declared.begin(), declared.end(), is_it)) inputs.emplace(id, tensor);
+  }
+  return inputs;
+}
+
+/// The mask as the lesson takes it: of the batch, the queries and the keys of the scores beside it.
+std::optional<ExpectedTensor> expected_mask(const std::string& id,
+                                            const std::vector<ExpectedTensor>& expected) {
+  const auto group = id.substr(0, id.size() - last_of_path(id).size());
+  const auto is_scores = [&](const ExpectedTensor& one) { return one.id == group + "scores"; };
+  const auto scores = std::find_if(expected.begin(), expected.end(), is_scores);
+  if (scores == expected.end()) return std::nullopt;
+  const auto& shape = scores->shape;
+  return ExpectedTensor{.id = id,
+                        .kind = attn::Kind::input,
+                        .dtype = attn::Dtype::boolean,
+                        .shape = {shape.front(), shape[shape.size() - 2], shape.back()},
+                        .axes = {"batch", "query", "key"}};
+}
+
+/// Somebody's mask, whose shape and meaning the other inputs decide.
+std::optional<AnyTensor> mask_of(Dump dump, const ExpectedTensor& mask, attn::MaskTrue mask_true) {
+  attn::fit(dump, {mask}, mask_true);
+  const auto found = dump.tensors.find(mask.id);
+  if (found == dump.tensors.end() || found->second.shape() != mask.shape) return std::nullopt;
+  return found->second;
+}
+
+/// What lengths and options hide.
+std::optional<AnyTensor> mask_of_rules(const Plan& plan, const ExpectedTensor& mask) {
+  std::optional<AnyTensor> found;
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    if (tapped.id == mask.id && tapped.shape == mask.shape)
+      found = AnyTensor(attn::TensorView{tapped.dtype, tapped.shape, tapped.elements});
+  });
+  return found;
+}
+
+/// "mask, lengths and --causal": what hides keys.
+std::string rules_in_words(const std::string& mask, const Plan& plan, const attn::Tensors& inputs) {
+  std::vector<std::string> rules = {mask};
+  if (inputs.contains("lengths")) rules.emplace_back("lengths");
+  if (plan.options.causal) rules.emplace_back("--causal");
+  if (plan.options.window) rules.push_back(fmt::format("--window {}", *plan.options.window));
+  return attn::listed(rules, "and");
+}
+
+bool is_typed(const Options& options, std::string_view key) {
+  return options.typed.count(key) > 0;
+}
+
+/// A mask of ours has what its lengths and its options hide.
+bool says_all_that_is_hidden(const Lesson& lesson, const Options& options, const attn::StoredTrace& file) {
+  return file.header().lesson == lesson.name && !is_typed(options, "causal") && !is_typed(options, "window");
+}
+
+}  // namespace
+
+std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
+  std::vector<ExpectedTensor> expected;
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    const auto is_same = [&](const ExpectedTensor& one) { return one.id == tapped.id; };
+    const auto known = std::find_if(expected.begin(), expected.end(), is_same);
+    if (known != expected.end()) {
+      known->shape = tapped.shape;  // of a recurrence, which grows
+      return;
+    }
+    auto axes = tapped.axes;
+    if (tapped.shape.size() > axes.size()) axes.insert(axes.begin(), "batch");
+    expected.push_back({tapped.id, tapped.kind, tapped.dtype, tapped.shape, std::move(axes)});
+  });
+  return expected;
+}
+
+attn::Fusion fusion_of(const Options& options, std::optional<attn::FusedLayout> layout) {
+  attn::Fusion fusion{.layout = layout};
+  if (is_typed(options, "heads") || is_typed(options, "kv-heads")) {
+    fusion.heads = options.heads;
+    fusion.kv_heads = options.kv_heads ? options.kv_heads : options.heads;
+  }
+  return fusion;
+}
+
+std::string tensors_in(const attn::StoredTrace& file, const std::vector<std::string>& names) {
+  std::vector<std::string> tensors;
+  for (const auto& name : names)
+    if (const auto* tensor = file.find(name))
+      tensors.push_back(fmt::format("{} ({})", name, attn::to_string(tensor->shape)));
+  return tensors.empty() ? "" : fmt::format("; it has {}", fmt::join(tensors, ", "));
+}
+
+OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
+                     attn::MaskTrue mask_true, std::optional<attn::FusedLayout> layout) {
+  const auto id = id_of_mask(lesson, options);
+  const auto fusion = fusion_of(options, layout);
+  auto dump = attn::named(file, possible_ids(lesson, options), fusion);
+  OwnInputs own{.tensors = inputs_of(lesson, options, dump), .other_names = dump.unknown};
+  own.tensors.erase(id);
+  if (own.tensors.empty()) return own;
+  const auto plan_without_mask = [&] {
+    const attn::TensorsAsTrace given(file.header(), own.tensors);
+    return lessons::make_plan(lesson, options, &given);
+  };
+  dump = attn::named(file, ids_of(plan_without_mask()), fusion);
+  own.tensors = inputs_of(lesson, options, dump);
+  own.tensors.erase(id);
+  own.names = dump.assumptions;
+  const auto plan = plan_without_mask();
+  const auto wanted = expected_mask(id, expected_tensors(plan));
+  auto mask = wanted ? mask_of(std::move(dump), *wanted, mask_true) : std::nullopt;
+  if (!mask) return own;
+  const auto rules =
+      says_all_that_is_hidden(lesson, options, file) ? std::nullopt : mask_of_rules(plan, *wanted);
+  auto combined = rules ? attn::hidden_by_either(*mask, *rules) : *mask;
+  if (rules && !attn::are_identical(combined, *mask))
+    own.assumptions.push_back(fmt::format("{} are combined: hidden is what one of them hides.",
+                                          rules_in_words(id, plan, own.tensors)));
+  const auto shape = plan.is_batched() ? wanted->shape : attn::Shape{wanted->shape[1], wanted->shape[2]};
+  own.tensors.insert_or_assign(id,
+                               AnyTensor(attn::TensorView{combined.dtype(), shape, combined.view().data}));
+  return own;
+}
+
+std::vector<std::string> absent_inputs(const Plan& plan) {
+  const auto declared = plan.lesson->inputs(plan.options);
+  std::vector<std::string> absent;
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    if (tapped.kind != attn::Kind::input || plan.given.count(tapped.id) > 0) return;
+    const auto input = std::find_if(declared.begin(), declared.end(),
+                                    [&](const lessons::Input& one) { return one.id == tapped.id; });
+    if (input == declared.end() || input->draw == Draw::option || last_of_path(tapped.id) == "mask") return;
+    if (input->draw == Draw::embedding && plan.options.embeddings) return;
+    absent.push_back(tapped.id);
+  });
+  return absent;
+}
+
+}  // namespace lab

@@ -1,0 +1,376 @@
+/// check and the audit of a probe: what people bring, and what is assumed about it.
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cli/stored_runs.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+/// The tensors of a run, by id, as a program of somebody else would save them.
+json tensors_of(const std::string& arguments) {
+  const auto trace = json::parse(output_of(arguments + " --format json"));
+  json tensors;
+  for (const auto& event : trace["events"])
+    if (event.contains("data")) tensors[event["id"].get<std::string>()] = event["data"];
+  return tensors;
+}
+
+json only(const json& tensors, const std::vector<std::string>& ids) {
+  json some;
+  for (const auto& id : ids) some[id] = tensors.at(id);
+  return some;
+}
+
+/// What is said of tensors that are saved as JSON.
+struct Said {
+  int status;
+  json report;
+  std::string text;
+
+  std::string verdict_on(const std::string& id) const {
+    for (const auto& step : report["steps"])
+      if (step["id"] == id) return step["verdict"];
+    return "none";
+  }
+  json mistakes_of(const std::string& id) const {
+    for (const auto& step : report["steps"])
+      if (step["id"] == id) return step["mistakes"];
+    return {};
+  }
+  bool assumes(const std::string& words) const {
+    for (const auto& assumption : report["assumptions"])
+      if (contains(assumption, words)) return true;
+    return false;
+  }
+};
+
+class Desk {
+ public:
+  Said said_of(const json& tensors, const std::string& lesson, const std::string& options = "") const {
+    const auto command = command_for(tensors, lesson, options);
+    const auto result = run(command + " --format json");
+    INFO(command << '\n' << result.out << result.err);
+    REQUIRE(result.err == "");
+    return {result.status, json::parse(result.out), run(command).out};
+  }
+
+  std::string refusal_of(const json& tensors, const std::string& lesson,
+                         const std::string& options = "") const {
+    return refusal(command_for(tensors, lesson, options));
+  }
+
+  const Folder folder{};
+
+ private:
+  std::string command_for(const json& tensors, const std::string& lesson, const std::string& options) const {
+    folder.write("mine.json", tensors.dump());
+    return fmt::format("check {} {} {}", lesson, folder.file("mine.json"), options);
+  }
+};
+
+void check_all_right(const Said& said) {
+  INFO(said.text);
+  CHECK(said.status == 0);
+  CHECK(said.report["right"] == true);
+  for (const auto& step : said.report["steps"])
+    CHECK((step["verdict"] == "right" || step["verdict"] == "rounding"));
+}
+
+/// Every number of nested lists through `change`.
+json changed(const json& data, const std::function<double(double)>& change) {
+  if (data.is_array()) {
+    json list = json::array();
+    for (const auto& part : data) list.push_back(changed(part, change));
+    return list;
+  }
+  return data.is_number() ? json(change(data.get<double>())) : data;
+}
+
+json rounded(const json& tensors, int decimals) {
+  json all;
+  for (const auto& [id, data] : tensors.items())
+    all[id] = changed(data, [&](double x) { return std::stod(fmt::format("{:.{}f}", x, decimals)); });
+  return all;
+}
+
+/// With the first two axes in each other's place.
+json with_axes_swapped(const json& data) {
+  json turned = json::array();
+  for (std::size_t j = 0; j < data[0].size(); ++j) {
+    json row = json::array();
+    for (const auto& part : data) row.push_back(part[j]);
+    turned.push_back(row);
+  }
+  return turned;
+}
+
+const std::string batch = "--sentence 'a b c d e' --sentence 'a b c'";
+const json real_tokens = {{true, true, true, true, true}, {true, true, true, false, false}};
+const json hidden_tokens = {{false, false, false, false, false}, {false, false, false, true, true}};
+
+}  // namespace
+
+TEST_CASE("a mask does not drop --causal, and lengths do not drop a mask") {
+  const Desk desk;
+  const auto all = tensors_of("sdpa --causal " + batch);
+  auto mine = only(all, {"Q", "K", "V", "weights", "output"});
+  mine["mask"] = real_tokens;
+  const auto with_option = desk.said_of(mine, "sdpa", "--causal");
+  check_all_right(with_option);
+  CHECK(with_option.assumes("mask and --causal are combined"));
+  CHECK(desk.said_of(mine, "sdpa").verdict_on("weights") == "wrong");
+
+  json causal = json::array();
+  for (int query = 0; query < 5; ++query) {
+    causal.push_back(json::array());
+    for (int key = 0; key < 5; ++key) causal.back().push_back(key <= query);
+  }
+  mine["mask"] = causal;
+  mine["lengths"] = {5, 3};
+  const auto with_lengths = desk.said_of(mine, "sdpa");
+  check_all_right(with_lengths);
+  CHECK(with_lengths.assumes("mask and lengths are combined"));
+  mine["mask"] = all["mask"];
+  CHECK_FALSE(desk.said_of(mine, "sdpa").assumes("combined"));
+}
+
+TEST_CASE("a trace of ours with a given mask is right, whatever its options would hide") {
+  const Folder folder;
+  const auto mask = folder.write("mask.json", R"({"mask": [[true, true], [false, true]]})");
+  const auto trace = folder.file("trace.json");
+  output_of(fmt::format("sdpa --sentence 'a b' --causal --input {} --output {}", mask, trace));
+  CHECK(contains(output_of("check sdpa " + trace), "steps are right"));
+}
+
+TEST_CASE("an option that hides other keys than the probe does is refused") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz"), mine = folder.file("mine.npz");
+  output_of("probe self-attention --output " + probe);
+  output_of("break self-attention no-scale --output " + mine);
+  CHECK(contains(refusal(fmt::format("check self-attention {} --probe {} --window 1", mine, probe)),
+                 "--window contradicts"));
+}
+
+TEST_CASE("what follows from inputs that are not there is not judged") {
+  const Desk desk;
+  auto all = tensors_of("self-attention --model none --seed 7 " + batch);
+  all.erase("W_V");
+  const auto said = desk.said_of(all, "self-attention");
+  CHECK(said.status == 0);
+  CHECK(said.verdict_on("V") == "not judged");
+  CHECK(said.report["steps"][2]["needs"] == json::array({"W_V"}));
+  CHECK(said.verdict_on("Q") == "right");
+  CHECK(said.verdict_on("output") == "right");
+  CHECK(said.assumes("W_V is not in the file"));
+  CHECK(contains(said.text, "not judged: it needs W_V"));
+  CHECK(contains(said.text, "The others cannot be judged"));
+  check_all_right(desk.said_of(all, "self-attention", "--seed 7"));
+
+  all["weights"] = changed(all["weights"], [](double x) { return 2.0 * x; });
+  const auto wrong = desk.said_of(all, "self-attention");
+  CHECK(wrong.status == 1);
+  CHECK(wrong.verdict_on("weights") == "wrong");
+  CHECK(wrong.verdict_on("V") == "not judged");
+}
+
+TEST_CASE("inputs that are not there are those of the seed where a step shows it") {
+  const Desk desk;
+  auto all = tensors_of("self-attention --model none " + batch);
+  for (const auto* id : {"W_Q", "W_K", "W_V"}) all.erase(id);
+  check_all_right(desk.said_of(all, "self-attention"));
+  all["scaled"] = all["scores"];
+  CHECK(desk.said_of(all, "self-attention").mistakes_of("scaled") == json::array({"no-scale"}));
+}
+
+TEST_CASE("a file without the inputs of all its steps is refused with their names") {
+  const Desk desk;
+  const auto all = tensors_of("self-attention --model none --seed 7 --d-k 3 " + batch);
+  CHECK(contains(desk.refusal_of(only(all, {"X", "output", "lengths"}), "self-attention", "--d-k 3"),
+                 "lacks W_Q, W_K and W_V, without which nobody can judge output; valid: these inputs too"));
+  CHECK(contains(desk.refusal_of(only(all, {"X", "Q", "scores", "lengths"}), "self-attention"),
+                 "Q is (2×5×3) and not (2×5×4), and W_Q, which would say who is right, is not there"));
+}
+
+TEST_CASE("masks of a block of nn.TransformerEncoderLayer are read") {
+  const Desk desk;
+  auto all = tensors_of("transformer-block --model none " + batch);
+  all["src"] = all["X"];
+  all["src_key_padding_mask"] = hidden_tokens;
+  for (const auto* id : {"X", "lengths", "attention/mask"}) all.erase(id);
+  auto names = std::vector<std::pair<std::string, std::string>>{{"norm_1/gain", "norm1.weight"},
+                                                                {"norm_2/gain", "norm2.weight"}};
+  for (const auto& [id, name] : names) {
+    all[name] = changed(all[id], [](double x) { return x; });
+    all.erase(id);
+  }
+  const auto said = desk.said_of(all, "transformer-block", "--mask-true hidden");
+  check_all_right(said);
+  CHECK(said.assumes("src is taken for X."));
+  CHECK(said.assumes("src_key_padding_mask is taken for attention/mask."));
+  CHECK_FALSE(said.assumes("not in the file"));
+  CHECK(desk.said_of(all, "transformer-block").verdict_on("attention/masked") == "wrong");
+}
+
+TEST_CASE("numbers that were printed with 4 or 8 decimals are right, and mistakes are found in them") {
+  const Desk desk;
+  const auto right = tensors_of("multihead --model none --causal " + batch);
+  for (const int decimals : {4, 8}) {
+    const auto said = desk.said_of(rounded(right, decimals), "multihead", "--heads 2");
+    check_all_right(said);
+    CHECK(said.report["decimals"] == decimals);
+    CHECK(contains(said.text, fmt::format("rounded to {} decimals", decimals)));
+    CHECK(said.verdict_on("output") == "rounding");
+    auto wrong = rounded(right, decimals);
+    wrong["scaled"] = wrong["scores"];
+    const auto found = desk.said_of(wrong, "multihead", "--heads 2");
+    CHECK(found.mistakes_of("scaled") == json::array({"no-scale"}));
+  }
+  auto output = only(right, {"X", "W_Q", "W_K", "W_V", "W_O", "lengths", "mask", "output"});
+  output["output"] = rounded(output, 4)["output"];
+  check_all_right(desk.said_of(output, "multihead"));
+  CHECK_FALSE(desk.said_of(right, "multihead").report.contains("decimals"));
+}
+
+TEST_CASE("from rounded output alone a mistake is named") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz"), broken = folder.file("broken.json");
+  output_of("probe multihead --output " + probe);
+  output_of("break multihead scale-d-model --output " + broken);
+  json output;
+  const auto trace = json::parse(read_file(broken));
+  for (const auto& event : trace["events"])
+    if (event["id"] == "output") output["output"] = event["data"];
+  const auto mine = folder.write("mine.json", rounded(output, 4).dump());
+  const auto report =
+      json::parse(run(fmt::format("check multihead {} --probe {} --format json", mine, probe)).out);
+  CHECK(report["steps"][0]["mistakes"] == json::array({"scale-d-model"}));
+}
+
+TEST_CASE("a batch of one may lack its axis where a mistake changes the shape") {
+  const Desk desk;
+  auto mine = tensors_of("multihead --model none --sentence 'a b c d e' --d-v 3");
+  mine["output"] = mine["concat"];
+  mine.erase("concat");
+  const auto said = desk.said_of(mine, "multihead", "--heads 2");
+  CHECK(said.mistakes_of("output") == json::array({"no-output-projection"}));
+}
+
+TEST_CASE("heads before the batch are read, by lengths or by what is right") {
+  const Desk desk;
+  for (const std::string heads : {"2", "3"}) {
+    auto mine = tensors_of("multihead --model none --d-model 6 --heads " + heads + ' ' + batch);
+    for (const auto* id : {"Q_heads", "scores", "scaled", "masked", "weights", "heads"})
+      mine[id] = with_axes_swapped(mine[id]);
+    const auto said = desk.said_of(mine, "multihead", "--heads " + heads);
+    check_all_right(said);
+    CHECK(said.assumes("weights is taken to be [head×batch×query×key]"));
+  }
+}
+
+TEST_CASE("names with blanks and colons are read, and told where they stand for nothing") {
+  const Desk desk;
+  const auto all = tensors_of("sdpa " + batch);
+  auto mine = only(all, {"Q", "K", "V", "lengths"});
+  mine["attention weights"] = all["weights"];
+  mine["output:0"] = all["output"];
+  mine["my own: notes"] = {1.5, 2.5};
+  const auto said = desk.said_of(mine, "sdpa");
+  check_all_right(said);
+  CHECK(said.report["steps"].size() == 2);
+  CHECK(said.report["unknown"] == json::array({"my own: notes"}));
+  CHECK(contains(said.text, "Unknown here, and left out: my own: notes."));
+}
+
+TEST_CASE("a folder of CSV files is one dump, with the rows of a batch one after another") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz"), broken = folder.file("broken.json");
+  output_of("probe sdpa --output " + probe);
+  output_of("break sdpa no-scale --output " + broken);
+  std::filesystem::create_directories(folder.file("homework/ada"));
+  const auto trace = json::parse(read_file(broken));
+  for (const auto& event : trace["events"]) {
+    if (event["id"] != "scores" && event["id"] != "scaled") continue;
+    std::string rows;
+    for (const auto& sample : event["data"])
+      for (const auto& row : sample) {
+        const auto list = row.dump();
+        rows += list.substr(1, list.size() - 2) + '\n';
+      }
+    folder.write(fmt::format("homework/ada/{}.csv", event["id"].get<std::string>()), rows);
+  }
+  const auto result = run(fmt::format("check sdpa {} --probe {}", folder.file("homework/ada"), probe));
+  CHECK(contains(result.out, "check sdpa: ada, computed"));
+  CHECK(contains(result.out, "scores  right\n"));
+  CHECK(contains(result.out, "scaled  wrong, one of: no-scale, scale-after-softmax"));
+  CHECK(contains(
+      run(fmt::format("check sdpa --folder {} --probe {} --format csv", folder.file("homework"), probe)).out,
+      "\nada,wrong,scaled,no-scale|scale-after-softmax\n"));
+}
+
+TEST_CASE("an audit reads a fixture under its own names") {
+  const Desk desk;
+  const auto all = tensors_of("multihead --model none --sentence 'a b c d' --d-model 4 --heads 2");
+  json mine = {
+      {"x", all["X"]}, {"Wq", all["W_Q"]}, {"Wk", all["W_K"]}, {"Wv", all["W_V"]}, {"Wo", all["W_O"]}};
+  const auto text = output_of("probe multihead --audit --heads 2 --input " +
+                              desk.folder.write("fixture.json", mine.dump()));
+  CHECK(contains(text, "Wq is taken for W_Q."));
+  for (const auto* hidden : {"scale-heads", "gqa-tile", "batch-leak", "padding-missing"})
+    CHECK(contains(text, hidden));
+  CHECK(
+      contains(refusal("probe multihead --audit --input " + desk.folder.write("other.json", R"({"b": [1]})")),
+               "holds no input of multihead; it has b (1); valid: X"));
+}
+
+TEST_CASE(
+    "fused weights of grouped heads are split where options say how many, and of a framework as it has "
+    "them") {
+  const Desk desk;
+  const auto all =
+      tensors_of("multihead --model none --d-model 8 --heads 4 --kv-heads 2 --d-k 3 --d-v 3 " + batch);
+  auto mine = only(all, {"X", "lengths", "weights", "concat"});
+  const auto in_a_row = [&](std::size_t row, const std::vector<std::string>& ids) {
+    json numbers = json::array();
+    for (const auto& id : ids)
+      for (const auto& number : all[id][row]) numbers.push_back(number);
+    return numbers;
+  };
+  for (std::size_t row = 0; row < 8; ++row)
+    mine["qkv.kernel"].push_back(in_a_row(row, {"W_Q", "W_K", "W_V"}));
+  check_all_right(desk.said_of(mine, "multihead", "--heads 4 --kv-heads 2"));
+
+  const auto even = tensors_of("multihead --model none --d-model 8 --heads 2 " + batch);
+  auto per_head = only(even, {"X", "lengths", "weights", "concat"});
+  for (std::size_t row = 0; row < 8; ++row) {
+    json numbers = json::array();
+    for (std::size_t head = 0; head < 2; ++head)
+      for (const auto* id : {"W_Q", "W_K", "W_V"})
+        for (std::size_t i = 0; i < 4; ++i) numbers.push_back(even[id][row][4 * head + i]);
+    per_head["qkv.kernel"].push_back(numbers);
+  }
+  const auto said = desk.said_of(per_head, "multihead", "--heads 2 --like gptj");
+  check_all_right(said);
+  CHECK(said.assumes("split into W_Q, W_K and W_V of each head"));
+  CHECK(desk.said_of(per_head, "multihead", "--heads 2").status == 1);
+}
+
+TEST_CASE("--like takes sinusoids in halves where the framework has them so") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz"), mine = folder.file("mine.npz");
+  output_of("probe positional --output " + probe);
+  output_of("break positional pe-halves --output " + mine);
+  const auto report = json::parse(
+      run(fmt::format("check positional {} --probe {} --like hf-llama --format json", mine, probe)).out);
+  CHECK(report["right"] == true);
+}
