@@ -204,10 +204,12 @@ async function checkWholePage(page) {
     const main = new DOMParser().parseFromString(text.slice(text.indexOf("<body")), "text/html").querySelector("main");
     return main.textContent === document.querySelector("#lesson main").textContent;
   }, expected), "after a change the whole page is another than the program's");
+  const idea = await page.$("#idea");
   await page.locator("#t-heads details.numbers summary").click();
   await page.locator("#controls textarea").first().fill("the cat saw girls");
   await page.waitForFunction(() => document.querySelector("#t-heads").textContent.includes("cat"));
   check(await page.locator("#t-heads td").first().isVisible(), "a change folds a table that was unfolded");
+  check(await idea.evaluate((node) => node.isConnected), "a change of the sentence replaces the idea, too");
 }
 
 /** Shows the lesson afresh, with everything unfolded. */

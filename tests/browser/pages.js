@@ -14,6 +14,7 @@ const attnlab = process.argv[2];
 const folder = mkdtempSync(join(tmpdir(), "attnlab-pages-"));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const widths = [1280, 768, 320];
+const widthOfPaper = 718;  // pixels of A4 between margins of a centimetre
 const cellsOfTable = 12;  // that are worked out
 const longestWalk = 60;   // cells of a table through which the arrow keys go
 let failures = 0;
@@ -74,6 +75,8 @@ async function checkLinks(page, what) {
   const broken = await page.$$eval("a", (links) =>
     links.map((link) => link.getAttribute("href")).filter((href) => document.getElementById(href.slice(1)) === null));
   check(broken.length === 0, `${what}: links lead nowhere: ${broken.join(" ")}`);
+  const dead = await page.$$eval("svg.flow rect", (boxes) => boxes.filter((box) => box.closest("a") === null).length);
+  check(dead === 0, `${what}: ${dead} boxes of the flow lead nowhere`);
 }
 
 /** Goes through tables with the arrow keys, as a person does: along each row, then down. */
@@ -167,12 +170,25 @@ function checkCells(shown, what) {
   return worked;
 }
 
+/** What is printed stays between the edges of a page, unfolded tables too. */
+async function checkPrint(page, what) {
+  await page.emulateMedia({ media: "print" });
+  await page.setViewportSize({ width: widthOfPaper, height: 1000 });
+  const wide = await page.evaluate(() => [...document.querySelectorAll("main *")]
+    .filter((node) => node.getClientRects().length > 0 && node.getBoundingClientRect().right > innerWidth + 1)
+    .map((node) => `${node.tagName} in ${node.closest("[id]").id}`));
+  check(wide.length === 0, `${what}: printed, ${wide.length} elements are cut, first ${wide[0]}`);
+  await page.emulateMedia({ media: "screen" });
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
 async function checkLesson(browser, lesson) {
   const url = pageOf(lesson, [lesson]);
   await open(browser, url, {}, async (page) => {
     await unfold(page);
     await checkAccess(page, `${lesson}, light`);
     await checkWidths(page, lesson);
+    await checkPrint(page, lesson);
     await checkLinks(page, lesson);
     const walked = await checkKeyboard(page, lesson);
     const shown = await page.evaluate(readCells, cellsOfTable);

@@ -53,10 +53,10 @@ std::string formula_markup(const std::string& line) {
   return is_sentence(line) ? "<span>" + escaped(line) + "</span>" : html::mathml(printable(line));
 }
 
-/// Whether lines have words in their first column: "m   the largest score".
+/// Whether lines have words or their numbers in their first column: "m   the largest score".
 bool is_table_of_words(const std::string& text) {
   const auto is_word = [](char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0 ||
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::string_view(" ,-").find(c) != std::string_view::npos;
   };
   const auto lines = lines_of(text);

@@ -176,14 +176,16 @@ bool is_aligned_right(const std::vector<Row>& rows, std::size_t column, std::siz
   return do_ends_agree && do_starts_differ;
 }
 
-/// What stands between a line and the next: nothing but a space where a sentence goes on whose next word had
-/// no room on the line.
+/// What stands between a line and the next: nothing but a space where words go on and the next one had no
+/// room on the line.
 const char* joint(const Columns& line, const std::string& next, std::size_t most_columns) {
   const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-  const bool does_go_on = (is_letter(line.back().front()) || line.back() == ",") && is_letter(next[0]) &&
-                          std::islower(static_cast<unsigned char>(next[0])) != 0;
+  const char last = line.back().size() == 1 ? line.back()[0] : '\0';
+  const bool do_words_go_on =
+      (is_letter(last) || std::string_view(",.:)").find(last) != std::string_view::npos) &&
+      (is_letter(next[0]) || next[0] == '[');
   const bool is_full = line.size() + 1 + display_width(next.substr(0, next.find(' '))) > most_columns;
-  return does_go_on && is_full ? " " : "<br/>";
+  return do_words_go_on && is_full ? " " : "<br/>";
 }
 
 /// The only cell of a row that has text, if it is not the first.
