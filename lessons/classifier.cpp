@@ -329,7 +329,7 @@ void choose_trained_page(Workbench& bench) {
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
   page.push_back(attn::without_table("attention/residual", [](const auto&) {
-    return "A query is a token. What attention found is added: a residual connection.";
+    return "A residual connection: what attention found is added to each token.";
   }));
   page.push_back(attn::without_table("attention/normalized", [](const auto&) {
     return "LN(x) = (x − mean) / √(variance + 1e−05) · gain + bias. Mean and variance are those of the "

@@ -151,14 +151,12 @@ void require_possible(const Options& options) {
 
 void introduce_efficient(const Workbench& bench) {
   const auto& options = bench.options;
-  const bool is_drawn =
-      !bench.trace.is_given("Q") && !bench.trace.is_given("K") && !bench.trace.is_given("V");
   bench.idea(
       fmt::format(
           "Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens: 10 000 000 000 "
           "for 100 000 tokens, in every head and layer. There are four ways to need less. This page works "
-          "out {}{}, {}:",
-          variant_on_page(options).name, is_drawn ? " for random Q, K, V" : "",
+          "out {} for Q, K and V that are drawn (or given), {}:",
+          variant_on_page(options).name,
           options.variant == "all" ? "then compares all" : "and compares it with full attention"),
       "compute fewer scores               local, sliding, sparse\n"
       "first sum over all keys            linear, performer, linformer\n"

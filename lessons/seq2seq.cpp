@@ -38,12 +38,13 @@ void explain_lstm(Workbench& bench) {
       "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors along: a "
       "memory c and a state h, which tells what was read so far. To follow attention that is enough; the "
       "rest is optional. Each LSTM has its own c and h, as in encoder/h and decoder/h. Learned are W_ih "
-      "(from input to hidden state), W_hh (from the old state to the new) and the vector b. Each of i, f, o "
-      "and g has its own rows of them. σ gives 0 to 1.",
+      "(from input to hidden state), W_hh (from the old state to the new) and the vector b; i, f, g and o "
+      "use "
+      "a quarter of their rows each. σ gives 0 to 1.",
       "i = σ(W_ih xₜ + W_hh hₜ₋₁ + b)     input gate: how much of g is written\n"
       "f = σ(the same, other rows)        forget gate: how much of old c is kept\n"
-      "o = σ(the same, other rows)        output gate: how much of c is shown\n"
       "g = tanh(the same, other rows)     new content   σ(a) = 1 / (1 + exp(−a))\n"
+      "o = σ(the same, other rows)        output gate: how much of c is shown\n"
       "cₜ = f ∘ cₜ₋₁ + i ∘ g              ∘ multiplies number by number\n"
       "hₜ = o ∘ tanh(cₜ)                  t − 1: the step before");
 }
@@ -54,9 +55,8 @@ std::string about_lstms(const Workbench& bench) {
   const auto sizes =
       bench.options.bidirectional
           ? fmt::format(
-                "The encoder is two LSTMs (bidirectional): one reads forward, one backward. Each has a state "
-                "of {0} numbers (hidden={0}), so a word gets {1}. The decoder is an LSTM with a state of "
-                "{1}. ",
+                "The encoder is two LSTMs (bidirectional), one forward, one backward, with states of {0} "
+                "numbers (hidden={0}): a word gets {1}. The decoder's LSTM has {1}. ",
                 hidden, 2 * hidden)
           : fmt::format("Encoder and decoder are an LSTM each, with a state of {0} number{1} (hidden={0}). ",
                         hidden, hidden == 1 ? "" : "s");
@@ -69,7 +69,7 @@ std::string about_lstms(const Workbench& bench) {
 void explain_bottleneck(Workbench& bench) {
   bench.idea(
       "One network, the encoder, reads the source word by word. Another, the decoder, writes the target word "
-      "by word. Each has a state, a vector that tells what it has read so far. The first translators gave "
+      "by word. Each has a state, a vector that tells what it has read so far. The first such networks gave "
       "the decoder only the encoder's last state: one vector for a whole sentence, a bottleneck. With "
       "attention (Bahdanau et al. 2014) the decoder gets a mixture of the states of all source words at each "
       "step: the context." +

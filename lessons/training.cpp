@@ -161,8 +161,9 @@ void run_training(Workbench& bench) {
   const auto in = draw_task(bench);
   bench.idea(
       fmt::format("A model learns by being wrong and being told so. This one has one head of attention and "
-                  "{} numbers, its parameters, drawn at random. Its task is to say six symbols backwards: e "
-                  "c a g b d as d b g a c e.\nIt learns in {} steps. Each step shows it {} of {} sequences. "
+                  "{} numbers, its parameters, drawn at random. Its task is to say six symbols backwards: it "
+                  "reads e c a g b d and must say d b g a c e.\nIt learns in {} steps. Each step shows it {} "
+                  "of {} sequences. "
                   "The loss says how wrong its answers are. The gradient says how the loss changes with each "
                   "parameter. Then each parameter moves a little, so that the loss falls.",
                   count_of(in.start), training_steps, sequences_of_batch, training_sequences),

@@ -37,8 +37,8 @@ std::string words_on_cost_of_features(const VariantBench& on, const attn::Cost& 
   if (on.causal()) return fmt::format("φ takes {} mult-adds for each token.", phi);
   const auto of_a_token = static_cast<std::size_t>(cost.multiply_adds) / on.n();
   return fmt::format(
-      "A token takes {} mult-adds for φ and {} more, a pair of full attention {}: performer takes fewer "
-      "from {} tokens on.",
+      "A token takes {} mult-adds for φ and {} more, a pair of full attention {}: fewer from {} tokens "
+      "on.",
       phi, of_a_token - phi, of_a_pair, of_a_token / of_a_pair + 1);
 }
 
@@ -68,9 +68,8 @@ std::string words_on_shared_heads(const VariantBench& on) {
   const auto of_one =
       on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
-      "Q is cut into {0} heads of {1} columns, which share {2} K and V, the mean of theirs: K and V "
-      "take {3} bytes, not {4}. The column bytes counts scores only, {0} · {5} here. The error is against "
-      "{0} heads that share nothing.",
+      "Q is cut into {0} heads of {1} columns, which share {2} K and V, their mean: {3} bytes, "
+      "not {4}. Column bytes counts scores only, {0} · {5}. The error is against heads that share nothing.",
       heads, on.Q.shape(1) / heads, sets, sets * of_one, heads * of_one, attn::pair_count(on.visible));
 }
 

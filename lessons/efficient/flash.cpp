@@ -560,9 +560,8 @@ void show_code_of_tables(VariantBench& on, std::size_t block) {
 /// Where a tile stays as it is with one token more.
 std::string words_on_one_more_word(const VariantBench& on, std::size_t block) {
   if (on.n() < *on.bench.options.block || on.causal()) return "";
-  return fmt::format(
-      " With one more word flash computes {0} · {0} scores, as full does, but holds {1} · {1} at a time.",
-      on.n() + 1, block);
+  return fmt::format(" With one more word it computes {0} · {0} scores but holds {1} · {1}.", on.n() + 1,
+                     block);
 }
 
 }  // namespace
@@ -576,11 +575,11 @@ void show_flash(VariantBench& on) {
   trace.note(
       "flash/idea", "Flash attention: tiles, and a running softmax",
       fmt::format(
-          "Queries and keys are cut into blocks of {0}. A block of queries and a block of keys have "
-          "{0} × {0} scores, which are called a tile. Flash attention computes one tile, uses its "
-          "scores and forgets them. Then come the next keys.\nBut softmax needs the sum of a whole "
-          "row, and its maximum, which it subtracts so that exp stays finite. A tile has only a part of "
-          "the row. So each query carries three things from tile to tile:",
+          "Queries and keys are cut into blocks of {0}. The {0} × {0} scores of a block of queries and a "
+          "block of keys are a tile. Flash attention computes one tile, uses its scores and forgets them. "
+          "Then come the next keys.\nBut softmax needs the sum of a whole row, and its maximum, which it "
+          "subtracts so that exp stays finite. A tile has only a part of the row. So each query carries "
+          "three things from tile to tile:",
           block),
       "m   the largest score so far\n"
       "l   the sum of exp(score − m) so far: the denominator of softmax\n"
@@ -606,8 +605,7 @@ void show_flash(VariantBench& on) {
   explain_savings(on, tiles, count_meetings(tiles, running.rescaling, blocks), block, blocks.size(), cost);
   trace.note("flash/memory", "What it is for",
              "In full attention a GPU spends much time on moving scores to memory and back. A tile stays in "
-             "a small, fast "
-             "memory. So flash is faster, although it multiplies more." +
+             "a small, fast memory: flash is faster though it multiplies more." +
                  words_on_one_more_word(on, block));
   trace.claim({.id = "flash-is-exact",
                .claim = "flash attention is exact",

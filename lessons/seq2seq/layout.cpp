@@ -14,7 +14,7 @@ namespace lessons {
 
 std::vector<std::string> seq2seq_flow(const Workbench& bench) {
   const auto n = bench.plan.source.length(), d = bench.d_model(), width = state_width(bench);
-  const std::string first = "decoder step 1  ", second = "             2  ", third = "             3  ";
+  const std::string first = "decoder step a  ", second = "             b  ", third = "             c  ";
   const auto attend = [&](const std::string& asks) {
     return fmt::format("{} and states → scores → weights [{}] → context [{}]", asks, n, width);
   };

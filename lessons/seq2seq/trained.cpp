@@ -113,10 +113,10 @@ void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const
   bench.trace.note(
       "gold", "Which word does each query look at most?",
       fmt::format(
-          "The grammar of the training sentences knows which word comes from which; no model saw it. ≠ "
-          "marks another word. \"{}\" is the model {}, which asks {}.{}{}",
+          "The grammar knows which word comes from which; no model saw that. ≠ marks another. \"{}\" is "
+          "model {}: {}.{}{}",
           asks, other.model,
-          is_papers ? "as in the paper, with the old state alone" : "with the word that it reads, too",
+          is_papers ? "the paper's query, without y" : "a query with y, the word that it reads",
           is_papers ? what_the_state_has_not_read(pair, other_looks, looks)
                     : what_the_state_has_not_read(pair, looks, other_looks),
           look_at_an_untranslated_word(pair, looks)),

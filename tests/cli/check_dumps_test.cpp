@@ -365,7 +365,7 @@ TEST_CASE(
   CHECK(desk.said_of(per_head, "multihead", "--heads 2").status == 1);
 }
 
-TEST_CASE("--like takes sinusoids in halves where the framework has them so") {
+TEST_CASE("The option --like takes sinusoids in halves where the framework has them so") {
   const Folder folder;
   const auto probe = folder.file("probe.npz"), mine = folder.file("mine.npz");
   output_of("probe positional --output " + probe);

@@ -119,7 +119,7 @@ TEST_CASE("no step but these is without a worked entry") {
         "jacobian_raw", "jacobian_scaled", "example/scores"}},
       {"generate", {"full/logits"}},
       {"patterns", {"models/measures"}},
-      {"seq2seq", {"decoder/scores"}},
+      {"seq2seq", {"decoder/scores", "other_query/weights"}},
       {"efficient --variant sparse --pattern random", {"sparse/mask"}},
       {"stability",
        {"float32/scores", "float32/naive/exp", "float32/naive/sum", "float32/naive/weights",
