@@ -36,11 +36,10 @@ void explain_lstm(Workbench& bench) {
   bench.trace.note(
       "lstm", "What an LSTM does",
       "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors along: a "
-      "memory c and a state h, which tells what was read so far. To follow attention that is enough; the "
-      "rest is optional. Each LSTM has its own c and h, as in encoder/h and decoder/h. Learned are W_ih "
-      "(from input to hidden state), W_hh (from the old state to the new) and the vector b; i, f, g and o "
-      "use "
-      "a quarter of their rows each. σ gives 0 to 1.",
+      "memory c and a state h, which tells what was read so far. For attention that is enough: the rest is "
+      "how an LSTM computes them. Each LSTM has its own c and h, as in encoder/h and decoder/h. Learned are "
+      "two matrices, W_ih for the input and W_hh for the old h, and a vector b. Each of i, f, g and o uses "
+      "its own quarter of the rows. σ gives 0 to 1.",
       "i = σ(W_ih xₜ + W_hh hₜ₋₁ + b)     input gate: how much of g is written\n"
       "f = σ(the same, other rows)        forget gate: how much of old c is kept\n"
       "g = tanh(the same, other rows)     new content   σ(a) = 1 / (1 + exp(−a))\n"

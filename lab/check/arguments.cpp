@@ -96,13 +96,13 @@ void add_formats(CLI::App& app, CheckDump& check) {
             {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
       })
       ->group(of_command);
-  add_text_option(app, "mask-true", "seen|hidden", Values::one,
-                  help_of_option("what true means in your masks; default seen"),
-                  [&](const std::string& text) {
-                    check.mask_true = parse_choice<attn::MaskTrue>(
-                        "mask-true", text,
-                        {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
-                  })
+  add_text_option(
+      app, "mask-true", "seen|hidden", Values::one,
+      help_of_option("what true means in your masks; default seen, but hidden beside a key_padding_mask"),
+      [&](const std::string& text) {
+        check.mask_true = parse_choice<attn::MaskTrue>(
+            "mask-true", text, {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
+      })
       ->group(of_command);
 }
 

@@ -102,7 +102,7 @@ lessons::Plan plan_for(const Lesson& lesson, Options options, std::vector<std::s
   const auto path = *std::exchange(options.input, std::nullopt);
   const auto file = attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
   if (options.typed.count("kv-heads") == 0) options.kv_heads.reset();  // as many as there are heads
-  auto own = own_inputs(lesson, options, *file, attn::MaskTrue::seen);
+  auto own = own_inputs(lesson, options, *file, attn::MaskTrue::by_name);
   if (own.tensors.empty())
     throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}", path, lesson.name,
                                   tensors_in(*file, own.other_names),

@@ -24,7 +24,7 @@ struct CheckDump {
   attn::Hint hint = attn::Hint::all;
   bool reveals = false;
   CheckFormat format = CheckFormat::text;
-  attn::MaskTrue mask_true = attn::MaskTrue::seen;
+  attn::MaskTrue mask_true = attn::MaskTrue::by_name;
   std::set<std::string> conventions{};       ///< ids of --like
   std::optional<attn::FusedLayout> fused{};  ///< of --like
   Paging paging = Paging::automatic;

@@ -98,8 +98,8 @@ void show_by_length(Workbench& bench) {
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
           "Unseen sentences translated exactly, in percent. At {0} words, the longest in training, it "
-          "is {1} with attention and {2} without. At {3} attention has {4}, and the transformer {5}: no "
-          "absolute position after {0} was trained.",
+          "is {1} with attention and {2} without. At {3} attention has {4}, and the transformer {5}: "
+          "training had no position after {0}.",
           corpora::longest_in_training, percent(longest_trained(with)), percent(longest_trained(without)),
           with.back().most, percent(with.back()), percent(models[with_absolute_positions].scores.back())),
       table_of(models));

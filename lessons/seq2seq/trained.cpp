@@ -113,7 +113,7 @@ void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const
   bench.trace.note(
       "gold", "Which word does each query look at most?",
       fmt::format(
-          "The grammar knows which word comes from which; no model saw that. ≠ marks another. \"{}\" is "
+          "The grammar of the sentences knows which word comes from which; ≠ marks another. \"{}\" is "
           "model {}: {}.{}{}",
           asks, other.model,
           is_papers ? "the paper's query, without y" : "a query with y, the word that it reads",

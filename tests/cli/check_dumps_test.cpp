@@ -214,12 +214,13 @@ TEST_CASE("masks of a block of nn.TransformerEncoderLayer are read") {
     all[name] = changed(all[id], [](double x) { return x; });
     all.erase(id);
   }
-  const auto said = desk.said_of(all, "transformer-block", "--mask-true hidden");
+  const auto said = desk.said_of(all, "transformer-block");
   check_all_right(said);
+  CHECK(said.assumes("src_key_padding_mask is taken to be true for what is hidden"));
   CHECK(said.assumes("src is taken for X."));
   CHECK(said.assumes("src_key_padding_mask is taken for attention/mask."));
   CHECK_FALSE(said.assumes("not in the file"));
-  CHECK(desk.said_of(all, "transformer-block").verdict_on("attention/masked") == "wrong");
+  CHECK(desk.said_of(all, "transformer-block", "--mask-true seen").verdict_on("attention/masked") == "wrong");
 }
 
 TEST_CASE("numbers that were printed with 4 or 8 decimals are right, and mistakes are found in them") {

@@ -11,6 +11,7 @@
 #include "trace/diagnosis/decimals.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/masks.hpp"
 
 namespace attn {
 
@@ -22,7 +23,7 @@ using Ids = std::vector<std::string>;
 class Fitting {
  public:
   Fitting(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true)
-      : dump_(dump), expected_(expected), mask_true_(mask_true) {}
+      : dump_(dump), expected_(expected), mask_true_(meaning_of_true(dump, mask_true)) {}
 
   void fit_all() {
     for (auto& [id, tensor] : dump_.tensors)
@@ -33,6 +34,15 @@ class Fitting {
   }
 
  private:
+  static MaskTrue meaning_of_true(const Dump& dump, MaskTrue asked) {
+    if (asked != MaskTrue::by_name) return asked;
+    const auto is_of_torch = [](const NamedTensor& tensor) { return is_named_as_in_torch(tensor.name); };
+    const bool has_one = std::any_of(dump.undecided.begin(), dump.undecided.end(), is_of_torch) ||
+                         std::any_of(dump.as_named.begin(), dump.as_named.end(),
+                                     [&](const auto& named) { return is_of_torch(named.second); });
+    return has_one ? MaskTrue::hidden : MaskTrue::seen;
+  }
+
   const ExpectedTensor* find(const std::string& id) const {
     const auto found = std::find_if(expected_.begin(), expected_.end(),
                                     [&](const auto& tensor_expected) { return tensor_expected.id == id; });

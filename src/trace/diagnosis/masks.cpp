@@ -31,11 +31,6 @@ bool all_entries(const AnyTensor& tensor, Predicate predicate) {
   return true;
 }
 
-/// Whether the name is that of an argument of nn.MultiheadAttention, for which true means hidden.
-bool is_named_as_in_torch(const std::string& name) {
-  return folded(name).find("keypaddingmask") != name.npos;
-}
-
 /// The mask with true = may be seen, in the shape that it has.
 std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::string& name,
                                          const std::string& id, MaskTrue mask_true) {
@@ -48,7 +43,13 @@ std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::stri
                   fmt::format("{} is taken for one that is added: 0 for what may be seen.", id)};
   if (!all_entries(given, [](double x) { return x == 0.0 || x == 1.0; })) return std::nullopt;
   if (mask_true == MaskTrue::hidden)
-    return Fitted{compared(given, 0.0), fmt::format("{} has true for what is hidden.", id)};
+    return Fitted{
+        compared(given, 0.0),
+        is_named_as_in_torch(name)
+            ? fmt::format("{} is taken to be true for what is hidden, as nn.MultiheadAttention has it "
+                          "(--mask-true seen: for what may be seen).",
+                          name)
+            : fmt::format("{} has true for what is hidden.", id)};
   if (is_named_as_in_torch(name))
     return Fitted{
         compared(given, 1.0),
@@ -165,6 +166,10 @@ const Reading* only_reading(const std::vector<Reading>& readings, const std::str
 }
 
 }  // namespace
+
+bool is_named_as_in_torch(const std::string& name) {
+  return folded(name).find("keypaddingmask") != name.npos;
+}
 
 std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, const ExpectedTensor& expected,
                               MaskTrue mask_true) {
