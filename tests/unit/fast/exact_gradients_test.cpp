@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "attn/ops/central_difference.hpp"
 #include "fast/visibility.hpp"
+#include "tests/unit/central_difference.hpp"
 #include "tests/unit/fast/exact_result.hpp"
 
 using attn::Array;

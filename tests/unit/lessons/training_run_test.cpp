@@ -5,9 +5,9 @@
 #include <limits>
 #include <stdexcept>
 
-#include "attn/ops/central_difference.hpp"
 #include "attn/ops/measure.hpp"
 #include "lessons/training/adam.hpp"
+#include "tests/unit/central_difference.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
 

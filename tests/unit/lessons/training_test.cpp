@@ -334,3 +334,15 @@ TEST_CASE("a clipped gradient that is off by 1 % is noticed", "[training]") {
   CHECK_FALSE(told_by("training", usual(), {}, one_percent_more("clipping/clipped"))
                   .holds("clipped-is-short-enough"));
 }
+
+TEST_CASE("the first gradient is claimed of no probability that has lost its digits", "[training]") {
+  const auto plain = told_by("training", usual());
+  auto numbers = plain.elements("W_out");
+  const double size = GENERATE(1.0, 10.0, 1e3, 1e6);
+  CAPTURE(size);
+  for (double& number : numbers) number *= size;
+  const auto told =
+      told_by("training", usual(), given_tensor("W_out", plain.tensors.at("W_out").shape(), numbers));
+  CHECK(told.kinds.at("first-gradient") == (size <= 10.0 ? attn::Kind::claim : attn::Kind::note));
+  if (size <= 10.0) CHECK(told.holds("first-gradient"));
+}

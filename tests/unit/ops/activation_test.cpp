@@ -5,8 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "attn/ops/central_difference.hpp"
 #include "attn/ops/measure.hpp"
+#include "tests/unit/central_difference.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Activation;

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
-#include "attn/ops/central_difference.hpp"
 #include "attn/ops/measure.hpp"
+#include "tests/unit/central_difference.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/plain_scores.hpp"
 #include "tests/unit/random_tensor.hpp"

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/unit/lessons/page.hpp"
 
@@ -43,4 +44,15 @@ TEST_CASE("the costs of all variants grow as the page says", "[efficient]") {
     CHECK(more.elements(variant + "/multiply_adds").front() == std::stod(multiply_adds));
   }
   CHECK(variants == 10);
+}
+
+TEST_CASE("a variant whose features are beyond the type is said to have no number", "[efficient]") {
+  const auto& options = lesson_called("efficient").defaults;
+  const auto plain = told_by("efficient", options);
+  CHECK(plain.formulas.at("variants").find("nan") == std::string::npos);
+  std::vector<double> huge(plain.elements("performer/omega").size(), 1e30);
+  const auto told =
+      told_by("efficient", options,
+              given_tensor("performer/omega", plain.tensors.at("performer/omega").shape(), huge));
+  CHECK(told.formulas.at("variants").find("nan") != std::string::npos);
 }

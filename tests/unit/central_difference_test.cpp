@@ -1,4 +1,4 @@
-#include "attn/ops/central_difference.hpp"
+#include "tests/unit/central_difference.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "attn/ops/central_difference.hpp"
+#include "tests/unit/central_difference.hpp"
 
 #include <algorithm>
 #include <cmath>
