@@ -17,7 +17,8 @@
 namespace lessons {
 
 std::optional<corpora::SentencePair> gold_pair(const std::vector<std::string>& source) {
-  return corpora::Grammar::translate(attn::data_folder("corpora") + "/english-french.grammar", source);
+  static const corpora::GrammarFile grammar(attn::data_folder("corpora") + "/english-french.grammar");
+  return grammar.translate(source);
 }
 
 corpora::Alignment strongest_of_rows(const attn::Tensor<2>& weights, std::size_t words) {

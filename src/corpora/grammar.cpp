@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "corpora/compiled_grammar.hpp"
@@ -45,51 +46,56 @@ bool has_form(const Row& row, const std::string& word) {
   });
 }
 
-/// Leaves out all but the rows of these words and the rules that lead to them. Returns whether each word has
-/// a row.
-bool keep_only(const std::vector<std::string>& words, GrammarText& text) {
-  std::set<std::string> missing(words.begin(), words.end());
-  for (auto& table : text.tables)
-    std::erase_if(table.rows, [&](const Row& row) {
-      bool is_needed = false;
-      for (const auto& word : words) {
-        if (!has_form(row, word)) continue;
-        is_needed = true;
-        missing.erase(word);
-      }
-      return !is_needed;
-    });
-  std::erase_if(text.tables, [](const Table& table) { return table.rows.empty(); });
-  const auto ends = symbols_that_end(text);
-  std::erase_if(text.rules, [&](const Rule& rule) { return !all_end(rule, ends); });
-  return missing.empty();
+/// A table with those of its rows that one of the words can come from.
+Table with_rows_of(const std::vector<std::string>& words, const Table& table) {
+  Table kept = {table.line, table.symbol, table.shape, table.allowed, {}};
+  std::copy_if(table.rows.begin(), table.rows.end(), std::back_inserter(kept.rows), [&](const Row& row) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return has_form(row, word); });
+  });
+  return kept;
+}
+
+/// The rows of these words and the rules that lead to them.
+GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text) {
+  GrammarText kept = {.file_name = text.file_name,
+                      .features = text.features,
+                      .sorts = text.sorts,
+                      .symbols = text.symbols,
+                      .shapes = text.shapes,
+                      .tables = {},
+                      .rules = text.rules,
+                      .contractions = text.contractions,
+                      .start = text.start};
+  for (const auto& table : text.tables)
+    if (auto its = with_rows_of(words, table); !its.rows.empty()) kept.tables.push_back(std::move(its));
+  const auto ends = symbols_that_end(kept);
+  std::erase_if(kept.rules, [&](const Rule& rule) { return !all_end(rule, ends); });
+  return kept;
+}
+
+bool has_row(const GrammarText& text, const std::string& word) {
+  return std::any_of(text.tables.begin(), text.tables.end(), [&](const Table& table) {
+    return std::any_of(table.rows.begin(), table.rows.end(),
+                       [&](const Row& row) { return has_form(row, word); });
+  });
 }
 
 }  // namespace
 
-Grammar::Grammar() = default;
+Grammar::Grammar(GrammarText text, CompiledGrammar (*compile)(const GrammarText&))
+    : text_(std::make_unique<GrammarText>(std::move(text))),
+      compiled_(std::make_unique<CompiledGrammar>(compile(*text_))) {}
 Grammar::Grammar(Grammar&&) noexcept = default;
 Grammar& Grammar::operator=(Grammar&&) noexcept = default;
 Grammar::~Grammar() = default;
 
 Grammar Grammar::read(std::string_view text, std::string_view file_name) {
-  Grammar grammar;
-  grammar.text_ = std::make_unique<GrammarText>(parse_grammar(text, file_name));
-  grammar.compiled_ = std::make_unique<CompiledGrammar>(compile(*grammar.text_));
-  return grammar;
+  return {parse_grammar(text, file_name), compile};
 }
 
 Grammar Grammar::load(const std::string& path) {
   return read(text_of_file(path), path);
-}
-
-std::optional<SentencePair> Grammar::translate(const std::string& path,
-                                               const std::vector<std::string>& words) {
-  Grammar grammar;
-  grammar.text_ = std::make_unique<GrammarText>(parse_grammar(text_of_file(path), path));
-  if (!keep_only(words, *grammar.text_)) return std::nullopt;
-  grammar.compiled_ = std::make_unique<CompiledGrammar>(compile_without_weights(*grammar.text_));
-  return grammar.translate(words);
 }
 
 std::vector<std::size_t> Grammar::lengths() const {
@@ -151,6 +157,18 @@ std::vector<std::string> Grammar::glosses() const {
   for (const auto& state : compiled_->states)
     for (const auto& entry : state.entries) glosses.insert(entry.gloss);
   return sorted(glosses);
+}
+
+GrammarFile::GrammarFile(const std::string& path)
+    : text_(std::make_unique<const GrammarText>(parse_grammar(text_of_file(path), path))) {}
+
+GrammarFile::~GrammarFile() = default;
+
+std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
+  auto text = only_of(words, *text_);
+  if (!std::all_of(words.begin(), words.end(), [&](const std::string& word) { return has_row(text, word); }))
+    return std::nullopt;
+  return Grammar(std::move(text), compile_without_weights).translate(words);
 }
 
 }  // namespace corpora

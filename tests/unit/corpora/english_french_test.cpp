@@ -144,17 +144,17 @@ TEST_CASE("links are sure, but possible only for what French does not say") {
 }
 
 TEST_CASE("the words of a sentence alone are enough to translate it") {
-  const std::string path = ATTN_DATA "/corpora/english-french.grammar";
+  const corpora::GrammarFile file(ATTN_DATA "/corpora/english-french.grammar");
   attn::Generator random(2);
   for (std::size_t i = 0; i < 40; ++i) {
     Texts words;
     for (const auto& word : english_french().draw(random, 3 + i % 10).source) words.push_back(word.text);
-    const auto pair = corpora::Grammar::translate(path, words);
+    const auto pair = file.translate(words);
     REQUIRE(pair);
     CHECK(label(*pair) == label(*english_french().translate(words)));
   }
-  CHECK_FALSE(corpora::Grammar::translate(path, {"the", "girls", "sleeps"}));
-  CHECK_FALSE(corpora::Grammar::translate(path, {"zebra"}));
+  CHECK_FALSE(file.translate({"the", "girls", "sleeps"}));
+  CHECK_FALSE(file.translate({"zebra"}));
 }
 
 TEST_CASE("a source sentence has one translation, gloss, controllers and links, in 200,000 draws") {
