@@ -1,42 +1,19 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
+
+#include "fast/matrix.hpp"
 
 /// OpenBLAS.
 namespace attn::fast {
-
-/// A row-major matrix that is read, as it lies in memory or transposed.
-template <class T>
-struct Matrix {
-  const T* data;
-  std::size_t rows;
-  std::size_t columns;
-  bool is_transposed = false;  ///< rows and columns are those of the transpose then
-  std::size_t stride = 0;      ///< numbers from row to row in memory; 0: they touch
-};
-
-template <class T>
-Matrix<T> transposed(const Matrix<T>& matrix) {
-  return {matrix.data, matrix.columns, matrix.rows, !matrix.is_transposed, matrix.stride};
-}
 
 /// c = factor · a b through BLAS.
 template <class T>
 void multiply(T factor, const Matrix<T>& a, const Matrix<T>& b, T* c);
 
-/// Writes aᵀ, [columns × rows] of a. `a` is read as it lies in memory.
-template <class T>
-void transpose(const Matrix<T>& a, T* to);
-
 /// c += a b through BLAS.
 template <class T>
 void add_product(const Matrix<T>& a, const Matrix<T>& b, T* c);
-
-/// The same, taken apart where BLAS is faster with fewer rows at once: for the products of training, a few
-/// million multiplications each.
-template <class T>
-void add_product_in_parts(const Matrix<T>& a, const Matrix<T>& b, T* c);
 
 /// While an object of this class exists, each product runs on the thread that calls it, whatever number of
 /// threads BLAS was given: kernels distribute heads over threads, and the digits of a product do not depend

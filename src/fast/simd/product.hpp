@@ -85,7 +85,7 @@ ATTN_INLINE void add_row(const Vector<T, Arch> (&sums)[Vectors], T* row, std::si
   }
 }
 
-template <std::size_t Count, std::size_t Vectors, class T, class Arch>
+template <std::size_t Count, std::size_t Vectors, class T, class Arch, class Alignment = xsimd::aligned_mode>
 [[gnu::noinline]] void add_product_columns(Rows<T> to, Scalars<T> factors, const T* panel, std::size_t width,
                                            std::size_t count) {
   Vector<T, Arch> sums[Count][Vectors];
@@ -93,7 +93,7 @@ template <std::size_t Count, std::size_t Vectors, class T, class Arch>
   for (std::size_t r = 0; r < Count; ++r)
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Vector<T, Arch>(T{0});
-  accumulate(sums, panel, width, factors, count);
+  accumulate<Alignment>(sums, panel, width, factors, count);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < Count; ++r) add_row(sums[r], to.data + r * to.stride, to.columns);
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "fast/matrix.hpp"
 #include "fast/simd/isa.hpp"
 
 namespace attn::train {
@@ -30,9 +31,12 @@ struct SoftmaxTerms {
   T largest, total;
 };
 
-/// The element-wise loops in which training spends its time outside BLAS, compiled for each instruction set.
+/// The loops in which training spends its time, compiled for each instruction set.
 template <class T>
 struct Loops {
+  /// c += a b
+  void (*add_product)(const fast::Matrix<T>& a, const fast::Matrix<T>& b, T* c);
+
   /// One step of one LSTM cell. `gates` [4·hidden] holds the sums of i, f, g, o and, after the call, the
   /// gates.
   void (*lstm_forward)(std::size_t hidden, T* gates, const T* c_before, T* c, T* tanh_c, T* h);

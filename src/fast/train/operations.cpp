@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fast/gemm.hpp"
 #include "fast/train/loops.hpp"
 
 namespace attn::train {
@@ -42,12 +41,11 @@ void add_to_biases(const Variable<T>& y, std::span<const Variable<T>> biases) {
 template <class T>
 void affine(const fast::Matrix<T>& x, const fast::Matrix<T>& W, std::span<const Variable<T>> biases,
             const Variable<T>& y) {
-  if (biases.empty()) return fast::multiply(T{1}, x, W, y.value);
-  std::copy_n(biases.front().value, y.columns, y.value);
-  for (std::size_t i = 1; i < biases.size(); ++i)
-    loops<T>().add_scaled(y.columns, T{1}, biases[i].value, y.value);
+  if (y.rows == 0) return;
+  std::fill_n(y.value, y.columns, T{0});
+  for (const auto& bias : biases) loops<T>().add_scaled(y.columns, T{1}, bias.value, y.value);
   for (std::size_t row = 1; row < y.rows; ++row) std::copy_n(y.value, y.columns, y.value + row * y.columns);
-  fast::add_product_in_parts(x, W, y.value);
+  loops<T>().add_product(x, W, y.value);
 }
 
 /// Where a part begins in a block matrix.
@@ -66,8 +64,8 @@ Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
   const auto added = tape.keep(biases);
   affine(value_of(x), value_of(W), added, y);
   tape.on_backward([=] {
-    if (x.gradient) fast::add_product_in_parts(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
-    fast::add_product_in_parts(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
+    if (x.gradient) loops<T>().add_product(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
+    loops<T>().add_product(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
     add_to_biases(y, added);
   });
   return y;
@@ -88,8 +86,8 @@ Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variabl
   const auto added = tape.keep(biases);
   affine(value_of(x), value_of(W_transposed), added, y);
   tape.on_backward([=] {
-    if (x.gradient) fast::add_product_in_parts(gradient_of(y), value_of(W), x.gradient);
-    fast::add_product_in_parts(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
+    if (x.gradient) loops<T>().add_product(gradient_of(y), value_of(W), x.gradient);
+    loops<T>().add_product(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
     add_to_biases(y, added);
   });
   return y;

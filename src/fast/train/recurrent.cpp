@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "fast/gemm.hpp"
 #include "fast/train/loops.hpp"
 
 namespace attn::train {
@@ -36,8 +35,8 @@ StridedRows<T> rows_of_sample(T* data, std::size_t sample, std::size_t batch, st
 template <class T>
 void lstm_step_forward(const LstmStep<T>& step, const Variable<T>& W_hh_transposed) {
   const std::size_t batch = step.gates.rows, hidden = W_hh_transposed.rows;
-  fast::add_product_in_parts(fast::Matrix<T>{step.before.h.value, batch, hidden},
-                             fast::Matrix<T>{W_hh_transposed.value, hidden, 4 * hidden}, step.gates.value);
+  loops<T>().add_product(fast::Matrix<T>{step.before.h.value, batch, hidden},
+                         fast::Matrix<T>{W_hh_transposed.value, hidden, 4 * hidden}, step.gates.value);
   for (std::size_t sample = 0; sample < batch; ++sample) {
     const std::size_t at = sample * hidden;
     if (!step.has_ended(sample)) {
@@ -71,8 +70,8 @@ void lstm_step_backward(const LstmStep<T>& step, const Variable<T>& W_hh) {
     }
   }
   if (step.before.h.gradient)
-    fast::add_product_in_parts(fast::Matrix<T>{step.gates.gradient, batch, 4 * hidden},
-                               fast::Matrix<T>{W_hh.value, 4 * hidden, hidden}, step.before.h.gradient);
+    loops<T>().add_product(fast::Matrix<T>{step.gates.gradient, batch, 4 * hidden},
+                           fast::Matrix<T>{W_hh.value, 4 * hidden, hidden}, step.before.h.gradient);
 }
 
 }  // namespace
@@ -105,8 +104,8 @@ LstmState<T> lstm(Tape<T>& tape, const Variable<T>& x, const LstmState<T>& befor
   }
   tape.on_backward([=, steps = tape.keep(steps)] {
     for (std::size_t i = positions; i-- > 0;) lstm_step_backward(steps[i], W_hh);
-    fast::add_product_in_parts(fast::transposed(fast::Matrix<T>{gates.gradient, gates.rows, gates.columns}),
-                               fast::Matrix<T>{h_before.value, gates.rows, hidden}, W_hh.gradient);
+    loops<T>().add_product(fast::transposed(fast::Matrix<T>{gates.gradient, gates.rows, gates.columns}),
+                           fast::Matrix<T>{h_before.value, gates.rows, hidden}, W_hh.gradient);
   });
   return states;
 }

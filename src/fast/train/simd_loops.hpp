@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "fast/simd/exp2.hpp"
+#include "fast/simd/matrix_product.hpp"
 #include "fast/train/loops.hpp"
 
 /// The loops for one instruction set: each works on registers full of numbers, and on what is left over by
@@ -58,6 +59,10 @@ ATTN_INLINE Vector<T, Arch> hyperbolic_tangent(Vector<T, Arch> x) {
 template <class T, class Arch>
 struct SimdLoops {
   using V = Vector<T, Arch>;
+
+  static void add_product(const fast::Matrix<T>& a, const fast::Matrix<T>& b, T* c) {
+    simd::MatrixProduct<T, Arch>(a, b, c).add();
+  }
 
   static void lstm_forward(std::size_t hidden, T* gates, const T* c_before, T* c, T* tanh_c, T* h) {
     T *i_gate = gates, *f_gate = gates + hidden, *g_gate = gates + 2 * hidden, *o_gate = gates + 3 * hidden;
@@ -237,10 +242,18 @@ struct SimdLoops {
     });
   }
 
-  static constexpr Loops<T> table = {
-      lstm_forward, lstm_backward,         tanh,    additive_scores, additive_scores_backward,
-      weighted_sum, weighted_sum_backward, softmax, add_scaled,      dot,
-      adam};
+  static constexpr Loops<T> table = {add_product,
+                                     lstm_forward,
+                                     lstm_backward,
+                                     tanh,
+                                     additive_scores,
+                                     additive_scores_backward,
+                                     weighted_sum,
+                                     weighted_sum_backward,
+                                     softmax,
+                                     add_scaled,
+                                     dot,
+                                     adam};
 };
 
 template <simd::Isa isa, class T>

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "attn/random/generator.hpp"
-#include "fast/gemm.hpp"
 #include "fast/parallel.hpp"
 #include "fast/simd/flush_denormals.hpp"
 #include "fast/train/loops.hpp"
@@ -127,7 +126,6 @@ StepReport Trainer::step() {
   const float scale = 1.0F / static_cast<float>(std::max<std::size_t>(predictions, 1));
   const auto step_number = static_cast<std::uint32_t>(adam_.steps_done());
   std::vector<double> losses(threads);
-  const fast::SingleThreadedBlas single_threaded;
   for_each_task(threads, settings_.threads, [&](std::size_t thread) {
     const simd::FlushDenormals flush;
     Generator random(settings_.seed, dropping + 16 * (step_number * static_cast<std::uint32_t>(threads) +

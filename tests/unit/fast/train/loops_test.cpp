@@ -46,6 +46,34 @@ bool is_near(T actual, long double expected, long double unit = 1, long double u
          units * static_cast<long double>(std::numeric_limits<T>::epsilon()) * unit;
 }
 
+/// Small integers, so that sums are exact in any order.
+template <class T>
+std::vector<T> integers(std::size_t count, std::size_t step) {
+  std::vector<T> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<T>(i * step % 7) - 3;
+  return numbers;
+}
+
+template <class T>
+T entry(const attn::fast::Matrix<T>& matrix, std::size_t row, std::size_t column) {
+  return matrix.is_transposed ? matrix.data[column * matrix.row_length() + row]
+                              : matrix.data[row * matrix.row_length() + column];
+}
+
+template <class T>
+void check_product(const attn::fast::Matrix<T>& a, const attn::fast::Matrix<T>& b) {
+  Guarded<T> sums(a.rows * b.columns, nullptr);
+  auto expected = integers<T>(a.rows * b.columns, 5);
+  std::copy(expected.begin(), expected.end(), sums.data());
+  for (std::size_t row = 0; row < a.rows; ++row)
+    for (std::size_t column = 0; column < b.columns; ++column)
+      for (std::size_t i = 0; i < a.columns; ++i)
+        expected[row * b.columns + column] += entry(a, row, i) * entry(b, i, column);
+  loops<T>().add_product(a, b, sums.data());
+  REQUIRE(std::equal(expected.begin(), expected.end(), sums.data()));
+  REQUIRE(sums.is_intact());
+}
+
 long double sigmoid_of(long double x) {
   return 1 / (1 + std::exp(-x));
 }
@@ -110,6 +138,37 @@ TEMPLATE_TEST_CASE("training loops: dot products and sums of every size", "", fl
       for (std::size_t i = 0; i < size; ++i)
         REQUIRE(is_near(b[i], before.at(i) - 0.75L * a.at(i), std::abs(before.at(i)) + std::abs(a.at(i))));
       REQUIRE(b.is_intact());
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("training loops: matrix products in all forms", "", float, double) {
+  struct Sizes {
+    std::size_t rows, inner, columns, gap;
+  };
+  for_each_isa([] {
+    for (const auto [rows, inner, columns, gap] : {Sizes{1, 1, 1, 0},
+                                                   {3, 4, 5, 0},
+                                                   {3, 4, 5, 2},
+                                                   {64, 48, 192, 0},
+                                                   {7, 129, 65, 0},
+                                                   {13, 300, 131, 3},
+                                                   {33, 31, 17, 1},
+                                                   {0, 4, 5, 0},
+                                                   {4, 0, 5, 0},
+                                                   {4, 5, 0, 0}}) {
+      const auto a = integers<TestType>((rows + gap) * (inner + gap), 3);
+      const auto b = integers<TestType>((inner + gap) * (columns + gap), 4);
+      const auto matrix = [gap = gap](const auto& numbers, std::size_t n, std::size_t m) {
+        return attn::fast::Matrix<TestType>{
+            .data = numbers.data(), .rows = n, .columns = m, .stride = gap == 0 ? 0 : m + gap};
+      };
+      const auto left = matrix(a, rows, inner), left_turned = transposed(matrix(a, inner, rows));
+      const auto right = matrix(b, inner, columns), right_turned = transposed(matrix(b, columns, inner));
+      check_product(left, right);
+      check_product(left, right_turned);
+      check_product(left_turned, right);
+      check_product(left_turned, right_turned);
     }
   });
 }
