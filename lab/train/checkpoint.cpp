@@ -119,7 +119,10 @@ Model model_of(const RunTraining& run, const attn::train::Task& task, const std:
   model.command = run.command;
   for (const auto& [name, value] : task.configuration()) model.configuration[name] = value;
   for (const auto& [name, words] : task.vocabularies()) model.vocabularies[name] = words;
-  for (const auto& score : scores) model.scores[score.name] = score.value;
+  for (const auto& score : scores) {
+    model.scores[score.name] = score.value;
+    model.scored[score.name] = score.examples;
+  }
   for (const auto& shape : task.table().shapes()) {
     const float* first = values.data() + shape.offset;
     const attn::Shape axes =

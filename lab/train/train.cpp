@@ -112,7 +112,8 @@ std::string report(const RunTraining& run, const Task& task, const attn::train::
                                  run.settings.threads, run.settings.steps, run.settings.batch);
   text += curve.plot();
   text += "On examples that it has not seen\n";
-  for (const auto& score : scores) text += fmt::format("  {:7.2f} %  {}\n", 100 * score.value, score.name);
+  for (const auto& score : scores)
+    text += fmt::format("  {:7.2f} % of {:5}  {}\n", 100 * score.value, score.examples, score.name);
   if (!model.scores_by_length.empty())
     text += fmt::format("\nThe first of these by the words of the source\n{}", by_length(model));
   text += "\nSome of them\n";

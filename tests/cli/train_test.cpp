@@ -68,7 +68,7 @@ TEST_CASE("train writes a model and prints how good it is") {
   const auto path = folder.file("r.safetensors");
   const auto page = trained_with("train reverse --output " + as_argument(path));
   CHECK_THAT(page, Contains("Loss of the training batches") && Contains("On examples that it has not seen"));
-  CHECK_THAT(page, Contains("100.00 %  symbols right\n") && Contains(path + " has the weights ("));
+  CHECK_THAT(page, Contains("100.00 % of  5000  symbols right\n") && Contains(path + " has the weights ("));
   CHECK(folder.names() == std::vector<std::string>{"r.safetensors"});
   const auto model = attn::read_model(path);
   CHECK(model.task == "reverse");

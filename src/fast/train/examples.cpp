@@ -72,18 +72,18 @@ Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const
   return reading;
 }
 
-double accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
-                const std::vector<Labelled>& examples) {
-  std::size_t right = 0, all = 0;
+Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
+               const std::vector<Labelled>& examples) {
+  Share share = {0, 0};
   for (const auto& example : examples) {
     const auto classes = read(weights, sizes, example.input).classes;
     for (std::size_t i = 0; i < example.targets.size(); ++i) {
       if (example.targets[i] < 0) continue;
-      ++all;
-      right += classes[i] == example.targets[i];
+      ++share.all;
+      share.right += classes[i] == example.targets[i];
     }
   }
-  return all == 0 ? 0 : static_cast<double>(right) / static_cast<double>(all);
+  return share;
 }
 
 TranslationExamples::TranslationExamples(std::shared_ptr<const TranslationModel> model, Sequences sources,

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fast/train/share.hpp"
 #include "fast/train/trainer.hpp"
 #include "fast/train/transformer.hpp"
 #include "fast/train/translation_model.hpp"
@@ -66,9 +67,9 @@ struct Reading {
 
 Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input);
 
-/// Share of the predictions that are right.
-double accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
-                const std::vector<Labelled>& examples);
+/// Of the predictions, how many are right.
+Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
+               const std::vector<Labelled>& examples);
 
 /// Sentences and their translations.
 class TranslationExamples : public Examples {

@@ -46,8 +46,9 @@ class Dates final : public TranslationTask {
     std::vector<Score> scores = {{"exact dates", share_of(exact(weights, held_out()))}};
     const auto heads = model()->attending_heads(weights, held_out().sources(), held_out().targets());
     if (heads.empty()) return scores;
-    double best = 0;
-    for (const auto& head : heads) best = std::max(best, right_fields(head));
+    Share best = {0, 0};
+    for (const auto& head : heads)
+      if (const auto share = right_fields(head); share.value() >= best.value()) best = share;
     scores.push_back({"character → a character of its field", best});
     return scores;
   }
@@ -75,19 +76,19 @@ class Dates final : public TranslationTask {
   }
 
   /// Of the digits, how many look most at a character of the field that decides them.
-  double right_fields(const AttendingHead& head) const {
+  Share right_fields(const AttendingHead& head) const {
     const auto& rows = head.weights;
-    std::size_t digits = 0, right = 0;
+    Share digits = {0, 0};
     for (std::size_t i = 0; i < dates_.size(); ++i)
       for (std::size_t t = 0; t < rows[i].size(); ++t) {
         const auto& field = dates_[i].fields[t];
         if (!field) continue;
         const auto strongest = static_cast<std::size_t>(
             std::max_element(rows[i][t].begin(), rows[i][t].end()) - rows[i][t].begin());
-        ++digits;
-        right += strongest >= field->begin && strongest < field->end;
+        ++digits.all;
+        digits.right += strongest >= field->begin && strongest < field->end;
       }
-    return static_cast<double>(right) / static_cast<double>(digits);
+    return digits;
   }
 
   std::vector<corpora::DateExample> dates_;

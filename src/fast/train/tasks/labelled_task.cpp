@@ -74,13 +74,12 @@ void RightKeys::add(const Reading& reading, std::size_t query, std::size_t right
 }
 
 Score RightKeys::best(const std::string& name) const {
-  Score score = {name, 0};
+  Score score = {name, 0, queries_};
   for (std::size_t layer = 0; layer < right_.size(); ++layer)
     for (std::size_t head = 0; head < right_[layer].size(); ++head) {
-      const double share = static_cast<double>(right_[layer][head]) / static_cast<double>(queries_);
-      if (share < score.value) continue;
-      score.value = share;
-      score.name = name + ", layer " + std::to_string(layer + 1) + ", head " + std::to_string(head);
+      const Share share = {right_[layer][head], queries_};
+      if (share.value() < score.value) continue;
+      score = {name + ", layer " + std::to_string(layer + 1) + ", head " + std::to_string(head), share};
     }
   return score;
 }

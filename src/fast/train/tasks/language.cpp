@@ -44,13 +44,12 @@ class Language final : public LabelledTask {
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
-    Agreement all, across;
+    Share all = {0, 0}, across = {0, 0};
     RightKeys subjects;
     for (std::size_t i = 0; i < held_out_.size(); ++i) count_agreement(weights, i, all, across, subjects);
     std::vector<Score> scores;
-    if (all.all > 0) scores.push_back({"verb agrees with its subject", all.share()});
-    if (across.all > 0)
-      scores.push_back({"verb agrees with its subject across another noun", across.share()});
+    if (all.all > 0) scores.push_back({"verb agrees with its subject", all});
+    if (across.all > 0) scores.push_back({"verb agrees with its subject across another noun", across});
     if (all.all > 0) scores.push_back(subjects.best("word before the verb → the subject"));
     return scores;
   }
@@ -68,13 +67,8 @@ class Language final : public LabelledTask {
   }
 
  private:
-  struct Agreement {
-    std::size_t all = 0, right = 0;
-    double share() const { return static_cast<double>(right) / static_cast<double>(all); }
-  };
-
   /// Whether the verb's right form gets a larger logit than the one for the other number.
-  void count_agreement(const Weights<float>& weights, std::size_t i, Agreement& all, Agreement& across,
+  void count_agreement(const Weights<float>& weights, std::size_t i, Share& all, Share& across,
                        RightKeys& subjects) const {
     const auto& sentence = held_out_[i].source;
     for (std::size_t t = 1; t < sentence.size(); ++t) {
@@ -85,7 +79,7 @@ class Language final : public LabelledTask {
       const auto result = run(tape, weights, sizes(), rows_by_sample({held_out().all()[i].input}));
       const float* logits = result.logits.value + (t - 1) * sizes().classes;
       const bool is_right = logits[classes().id(sentence[t].text)] > logits[classes().id(other->second)];
-      const auto count = [&](Agreement& agreement) {
+      const auto count = [&](Share& agreement) {
         ++agreement.all;
         agreement.right += is_right;
       };

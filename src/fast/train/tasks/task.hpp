@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "fast/train/share.hpp"
 #include "fast/train/trainer.hpp"
 
 namespace attn::train {
@@ -13,10 +14,16 @@ namespace attn::train {
 /// The stream of the seed that examples are drawn from.
 inline constexpr std::uint32_t drawing_examples = 3;
 
-/// A share between 0 and 1 that tells how good a model is.
+/// What tells how good a model is, between 0 and 1.
 struct Score {
   std::string name;  ///< "exact translations"
   double value;
+  std::size_t examples;  ///< that it is a share of: translations, words
+
+  Score(std::string its_name, const Share& share)
+      : name(std::move(its_name)), value(share.value()), examples(share.all) {}
+  Score(std::string its_name, double its_value, std::size_t of)
+      : name(std::move(its_name)), value(its_value), examples(of) {}
 };
 
 /// The same of the examples of some lengths.

@@ -45,10 +45,11 @@ class GrammarTranslation final : public TranslationTask {
           {"exact among longer ones than in training", share_of(exact(weights, examples(longer_)))});
     const auto heads = links_of_heads(weights);
     if (heads.empty()) return scores;
-    scores.push_back({alignment_score, best_of(heads).error_rate});
+    scores.push_back({alignment_score, best_of(heads).error_rate, target_words_held_out()});
     for (const auto& head : heads)
       if (!head.name.empty())
-        scores.push_back({std::string(alignment_score) + ", " + head.name, head.error_rate});
+        scores.push_back(
+            {std::string(alignment_score) + ", " + head.name, head.error_rate, target_words_held_out()});
     return scores;
   }
 
@@ -63,7 +64,7 @@ class GrammarTranslation final : public TranslationTask {
     if (!longer_.empty()) add(examples(longer_));
     std::vector<ScoreOfLengths> scores;
     for (const auto& [pair, is_exact] : by_pair)
-      scores.push_back({2 * pair - 1, 2 * pair, is_exact.size(), share_of(is_exact)});
+      scores.push_back({2 * pair - 1, 2 * pair, is_exact.size(), share_of(is_exact).value()});
     return scores;
   }
 
@@ -146,6 +147,12 @@ class GrammarTranslation final : public TranslationTask {
     for (const auto& row : weights)
       alignment.push_back(static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()));
     return alignment;
+  }
+
+  std::size_t target_words_held_out() const {
+    return std::accumulate(
+        held_out_.begin(), held_out_.end(), std::size_t{0},
+        [](std::size_t sum, const corpora::SentencePair& pair) { return sum + pair.target.size(); });
   }
 
   double error_rate(const std::vector<Alignment>& alignments) const {

@@ -119,9 +119,9 @@ std::vector<bool> TranslationTask::exact(const Weights<float>& weights,
   return is_exact;
 }
 
-double share_of(const std::vector<bool>& holds) {
-  const auto count = std::count(holds.begin(), holds.end(), true);
-  return static_cast<double>(count) / static_cast<double>(holds.size());
+Share share_of(const std::vector<bool>& holds) {
+  const auto right = std::count(holds.begin(), holds.end(), true);
+  return {static_cast<std::size_t>(right), holds.size()};
 }
 
 }  // namespace attn::train

@@ -33,6 +33,6 @@ class TranslationTask : public TaskOf<TranslationExamples> {
 };
 
 /// The share of what holds.
-double share_of(const std::vector<bool>& holds);
+Share share_of(const std::vector<bool>& holds);
 
 }  // namespace attn::train
