@@ -17,6 +17,7 @@
   let changes = [];      // in it: ["Q[the, 0] = 2.5"]
   let parts = [];        // of the lesson's page, from the first change on
   let waiting = 0;       // the next change of the page
+  let warming = 0;       // the next run before a reader changes anything
   let completing = 0;    // what follows a change: the folded part of the page
   let lastRun = 0;       // milliseconds
 
@@ -69,10 +70,15 @@
     else warmUp();
   }
 
-  /// Runs the lesson as it stands on the page, so that its code is compiled and its model read before a reader changes
-  /// anything.
-  function warmUp() {
-    if (lab !== null && allControls[current] !== undefined && words.length === 0) call([current, "--format", "html"]);
+  /// Runs the lesson as it stands on the page a few times while nothing else happens, so that a browser has compiled its
+  /// code well, and its model is read, before a reader changes anything.
+  function warmUp(runs = 10) {
+    if (lab === null || allControls[current] === undefined || words.length > 0 || edited !== null || runs === 0) return;
+    const began = performance.now();
+    call([current, "--format", "html", ...(runs > 1 ? ["--brief"] : [])]);
+    const took = performance.now() - began;
+    clearTimeout(warming);
+    if (took < 100) warming = setTimeout(warmUp, 2 * took, runs - 1);  // a reader who scrolls comes first
   }
 
   // The controls

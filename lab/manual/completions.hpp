@@ -12,8 +12,6 @@ struct Choices {
   bool files = false;
   bool folders = false;
   bool takes_value = true;  ///< false of an option that takes none
-
-  auto operator<=>(const Choices&) const = default;
 };
 
 /// An option of a command, or of those lessons that have one of that name.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "corpora/grammar_checks.hpp"
+#include "corpora/possible_values.hpp"
 
 namespace corpora {
 
@@ -45,6 +46,7 @@ class Compiler {
  public:
   explicit Compiler(const GrammarText& text)
       : text_(text),
+        possible_(text),
         rules_of_(text.symbols.size()),
         tables_of_(text.symbols.size()),
         states_(text.symbols.size()) {
@@ -234,6 +236,7 @@ class Compiler {
     for (const auto& variable : rule.variables) allowed.push_back(variable.allowed);
     for (std::size_t i = 0; i < grammar_.states[index].allowed.size(); ++i)
       allowed[i] &= grammar_.states[index].allowed[i];
+    possible_.restrict_to_items(rule, allowed);
     add_combinations(index, rule, 0, allowed);
   }
 
@@ -352,6 +355,7 @@ class Compiler {
   }
 
   const GrammarText& text_;
+  PossibleValues possible_;
   std::vector<std::vector<const Rule*>> rules_of_;
   std::vector<std::vector<const Table*>> tables_of_;
   std::vector<std::map<std::vector<Combinations>, std::size_t>> states_;  ///< by symbol

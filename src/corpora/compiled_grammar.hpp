@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ struct State {
 /// A grammar whose features are compiled away: an ordinary weighted grammar without context, in which
 /// everything agrees. States refer to the text, which has to stay where it is.
 struct CompiledGrammar {
-  std::vector<State> states;
+  std::deque<State>
+      states;  ///< large, and more come one by one, so that moving them would take most of the time
   std::size_t start = 0;
 };
 
