@@ -22,11 +22,11 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/text/width.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/transformer_block/numpy.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
 

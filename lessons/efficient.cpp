@@ -14,11 +14,11 @@
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/text/width.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/efficient/comparison.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

@@ -12,10 +12,10 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/ring/ways.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"
 

@@ -19,7 +19,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/scoring.hpp"
 #include "lessons/scoring/comparison.hpp"
@@ -27,6 +26,7 @@
 #include "lessons/scoring/layout.hpp"
 #include "lessons/scoring/mistakes.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
 

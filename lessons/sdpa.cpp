@@ -20,10 +20,10 @@
 #include "attn/ops/softmax.hpp"
 #include "attn/text/width.hpp"
 #include "fast/attention.hpp"
-#include "lessons/claims.hpp"
-#include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa/mistakes.hpp"
+#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

@@ -16,10 +16,10 @@
 #include "attn/ops/permute.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
-#include "lessons/claims.hpp"
-#include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/self_attention/mistakes.hpp"
+#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

@@ -17,7 +17,6 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/transformer_block/claims.hpp"
 #include "lessons/transformer_block/layout.hpp"
@@ -25,6 +24,7 @@
 #include "lessons/transformer_block/numpy.hpp"
 #include "lessons/transformer_block/stack.hpp"
 #include "lessons/transformer_block/sublayers.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
 

@@ -19,7 +19,7 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/backward/mistakes.hpp"
 #include "lessons/backward/unit_roundoff.hpp"
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -10,7 +10,7 @@
 
 #include "attn/ops/measure.hpp"
 #include "lessons/backward/unit_roundoff.hpp"
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

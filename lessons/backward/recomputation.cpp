@@ -12,7 +12,7 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -14,8 +14,8 @@
 #include "lessons/backward/multihead.hpp"
 #include "lessons/backward/notices.hpp"
 #include "lessons/backward/recomputation.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

@@ -19,8 +19,8 @@
 #include "lessons/backward/notices.hpp"
 #include "lessons/backward/probe.hpp"
 #include "lessons/backward/projections.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

@@ -11,11 +11,11 @@
 #include "attn/ops/measure.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/backward/seq2seq.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/numpy.hpp"
 #include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
 

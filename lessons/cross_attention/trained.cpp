@@ -8,10 +8,10 @@
 #include "attn/error.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/cross_attention/transformer.hpp"
-#include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/said_of.hpp"
 #include "lessons/self_attention.hpp"
+#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/trained/said_of.hpp"
 #include "lessons/workbench/silence.hpp"
 
 namespace lessons {

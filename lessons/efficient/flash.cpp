@@ -16,9 +16,9 @@
 #include "attn/ops/scoring.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -14,10 +14,10 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/worked.hpp"
 
 namespace lessons {

@@ -17,9 +17,9 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/worked.hpp"
 
 namespace lessons {

@@ -13,9 +13,9 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/efficient/mistakes.hpp"
 #include "lessons/efficient/variants.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -12,8 +12,8 @@
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/worked.hpp"
 
 namespace lessons {

@@ -9,7 +9,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "lessons/gold_alignment.hpp"
-#include "lessons/trained_layers.hpp"
+#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/columns.hpp"
 
 namespace lessons {

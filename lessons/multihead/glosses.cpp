@@ -9,7 +9,7 @@
 #include "attn/ops/layer_norm.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/gold_alignment.hpp"
+#include "lessons/trained/gold_alignment.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {

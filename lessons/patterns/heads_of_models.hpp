@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "lessons/patterns.hpp"
-#include "lessons/trained_layers.hpp"
+#include "lessons/trained/layers.hpp"
 
 namespace lessons {
 

@@ -12,10 +12,10 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/positional/encodings.hpp"
 #include "lessons/positional/measure.hpp"
 #include "lessons/positional/mistakes.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

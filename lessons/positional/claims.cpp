@@ -11,9 +11,9 @@
 #include "attn/ops/positional_bias.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/positional/measure.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -16,10 +16,10 @@
 #include "attn/ops/permute.hpp"
 #include "attn/ops/positional_bias.hpp"
 #include "attn/ops/positional_relative.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/positional/encodings.hpp"
 #include "lessons/positional/measure.hpp"
 #include "lessons/positional/mistakes.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

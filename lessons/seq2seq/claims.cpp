@@ -8,7 +8,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/steps.hpp"
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -5,9 +5,9 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/said_of.hpp"
 #include "lessons/seq2seq/decoder.hpp"
 #include "lessons/seq2seq/trained.hpp"
+#include "lessons/trained/said_of.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/silence.hpp"
 

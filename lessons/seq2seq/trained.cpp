@@ -9,10 +9,10 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/slice.hpp"
 #include "corpora/drawn_links.hpp"
-#include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/said_of.hpp"
 #include "lessons/seq2seq/other_query.hpp"
+#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/trained/said_of.hpp"
 
 namespace lessons {
 

@@ -1,4 +1,4 @@
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

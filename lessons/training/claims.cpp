@@ -1,6 +1,6 @@
 /// What is claimed of a training, and of the gradient of its first step.
 
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 #include <fmt/format.h>
 

@@ -12,8 +12,8 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/training.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

@@ -14,8 +14,8 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/claims.hpp"
 #include "lessons/training.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

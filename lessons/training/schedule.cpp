@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lessons/claims.hpp"
 #include "lessons/training.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 

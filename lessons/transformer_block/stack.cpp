@@ -7,7 +7,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/trained_layers.hpp"
+#include "lessons/trained/layers.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {

@@ -1,6 +1,6 @@
 /// What the shipped models look at, each in a text of its own.
 
-#include "lessons/trained_layers.hpp"
+#include "lessons/trained/layers.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +13,10 @@
 #include "attn/ops/positional_rotary.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "lessons/cross_attention/transformer.hpp"
-#include "lessons/gold_alignment.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/said_of.hpp"
+#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/trained/said_of.hpp"
 #include "lessons/workbench/silence.hpp"
 
 namespace lessons {

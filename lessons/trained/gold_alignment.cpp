@@ -1,4 +1,4 @@
-#include "lessons/gold_alignment.hpp"
+#include "lessons/trained/gold_alignment.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "lessons/said_of.hpp"
+#include "lessons/trained/said_of.hpp"
 
 namespace lessons {
 

@@ -1,4 +1,4 @@
-#include "lessons/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 #include <algorithm>
 #include <cmath>
