@@ -121,7 +121,7 @@ Model model_of(const RunTraining& run, const attn::train::Task& task, const std:
   for (const auto& [name, words] : task.vocabularies()) model.vocabularies[name] = words;
   for (const auto& score : scores) {
     model.scores[score.name] = score.value;
-    model.scored[score.name] = score.examples;
+    model.examples_scored[score.name] = score.examples;
   }
   for (const auto& shape : task.table().shapes()) {
     const float* first = values.data() + shape.offset;

@@ -201,14 +201,9 @@ class Compiler {
     return entry;
   }
 
-  /// A condition is about the first variable that has the feature.
-  bool satisfies(std::size_t symbol, const Values& values, Condition condition) const {
-    constexpr auto satisfied = ~std::uint64_t{0};
-    const auto& sorts = text_.symbols[symbol].sorts;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!text_.satisfies(text_.sorts[sorts[i]], values[i], condition)) return false;
-      for (const auto feature : text_.sorts[sorts[i]].features) condition[feature] = satisfied;
-    }
+  bool satisfies(std::size_t symbol, const Values& values, const Condition& condition) const {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (!text_.satisfies(symbol, i, values[i], condition)) return false;
     return true;
   }
 

@@ -74,13 +74,6 @@ GrammarText only_of(const std::vector<std::string>& words, const GrammarText& te
   return kept;
 }
 
-bool has_row(const GrammarText& text, const std::string& word) {
-  return std::any_of(text.tables.begin(), text.tables.end(), [&](const Table& table) {
-    return std::any_of(table.rows.begin(), table.rows.end(),
-                       [&](const Row& row) { return has_form(row, word); });
-  });
-}
-
 }  // namespace
 
 Grammar::Grammar(GrammarText text, CompiledGrammar (*compile)(const GrammarText&))
@@ -165,10 +158,7 @@ GrammarFile::GrammarFile(const std::string& path)
 GrammarFile::~GrammarFile() = default;
 
 std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
-  auto text = only_of(words, *text_);
-  if (!std::all_of(words.begin(), words.end(), [&](const std::string& word) { return has_row(text, word); }))
-    return std::nullopt;
-  return Grammar(std::move(text), compile_without_weights).translate(words);
+  return Grammar(only_of(words, *text_), compile_without_weights).translate(words);
 }
 
 }  // namespace corpora

@@ -24,6 +24,23 @@ bool GrammarText::satisfies(const Sort& sort, std::size_t combination, const Con
   });
 }
 
+bool GrammarText::satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
+                            const Condition& condition) const {
+  const auto& variables = symbols[symbol].sorts;
+  const auto& sort = sorts[variables[variable]];
+  const auto stands_before = [&](std::size_t feature) {
+    return std::any_of(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(variable),
+                       [&](std::size_t earlier) {
+                         const auto& features_of = sorts[earlier].features;
+                         return std::find(features_of.begin(), features_of.end(), feature) !=
+                                features_of.end();
+                       });
+  };
+  return std::all_of(sort.features.begin(), sort.features.end(), [&](std::size_t feature) {
+    return stands_before(feature) || (condition[feature] >> value(sort, feature, combination) & 1) != 0;
+  });
+}
+
 void GrammarText::fail(std::size_t line, std::string_view problem, std::string_view valid) const {
   throw attn::Error(fmt::format("{}, line {}: {}; valid: {}", file_name, line, problem, valid));
 }

@@ -121,6 +121,10 @@ struct GrammarText {
   /// Whether a combination of a sort agrees with a condition on those features that the sort has.
   bool satisfies(const Sort& sort, std::size_t combination, const Condition& condition) const;
 
+  /// The same for one of a symbol's variables. The condition is about the first variable that has a feature.
+  bool satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
+                 const Condition& condition) const;
+
   /// The symbol as the file writes it: "<noun>".
   std::string written(std::size_t symbol) const { return '<' + symbols[symbol].name + '>'; }
 

@@ -132,7 +132,7 @@ std::string model_file(const Model& model, ElementType type) {
   file.describe("configuration", json(model.configuration).dump());
   file.describe("vocabularies", json(model.vocabularies).dump());
   file.describe("scores", json(model.scores).dump());
-  if (!model.scored.empty()) file.describe("scored", json(model.scored).dump());
+  if (!model.examples_scored.empty()) file.describe("examples_scored", json(model.examples_scored).dump());
   if (!model.scores_by_length.empty())
     file.describe("scores_by_length", json_of(model.scores_by_length).dump());
   if (!model.training.empty()) file.describe("training", json(model.training).dump());
@@ -166,8 +166,8 @@ Model read_model(const std::string& path) {
   model.vocabularies =
       described<std::map<std::string, std::vector<std::string>>>(*file, path, "vocabularies");
   model.scores = described<std::map<std::string, double>>(*file, path, "scores");
-  if (file->metadata().contains("scored"))
-    model.scored = described<std::map<std::string, std::size_t>>(*file, path, "scored");
+  if (file->metadata().contains("examples_scored"))
+    model.examples_scored = described<std::map<std::string, std::size_t>>(*file, path, "examples_scored");
   model.scores_by_length = scores_by_length(*file, path);
   if (file->metadata().contains("training"))
     model.training = described<std::map<std::string, std::string>>(*file, path, "training");

@@ -34,9 +34,10 @@ struct Model {
   std::string task;                                  ///< "gloss"
   std::map<std::string, std::string> configuration;  ///< "heads" "2"
   std::map<std::string, std::vector<std::string>>
-      vocabularies;                                ///< "words": what the rows of a table stand for
-  std::map<std::string, double> scores;            ///< what was measured after training
-  std::map<std::string, std::size_t> scored{};     ///< how many examples a score is a share of; may be empty
+      vocabularies;                      ///< "words": what the rows of a table stand for
+  std::map<std::string, double> scores;  ///< what was measured after training
+  std::map<std::string, std::size_t>
+      examples_scored{};                           ///< how many examples a score is a share of; may be empty
   std::vector<ScoreOfLengths> scores_by_length{};  ///< how a score depends on the length; may be empty
   std::string command;                             ///< that made it
   std::vector<ModelTensor> tensors;

@@ -20,7 +20,7 @@ attn::Model small_model() {
   model.configuration = {{"heads", "2"}, {"positions", "learned"}};
   model.vocabularies = {{"words", {"a", "le “b”", "\n"}}};
   model.scores = {{"symbols right", 0.25}};
-  model.scored = {{"symbols right", 40}};
+  model.examples_scored = {{"symbols right", 40}};
   model.tensors = {{"layer=1/attention/W_Q", {2, 3}, {1, -2, 1.0 / 3, 1e-6, 65504, -0.0}},
                    {"output/b", {2}, {0.1, 3.0e-8}}};
   return model;
@@ -63,7 +63,7 @@ TEST_CASE("a model's file has all that is known of it") {
     CHECK(model.configuration == expected.configuration);
     CHECK(model.vocabularies == expected.vocabularies);
     CHECK(model.scores == expected.scores);
-    CHECK(model.scored == expected.scored);
+    CHECK(model.examples_scored == expected.examples_scored);
     CHECK(model.training.empty());
     REQUIRE(model.tensors.size() == 2);
     for (const auto& tensor : expected.tensors) {
