@@ -7,6 +7,7 @@
 
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/decimals.hpp"
+#include "trace/diagnosis/replays.hpp"
 
 namespace attn {
 
@@ -15,12 +16,6 @@ namespace {
 /// Before the tolerance under a mistake is measured, which takes several replays, this many times the
 /// tolerance without it rules out what is far off.
 constexpr double far_off = 100.0;
-
-/// Of float64: no mistake is as small as a few hundred units, but the rounding of another right way may be
-/// that large.
-constexpr double smallest_unit = 0x1p-45;
-
-using Tolerances = std::map<std::string, std::vector<double>>;
 
 bool is_near(double a, double b, double tolerance) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
@@ -59,11 +54,7 @@ struct Supposition {
 class Search {
  public:
   Search(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions)
-      : dump_(dump),
-        rerun_(rerun),
-        conventions_(conventions),
-        unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
-        replay_(rerun, dump.tensors, dump.slacks) {
+      : dump_(dump), conventions_(conventions), replays_(dump, rerun) {
     adopt(conventions);
     drop_conventions_that_are_not_followed();
     if (!dump.slacks.empty())
@@ -124,48 +115,28 @@ class Search {
   /// Supposes these mistakes for all that follows.
   void adopt(Hypothesis mistakes) {
     adopted_ = std::move(mistakes);
-    kept_.clear();
-    numbers_kept_ = 0;
-    steps_ = replay_.predict(adopted_);
-    tolerance_ = tolerance_of(adopted_);
+    replays_.forget();
+    steps_ = replays_.of(adopted_);
+    tolerance_ = replays_.tolerance(adopted_);
   }
 
-  Tolerances tolerance_of(const Hypothesis& mistakes) const {
-    auto tolerance = replay_.tolerance(mistakes, unit_);
-    if (!dump_.decimals) return tolerance;
-    const RoundedNumbers rounded{*dump_.decimals, dump_.tensors, dump_.rounded_inputs};
-    for (const auto& [id, more] : tolerance_of_decimals(rounded, rerun_, mistakes))
-      for (std::size_t i = 0; i < more.size(); ++i) tolerance[id][i] += more[i];
-    return tolerance;
+  /// What is supposed, and more.
+  Hypothesis adopted_and(const Hypothesis& more) const {
+    auto mistakes = adopted_;
+    mistakes.insert(more.begin(), more.end());
+    return mistakes;
   }
 
-  /// The steps with other numbers in the place of those of an absent input.
-  std::vector<Prediction> with_another(const std::string& input, const Hypothesis& mistakes) const {
-    const auto rerun = [&](const Watch& watch) {
-      rerun_([&](const Tapped& tapped) {
-        if (tapped.kind == Kind::input && tapped.id == input) change_all(tapped);
-        watch(tapped);
-      });
-    };
-    return Replay(rerun, dump_.tensors, dump_.slacks).predict(mistakes);
-  }
-
-  static void change_all(const Tapped& tapped) {
-    for (std::size_t i = 0; i < element_count(tapped.shape); ++i) {
-      if (is_floating(tapped.dtype)) {
-        auto& number = static_cast<double*>(tapped.elements)[i];
-        number = 1.5 * number + 0.25 * std::cos(static_cast<double>(i));
-      } else if (tapped.dtype == Dtype::boolean) {
-        auto& bit = static_cast<bool*>(tapped.elements)[i];
-        bit = i % 2 == 0 || !bit;
-      }
-    }
+  /// The step at `index` under one mistake more or several. One more is tried for later steps, too.
+  Prediction predicted(std::size_t index, const Hypothesis& more) const {
+    if (more.size() > 1) return replays_.step_alone(index, steps_[index].id, adopted_and(more));
+    return replays_.step(index, adopted_and(more));
   }
 
   /// Absent inputs are those that were drawn where a step that needs them is right.
   void trust_absent_inputs() {
     for (const auto& input : dump_.absent) {
-      const auto others = with_another(input, adopted_);
+      const auto others = replays_.with_another(input, adopted_);
       for (std::size_t i = 0; i < std::min(others.size(), steps_.size()); ++i) {
         if (others[i].reference == steps_[i].reference) continue;
         const auto* theirs = find(steps_[i].id);
@@ -189,11 +160,10 @@ class Search {
   void keep_what_follows_from(const std::vector<std::string>& inputs, std::size_t index,
                               std::vector<Supposition>& found) const {
     std::erase_if(found, [&](const Supposition& supposition) {
-      auto mistakes = adopted_;
-      mistakes.insert(supposition.mistakes.begin(), supposition.mistakes.end());
-      const auto expected = replay_.predict(mistakes)[index].expected;
+      const auto mistakes = adopted_and(supposition.mistakes);
+      const auto expected = replays_.of(mistakes)[index].expected;
       return std::all_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
-        return with_another(input, mistakes)[index].expected == expected;
+        return replays_.with_another(input, mistakes)[index].expected == expected;
       });
     });
   }
@@ -286,43 +256,6 @@ class Search {
     return ids;
   }
 
-  /// The step at `index` under these mistakes, beside those that are supposed already.
-  Prediction predicted(std::size_t index, const Hypothesis& more) const {
-    auto mistakes = adopted_;
-    mistakes.insert(more.begin(), more.end());
-    if (more.size() > 1) return replay_until(steps_[index].id).predict(mistakes)[index];
-    const auto known = kept_.find(mistakes);
-    if (known != kept_.end()) return known->second[index];
-    auto steps = replay_.predict(mistakes);
-    auto step = steps[index];
-    keep(mistakes, std::move(steps));
-    return step;
-  }
-
-  /// Ends a run whose later steps do not count.
-  struct SeenStep {};
-
-  /// A replay that need not go on after a step.
-  Replay replay_until(const std::string& id) const {
-    const auto rerun = [this, id](const Watch& watch) {
-      try {
-        rerun_([&](const Tapped& tapped) {
-          watch(tapped);
-          if (tapped.id == id && !tapped.row) throw SeenStep();
-        });
-      } catch (const SeenStep&) {
-      }
-    };
-    return Replay(rerun, dump_.tensors, dump_.slacks);
-  }
-
-  /// Keeps what one more mistake gives for the next wrong step, as far as memory is meant to go.
-  void keep(const Hypothesis& mistakes, std::vector<Prediction> steps) const {
-    constexpr std::size_t most_numbers = std::size_t{1} << 24;
-    for (const auto& step : steps) numbers_kept_ += step.reference.size() + step.expected.size();
-    if (numbers_kept_ <= most_numbers) kept_.emplace(mistakes, std::move(steps));
-  }
-
   /// Whether the dump's step at `index` is what `more` mistakes give, and what the dump has against them.
   std::optional<Supposition> try_out(std::size_t index, const Hypothesis& more) const {
     const auto step = predicted(index, more);
@@ -333,13 +266,12 @@ class Search {
       return std::nullopt;
     const bool is_other_way = std::all_of(more.begin(), more.end(), is_convention);
     if (!is_other_way && changes_nothing(steps_[index], step)) return std::nullopt;
-    auto mistakes = adopted_;
-    mistakes.insert(more.begin(), more.end());
-    const auto tolerance = tolerance_of(mistakes);
+    const auto mistakes = adopted_and(more);
+    const auto tolerance = replays_.tolerance(mistakes);
     if (!matches(step, theirs, step.expected_shape, step.expected, tolerance.at(step.id)))
       return std::nullopt;
     Supposition supposition{more, 0, differs_in_padding(step.expected, theirs, tolerance.at(step.id))};
-    for (const auto& other : replay_.predict(mistakes))
+    for (const auto& other : replays_.of(mistakes))
       if (const auto* tensor = find(other.id))
         if (!matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;
@@ -360,7 +292,7 @@ class Search {
     double largest = 0.0;
     for (const auto number : now.expected)
       if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
-    for (auto& one : loose) one = far_off * (one + unit_ * largest);
+    for (auto& one : loose) one = far_off * (one + replays_.unit() * largest);
     return loose;
   }
 
@@ -397,9 +329,7 @@ class Search {
     trusted_.insert(unknown.begin(), unknown.end());
     prefer_fewest_mistakes(found);
     note(index, found);
-    auto mistakes = adopted_;
-    mistakes.insert(found.front().mistakes.begin(), found.front().mistakes.end());
-    adopt(mistakes);
+    adopt(adopted_and(found.front().mistakes));
   }
 
   /// People make a mistake in one place and not in the next: those of this step that give every number which
@@ -414,9 +344,7 @@ class Search {
     verdict.step_of_mistake = step.id;
     for (const auto& id : step.mistakes) {
       if (step.fitted.count(id) > 0 || is_convention(id)) continue;
-      auto mistakes = adopted_;
-      mistakes.insert(id);
-      if (is_right_or_given_by(step, replay_.predict(mistakes)[index], theirs))
+      if (is_right_or_given_by(step, replays_.of(adopted_and({id}))[index], theirs))
         verdict.mistakes.push_back(id);
     }
     if (verdict.mistakes.empty()) return;
@@ -657,14 +585,10 @@ class Search {
   }
 
   const Dump& dump_;
-  const Rerun& rerun_;
   const std::set<std::string>& conventions_;
-  double unit_;
-  Replay replay_;
+  Replays replays_;
   Hypothesis adopted_;
   std::vector<Prediction> steps_;
-  mutable std::map<Hypothesis, std::vector<Prediction>> kept_;  ///< with one mistake more than is adopted
-  mutable std::size_t numbers_kept_ = 0;
   Tolerances tolerance_;
   bool leaves_padding_zero_ = false;
   std::map<std::string, std::vector<double>> without_slips_;      ///< steps computed from the inputs, by id
