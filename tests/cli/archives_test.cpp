@@ -52,7 +52,7 @@ Strings command_lines() {
 
 }  // namespace
 
-TEST_CASE("JSON, npz and safetensors of one run hold the same trace, bit for bit") {
+TEST_CASE("JSON, npz and safetensors of one run hold the same trace, bit for bit", "[thorough]") {
   const Folder folder;
   for (const auto& line : command_lines()) {
     INFO("attnlab " << line);

@@ -8,33 +8,13 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
-
-/// Bad usage: status 2, nothing on stdout, one line on stderr that says all of this and what would be valid.
-void check_refused(const std::string& arguments, const Strings& said) {
-  const auto result = run(arguments);
-  INFO("attnlab " << arguments << '\n' << result.err);
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  CHECK(result.err.rfind("attnlab: ", 0) == 0);
-  CHECK(lines_of(result.err).size() == 1);
-  CHECK((contains(result.err, "; valid: ") || contains(result.err, "; did you mean ")));
-  CHECK_FALSE(contains(result.err, "a fault of the program"));
-  for (const auto& part : said) {
-    INFO(part);
-    CHECK(contains(result.err, part));
-  }
-}
-
 struct Refusal {
   std::string arguments;
   Strings said;
 };
 
-void check_refused(const std::vector<Refusal>& refusals) {
-  for (const auto& refusal : refusals) check_refused(refusal.arguments, refusal.said);
+void check_each_bad_usage(const std::vector<Refusal>& refusals) {
+  for (const auto& refusal : refusals) check_bad_usage(refusal.arguments, refusal.said);
 }
 
 const Strings dimension_options = {"--d-model", "--d-k", "--d-v", "--heads", "--kv-heads", "--samples"};
@@ -64,17 +44,17 @@ void check_vectors_refused(const std::string& text, const Strings& said) {
   const Folder folder;
   const auto path = folder.write("words.txt", text);
   INFO(text);
-  check_refused("self-attention --sentence 'the cat sat' --embeddings " + as_argument(path), said);
+  check_bad_usage("self-attention --sentence 'the cat sat' --embeddings " + as_argument(path), said);
 }
 
 }  // namespace
 
 TEST_CASE("without a lesson the program says how to find one") {
-  check_refused("", {"no lesson is given", "attnlab list"});
+  check_bad_usage("", {"no lesson is given", "attnlab list"});
 }
 
 TEST_CASE("an unknown lesson is refused with the nearest name") {
-  check_refused({
+  check_each_bad_usage({
       {"multhead", {"\"multhead\"", "did you mean multihead?", "self-attention"}},
       {"self_attention", {"did you mean self-attention?"}},
       {"SDPA", {"\"SDPA\"", "valid: "}},
@@ -99,7 +79,7 @@ TEST_CASE("an unknown lesson is refused with the nearest name") {
 }
 
 TEST_CASE("heads that do not divide d_model are refused with the nearest that do") {
-  check_refused({
+  check_each_bad_usage({
       {"multihead --heads 3", {"--heads 3", "--d-model 8", "valid: --heads 2 or 4, --d-model 6 or 9"}},
       {"multihead --heads 5 --d-model 7", {"--heads 1 or 7", "--d-model 5 or 10"}},
       {"multihead --heads 9", {"--heads 8", "--d-model 9"}},
@@ -114,7 +94,7 @@ TEST_CASE("heads need not divide d_model where both lengths are given") {
 }
 
 TEST_CASE("key and value heads that do not divide the heads are refused with the nearest that do") {
-  check_refused({
+  check_each_bad_usage({
       {"multihead --heads 4 --kv-heads 3", {"--kv-heads 3", "--heads 4", "valid: --kv-heads 2 or 4"}},
       {"multihead --heads 4 --kv-heads 8", {"--kv-heads 8", "valid: --kv-heads 4"}},
       {"cross-attention --kv-heads 2", {"--kv-heads 2", "--heads"}},
@@ -122,7 +102,7 @@ TEST_CASE("key and value heads that do not divide the heads are refused with the
 }
 
 TEST_CASE("ranks that cannot share the work are refused with what can") {
-  check_refused({
+  check_each_bad_usage({
       {"ring --ranks 0", {"--ranks 0", "valid: 1 or more"}},
       {"ring --ranks 65", {"--ranks 65", "valid: 1 to 64"}},
       {"ring --ranks x", {"--ranks", "x"}},
@@ -134,43 +114,44 @@ TEST_CASE("ranks that cannot share the work are refused with what can") {
 }
 
 TEST_CASE("more layers or samples than a run can go through in a moment are refused") {
-  check_refused({
+  check_each_bad_usage({
       {"generate --layers 10000000", {"--layers 10000000", "valid: 1 to 10000"}},
       {"training --layers 1000000", {"--layers 1000000", "valid: 1 to 10000"}},
       {"training --samples 1000000000", {"--samples 1000000000", "valid: 1 to 10000000"}},
   });
 }
 
-TEST_CASE("a dimension that is no whole number above 0 is refused") {
+TEST_CASE("a dimension that is no whole number above 0 is refused", "[thorough]") {
   for_every_dimension([](const std::string& option) {
     for (const char* value :
          {"0", "-1", "-9223372036854775808", "1.5", "1e3", "nan", "inf", "8x", "x", "''", "0x10"})
-      check_refused(option + " " + value, {value == std::string("''") ? "\"\"" : value, "valid: "});
+      check_bad_usage(option + " " + value, {value == std::string("''") ? "\"\"" : value, "valid: "});
   });
 }
 
-TEST_CASE("a dimension of 10^12 is refused with the memory that it would take and before it is taken") {
+TEST_CASE("a dimension of 10^12 is refused with the memory that it would take and before it is taken",
+          "[thorough]") {
   for_every_dimension([](const std::string& option) {
     const auto arguments = with_what_it_divides(option, "1000000000000");
     if (contains(option, "training --samples"))  // which holds one mask at a time
-      check_refused(arguments, {"--samples 1000000000000", "valid: 1 to 10000000"});
+      check_bad_usage(arguments, {"--samples 1000000000000", "valid: 1 to 10000000"});
     else if (contains(option, " --layers"))
-      check_refused(arguments, {"--layers 1000000000000", "valid: 1 to 10000"});
+      check_bad_usage(arguments, {"--layers 1000000000000", "valid: 1 to 10000"});
     else
-      check_refused(arguments, {"needs ", "iB", "this machine has ", "valid: smaller dimensions"});
+      check_bad_usage(arguments, {"needs ", "iB", "this machine has ", "valid: smaller dimensions"});
     CHECK(run(arguments).peak_memory < std::size_t{1} << 28);
   });
 }
 
-TEST_CASE("a dimension of 10^30 is refused with the memory that it would take") {
+TEST_CASE("a dimension of 10^30 is refused with the memory that it would take", "[thorough]") {
   const std::string value = "1" + std::string(30, '0');
   for_every_dimension([&](const std::string& option) {
-    check_refused(option + " " + value, {value, "too large", "EiB"});
+    check_bad_usage(option + " " + value, {value, "too large", "EiB"});
   });
 }
 
 TEST_CASE("the largest number that can be counted to is refused as well") {
-  check_refused({
+  check_each_bad_usage({
       {"multihead --d-model 18446744073709551615", {"needs "}},
       {"multihead --d-model 18446744073709551615 --heads 18446744073709551615", {"needs "}},
       {"multihead --heads 18446744073709551615 --d-k 1 --d-v 1", {"needs "}},
@@ -183,7 +164,7 @@ TEST_CASE("the largest number that can be counted to is refused as well") {
 }
 
 TEST_CASE("a list of dimensions is checked one by one") {
-  check_refused({
+  check_each_bad_usage({
       {"scaling --d-k 4,0", {"--d-k 0"}},
       {"scaling --d-k 4,,8", {"--d-k", "\"\""}},
       {"scaling --d-k ,", {"--d-k"}},
@@ -193,23 +174,23 @@ TEST_CASE("a list of dimensions is checked one by one") {
   });
 }
 
-TEST_CASE("a sentence without a word is refused") {
+TEST_CASE("a sentence without a word is refused", "[thorough]") {
   const std::map<std::string, std::string> rest = {
       {"--sentence", ""}, {"--source", " --target words"}, {"--target", " --source words"}};
   for (const auto& lesson : lessons())
     for (const auto& [option, other] : rest) {
       if (!takes(lesson, option)) continue;
       for (const char* text : {"", "   ", "\t\n", "\u200b", "\u00a0", "\u0301"})
-        check_refused(lesson + other + " " + option + " " + as_argument(text), {"empty"});
+        check_bad_usage(lesson + other + " " + option + " " + as_argument(text), {"empty"});
     }
 }
 
 TEST_CASE("an empty sentence of a batch is named by its number") {
-  check_refused("self-attention --sentence a --sentence ''", {"sentence 2", "empty"});
+  check_bad_usage("self-attention --sentence a --sentence ''", {"sentence 2", "empty"});
 }
 
 TEST_CASE("invalid UTF-8 is refused with the byte and its place") {
-  check_refused({
+  check_each_bad_usage({
       {"sdpa --sentence 'a\xff'", {"argument 3", "0xFF", "offset 1", "UTF-8"}},
       {"sdpa --sentence '\xc3'", {"0xC3", "offset 0"}},
       {"sdpa --sentence '\xed\xa0\x80'", {"0xED", "offset 0"}},
@@ -221,7 +202,7 @@ TEST_CASE("invalid UTF-8 is refused with the byte and its place") {
 
 TEST_CASE("a token without a vector is named with the words that there are") {
   const std::string vectors = " --embeddings data/tutorial/cat_sat.vectors.txt";
-  check_refused({
+  check_each_bad_usage({
       {"self-attention --sentence 'the dog sat'" + vectors, {"\"dog\"", "\"cat\"", "\"sat\"", "\"the\""}},
       {"scoring --source 'the cat' --target 'le chat'" + vectors, {"\"le\"", "\"cat\""}},
       {"multihead --sentence 'the cat' --sentence 'the 猫'" + vectors, {"\"猫\""}},
@@ -247,7 +228,7 @@ TEST_CASE("a malformed file of vectors is refused with the number of the line") 
 }
 
 TEST_CASE("vectors that cannot be read are refused") {
-  check_refused({
+  check_each_bad_usage({
       {"self-attention --embeddings data/nothing.txt", {"data/nothing.txt", "No such file"}},
       {"self-attention --embeddings data", {"data is a directory"}},
       {"self-attention --embeddings ''", {"--embeddings"}},
@@ -255,7 +236,7 @@ TEST_CASE("vectors that cannot be read are refused") {
 }
 
 TEST_CASE("an option that the lesson does not use is refused with those that it uses") {
-  check_refused({
+  check_each_bad_usage({
       {"lookup --heads 2", {"lookup does not use --heads", "--sentence", "--d-k", "--seed"}},
       {"sdpa --weight-scale=he", {"sdpa does not use --weight-scale", "--temperature"}},
       {"scaling --sentence a", {"scaling does not use --sentence", "--samples"}},
@@ -265,16 +246,17 @@ TEST_CASE("an option that the lesson does not use is refused with those that it 
   });
 }
 
-TEST_CASE("every option of another lesson is refused by a lesson that does not use it") {
+TEST_CASE("every option of another lesson is refused by a lesson that does not use it", "[thorough]") {
   for (const auto& lesson : lessons())
     for (const auto& option : {"--sentence", "--source", "--target", "--d-model", "--d-k", "--d-v", "--heads",
                                "--kv-heads", "--samples", "--causal", "--window", "--dropout",
                                "--temperature", "--residual", "--norm", "--weight-scale", "--embeddings"})
-      if (!takes(lesson, option)) check_refused(lesson + " " + option, {lesson + " does not use " + option});
+      if (!takes(lesson, option))
+        check_bad_usage(lesson + " " + option, {lesson + " does not use " + option});
 }
 
 TEST_CASE("backward goes through the lessons that it knows, with the options of each") {
-  check_refused({
+  check_each_bad_usage({
       {"backward --through lookup",
        {"--through lookup", "valid: sdpa, multihead, transformer-block, seq2seq"}},
       {"backward --through ''", {"--through", "valid: --through sdpa"}},
@@ -293,7 +275,7 @@ TEST_CASE("backward goes through the lessons that it knows, with the options of 
 }
 
 TEST_CASE("a misspelt option is refused with the nearest") {
-  check_refused({
+  check_each_bad_usage({
       {"sdpa --sentense x", {"--sentense", "did you mean --sentence?"}},
       {"sdpa --see 7", {"--see", "did you mean --seed?"}},
       {"sdpa --Seed 7", {"--Seed", "did you mean --seed?"}},
@@ -305,7 +287,7 @@ TEST_CASE("a misspelt option is refused with the nearest") {
 }
 
 TEST_CASE("a word that belongs to no option is refused") {
-  check_refused({
+  check_each_bad_usage({
       {"sdpa stray", {"\"stray\""}},
       {"sdpa --sentence the cat sat", {"\"cat\"", "quotes"}},
       {"sdpa --causal yes", {"\"yes\""}},
@@ -315,18 +297,19 @@ TEST_CASE("a word that belongs to no option is refused") {
   });
 }
 
-TEST_CASE("an option without its value is refused") {
+TEST_CASE("an option without its value is refused", "[thorough]") {
   for (const auto& lesson : lessons())
     for (const char* option :
          {"--seed", "--dtype", "--format", "--output", "--steps", "--precision", "--width", "--color"}) {
-      check_refused(lesson + " " + option, {option});
-      check_refused(lesson + " " + option + " ''", {option});
+      check_bad_usage(lesson + " " + option, {option});
+      check_bad_usage(lesson + " " + option + " ''", {option});
     }
-  check_refused({{"sdpa --sentence", {"--sentence"}}, {"multihead --weight-scale", {"--weight-scale"}}});
+  check_each_bad_usage(
+      {{"sdpa --sentence", {"--sentence"}}, {"multihead --weight-scale", {"--weight-scale"}}});
 }
 
 TEST_CASE("an option given twice is refused") {
-  check_refused({
+  check_each_bad_usage({
       {"sdpa --seed 1 --seed 2", {"--seed", "2 times", "1, 2"}},
       {"sdpa --output a --output b", {"--output", "a, b"}},
       {"scaling --d-k 4 --d-k 8", {"--d-k", "4, 8"}},
@@ -334,7 +317,7 @@ TEST_CASE("an option given twice is refused") {
 }
 
 TEST_CASE("a value outside its range is refused with the range") {
-  check_refused({
+  check_each_bad_usage({
       {"multihead --weight-scale big", {"--weight-scale big", "xavier, he or a number from 0"}},
       {"multihead --weight-scale -1", {"--weight-scale -1", "xavier"}},
       {"multihead --weight-scale nan", {"--weight-scale nan", "xavier"}},
@@ -379,7 +362,7 @@ TEST_CASE("a value outside its range is refused with the range") {
 }
 
 TEST_CASE("a step that the lesson does not have is refused with those that it has") {
-  check_refused({
+  check_each_bad_usage({
       {"sdpa --steps nothing", {"nothing", "Q, K, V, scores, scaled, weights, output"}},
       {"sdpa --steps scores,Weights", {"Weights", "weights"}},
       {"sdpa --steps scores/", {"scores/"}},
@@ -391,7 +374,7 @@ TEST_CASE("a step that the lesson does not have is refused with those that it ha
 }
 
 TEST_CASE("two sentences are refused where there is one of them only") {
-  check_refused({
+  check_each_bad_usage({
       {"sdpa --source a", {"--source", "--target"}},
       {"sdpa --target a", {"--target", "--source"}},
       {"sdpa --source a --target b --sentence c", {"--sentence", "--source", "--target"}},
@@ -399,14 +382,14 @@ TEST_CASE("two sentences are refused where there is one of them only") {
 }
 
 TEST_CASE("batches of unequal size are refused") {
-  check_refused({
+  check_each_bad_usage({
       {"sdpa --source a --source b --target c", {"2 --source but 1 --target"}},
       {"cross-attention --source a --target c --target d", {"1 --source but 2 --target"}},
   });
 }
 
 TEST_CASE("a batch is refused by a lesson that takes none") {
-  check_refused({
+  check_each_bad_usage({
       {"lookup --sentence a --sentence b", {"lookup", "2"}},
       {"scoring --source a --source b --target c --target d", {"scoring", "2"}},
   });
@@ -417,7 +400,7 @@ TEST_CASE("an output that cannot be written is refused") {
   const auto output = [&](const std::string& name) {
     return "sdpa --output " + as_argument(folder.file(name));
   };
-  check_refused({
+  check_each_bad_usage({
       {output("missing/trace.txt"), {"missing/trace.txt", "No such file", "folder"}},
       {output("missing/"), {"missing/"}},
       {"sdpa --output " + as_argument(folder.path().string()), {folder.path().string(), "directory"}},
@@ -440,7 +423,7 @@ TEST_CASE("an output that cannot be written is refused") {
 }
 
 TEST_CASE("control characters in a value are shown on the one line of the message") {
-  check_refused({
+  check_each_bad_usage({
       {"'multi\nhead'", {"multi\\x0ahead"}},
       {"sdpa --dtype 'a\nb\x1b[31m'", {"a\\x0ab\\x1b[31m"}},
       {"sdpa --steps 'a\r'", {"a\\x0d"}},

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/cli/stored_runs.hpp"
-#include "tests/unit/schema.hpp"
+#include "tests/documents/schema.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
-#include "tests/unit/xml.hpp"
+#include "tests/documents/xml.hpp"
 
 using Catch::Contains;
 
@@ -43,7 +43,7 @@ TEST_CASE("the book is well-formed, holds every lesson and links to nothing outs
       CHECK(pages.count("page-" + target.substr(2)) == 1);
 }
 
-TEST_CASE("a reader of the book changes the options that the lesson's help lists") {
+TEST_CASE("a reader of the book changes the options that the lesson's help lists", "[thorough]") {
   nlohmann::json controls;
   for (const auto& script : elements_of(book(), "script"))
     if (attribute(script, "id") == "all-controls") controls = nlohmann::json::parse(script.text);
@@ -56,7 +56,7 @@ TEST_CASE("a reader of the book changes the options that the lesson's help lists
   }
 }
 
-TEST_CASE("every lesson of the book has exercises, and their commands run") {
+TEST_CASE("every lesson of the book has exercises, and their commands run", "[thorough]") {
   std::map<std::string, std::size_t> counts;
   for (const auto& line : lines_of(read_file(ATTNLAB_ROOT "/lab/book/exercises.txt"))) {
     const std::string start = "$ attnlab ";

@@ -26,7 +26,7 @@ json verdict_of(const json& report, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("a backward pass is checked like a forward one, through whatever it goes") {
+TEST_CASE("a backward pass is checked like a forward one, through whatever it goes", "[thorough]") {
   const Folder folder;
   const auto probe = folder.file("probe.npz"), dump = folder.file("mine.npz");
   const BackwardMistake mistakes[] = {

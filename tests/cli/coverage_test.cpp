@@ -157,7 +157,7 @@ TEST_CASE("every row of the lessons' coverage names a step that shows it and a f
   }
 }
 
-TEST_CASE("every step that the lessons' coverage names is in the trace of its lesson") {
+TEST_CASE("every step that the lessons' coverage names is in the trace of its lesson", "[thorough]") {
   std::map<std::string, std::set<std::string>> ids;
   for (const auto& row : rows())
     for (const auto& [command, id] : references_of(row)) {
@@ -167,7 +167,7 @@ TEST_CASE("every step that the lessons' coverage names is in the trace of its le
     }
 }
 
-TEST_CASE("every function that the lessons' coverage names is declared") {
+TEST_CASE("every function that the lessons' coverage names is declared", "[thorough]") {
   const auto declared = headers();
   for (const auto& row : rows())
     for (const auto& name : code_in(row, "library")) {

@@ -73,14 +73,10 @@ std::string products_for_blas() {
 
 }  // namespace
 
-TEST_CASE("every lesson prints the same bytes with any number of threads and any kernel of BLAS") {
-#ifdef ATTNLAB_SANITIZE  // which sees the same code in both
-  const std::vector<const char*> dtypes = {"float32"};
-#else
-  const std::vector<const char*> dtypes = {"float64", "float32"};
-#endif
+TEST_CASE("every lesson prints the same bytes with any number of threads and any kernel of BLAS",
+          "[thorough]") {
   for (const auto& lesson : lessons())
-    for (const char* dtype : dtypes) check_same_everywhere(lesson + " --dtype " + dtype);
+    for (const char* dtype : {"float64", "float32"}) check_same_everywhere(lesson + " --dtype " + dtype);
 }
 
 TEST_CASE("sixty tokens print the same bytes with any number of threads and any kernel of BLAS") {
@@ -93,15 +89,14 @@ TEST_CASE("gradients of sixty tokens in float32 print the same bytes with any ke
                         with_sentence("backward", sentence_of(60)));
 }
 
-#ifndef ATTNLAB_SANITIZE  // a minute, and "the kernels of BLAS differ" runs the same code
-TEST_CASE("products that go to BLAS print the same bytes with any number of threads and any of its kernels") {
+TEST_CASE("products that go to BLAS print the same bytes with any number of threads and any of its kernels",
+          "[thorough]") {
   for (const char* dtype : {"float64", "float32"}) {
     const auto arguments = products_for_blas() + " --dtype " + dtype;
     check_same_everywhere(arguments);
     check_same_everywhere(arguments + " --full --steps scores,output");
   }
 }
-#endif
 
 TEST_CASE("all digits of training are the same with any kernel of BLAS") {
   check_same_everywhere("training --precision 14");
@@ -117,7 +112,7 @@ TEST_CASE("the kernels of BLAS differ beyond the digits that are printed") {
                    output_of(digits, {.environment = {{"OPENBLAS_CORETYPE", "Prescott"}}})) != "");
 }
 
-TEST_CASE("two runs print the same bytes") {
+TEST_CASE("two runs print the same bytes", "[thorough]") {
   for (const auto& lesson : lessons()) {
     CHECK(difference(output_of(lesson), output_of(lesson)) == "");
     const auto json = lesson + " --format json";

@@ -13,11 +13,7 @@
 
 namespace {
 
-#ifdef ATTNLAB_SANITIZE
-constexpr int random_places = 10;
-#else
 constexpr int random_places = 50;
-#endif
 
 /// The text with another digit at that place.
 std::string with_digit_changed(std::string text, std::size_t place) {
@@ -101,7 +97,7 @@ void check_flipped_bits(const std::string& ending, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("one digit changed anywhere in a printed trace is found and its line is named") {
+TEST_CASE("one digit changed anywhere in a printed trace is found and its line is named", "[thorough]") {
   std::mt19937 random(20240607);
   const Folder folder;
   for (const char* arguments : {"multihead --causal --heads 2", "masking", "sdpa --precision 8 --full"}) {
@@ -119,7 +115,8 @@ TEST_CASE("one digit changed anywhere in a printed trace is found and its line i
   }
 }
 
-TEST_CASE("one digit changed anywhere in a JSON trace is found and the event or option is named") {
+TEST_CASE("one digit changed anywhere in a JSON trace is found and the event or option is named",
+          "[thorough]") {
   std::mt19937 random(20240608);
   const Folder folder;
   for (const char* arguments :
@@ -155,7 +152,7 @@ TEST_CASE("a digit that makes no other number is told by its line") {
   CHECK(result.out == "equal as numbers, but not written the same: first in line 3\n");
 }
 
-TEST_CASE("one bit flipped in any element of an archive is found and the element is named") {
+TEST_CASE("one bit flipped in any element of an archive is found and the element is named", "[thorough]") {
   check_flipped_bits<attn::NpzWriter>("npz", 20240609);
   check_flipped_bits<attn::SafetensorsWriter>("safetensors", 20240610);
 }

@@ -20,15 +20,6 @@ void check_silent(const Result& result) {
   CHECK(result.status == 0);
 }
 
-void check_refused(const std::string& arguments, const Strings& parts) {
-  const auto result = run(arguments);
-  INFO("attnlab " << arguments << '\n' << result.err);
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  CHECK(lines_of(result.err).size() == 1);
-  for (const auto& part : parts) CHECK(contains(result.err, part));
-}
-
 }  // namespace
 
 TEST_CASE("a trace of any lesson is equal to itself in every format and in any two formats of data") {

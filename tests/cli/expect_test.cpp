@@ -36,14 +36,6 @@ std::string difference(const std::string& arguments) {
   return result.out;
 }
 
-void check_refused(const std::string& arguments, const Strings& parts) {
-  const auto result = run(arguments);
-  INFO("attnlab " << arguments << '\n' << result.err);
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  for (const auto& part : parts) CHECK(contains(result.err, part));
-}
-
 }  // namespace
 
 TEST_CASE("every lesson meets what is expected of it, in every format") {

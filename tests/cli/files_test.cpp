@@ -25,15 +25,6 @@ void check_written(const std::string& path, const std::string& arguments = "sdpa
   CHECK((read_file(path) == output_of(arguments)));
 }
 
-/// A run that fails with status 2 and says why.
-void check_refused(const std::string& arguments) {
-  const auto result = run(arguments);
-  INFO("attnlab " << arguments << '\n' << result.err);
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  CHECK(lines_of(result.err).size() == 1);
-}
-
 fs::perms permissions_of(const fs::path& path) {
   return fs::status(path).permissions();
 }

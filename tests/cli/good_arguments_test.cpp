@@ -56,10 +56,6 @@ Strings examples_in(const std::string& help) {
   return examples;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
-
 bool is_one_of(const std::string& text, const Strings& texts) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
@@ -247,13 +243,9 @@ std::string attention_for(const std::string& lesson, const std::string& option) 
   return lesson == "seq2seq" && option == "--heads" ? " --attention multihead" : "";
 }
 
-#ifdef ATTNLAB_SANITIZE
-constexpr std::size_t many = 64;  // 512 take minutes, and run the same code
-#else
 constexpr std::size_t many = 512;
-#endif
 
-TEST_CASE("many tokens and long vectors are elided") {
+TEST_CASE("many tokens and long vectors are elided", "[thorough]") {
   for (const auto& lesson : lessons()) {
     if (lesson == "scoring") continue;  // holds two vectors for each pair of tokens, and has its case below
     auto arguments = lesson + with_sentence(lesson, sentence_of(many));
@@ -274,15 +266,13 @@ TEST_CASE("scoring runs on two sentences of 256 tokens") {
   check_widths(text);
 }
 
-#ifndef ATTNLAB_SANITIZE
-TEST_CASE("eight heads on 512 tokens with vectors of 512 numbers take less than a gibibyte") {
+TEST_CASE("eight heads on 512 tokens with vectors of 512 numbers take less than a gibibyte", "[thorough]") {
   const auto result = run("multihead --d-model 512 --heads 8" + with_sentence("multihead", sentence_of(512)));
   CHECK(result.status == 0);
   CHECK(result.peak_memory < std::size_t{1} << 30);
 }
-#endif
 
-TEST_CASE("every option of a lesson does something") {
+TEST_CASE("every option of a lesson does something", "[thorough]") {
   const std::map<std::string, std::string> values = {
       {"--sentence", "'other words'"},
       {"--model", "none"},

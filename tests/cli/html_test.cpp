@@ -6,7 +6,7 @@
 
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
-#include "tests/unit/xml.hpp"
+#include "tests/documents/xml.hpp"
 
 using Catch::Contains;
 

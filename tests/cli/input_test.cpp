@@ -3,7 +3,7 @@
 
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
-#include "tests/unit/schema.hpp"
+#include "tests/documents/schema.hpp"
 
 using nlohmann::json;
 

@@ -4,11 +4,11 @@
 #include <set>
 
 #include "tests/cli/program.hpp"
-#include "tests/unit/schema.hpp"
+#include "tests/documents/schema.hpp"
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using Strings = std::vector<std::string>;
 
 /// Command lines that between them meet every kind of event and tensor.
@@ -38,8 +38,8 @@ Strings command_lines() {
 }
 
 /// The lengths of nested lists; fails the test where lists side by side differ in length.
-Json shape_of(const Json& data) {
-  Json shape = Json::array();
+ordered_json shape_of(const ordered_json& data) {
+  ordered_json shape = ordered_json::array();
   if (!data.is_array()) return shape;
   shape.push_back(data.size());
   if (data.empty()) return shape;
@@ -50,21 +50,21 @@ Json shape_of(const Json& data) {
   return shape;
 }
 
-void check_labels(const Json& tensor) {
+void check_labels(const ordered_json& tensor) {
   for (std::size_t axis = 0; axis < tensor["labels"].size(); ++axis) {
     const auto& labels = tensor["labels"][axis];
     if (labels.is_null()) continue;
     const bool per_sample = labels[0].is_array();
     if (per_sample) CHECK(labels.size() == tensor["shape"][0]);
-    for (const auto& list : per_sample ? labels : Json::array({labels}))
+    for (const auto& list : per_sample ? labels : ordered_json::array({labels}))
       CHECK(list.size() == tensor["shape"][axis]);
   }
 }
 
-void check_inputs(const Json& events) {
+void check_inputs(const ordered_json& events) {
   std::set<std::string> tensors;
   for (const auto& event : events) {
-    for (const auto& input : event.value("inputs", Json::array())) {
+    for (const auto& input : event.value("inputs", ordered_json::array())) {
       INFO(event["id"] << " from " << input);
       CHECK(tensors.count(input) == 1);
     }
@@ -72,7 +72,7 @@ void check_inputs(const Json& events) {
   }
 }
 
-void check_events(const Json& events) {
+void check_events(const ordered_json& events) {
   std::set<std::string> ids;
   for (const auto& event : events) {
     INFO(event["id"]);
@@ -85,7 +85,7 @@ void check_events(const Json& events) {
   }
 }
 
-std::string joined(const Json& items) {
+std::string joined(const ordered_json& items) {
   std::string text;
   for (const auto& item : items) {
     if (!text.empty()) text += ',';
@@ -95,7 +95,7 @@ std::string joined(const Json& items) {
 }
 
 /// Whether the model brings what this option decides.
-bool is_brought_by_model(const Json& config, const std::string& name) {
+bool is_brought_by_model(const ordered_json& config, const std::string& name) {
   static const std::set<std::string> names = {
       "d_model", "d_k",       "d_v",           "d_a",  "heads",      "kv_heads",     "hidden",
       "d_ff",    "layers",    "classes",       "seed", "draws",      "weight_scale", "embeddings",
@@ -105,13 +105,13 @@ bool is_brought_by_model(const Json& config, const std::string& name) {
 }
 
 /// The command line that a trace's config describes.
-std::string arguments_from(const Json& trace) {
+std::string arguments_from(const ordered_json& trace) {
   auto arguments = trace["lesson"].get<std::string>();
   for (const auto& [name, value] : trace["config"].items()) {
     if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
         name == "unknown_word" || is_brought_by_model(trace["config"], name))
       continue;
-    if (value.is_null() || value == false || value == Json::array()) continue;
+    if (value.is_null() || value == false || value == ordered_json::array()) continue;
     auto option = " --" + name;
     std::replace(option.begin(), option.end(), '_', '-');
     const bool is_repeated = name == "sentence" || name == "source" || name == "target" || name == "set";
@@ -120,7 +120,8 @@ std::string arguments_from(const Json& trace) {
     else if (is_repeated)
       for (const auto& text : value) arguments += option + ' ' + as_argument(text.get<std::string>());
     else
-      arguments += option + ' ' + as_argument(joined(value.is_array() ? value : Json::array({value})));
+      arguments +=
+          option + ' ' + as_argument(joined(value.is_array() ? value : ordered_json::array({value})));
   }
   return arguments;
 }
@@ -132,7 +133,7 @@ TEST_CASE("every trace as JSON is valid by the schema and consistent in itself")
     INFO("attnlab " << line);
     const auto text = output_of(line + " --format json");
     CHECK(schema_errors(text) == Strings{});
-    const auto trace = Json::parse(text);
+    const auto trace = ordered_json::parse(text);
     check_events(trace["events"]);
     if (trace["config"]["steps"].is_null()) check_inputs(trace["events"]);
   }
@@ -141,7 +142,7 @@ TEST_CASE("every trace as JSON is valid by the schema and consistent in itself")
 TEST_CASE("a trace can be run again from its config") {
   for (const auto& line : command_lines()) {
     const auto text = output_of(line + " --format json");
-    const auto again = arguments_from(Json::parse(text));
+    const auto again = arguments_from(ordered_json::parse(text));
     INFO("attnlab " << line << "\nattnlab " << again);
     CHECK((output_of(again + " --format json") == text));
   }
@@ -151,7 +152,7 @@ TEST_CASE("the config has every option that the lesson takes") {
   const std::set<std::string> not_in_config = {"brief", "help",     "format", "output", "color", "plain",
                                                "width", "no_pager", "input",  "expect", "atol",  "rtol"};
   for (const auto& lesson : lessons()) {
-    const auto config = Json::parse(output_of(lesson + " --format json"))["config"];
+    const auto config = ordered_json::parse(output_of(lesson + " --format json"))["config"];
     for (const auto& line : lines_of(output_of(lesson + " --help"))) {
       if (line.rfind("  --", 0) != 0) continue;
       auto name = line.substr(4, line.find(' ', 4) - 4);
@@ -172,7 +173,7 @@ TEST_CASE("the config has every option that the lesson takes") {
 }
 
 TEST_CASE("a trace without what its schema requires is not valid") {
-  auto trace = Json::parse(output_of("sdpa --format json"));
+  auto trace = ordered_json::parse(output_of("sdpa --format json"));
   trace["events"][1].erase("shape");
   CHECK(schema_errors(trace.dump()) != Strings{});
 }

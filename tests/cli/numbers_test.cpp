@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/cli/events.hpp"
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
 
@@ -15,16 +16,6 @@ std::string content_of(const std::string& path) {
   std::stringstream content;
   content << std::ifstream(path).rdbuf();
   return content.str();
-}
-
-json trace_of(const std::string& arguments) {
-  return json::parse(output_of(arguments + " --format json"));
-}
-
-json data_of(const json& trace, const std::string& id) {
-  for (const auto& event : trace["events"])
-    if (event["id"] == id) return event["data"];
-  return nullptr;
 }
 
 }  // namespace

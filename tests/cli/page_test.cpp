@@ -10,7 +10,7 @@
 
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 using Strings = std::vector<std::string>;
 
 constexpr std::size_t longest_tour = 2700;
@@ -48,9 +48,9 @@ bool needs_no_worked_entry(const std::string& lesson, const std::string& id) {
   return found != ids.end() && found->second.count(id) > 0;
 }
 
-std::map<std::string, Json> events_of(const std::string& lesson) {
-  std::map<std::string, Json> events;
-  const auto trace = Json::parse(output_of(lesson + " --format json"));
+std::map<std::string, json> events_of(const std::string& lesson) {
+  std::map<std::string, json> events;
+  const auto trace = json::parse(output_of(lesson + " --format json"));
   for (const auto& event : trace["events"]) events[event["id"]] = event;
   return events;
 }

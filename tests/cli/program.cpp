@@ -258,6 +258,28 @@ std::string refusal(const std::string& arguments, const Surroundings& surroundin
   return result.err;
 }
 
+std::string check_refused(const std::string& arguments, const std::vector<std::string>& said) {
+  const auto line = refusal(arguments);
+  INFO("attnlab " << arguments << '\n' << line);
+  CHECK(line.rfind("attnlab: ", 0) == 0);
+  CHECK_FALSE(contains(line, "a fault of the program"));
+  for (const auto& part : said) {
+    INFO(part);
+    CHECK(contains(line, part));
+  }
+  return line;
+}
+
+void check_bad_usage(const std::string& arguments, const std::vector<std::string>& said) {
+  const auto line = check_refused(arguments, said);
+  INFO("attnlab " << arguments << '\n' << line);
+  CHECK((contains(line, "; valid: ") || contains(line, "; did you mean ")));
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
 std::string as_argument(std::string_view text) {
   std::string result = "'";
   for (const char character : text) result += character == '\'' ? "'\\''" : std::string(1, character);

@@ -46,6 +46,14 @@ std::string output_of(const std::string& arguments, const Surroundings& surround
 /// The one line that a run with bad arguments or bad input says. Checks that it is refused so.
 std::string refusal(const std::string& arguments, const Surroundings& surroundings = {});
 
+/// Checks that bad arguments or bad input are refused in one line that says all of this. The line.
+std::string check_refused(const std::string& arguments, const std::vector<std::string>& said = {});
+
+/// Checks of bad usage that the line says, too, what would be valid.
+void check_bad_usage(const std::string& arguments, const std::vector<std::string>& said);
+
+bool contains(const std::string& text, const std::string& part);
+
 /// The text as one argument.
 std::string as_argument(std::string_view text);
 

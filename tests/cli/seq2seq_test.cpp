@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/events.hpp"
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
 #include "trace/model.hpp"
@@ -10,30 +11,10 @@
 using nlohmann::json;
 using Strings = std::vector<std::string>;
 
-namespace {
-
-json trace_of(const std::string& arguments) {
-  return json::parse(output_of("seq2seq " + arguments + " --format json"));
-}
-
-json event_of(const json& trace, const std::string& id) {
-  for (const auto& event : trace["events"])
-    if (event["id"] == id) return event;
-  return nullptr;
-}
-
-void check_refused(const std::string& arguments, const Strings& words) {
-  const auto result = run("seq2seq " + arguments);
-  INFO("attnlab seq2seq " << arguments << "\n" << result.err);
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  for (const auto& word : words) CHECK(result.err.find(word) != std::string::npos);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("with a target the decoder reads <s> and the target, and writes the target and </s>") {
-  const auto trace = trace_of("--source 'I love cats' --target \"J'aime les chats\"");
+  const auto trace = trace_of("seq2seq --source 'I love cats' --target \"J'aime les chats\"");
   CHECK(event_of(trace, "X_target")["kind"] == "input");
   CHECK(event_of(trace, "X_target")["labels"][0] == json({"<s>", "J'aime", "les", "chats"}));
   const auto weights = event_of(trace, "decoder/weights");
@@ -44,7 +25,7 @@ TEST_CASE("with a target the decoder reads <s> and the target, and writes the ta
 
 TEST_CASE("from one stream the vector of <s> is drawn between those of the source and those of the target") {
   const auto vectors = [](const std::string& texts, const std::string& id) {
-    return event_of(trace_of(texts + " --d-model 1 --draws stream"), id)["data"];
+    return event_of(trace_of("seq2seq " + texts + " --d-model 1 --draws stream"), id)["data"];
   };
   const auto rows = vectors("--source 'a b' --target 'a c'", "X_target");
   const auto as_target = vectors("--source 'a b x' --target 'c'", "X_source");
@@ -53,7 +34,7 @@ TEST_CASE("from one stream the vector of <s> is drawn between those of the sourc
 }
 
 TEST_CASE("without a target the decoder reads what it wrote the step before") {
-  const auto trace = trace_of("--source 'I love small cats' --weight-scale 3");
+  const auto trace = trace_of("seq2seq --source 'I love small cats' --weight-scale 3");
   const auto read = event_of(trace, "X_target"), written = event_of(trace, "decoder/probabilities");
   CHECK(read["kind"] == "step");
   CHECK(trace["config"]["target"] == json::array());
@@ -75,13 +56,14 @@ TEST_CASE("without a target the decoder reads what it wrote the step before") {
 TEST_CASE("its own words as a target lead to the same states") {
   const std::string source =
       "--source 'the cat sat' --weight-scale 2 --seed 7 --attention luong-dot --steps decoder/h";
-  const auto free = event_of(trace_of(source), "decoder/h");
+  const auto free = event_of(trace_of("seq2seq " + source), "decoder/h");
   auto words = free["labels"][0].get<Strings>();
   if (words.back() == "</s>") words.pop_back();
   REQUIRE_FALSE(words.empty());
   std::string target;
   for (const auto& word : words) target += word + " ";
-  const auto taught = event_of(trace_of(source + " --target " + as_argument(target)), "decoder/h");
+  const auto taught =
+      event_of(trace_of("seq2seq " + source + " --target " + as_argument(target)), "decoder/h");
   for (std::size_t t = 0; t < free["data"].size(); ++t) CHECK(free["data"][t] == taught["data"][t]);
 }
 
@@ -91,7 +73,8 @@ TEST_CASE("a batch that wrote by itself runs again from its own trace") {
   const std::string attention = GENERATE("bahdanau", "luong-dot", "multihead");
   const std::string sentences = "--attention " + attention + " --source 'a b c' --source d";
   output_of("seq2seq " + sentences + " --output " + as_argument(file));
-  const auto first = trace_of(sentences), again = trace_of("--input " + as_argument(file));
+  const auto first = trace_of("seq2seq " + sentences),
+             again = trace_of("seq2seq --input " + as_argument(file));
   CHECK(again["config"]["target"] == json::array());
   CHECK(again["events"] == first["events"]);
 }
@@ -100,7 +83,7 @@ TEST_CASE("in float32 the limit on what padding changes is far below a probabili
   const std::string attention = GENERATE("bahdanau", "luong-general", "multihead");
   const std::string scale = GENERATE("", " --weight-scale 3");
   const auto claim =
-      event_of(trace_of("--source 'a b c' --target 'u v' --source d --target w --dtype float32 "
+      event_of(trace_of("seq2seq --source 'a b c' --target 'u v' --source d --target w --dtype float32 "
                         "--attention " +
                         attention + scale),
                "padding-changes-nothing");
@@ -113,14 +96,14 @@ TEST_CASE("<s> is zeros where given vectors have none for it") {
   const auto start_of = [&](const std::string& vectors) {
     const auto file = folder.write("vectors.txt", vectors);
     const auto arguments = "--source 'the cat' --target cat --embeddings " + as_argument(file);
-    return event_of(trace_of(arguments), "X_target")["data"][0];
+    return event_of(trace_of("seq2seq " + arguments), "X_target")["data"][0];
   };
   CHECK(start_of("the 1 2\ncat 3 4\n") == json({0.0, 0.0}));
   CHECK(start_of("the 1 2\ncat 3 4\n<s> 5 6\n") == json({5.0, 6.0}));
 }
 
 TEST_CASE("both directions of the encoder stand side by side in the states") {
-  const auto trace = trace_of("--bidirectional --hidden 3");
+  const auto trace = trace_of("seq2seq --bidirectional --hidden 3");
   CHECK(event_of(trace, "encoder/h")["shape"] == json({5, 3}));
   CHECK(event_of(trace, "encoder/reverse/h")["shape"] == json({5, 3}));
   CHECK(event_of(trace, "encoder/states")["shape"] == json({5, 6}));
@@ -129,17 +112,17 @@ TEST_CASE("both directions of the encoder stand side by side in the states") {
 }
 
 TEST_CASE("with trained weights the decoder looks where the languages cross, and writes by itself") {
-  const auto taught = trace_of("");
+  const auto taught = trace_of("seq2seq");
   CHECK(taught["config"]["model"] == "translation");
   CHECK(taught["config"]["attention"] == "bahdanau-input");
   const auto weights = event_of(taught, "decoder/weights")["data"];
   CHECK(weights[1][2] > 0.5);  // chat, cat
   CHECK(weights[2][1] > 0.5);  // noir, black
-  const auto free = trace_of("--source 'the black cat never arrived'");
+  const auto free = trace_of("seq2seq --source 'the black cat never arrived'");
   CHECK(event_of(free, "target/embedding")["kind"] == "input");
   CHECK(event_of(free, "decoder/weights")["labels"][0] ==
         json({"le", "chat", "noir", "n'arrivait", "jamais", "</s>"}));
-  CHECK(trace_of("--attention bahdanau")["config"]["model"].is_null());
+  CHECK(trace_of("seq2seq --attention bahdanau")["config"]["model"].is_null());
 }
 
 TEST_CASE("beside the alignment stands the gold one, and that of a model with the other query") {
@@ -149,7 +132,7 @@ TEST_CASE("beside the alignment stands the gold one, and that of a model with th
   const auto says = [](const json& event, const std::string& field, const std::string& words) {
     return event[field].get<std::string>().find(words) != std::string::npos;
   };
-  const auto with_word = trace_of(""), of_state = trace_of("--model translation-bahdanau");
+  const auto with_word = trace_of("seq2seq"), of_state = trace_of("seq2seq --model translation-bahdanau");
   CHECK(of_state["config"]["attention"] == "bahdanau");
   for (const auto& [one, other] : {std::pair(with_word, of_state), std::pair(of_state, with_word)}) {
     const auto beside = weights_of(one, "other_query/weights"), own = weights_of(other, "decoder/weights");
@@ -161,20 +144,19 @@ TEST_CASE("beside the alignment stands the gold one, and that of a model with th
   CHECK(weights_of(of_state, "decoder/weights")[4][4] > 0.5);   // jamais, arrived
   for (const auto& trace : {with_word, of_state}) {
     const auto gold = event_of(trace, "gold");
-    CHECK(
-        says(gold, "note", "To write “jamais” old h looks at “arrived”: it has not read “n'arrivait”."));
+    CHECK(says(gold, "note", "To write “jamais” old h looks at “arrived”: it has not read “n'arrivait”."));
     CHECK(says(gold, "formula", "5 of 5"));
     CHECK(says(gold, "formula", "4 of 5"));
     CHECK(says(event_of(trace, "links"), "formula", "(*)"));
   }
-  CHECK(says(event_of(trace_of("--source 'the cat does not sleep'"), "gold"), "note",
+  CHECK(says(event_of(trace_of("seq2seq --source 'the cat does not sleep'"), "gold"), "note",
              "For “ne” the decoder looks at “does”"));
-  CHECK(event_of(trace_of("--model none"), "gold").is_null());
-  CHECK(event_of(trace_of("--source 'cat the'"), "gold").is_null());
+  CHECK(event_of(trace_of("seq2seq --model none"), "gold").is_null());
+  CHECK(event_of(trace_of("seq2seq --source 'cat the'"), "gold").is_null());
 }
 
 TEST_CASE("the figures by length are those in the shipped models, and the note tells them") {
-  const auto trace = trace_of("");
+  const auto trace = trace_of("seq2seq");
   const auto figures = event_of(trace, "exact_by_length");
   CHECK(figures["axes"] == json({"model", "length"}));
   const Strings files = {"translation", "translation-without-attention", "translation-transformer",
@@ -191,21 +173,21 @@ TEST_CASE("the figures by length are those in the shipped models, and the note t
   const double without = figures["data"][1][6];
   const auto note = event_of(trace, "by-length")["note"].get<std::string>();
   CHECK(note.find(" and " + std::to_string(std::lround(100 * without)) + " % without") != note.npos);
-  CHECK(event_of(trace_of("--model none"), "exact_by_length").is_null());
+  CHECK(event_of(trace_of("seq2seq --model none"), "exact_by_length").is_null());
 }
 
 TEST_CASE("heads have an axis of their own, and only multihead has them") {
-  const auto trace = trace_of("--attention multihead");
+  const auto trace = trace_of("seq2seq --attention multihead");
   CHECK(event_of(trace, "decoder/weights")["axes"] == json({"head", "target", "source"}));
   CHECK(trace["config"]["heads"] == 2);
-  CHECK(trace_of("--attention luong-dot")["config"]["heads"].is_null());
+  CHECK(trace_of("seq2seq --attention luong-dot")["config"]["heads"].is_null());
 }
 
 TEST_CASE("seq2seq refuses what does not go together") {
-  check_refused("--heads 2", {"--heads 2", "--attention multihead", "bahdanau"});
-  check_refused("--attention multihead --hidden 7", {"--heads 2", "--hidden 7", "6 or 8"});
-  check_refused("--attention luong", {"--attention luong", "luong-general"});
-  check_refused("--target words", {"--target", "--source"});
-  check_refused("--source a --source b --target c", {"2 --source but 1 --target"});
-  check_refused("--hidden 0", {"--hidden 0", "1 or more"});
+  check_refused("seq2seq --heads 2", {"--heads 2", "--attention multihead", "bahdanau"});
+  check_refused("seq2seq --attention multihead --hidden 7", {"--heads 2", "--hidden 7", "6 or 8"});
+  check_refused("seq2seq --attention luong", {"--attention luong", "luong-general"});
+  check_refused("seq2seq --target words", {"--target", "--source"});
+  check_refused("seq2seq --source a --source b --target c", {"2 --source but 1 --target"});
+  check_refused("seq2seq --hidden 0", {"--hidden 0", "1 or more"});
 }

@@ -1,28 +1,19 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/events.hpp"
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
-#include "tests/unit/schema.hpp"
+#include "tests/documents/schema.hpp"
 
 using nlohmann::json;
 
 namespace {
 
-json trace_of(const std::string& arguments) {
-  const auto text = output_of(arguments + " --format json");
-  CHECK(schema_errors(text) == std::vector<std::string>{});
-  return json::parse(text);
-}
-
-json event_of(const json& trace, const std::string& id) {
-  for (const auto& event : trace["events"])
-    if (event["id"] == id) return event;
-  return nullptr;
-}
-
-json data_of(const json& trace, const std::string& id) {
-  return event_of(trace, id)["data"];
+json valid_trace_of(const std::string& arguments) {
+  auto trace = trace_of(arguments);
+  CHECK(schema_errors(trace.dump()) == std::vector<std::string>{});
+  return trace;
 }
 
 std::string set(const std::string& id, const json& value) {
@@ -32,14 +23,14 @@ std::string set(const std::string& id, const json& value) {
 }  // namespace
 
 TEST_CASE("a tensor that is set stands in the place of the one that is drawn, and dimensions follow") {
-  const auto drawn = trace_of("self-attention --sentence 'a b' --d-model 2");
-  const auto trace = trace_of("self-attention --sentence 'a b'" + set("X", {{1, 0}, {0, -2.5}}));
+  const auto drawn = valid_trace_of("self-attention --sentence 'a b' --d-model 2");
+  const auto trace = valid_trace_of("self-attention --sentence 'a b'" + set("X", {{1, 0}, {0, -2.5}}));
   CHECK(data_of(trace, "X") == json({{1.0, 0.0}, {0.0, -2.5}}));
   CHECK(trace["config"]["d_model"] == 2);
   CHECK(trace["config"]["set"] == json({"X=[[1,0],[0,-2.5]]"}));
   CHECK(drawn["config"]["set"].is_null());
   CHECK(event_of(trace, "W_Q") == event_of(drawn, "W_Q"));
-  CHECK(trace_of("self-attention" + set("X", {{1, 0}, {0, 1}}))["config"]["sentence"] == json({"a b"}));
+  CHECK(valid_trace_of("self-attention" + set("X", {{1, 0}, {0, 1}}))["config"]["sentence"] == json({"a b"}));
 }
 
 TEST_CASE(
@@ -65,15 +56,15 @@ TEST_CASE("all inputs of every lesson may be set, and are then what a file of th
     INFO(lesson);
     json tensors;
     std::string settings;
-    const auto trace = trace_of(lesson);
+    const auto trace = valid_trace_of(lesson);
     for (const auto& event : trace["events"]) {
       if (event["kind"] != "input") continue;
       tensors[event["id"]] = event["data"];
       settings += set(event["id"], event["data"]);
     }
     const auto file = folder.write("plain.json", tensors.dump());
-    const auto given = trace_of(lesson + " --input " + as_argument(file)),
-               set_by_hand = trace_of(lesson + settings);
+    const auto given = valid_trace_of(lesson + " --input " + as_argument(file)),
+               set_by_hand = valid_trace_of(lesson + settings);
     CHECK(set_by_hand["events"] == given["events"]);
     for (const auto& [id, data] : tensors.items()) CHECK(data_of(given, id) == data);
   }
@@ -83,7 +74,7 @@ TEST_CASE("a plain JSON file gives tensors as a trace does") {
   const Folder folder;
   const auto file =
       folder.write("plain.json", R"({"X": [[1, 0], [0.5, 1e1]], "mask": [[true, false], [true, true]]})");
-  const auto trace = trace_of("self-attention --input " + as_argument(file));
+  const auto trace = valid_trace_of("self-attention --input " + as_argument(file));
   CHECK(data_of(trace, "X") == json({{1.0, 0.0}, {0.5, 10.0}}));
   CHECK(data_of(trace, "mask") == json({{true, false}, {true, true}}));
   CHECK(data_of(trace, "weights")[0] == json({1.0, 0.0}));
@@ -111,18 +102,18 @@ TEST_CASE("a plain JSON file that holds something else is refused") {
 }
 
 TEST_CASE("the identity has the shape that the run asks for") {
-  const auto square = trace_of("self-attention --sentence 'a b c'" + set("W_Q", "identity"));
+  const auto square = valid_trace_of("self-attention --sentence 'a b c'" + set("W_Q", "identity"));
   CHECK(data_of(square, "Q") == data_of(square, "X"));
   const auto wide =
-      trace_of("self-attention --sentence 'a b c' --d-model 2 --d-k 3" + set("W_Q", "identity"));
+      valid_trace_of("self-attention --sentence 'a b c' --d-model 2 --d-k 3" + set("W_Q", "identity"));
   CHECK(data_of(wide, "W_Q") == json({{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}}));
-  const auto follows = trace_of("self-attention" + set("X", {{1, 2}, {3, 4}}) + set("W_V", "identity"));
+  const auto follows = valid_trace_of("self-attention" + set("X", {{1, 2}, {3, 4}}) + set("W_V", "identity"));
   CHECK(data_of(follows, "W_V") == json({{1.0, 0.0}, {0.0, 1.0}}));
-  const auto mask = trace_of("sdpa --sentence 'a b'" + set("mask", "identity"));
+  const auto mask = valid_trace_of("sdpa --sentence 'a b'" + set("mask", "identity"));
   CHECK(data_of(mask, "mask") == json({{true, false}, {false, true}}));
   CHECK(data_of(mask, "output") == data_of(mask, "V"));
   const auto vocabulary =
-      data_of(trace_of("generate --sentence 'a b'" + set("W_vocabulary", "identity")), "W_vocabulary");
+      data_of(valid_trace_of("generate --sentence 'a b'" + set("W_vocabulary", "identity")), "W_vocabulary");
   CHECK(vocabulary[1][0] == 0.0);
   CHECK(vocabulary[1][1] == 1.0);
 }
@@ -130,23 +121,23 @@ TEST_CASE("the identity has the shape that the run asks for") {
 TEST_CASE("numbers come from rows in a file") {
   const Folder folder;
   const auto file = folder.write("rows=1.csv", "1, 0, -2.5e1\r\n 0,1,3\n\n");
-  const auto trace = trace_of("self-attention" + set("X", "@" + file));
+  const auto trace = valid_trace_of("self-attention" + set("X", "@" + file));
   CHECK(data_of(trace, "X") == json({{1.0, 0.0, -25.0}, {0.0, 1.0, 3.0}}));
   CHECK(trace["config"]["set"] == json({"X=@" + file}));
   const auto vector = folder.write("vector.csv", "1,2,3\n");
-  CHECK(data_of(trace_of("lookup" + set("query", "@" + vector)), "query") == json({1.0, 2.0, 3.0}));
-  CHECK(data_of(trace_of("self-attention" + set("X", "@" + vector)), "X") == json({{1.0, 2.0, 3.0}}));
+  CHECK(data_of(valid_trace_of("lookup" + set("query", "@" + vector)), "query") == json({1.0, 2.0, 3.0}));
+  CHECK(data_of(valid_trace_of("self-attention" + set("X", "@" + vector)), "X") == json({{1.0, 2.0, 3.0}}));
   const auto mask = folder.write("mask.csv", "1,0\n1,1\n");
-  CHECK(data_of(trace_of("sdpa --sentence 'a b'" + set("mask", "@" + mask)), "mask") ==
+  CHECK(data_of(valid_trace_of("sdpa --sentence 'a b'" + set("mask", "@" + mask)), "mask") ==
         json({{true, false}, {true, true}}));
 }
 
 TEST_CASE("whole numbers, masks and ids with a sign of equality may be set") {
-  const auto counts = trace_of("scaling" + set("d_k", {3, 5}) + set("samples", 100));
+  const auto counts = valid_trace_of("scaling" + set("d_k", {3, 5}) + set("samples", 100));
   CHECK(data_of(counts, "d_k") == json({3, 5}));
   CHECK(counts["config"]["samples"] == 100);
   for (const auto& mask : {json({{true, false}, {true, true}}), json({{1, 0}, {1, 1}})})
-    CHECK(data_of(trace_of("sdpa --sentence 'a b'" + set("mask", mask)), "weights")[0][1] == 0.0);
+    CHECK(data_of(valid_trace_of("sdpa --sentence 'a b'" + set("mask", mask)), "weights")[0][1] == 0.0);
   const auto said = refusal("generate --sentence 'a b'" + set("step=0/mask", {1}));
   CHECK_THAT(said, Catch::Matchers::StartsWith("attnlab: step=0/mask in --set has the shape (1); valid"));
 }
@@ -171,7 +162,7 @@ TEST_CASE("a trace with tensors that were set can be run again from its own inpu
   }
   const auto part = folder.file("part.json");
   output_of("self-attention" + set("X", {{1, 0}, {0, 1}}) + " --steps weights --output " + as_argument(part));
-  CHECK(data_of(trace_of("self-attention --steps X --input " + as_argument(part)), "X") ==
+  CHECK(data_of(valid_trace_of("self-attention --steps X --input " + as_argument(part)), "X") ==
         json({{1.0, 0.0}, {0.0, 1.0}}));
 }
 
@@ -179,7 +170,7 @@ TEST_CASE("a file and --set give different inputs together") {
   const Folder folder;
   const auto file = as_argument(folder.write("plain.json", R"({"X": [[1, 2], [3, 4]]})"));
   const auto trace =
-      trace_of("self-attention --input " + file + set("W_Q", "identity") + set("W_K", {{1}, {0}}));
+      valid_trace_of("self-attention --input " + file + set("W_Q", "identity") + set("W_K", {{1}, {0}}));
   CHECK(data_of(trace, "X") == json({{1.0, 2.0}, {3.0, 4.0}}));
   CHECK(data_of(trace, "W_K") == json({{1.0}, {0.0}}));
   CHECK(data_of(trace, "Q") == json({{1.0}, {3.0}}));

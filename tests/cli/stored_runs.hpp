@@ -18,7 +18,3 @@ inline Result diff(const Folder& folder, const std::string& a, const std::string
                    const std::string& options = "") {
   return run("diff " + as_argument(folder.file(a)) + ' ' + as_argument(folder.file(b)) + ' ' + options);
 }
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}

@@ -78,7 +78,8 @@ TEST_CASE("train writes a model and prints how good it is") {
   CHECK(model.at("layer=1/attention/W_Q").shape == attn::Shape{32, 16});
 }
 
-TEST_CASE("train with the same seed and threads writes the same bytes, with another seed others") {
+TEST_CASE("train with the same seed and threads writes the same bytes, with another seed others",
+          "[thorough]") {
   const Folder folder;
   const auto path = folder.file("r.safetensors");
   std::vector<std::string> files;
@@ -127,7 +128,7 @@ TEST_CASE("train refuses what it cannot do, by name and with what would be valid
   CHECK(folder.names().empty());
 }
 
-TEST_CASE("train refuses an option of another task") {
+TEST_CASE("train refuses an option of another task", "[thorough]") {
   for (const std::string flag : {"--hidden 3", "--d-a 3", "--attention none", "--grammar x", "--pharaoh"})
     CHECK_THAT(refusal("train reverse " + flag),
                Contains("train reverse: " + flag.substr(0, flag.find(' ')) + " does not concern this task"));
@@ -254,7 +255,7 @@ TEST_CASE("the option --pharaoh prints links and nothing else, and the model is 
   CHECK(attn::read_model(path).training.empty());
 }
 
-TEST_CASE("train --attention transformer: an error rate for each head, and scores by length", "[slow]") {
+TEST_CASE("train --attention transformer: an error rate for each head, and scores by length", "[thorough]") {
   const Folder folder;
   const auto path = folder.file("t.safetensors");
   const auto page = trained_with(
@@ -279,7 +280,7 @@ TEST_CASE("train --attention transformer: an error rate for each head, and score
   CHECK(examples == 1500);
 }
 
-TEST_CASE("train --without-weights writes the figures of the same training, and no weights", "[slow]") {
+TEST_CASE("train --without-weights writes the figures of the same training, and no weights", "[thorough]") {
   const Folder folder;
   const auto with = folder.file("with.safetensors"), without = folder.file("without.safetensors");
   const std::string training = "train translation --steps 1 --hidden 2 --d-model 2 --d-a 2 --output ";

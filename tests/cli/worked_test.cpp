@@ -10,12 +10,12 @@
 
 namespace {
 
-using Json = nlohmann::json;
 using Catch::Contains;
 using Catch::StartsWith;
+using nlohmann::json;
 
-double entry_of(const Json& tensor, const Json& index) {
-  const Json* data = &tensor["data"];
+double entry_of(const json& tensor, const json& index) {
+  const json* data = &tensor["data"];
   for (const auto& place : index) data = &data->at(place.get<std::size_t>());
   if (data->is_boolean()) return data->get<bool>() ? 1.0 : 0.0;
   if (data->is_string()) return *data == "-Infinity" ? -INFINITY : NAN;
@@ -30,9 +30,9 @@ bool is_near(double a, double b, double tolerance) {
 /// ids of the steps that have one; those that have none are added to `missing`.
 std::set<std::string> check_worked(const std::string& arguments, double tolerance,
                                    std::set<std::string>* missing = nullptr) {
-  std::map<std::string, Json> tensors;
+  std::map<std::string, json> tensors;
   std::set<std::string> worked;
-  const auto trace = Json::parse(output_of(arguments + " --format json"));
+  const auto trace = json::parse(output_of(arguments + " --format json"));
   for (const auto& event : trace["events"])
     if (event.contains("data")) tensors[event["id"]] = event;
   for (const auto& event : trace["events"]) {
@@ -61,7 +61,8 @@ std::set<std::string> check_worked(const std::string& arguments, double toleranc
 
 }  // namespace
 
-TEST_CASE("each worked entry evaluates to the tensor's entry, and its operands are entries of the run") {
+TEST_CASE("each worked entry evaluates to the tensor's entry, and its operands are entries of the run",
+          "[thorough]") {
   for (const auto& lesson : lessons()) {
     check_worked(lesson, 1e-12);
     check_worked(lesson + with_sentence(lesson, "Word"), 1e-12);
@@ -112,7 +113,7 @@ TEST_CASE("every step of a recurrence is worked out, with every attention and in
 
 /// Steps whose entries follow from numbers that are not shown, from chance or from a search, and those that
 /// are rounded to a format that is not the run's.
-TEST_CASE("no step but these is without a worked entry") {
+TEST_CASE("no step but these is without a worked entry", "[thorough]") {
   const std::map<std::string, std::set<std::string>> without = {
       {"scaling",
        {"mean", "variance", "entropy_raw", "entropy_scaled", "max_weight_raw", "max_weight_scaled",

@@ -13,11 +13,11 @@
 
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
-#include "tests/unit/xml.hpp"
+#include "tests/documents/xml.hpp"
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using Row = std::vector<double>;
 
 const std::vector<std::string> lessons_on_paper = {"lookup",          "scoring", "sdpa",     "self-attention",
@@ -25,22 +25,22 @@ const std::vector<std::string> lessons_on_paper = {"lookup",          "scoring",
 const std::vector<std::string> normalisers = {"softmax", "sum"};
 
 /// The answers of a sheet as a student would hand them in.
-Json answers_of(const std::string& sheet) {
-  return Json::parse(output_of("worksheet " + sheet + " --format json --answers only"));
+ordered_json answers_of(const std::string& sheet) {
+  return ordered_json::parse(output_of("worksheet " + sheet + " --format json --answers only"));
 }
 
 /// Calls `change` with every cell.
-void for_each_cell(Json& value, const std::function<void(Json&)>& change) {
+void for_each_cell(ordered_json& value, const std::function<void(ordered_json&)>& change) {
   if (!value.is_array()) return change(value);
   for (auto& item : value) for_each_cell(item, change);
 }
 
-void for_each_cell_of_sheet(Json& sheet, const std::function<void(Json&)>& change) {
+void for_each_cell_of_sheet(ordered_json& sheet, const std::function<void(ordered_json&)>& change) {
   for (auto& [id, value] : sheet.items())
     if (id != "worksheet") for_each_cell(value, change);
 }
 
-double number_in(const Json& cell) {
+double number_in(const ordered_json& cell) {
   if (cell.is_number()) return cell.get<double>();
   const auto text = cell.get<std::string>();
   const auto slash = text.find('/');
@@ -48,36 +48,37 @@ double number_in(const Json& cell) {
                             : std::stod(text.substr(0, slash)) / std::stod(text.substr(slash + 1));
 }
 
-std::string last_step_of(const Json& sheet) {
+std::string last_step_of(const ordered_json& sheet) {
   std::string last;
   for (const auto& [id, value] : sheet.items()) last = id;
   return last;
 }
 
 /// Rounded as a student rounds: whole numbers and infinities stay.
-void round_cell(Json& cell, int digits) {
+void round_cell(ordered_json& cell, int digits) {
   const double number = number_in(cell);
   if (std::isfinite(number) && number != std::round(number)) cell = fmt::format("{:.{}f}", number, digits);
 }
 
 /// The sheet with nothing after the step.
-void leave_empty_after(Json& sheet, const std::string& step) {
+void leave_empty_after(ordered_json& sheet, const std::string& step) {
   bool is_later = false;
   for (auto& [id, value] : sheet.items()) {
-    if (is_later) for_each_cell(value, [](Json& cell) { cell = nullptr; });
+    if (is_later) for_each_cell(value, [](ordered_json& cell) { cell = nullptr; });
     is_later = is_later || id == step;
   }
 }
 
-Json report_on(const Folder& folder, const std::string& lesson, const Json& sheet, int status = 0) {
+ordered_json report_on(const Folder& folder, const std::string& lesson, const ordered_json& sheet,
+                       int status = 0) {
   const auto result =
       run(fmt::format("check {} {} --format json", lesson, folder.write("sheet.json", sheet.dump())));
   INFO(result.out << result.err);
   REQUIRE(result.status == status);
-  return Json::parse(result.out);
+  return ordered_json::parse(result.out);
 }
 
-Json step_in(const Json& report, const std::string& id) {
+ordered_json step_in(const ordered_json& report, const std::string& id) {
   for (const auto& step : report["steps"])
     if (step["id"] == id) return step;
   FAIL("no verdict on " << id);
@@ -94,7 +95,7 @@ std::string said_of(const Folder& folder, const std::string& lesson, const std::
 }
 
 /// Without the division by √d_k, and with the weights that follow from it.
-Json unscaled_sheet(const std::string& arguments) {
+ordered_json unscaled_sheet(const std::string& arguments) {
   auto sheet = answers_of(arguments);
   sheet["scaled"] = sheet["scores"];
   for (std::size_t i = 0; i < sheet["scaled"].size(); ++i) {
@@ -128,22 +129,23 @@ const char* const thirds =
     "lookup --normaliser sum --sentence 'a b' --set 'query=[1]' --set 'keys=[[1],[2]]' --set "
     "'values=[[3],[6]]'";
 
-Json thirds_with(const Json& weights, const Json& output) {
+ordered_json thirds_with(const ordered_json& weights, const ordered_json& output) {
   auto sheet = answers_of(thirds);
   sheet["temperature=1/weights"] = weights;
   sheet["temperature=1/output"] = output;
   return sheet;
 }
 
-std::string verdict_on_thirds(const Json& weights, const Json& output, const std::string& step) {
+std::string verdict_on_thirds(const ordered_json& weights, const ordered_json& output,
+                              const std::string& step) {
   const Folder folder;
   const auto path = folder.write("sheet.json", thirds_with(weights, output).dump());
-  return step_in(Json::parse(run("check lookup " + path + " --format json").out), step)["verdict"];
+  return step_in(ordered_json::parse(run("check lookup " + path + " --format json").out), step)["verdict"];
 }
 
 }  // namespace
 
-TEST_CASE("the answers of every worksheet are right, in JSON and in text, and rounded too") {
+TEST_CASE("the answers of every worksheet are right, in JSON and in text, and rounded too", "[thorough]") {
   const Folder folder;
   for (const auto& lesson : lessons_on_paper)
     for (const auto& normaliser : normalisers) {
@@ -157,7 +159,7 @@ TEST_CASE("the answers of every worksheet are right, in JSON and in text, and ro
             std::string::npos);
       for (const int digits : {3, 2, 1}) {
         auto rounded = answers;
-        for_each_cell_of_sheet(rounded, [&](Json& cell) { round_cell(cell, digits); });
+        for_each_cell_of_sheet(rounded, [&](ordered_json& cell) { round_cell(cell, digits); });
         CHECK(report_on(folder, lesson, rounded)["right"] == true);
       }
     }
@@ -208,7 +210,7 @@ TEST_CASE(
 TEST_CASE("catalogued mistakes are named, made everywhere or in one place") {
   const Folder folder;
   const auto report = report_on(folder, "sdpa", unscaled_sheet("sdpa --seed 7"), 1);
-  CHECK(step_in(report, "scaled")["mistakes"] == Json::array({"no-scale"}));
+  CHECK(step_in(report, "scaled")["mistakes"] == ordered_json::array({"no-scale"}));
   CHECK(step_in(report, "weights")["verdict"] == "right");
 
   auto in_one_place = answers_of("sdpa --seed 7");
@@ -220,7 +222,7 @@ TEST_CASE("catalogued mistakes are named, made everywhere or in one place") {
 
   auto divided = answers_of("self-attention --seed 3");
   divided["scaled"] = divided["scores"];
-  for_each_cell(divided["scaled"], [](Json& cell) { cell = number_in(cell) / 4.0; });
+  for_each_cell(divided["scaled"], [](ordered_json& cell) { cell = number_in(cell) / 4.0; });
   leave_empty_after(divided, "scaled");
   const auto names = step_in(report_on(folder, "self-attention", divided, 1), "scaled")["mistakes"];
   CHECK(std::find(names.begin(), names.end(), "scale-d-k") != names.end());
@@ -243,25 +245,28 @@ TEST_CASE("shares along the wrong axis are named, of softmax and of sums") {
     }
     leave_empty_after(sheet, "weights");
     CHECK(step_in(report_on(folder, "sdpa", sheet, 1), "weights")["mistakes"] ==
-          Json::array({"softmax-axis"}));
+          ordered_json::array({"softmax-axis"}));
   }
 }
 
 TEST_CASE("a decimal is right as far as its digits go") {
   const std::string weights = "temperature=1/weights";
-  for (const auto& right : {Json{"0.33", "0.67"}, Json{"0.3", "0.7"}, Json{0.333, 0.667}, Json{"1/3", "2/3"},
-                            Json{"0,33", "0,67"}, Json{"sqrt(4)/6", "2 / 3"}, Json{"3^-1", "1 − 1/3"}})
+  for (const auto& right :
+       {ordered_json{"0.33", "0.67"}, ordered_json{"0.3", "0.7"}, ordered_json{0.333, 0.667},
+        ordered_json{"1/3", "2/3"}, ordered_json{"0,33", "0,67"}, ordered_json{"sqrt(4)/6", "2 / 3"},
+        ordered_json{"3^-1", "1 − 1/3"}})
     CHECK(verdict_on_thirds(right, {5}, weights) == "right");
-  for (const auto& wrong : {Json{"0.34", "0.67"}, Json{"0.33", "0.66"}, Json{"0.4", "0.6"}, Json{"0", "1"},
-                            Json{"3/10", "7/10"}, Json{"0.3333", "0.6665"}})
+  for (const auto& wrong :
+       {ordered_json{"0.34", "0.67"}, ordered_json{"0.33", "0.66"}, ordered_json{"0.4", "0.6"},
+        ordered_json{"0", "1"}, ordered_json{"3/10", "7/10"}, ordered_json{"0.3333", "0.6665"}})
     CHECK(verdict_on_thirds(wrong, {5}, weights) == "wrong");
 }
 
 TEST_CASE("who computes on from rounded numbers is right, and so is who does not") {
   const std::string output = "temperature=1/output";
-  for (const auto& right : {Json{5}, Json{5.01}, Json{"5.0"}, Json{"4.97"}})
+  for (const auto& right : {ordered_json{5}, ordered_json{5.01}, ordered_json{"5.0"}, ordered_json{"4.97"}})
     CHECK(verdict_on_thirds({"0.33", "0.67"}, right, output) == "right");
-  for (const auto& wrong : {Json{"5.10"}, Json{"4.90"}, Json{6}})
+  for (const auto& wrong : {ordered_json{"5.10"}, ordered_json{"4.90"}, ordered_json{6}})
     CHECK(verdict_on_thirds({"0.33", "0.67"}, wrong, output) == "wrong");
   CHECK(verdict_on_thirds({"1/3", "2/3"}, {5.01}, output) == "wrong");
 }

@@ -3,12 +3,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 
 #include "attn/ops/measure.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
+#include "tests/unit/numbers.hpp"
 
 using attn::max_abs;
 using attn::max_abs_difference;
@@ -212,8 +212,7 @@ TEST_CASE("rows too long for registers are computed in tiles", "[fast]") {
 }
 
 TEST_CASE("numbers that may overflow are unsupported, forward and backward", "[fast]") {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const double huge = GENERATE_COPY(1e160, 1e290, infinity, std::numeric_limits<double>::quiet_NaN());
+  const double huge = GENERATE_COPY(1e160, 1e290, infinity, not_a_number);
   const auto which = GENERATE(0, 1, 2);
   CAPTURE(huge, which);
   std::array<Tensor<3>, 3> in = {normal_tensor<3>({1, 3, 2}, 1), normal_tensor<3>({1, 4, 2}, 2),
@@ -243,7 +242,7 @@ TEST_CASE("scores without digits behind the point are unsupported, and the reaso
 TEST_CASE("an infinite gradient of the output is unsupported", "[fast]") {
   const auto Q = normal_tensor<3>({2, 5, 4}, 1);
   auto d_output = normal_tensor<3>({2, 5, 4}, 3);
-  d_output(0, 0, 0) = std::numeric_limits<double>::infinity();
+  d_output(0, 0, 0) = infinity;
   CHECK_FALSE(reason(attention_backward(Q, Q, Q, 2.0, {}, d_output)).empty());
 }
 

@@ -6,6 +6,7 @@
 
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
+#include "tests/unit/numbers.hpp"
 
 using attn::exact::Backward;
 using attn::exact::Forward;
@@ -13,8 +14,6 @@ using attn::exact::Kernel;
 using attn::exact::Sizes;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// A problem in the type that a kernel works in.
 template <class T>

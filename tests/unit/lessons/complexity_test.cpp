@@ -6,14 +6,13 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/complexity/layers.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::CostCounter;
 using attn::Tensor;
 
 namespace {
-
-constexpr double rounding = 1e-13;
 
 /// The recurrence with the products of the library.
 Tensor<2> plain_recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h) {

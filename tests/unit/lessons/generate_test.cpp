@@ -12,6 +12,7 @@
 #include "attn/ops/steps.hpp"
 #include "lessons/generate/claims.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;
@@ -22,7 +23,6 @@ using Tokens = std::vector<std::size_t>;
 
 namespace {
 
-constexpr double rounding = 1e-12;
 constexpr std::size_t d_model = 8, d_k = 3, d_v = 2, heads = 4;
 
 /// Layers of four heads; seven words.

@@ -6,6 +6,7 @@
 #include "attn/error.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/plan.hpp"
+#include "tests/unit/lessons/page.hpp"
 
 using attn::Shape;
 using lessons::Options;
@@ -45,15 +46,9 @@ class StoredShapes : public attn::StoredTrace {
   std::map<std::string, std::vector<std::int64_t>> counts_;
 };
 
-const lessons::Lesson& lesson(std::string_view name) {
-  for (const auto* one : lessons::all_lessons())
-    if (one->name == name) return *one;
-  throw std::invalid_argument("there is no such lesson");
-}
-
 /// The options of the lesson after the file was followed. Sentences are typed where they are there.
 Options followed(const std::string& name, const StoredShapes& file, Options typed = {}) {
-  auto options = lesson(name).defaults;
+  auto options = lesson_called(name).defaults;
   options.sentence = typed.sentence;
   options.source = typed.source;
   options.target = typed.target;
@@ -63,8 +58,8 @@ Options followed(const std::string& name, const StoredShapes& file, Options type
   options.bidirectional = typed.bidirectional;
   options.typed = typed.typed;
   if (!typed.sentence.empty()) options.typed.insert("sentence");
-  lessons::follow_config(lesson(name), file, options);
-  lessons::follow_inputs(lesson(name), lessons::GivenInputs(&file), options);
+  lessons::follow_config(lesson_called(name), file, options);
+  lessons::follow_inputs(lesson_called(name), lessons::GivenInputs(&file), options);
   return options;
 }
 
@@ -192,10 +187,10 @@ namespace {
 /// What --set says beside a file, which may be null.
 std::vector<lessons::SetInput> set_inputs(const std::vector<std::string>& texts,
                                           const StoredShapes* file = nullptr, bool is_typed = true) {
-  Options options = lesson("lookup").defaults;
+  Options options = lesson_called("lookup").defaults;
   options.set = texts;
   if (is_typed) options.typed.insert("set");
-  return lessons::read_set_inputs(lesson("lookup"), options, file);
+  return lessons::read_set_inputs(lesson_called("lookup"), options, file);
 }
 
 }  // namespace
@@ -235,13 +230,13 @@ TEST_CASE("what is set goes before a step of the file that has the same id") {
 TEST_CASE("a trace brings along what was set, unless that is typed") {
   const auto file = StoredShapes().of("lookup", {{"set", std::vector<std::string>{"query=[1,2]"}}});
   Options options, typed;
-  lessons::follow_config(lesson("lookup"), file, options);
+  lessons::follow_config(lesson_called("lookup"), file, options);
   CHECK(options.set == std::vector<std::string>{"query=[1,2]"});
   typed.set = {"keys=identity"};
   typed.typed = {"set"};
-  lessons::follow_config(lesson("lookup"), file, typed);
+  lessons::follow_config(lesson_called("lookup"), file, typed);
   CHECK(typed.set == std::vector<std::string>{"keys=identity"});
   const auto wrong = StoredShapes().of("lookup", {{"set", true}});
-  CHECK_THROWS_WITH(lessons::follow_config(lesson("lookup"), wrong, options),
+  CHECK_THROWS_WITH(lessons::follow_config(lesson_called("lookup"), wrong, options),
                     "the config in --input has a set that --set cannot have; valid: ID=VALUE");
 }

@@ -2,17 +2,12 @@
 
 #include "lessons/lesson.hpp"
 #include "tests/unit/fast/each_isa.hpp"
+#include "tests/unit/lessons/page.hpp"
 #include "trace/text/text.hpp"
 
 using lessons::Options;
 
 namespace {
-
-const lessons::Lesson& lesson(std::string_view name) {
-  for (const auto* one : lessons::all_lessons())
-    if (one->name == name) return *one;
-  throw std::invalid_argument("there is no such lesson");
-}
 
 std::string page_of(const lessons::Lesson& lesson, const Options& options) {
   const auto plan = lessons::make_plan(lesson, options);
@@ -24,8 +19,8 @@ std::string page_of(const lessons::Lesson& lesson, const Options& options) {
 }  // namespace
 
 TEST_CASE("the lessons that run fast kernels print the same with all instructions that there are") {
-  const auto& shown =
-      lesson(GENERATE("sdpa", "self-attention", "cross-attention", "multihead", "efficient", "backward"));
+  const auto& shown = lesson_called(
+      GENERATE("sdpa", "self-attention", "cross-attention", "multihead", "efficient", "backward"));
   auto options = shown.defaults;
   options.dtype = GENERATE("float64", "float32");
   if (shown.uses("causal")) options.causal = GENERATE(false, true);

@@ -11,6 +11,7 @@
 #include "attn/ops/slice.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 #include "trace/stored_trace.hpp"
 
@@ -20,8 +21,6 @@ using Catch::Contains;
 using fixture::relative_error;
 
 namespace {
-
-constexpr double rounding = 1e-13;
 
 /// The page's function with these weights and heads, on a mute workbench.
 lessons::MultiHeadAttention multihead_attention(const Tensor<3>& X_query, const Tensor<3>& X_key,

@@ -11,6 +11,7 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/positional/measure.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Pairing;
@@ -18,8 +19,6 @@ using attn::Tensor;
 using Catch::Contains;
 
 namespace {
-
-constexpr double rounding = 1e-12;
 
 const attn::RowOrder exchanged = {{0, 4, 2, 3, 1}};
 

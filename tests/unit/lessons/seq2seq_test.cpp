@@ -16,6 +16,7 @@
 #include "attn/ops/steps.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/claims.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/plain_scores.hpp"
 #include "tests/unit/random_tensor.hpp"
 
@@ -30,7 +31,6 @@ namespace {
 
 constexpr std::size_t batch = 2, n_source = 4, n_target = 3, d_model = 3, hidden = 2, vocabulary = 5;
 const std::vector<std::size_t> lengths = {4, 2};
-constexpr double rounding = 1e-13;
 
 const std::vector<std::string> ways_to_attend = {"bahdanau",      "bahdanau-input", "luong-dot",
                                                  "luong-general", "luong-concat",   "multihead"};
@@ -72,13 +72,14 @@ Options options_of(const std::string& attention, const std::string& dtype = "flo
 }
 
 /// The lesson's functions at work, with nobody who watches.
-struct Page {
-  explicit Page(const Options& options)
+struct TranslationPage {
+  explicit TranslationPage(const Options& options)
       : plan(lessons::make_plan(seq2seq(), options)),
         trace(recorder, {.batched = plan.is_batched(), .dtype = plan.dtype()}),
         bench(plan, trace),
         mute(bench.mute()) {}
-  explicit Page(const std::string& attention = "bahdanau") : Page(options_of(attention)) {}
+  explicit TranslationPage(const std::string& attention = "bahdanau")
+      : TranslationPage(options_of(attention)) {}
 
   lessons::Plan plan;
   Recorder recorder;
@@ -98,13 +99,13 @@ lessons::LstmWords words() {
 }
 
 LstmState step(const Tensor<3>& x, const LstmState& before, const attn::LstmWeights& weights) {
-  Page page;
+  TranslationPage page;
   return lessons::lstm_cell(page.mute, x, before, weights, words());
 }
 
 lessons::Lstm run(const Tensor<3>& X, const attn::LstmWeights& weights, const std::vector<std::size_t>& real,
                   Direction direction = Direction::forward) {
-  Page page;
+  TranslationPage page;
   return lessons::run_lstm(page.mute, X, real, weights, direction, words());
 }
 
@@ -221,7 +222,7 @@ lessons::SourceAttentionWeights random_attention(const std::string& attention, s
 lessons::SourceAttention attend(const std::string& attention, const Tensor<3>& queries,
                                 const Tensor<3>& states, const std::vector<std::size_t>& real,
                                 const lessons::SourceAttentionWeights& weights) {
-  Page page(attention);
+  TranslationPage page(attention);
   const auto source = lessons::prepare_source(page.mute, states, real, weights);
   return lessons::attend_to_source(page.mute, queries, source, weights);
 }
@@ -347,7 +348,7 @@ struct Scene {
     return attn::max_abs_difference(again.h, states.h);
   }
 
-  Page page;
+  TranslationPage page;
   lessons::Seq2SeqRun run;
 };
 
@@ -449,7 +450,7 @@ TEST_CASE("greedy decoding ends with </s> and takes the first of equals", "[seq2
 }
 
 TEST_CASE("two encoders' states stand side by side", "[seq2seq]") {
-  Page page;
+  TranslationPage page;
   const auto X = random_tensor<3>({batch, n_source, d_model}, 1);
   const auto forward = random_lstm(d_model, hidden, 2), reverse = random_lstm(d_model, hidden, 6);
   const auto both = lessons::encode(page.mute, X, lengths, {forward, reverse});

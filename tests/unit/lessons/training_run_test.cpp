@@ -179,7 +179,7 @@ TEST_CASE("each step of a training drops other weights out", "[training]") {
   CHECK(std::abs(dropped(2) - dropped(1)) > 1e-3);
 }
 
-TEST_CASE("the model learns its task from any seed", "[training]") {
+TEST_CASE("the model learns its task from any seed", "[training][thorough]") {
   const auto seed = GENERATE(range(1U, 6U));
   auto options = usual_options();
   options.seed = seed;

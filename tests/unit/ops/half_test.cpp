@@ -3,12 +3,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "tests/unit/numbers.hpp"
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint16_t largest_finite = 0x7BFF;
 
 bool is_nan(std::uint16_t bits) {
@@ -79,5 +79,5 @@ TEST_CASE("too small a number is 0 and keeps its sign", "[half]") {
 }
 
 TEST_CASE("NaN stays NaN", "[half]") {
-  CHECK(std::isnan(attn::round_to_half(std::numeric_limits<double>::quiet_NaN())));
+  CHECK(std::isnan(attn::round_to_half(not_a_number)));
 }

@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "attn/ops/measure.hpp"
 #include "tests/unit/central_difference.hpp"
 #include "tests/unit/fixture.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;
@@ -59,17 +59,16 @@ TEST_CASE("standardised rows are what layer norm gives before gain and bias", "[
 }
 
 TEST_CASE("standardised rows have mean 0 and variance 1, and rows that do not are noticed", "[layer_norm]") {
-  const double rounding = 1e-14;
   const auto x = random_tensor<3>({2, 3, 16}, 1);
   const auto standardized = attn::standardize(x);
-  CHECK(attn::standardization_deviation(standardized, x) <= rounding);
+  CHECK(attn::standardization_deviation(standardized, x) <= rounding / 10);
 
   const Tensor<3> shifted = standardized + 0.125;
   CHECK(attn::standardization_deviation(shifted, x) == Approx(0.125).epsilon(1e-3));
   const Tensor<3> by_d_minus_1 = standardized * std::sqrt(15.0 / 16.0);
   CHECK(attn::standardization_deviation(by_d_minus_1, x) == Approx(1.0 / 16.0).epsilon(1e-3));
   auto one_row = standardized;
-  one_row(1, 2, 3) = std::numeric_limits<double>::quiet_NaN();
+  one_row(1, 2, 3) = not_a_number;
   CHECK(std::isnan(attn::standardization_deviation(one_row, x)));
 }
 

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "attn/ops/softmax.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Mask;
@@ -13,9 +13,6 @@ using attn::Tensor;
 using Catch::Contains;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Tensor<1> uniform(std::size_t n) {
   return xt::ones<double>({n}) / static_cast<double>(n);
@@ -26,7 +23,7 @@ Tensor<1> uniform(std::size_t n) {
 TEST_CASE("the largest magnitude may belong to a negative number", "[measure]") {
   CHECK(attn::max_abs(Tensor<2>{{1, -3}, {2, 0}}) == 3.0);
   CHECK(attn::max_abs(Tensor<1>::from_shape({0})) == 0.0);
-  CHECK(attn::max_abs(Tensor<1>{1, -std::numeric_limits<double>::infinity()}) == infinity);
+  CHECK(attn::max_abs(Tensor<1>{1, -infinity}) == infinity);
 }
 
 TEST_CASE("the largest difference is found wherever it is", "[measure]") {
@@ -90,7 +87,7 @@ TEST_CASE("under a mask every row that may see a key must sum to 1", "[measure]"
   CHECK(attn::row_sum_deviation(Tensor<3>{{{half, half}, {0, 0}}, {{1, 0}, {0, 0}}}, mask) == 1.0);
   CHECK(attn::row_sum_deviation(Tensor<3>{{{half, half}, {7, 0}}, {{1, 0}, {1, 0}}}, mask) == 0.0);
   auto broken = good;
-  broken(1, 0, 1) = std::numeric_limits<double>::quiet_NaN();
+  broken(1, 0, 1) = not_a_number;
   CHECK(std::isnan(attn::row_sum_deviation(broken, mask)));
 }
 
@@ -100,7 +97,7 @@ TEST_CASE("a weight that a hidden key has is found", "[measure]") {
   CHECK(attn::largest_hidden_weight(weights, mask) == 0.0);
   weights(1, 0, 0) = double(-0.25);
   CHECK(attn::largest_hidden_weight(weights, mask) == 0.25);
-  weights(0, 0, 1) = std::numeric_limits<double>::quiet_NaN();
+  weights(0, 0, 1) = not_a_number;
   CHECK(std::isnan(attn::largest_hidden_weight(weights, mask)));
   CHECK(attn::largest_hidden_weight(weights, Mask<3>{{{true, true}}, {{true, true}}}) == 0.0);
 }

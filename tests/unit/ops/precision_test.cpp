@@ -4,15 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/numbers.hpp"
+
 using attn::Dtype;
 using attn::Tensor;
 
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("formats are called what NumPy calls them", "[precision]") {
   CHECK(attn::name_of(Dtype::float64) == "float64");

@@ -6,6 +6,7 @@
 #include "attn/ops/measure.hpp"
 #include "tests/unit/central_difference.hpp"
 #include "tests/unit/fixture.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/plain_scores.hpp"
 #include "tests/unit/random_tensor.hpp"
 
@@ -13,11 +14,7 @@ using attn::Tensor;
 using Catch::Contains;
 using fixture::relative_error;
 
-namespace {
-
-constexpr double rounding = 1e-13;
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("scoring functions agree with PyTorch", "[scoring]") {
   const auto tolerance = fixture::tolerance<double>;

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "attn/error.hpp"
+#include "tests/unit/numbers.hpp"
 
 using attn::RandomState;
 using nlohmann::json;
@@ -17,7 +18,7 @@ using nlohmann::json;
 namespace {
 
 /// A stream of the seed, or of the seed and a key.
-RandomState seeded(const json& seed) {
+RandomState stream_of(const json& seed) {
   return seed.is_array() ? RandomState(seed[0], seed[1]) : RandomState(seed.get<std::uint32_t>());
 }
 
@@ -38,7 +39,7 @@ TEST_CASE("every draw of a stream has the bits that NumPy gives it") {
   const auto fixture = json::parse(std::ifstream(ATTN_FIXTURES "/random.json"));
   REQUIRE(fixture["streams"].size() > 5);
   for (const auto& stream : fixture["streams"]) {
-    auto random = seeded(stream["seed"]);
+    auto random = stream_of(stream["seed"]);
     for (const auto& recorded : stream["draws"]) {
       INFO("seed " << stream["seed"] << ": " << recorded["call"] << recorded["arguments"]);
       for (int skipped = 0; skipped < recorded["skip"]; ++skipped)
@@ -138,7 +139,6 @@ TEST_CASE("a permutation has each number once, and a point of the simplex sums t
 
 TEST_CASE("arguments out of range are refused with the value and the range") {
   RandomState random(0);
-  const auto not_a_number = std::numeric_limits<double>::quiet_NaN();
   CHECK_THROWS_WITH(random.binomial(1, 1.5), "binomial probability 1.5 is out of range; valid: 0 to 1");
   CHECK_THROWS_AS(random.binomial(1, -0.1), attn::Error);
   CHECK_THROWS_AS(random.binomial(1, not_a_number), attn::Error);

@@ -19,7 +19,7 @@ WordVectors load(std::string_view content) {
 }
 
 /// What is said about a file with that content, after its name.
-std::string refusal(std::string_view content) {
+std::string refusal_of_vectors(std::string_view content) {
   const TemporaryFile file(content);
   try {
     WordVectors::load(file.path());
@@ -116,45 +116,48 @@ TEST_CASE("control characters of a token do not reach the terminal") {
 }
 
 TEST_CASE("a vector of another length is refused with its line") {
-  CHECK_THAT(refusal("the 1 2 3\ncat 1 2\n"),
+  CHECK_THAT(refusal_of_vectors("the 1 2 3\ncat 1 2\n"),
              StartsWith(R"(, line 2: "cat" has a vector of length 2, not 3)"));
-  CHECK_THAT(refusal("the 1 2 3\n\ncat 1 2 3 4\n"),
+  CHECK_THAT(refusal_of_vectors("the 1 2 3\n\ncat 1 2 3 4\n"),
              StartsWith(R"(, line 3: "cat" has a vector of length 4, not 3)"));
-  CHECK_THAT(refusal("1 3\nthe 1 2\n"), StartsWith(R"(, line 2: "the" has a vector of length 2, not 3)"));
-  CHECK_THAT(refusal("the 1 2\n0.5 0.5\n"), StartsWith(R"(, line 2: "0.5" has a vector of length 1, not 2)"));
-  CHECK_THAT(refusal("the\n"), StartsWith(R"(, line 1: no number follows "the")"));
+  CHECK_THAT(refusal_of_vectors("1 3\nthe 1 2\n"),
+             StartsWith(R"(, line 2: "the" has a vector of length 2, not 3)"));
+  CHECK_THAT(refusal_of_vectors("the 1 2\n0.5 0.5\n"),
+             StartsWith(R"(, line 2: "0.5" has a vector of length 1, not 2)"));
+  CHECK_THAT(refusal_of_vectors("the\n"), StartsWith(R"(, line 1: no number follows "the")"));
 }
 
 TEST_CASE("what is no finite number is refused with its line") {
   for (const std::string bad :
        {"x", "1.5.2", "0x1F", "1,5", "nan", "inf", "-Infinity", "1e999", "--1", "1e"}) {
     INFO(bad);
-    CHECK_THAT(refusal("the 1 2\ncat 1 " + bad + "\n"),
+    CHECK_THAT(refusal_of_vectors("the 1 2\ncat 1 " + bad + "\n"),
                StartsWith(", line 2: \"" + bad + "\" is not a finite number"));
   }
 }
 
 TEST_CASE("a file with fewer or more lines than its header counts is refused") {
-  CHECK_THAT(refusal("3 2\na 1 2\nb 1 2\n"),
+  CHECK_THAT(refusal_of_vectors("3 2\na 1 2\nb 1 2\n"),
              StartsWith(", line 3: the file ends after 2 of the 3 vectors of its header"));
-  CHECK_THAT(refusal("1 2\na 1 2\nb 1 2\n"),
+  CHECK_THAT(refusal_of_vectors("1 2\na 1 2\nb 1 2\n"),
              StartsWith(", line 3: this is more than the 1 vectors of the header"));
-  CHECK_THAT(refusal("3 2\n"), StartsWith(", line 1: no vector follows the header"));
+  CHECK_THAT(refusal_of_vectors("3 2\n"), StartsWith(", line 1: no vector follows the header"));
 }
 
 TEST_CASE("a header with an impossible dimension is refused before memory is taken") {
-  CHECK_THAT(refusal("3 0\na\n"),
+  CHECK_THAT(refusal_of_vectors("3 0\na\n"),
              StartsWith(", line 1: the header promises vectors of 0 numbers; valid: 1 to "));
-  CHECK_THAT(refusal("3 99999999999\na 1\n"),
+  CHECK_THAT(refusal_of_vectors("3 99999999999\na 1\n"),
              StartsWith(", line 1: the header promises vectors of 99999999999 "));
-  CHECK_THAT(refusal("1 " + std::string(1000, '9') + "\na 1\n"), StartsWith(", line 1: the header promises"));
-  CHECK_THAT(refusal("99999999999999999999999 1\na 1\n"),
+  CHECK_THAT(refusal_of_vectors("1 " + std::string(1000, '9') + "\na 1\n"),
+             StartsWith(", line 1: the header promises"));
+  CHECK_THAT(refusal_of_vectors("99999999999999999999999 1\na 1\n"),
              StartsWith(", line 2: the file ends after 1 of the "));
 }
 
 TEST_CASE("an empty file, a directory and a missing file are refused") {
-  CHECK_THAT(refusal(""), StartsWith(" is empty; valid: "));
-  CHECK_THAT(refusal(" \n\n"), StartsWith(" is empty; valid: "));
+  CHECK_THAT(refusal_of_vectors(""), StartsWith(" is empty; valid: "));
+  CHECK_THAT(refusal_of_vectors(" \n\n"), StartsWith(" is empty; valid: "));
   const auto directory = std::filesystem::temp_directory_path().string();
   CHECK_THROWS_WITH(WordVectors::load(directory), StartsWith(directory + " is a directory; valid: "));
   const auto missing = directory + "/attnlab-no-such-file";
@@ -163,9 +166,10 @@ TEST_CASE("an empty file, a directory and a missing file are refused") {
 }
 
 TEST_CASE("a file that is no text is refused") {
-  CHECK_THAT(refusal("a 1\ncaf\xC3 2\n"),
+  CHECK_THAT(refusal_of_vectors("a 1\ncaf\xC3 2\n"),
              StartsWith(", line 2: the word is not valid UTF-8: byte 0xC3 at offset 3"));
-  CHECK_THAT(refusal(std::string_view("a 1\nb\0 1\n", 9)), StartsWith(", line 2: the line has a NUL byte"));
-  CHECK_THAT(refusal(std::string(5000000, 'a')),
+  CHECK_THAT(refusal_of_vectors(std::string_view("a 1\nb\0 1\n", 9)),
+             StartsWith(", line 2: the line has a NUL byte"));
+  CHECK_THAT(refusal_of_vectors(std::string(5000000, 'a')),
              StartsWith(", line 1: the line is longer than 4194304 bytes"));
 }

@@ -15,7 +15,7 @@ using Catch::Matchers::EndsWith;
 
 namespace {
 
-std::string refusal(const std::string& content) {
+std::string refusal_of_csv(const std::string& content) {
   const TemporaryFile file(content);
   try {
     attn::read_csv(file.path());
@@ -93,15 +93,15 @@ TEST_CASE("the files of rows in a folder are a trace, those of folders inside by
 
 TEST_CASE("other rows are refused with the line") {
   const std::string valid = "; valid: rows of numbers, with commas between them";
-  CHECK(refusal("") == "it is empty" + valid);
-  CHECK(refusal(" \n\n") == "it is empty" + valid);
-  CHECK(refusal("x,y\n1,2\n") == "line 1: \"x\" is no number" + valid);
-  CHECK(refusal("1,2\n3,none\n") == "line 2: \"none\" is no number" + valid);
-  CHECK(refusal("1,2\n3,1e999\n") == "line 2: \"1e999\" is no number" + valid);
-  CHECK(refusal("1,2,\n") == "line 1: \"\" is no number" + valid);
-  CHECK(refusal("1;2\n") == "line 1: \"1;2\" is no number" + valid);
-  CHECK(refusal("1,2\n\n3,4\n") == "line 2: \"\" is no number" + valid);
-  CHECK(refusal("1,2\n3,4,5\n") ==
+  CHECK(refusal_of_csv("") == "it is empty" + valid);
+  CHECK(refusal_of_csv(" \n\n") == "it is empty" + valid);
+  CHECK(refusal_of_csv("x,y\n1,2\n") == "line 1: \"x\" is no number" + valid);
+  CHECK(refusal_of_csv("1,2\n3,none\n") == "line 2: \"none\" is no number" + valid);
+  CHECK(refusal_of_csv("1,2\n3,1e999\n") == "line 2: \"1e999\" is no number" + valid);
+  CHECK(refusal_of_csv("1,2,\n") == "line 1: \"\" is no number" + valid);
+  CHECK(refusal_of_csv("1;2\n") == "line 1: \"1;2\" is no number" + valid);
+  CHECK(refusal_of_csv("1,2\n\n3,4\n") == "line 2: \"\" is no number" + valid);
+  CHECK(refusal_of_csv("1,2\n3,4,5\n") ==
         "line 2: it has 3 numbers, but line 1 has 2; valid: as many in every line");
-  CHECK_THAT(refusal(std::string("1,\0\n", 4)), Contains("is no number"));
+  CHECK_THAT(refusal_of_csv(std::string("1,\0\n", 4)), Contains("is no number"));
 }

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/ops/matmul.hpp"
-#include "tests/unit/xml.hpp"
+#include "tests/documents/xml.hpp"
 #include "trace/html/base64.hpp"
 #include "trace/html/escape.hpp"
 #include "trace/html/flow.hpp"

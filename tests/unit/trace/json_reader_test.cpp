@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/stored_files.hpp"
 #include "trace/json/json.hpp"
@@ -45,7 +46,6 @@ TEST_CASE("a trace that was written as JSON is read back bit for bit") {
   const attn::Header header{"sdpa", "title \"quoted\" [{", {{"seed", std::int64_t{42}}, {"causal", true}}};
   attn::JsonWriter renderer(header);
   const double denormal = std::numeric_limits<double>::denorm_min();
-  const double infinity = std::numeric_limits<double>::infinity();
   const attn::Tensor<2> doubles{{0.1, -0.0, denormal}, {-infinity, infinity, 0.30000000000000004}};
   const std::vector<double> floats{static_cast<double>(0.1F), static_cast<double>(1.0F / 3),
                                    static_cast<double>(std::numeric_limits<float>::max()), 16777216.0};
@@ -210,7 +210,6 @@ TEST_CASE("numbers that are not finite may stand without quotes, as Python write
   const auto trace = attn::open_trace(file.path());
   CHECK(stored::ids_of(*trace) == Strings{"N", "a-Infinity"});
   const auto numbers = elements_of<double>(*trace, "N");
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   CHECK((std::isnan(numbers[0]) && std::isnan(numbers[4])));
   CHECK((numbers[1] == infinity && numbers[2] == -infinity && numbers[3] == -1.0 && numbers[5] == -0.25));
   const TemporaryFile quoted(R"({"a b \"NaN": [NaN]})");

@@ -4,7 +4,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tests/unit/schema.hpp"
+#include "tests/documents/schema.hpp"
+#include "tests/unit/numbers.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
 #include "trace/trace.hpp"
@@ -44,8 +45,7 @@ std::string everything() {
   trace.step(
       {.id = "concat", .formula = "merge(heads)", .from = {"X", "mask"}, .axes = {"token", "head·d_v"}},
       Tensor<3>(xt::zeros<double>({2, 2, 2})));
-  trace.step({.id = "heads/mean", .from = {"concat"}, .axes = {"head"}},
-             Tensor<1>{-std::numeric_limits<double>::infinity(), 0.1});
+  trace.step({.id = "heads/mean", .from = {"concat"}, .axes = {"head"}}, Tensor<1>{-infinity, 0.1});
   trace.step({.id = "entropy"}, 1.5);
   trace.claim({"sums", "rows sum to 1", "max |Σ − 1|", 2.2e-16, attn::at_most(1e-12)});
   trace.claim({"future", "future is 0", "max |w|", 0.5, attn::exactly(0)});
@@ -103,8 +103,7 @@ TEST_CASE("Numbers are the shortest that read back the same in their dtype") {
 }
 
 TEST_CASE("Numbers that are not finite are strings and a negative zero keeps its sign") {
-  const double infinity = std::numeric_limits<double>::infinity();
-  CHECK(data_text<double>({-infinity, infinity, std::numeric_limits<double>::quiet_NaN(), -0.0, 0.0}) ==
+  CHECK(data_text<double>({-infinity, infinity, not_a_number, -0.0, 0.0}) ==
         R"(["-Infinity","Infinity","NaN",-0.0,0])");
 }
 

@@ -12,7 +12,7 @@ using stored::elements_of;
 
 namespace {
 
-std::string fixture(const std::string& name) {
+std::string npz_fixture(const std::string& name) {
   return ATTN_FIXTURES "/archives/" + name + ".npz";
 }
 
@@ -61,7 +61,7 @@ std::string refusal_of_header(const std::string& header) {
 TEST_CASE("arrays of every type are read as NumPy left them, in either byte order, stored or packed") {
   for (const std::string name : {"types", "big_endian", "packed"}) {
     INFO(name);
-    const auto trace = attn::open_trace(fixture(name));
+    const auto trace = attn::open_trace(npz_fixture(name));
     for (const std::string size : {"1", "2", "4", "8"}) {
       const auto bits = std::to_string(8 * std::stoi(size));
       check_counted<std::int64_t>(*trace, "i" + size, "int" + bits);
@@ -72,12 +72,12 @@ TEST_CASE("arrays of every type are read as NumPy left them, in either byte orde
     check_counted<double>(*trace, "f8", "float64");
     check_counted<bool>(*trace, "b1", "bool");
   }
-  const auto packed = attn::open_trace(fixture("packed"));
+  const auto packed = attn::open_trace(npz_fixture("packed"));
   CHECK((elements_of<double>(*packed, "zeros") == std::vector<double>(10000)));
 }
 
 TEST_CASE("arrays in Fortran's order are read row by row") {
-  const auto trace = attn::open_trace(fixture("fortran"));
+  const auto trace = attn::open_trace(npz_fixture("fortran"));
   check_counted<double>(*trace, "f8", "float64");
   check_counted<std::int64_t>(*trace, "big", "int16");
   check_counted<bool>(*trace, "b1", "bool");
@@ -87,12 +87,12 @@ TEST_CASE("arrays in Fortran's order are read row by row") {
 }
 
 TEST_CASE("all three versions of the .npy format are read") {
-  const auto trace = attn::open_trace(fixture("versions"));
+  const auto trace = attn::open_trace(npz_fixture("versions"));
   for (const std::string version : {"v1", "v2", "v3"}) check_counted<double>(*trace, version, "float64");
 }
 
 TEST_CASE("scalars, empty arrays and many axes are read") {
-  const auto trace = attn::open_trace(fixture("shapes"));
+  const auto trace = attn::open_trace(npz_fixture("shapes"));
   CHECK(trace->find("scalar")->shape.empty());
   CHECK(elements_of<double>(*trace, "scalar") == std::vector<double>{3.5});
   CHECK(trace->find("no_rows")->shape == attn::Shape{0, 4});
@@ -104,13 +104,13 @@ TEST_CASE("scalars, empty arrays and many axes are read") {
 }
 
 TEST_CASE("an empty array has somewhere to point to") {
-  const auto trace = attn::open_trace(fixture("shapes"));
+  const auto trace = attn::open_trace(npz_fixture("shapes"));
   const auto index = static_cast<std::size_t>(trace->find("no_rows") - trace->tensors().data());
   CHECK(trace->read(index).view().data != nullptr);
 }
 
 TEST_CASE("infinities, NaN, -0 and the ends of each float type are kept") {
-  const auto trace = attn::open_trace(fixture("special"));
+  const auto trace = attn::open_trace(npz_fixture("special"));
   const auto check = [&](attn::Dtype dtype, const std::string& id, double max, double tiny,
                          double subnormal) {
     const auto read = elements_of<double>(*trace, id, dtype);
@@ -131,18 +131,18 @@ TEST_CASE("infinities, NaN, -0 and the ends of each float type are kept") {
 }
 
 TEST_CASE("whole numbers are read up to the ends of int64") {
-  const auto trace = attn::open_trace(fixture("limits"));
+  const auto trace = attn::open_trace(npz_fixture("limits"));
   using Limits = std::numeric_limits<std::int64_t>;
   CHECK(elements_of<std::int64_t>(*trace, "i8") == std::vector<std::int64_t>{Limits::min(), Limits::max()});
   CHECK(elements_of<std::int64_t>(*trace, "u8") == std::vector<std::int64_t>{0, Limits::max()});
   CHECK(elements_of<std::int64_t>(*trace, "i1") == std::vector<std::int64_t>{-128});
-  CHECK(stored::refusal(fixture("beyond")) ==
+  CHECK(stored::refusal(npz_fixture("beyond")) ==
         "member \"a.npy\": it has the element 9223372036854775808; "
         "valid: whole numbers up to 9223372036854775807");
 }
 
 TEST_CASE("members are found by their ids, in the order of the archive") {
-  const auto trace = attn::open_trace(fixture("names"));
+  const auto trace = attn::open_trace(npz_fixture("names"));
   CHECK(stored::ids_of(*trace) == Strings{"attention/weights", "temperature=0.1", "-.", "arr_0", "arr_1"});
   CHECK(trace->find("weights") == nullptr);
   CHECK(trace->header().lesson.empty());
@@ -151,7 +151,7 @@ TEST_CASE("members are found by their ids, in the order of the archive") {
 
 TEST_CASE("elements of a type that no tensor has are refused by its name") {
   const auto refused = [](const std::string& name, const std::string& what) {
-    CHECK_THAT(stored::refusal(fixture(name)),
+    CHECK_THAT(stored::refusal(npz_fixture(name)),
                StartsWith("member \"a.npy\": it holds " + what + "; valid: bool, int8 "));
   };
   refused("objects", R"(objects (dtype "|O"))");
@@ -161,17 +161,17 @@ TEST_CASE("elements of a type that no tensor has are refused by its name") {
   refused("records", "records (a structured dtype)");
   refused("times", R"(times (dtype "<M8[D]"))");
   refused("longdouble", R"(floats of another size (dtype "<f16"))");
-  CHECK_THAT(stored::refusal(fixture("bool_of_two")),
+  CHECK_THAT(stored::refusal(npz_fixture("bool_of_two")),
              StartsWith("member \"a.npy\": it has the element 2 among its bools; valid: 0 or 1"));
 }
 
 TEST_CASE("a member's name may have blanks") {
-  CHECK(stored::ids_of(*attn::open_trace(fixture("blank"))) == std::vector<std::string>{"a b"});
+  CHECK(stored::ids_of(*attn::open_trace(npz_fixture("blank"))) == std::vector<std::string>{"a b"});
 }
 
 TEST_CASE("members that are no arrays with a name are refused") {
   const auto refused = [](const std::string& name, const std::string& what) {
-    CHECK_THAT(stored::refusal(fixture(name)), StartsWith(what));
+    CHECK_THAT(stored::refusal(npz_fixture(name)), StartsWith(what));
   };
   refused("no_name", R"(member ".npy": "" is no name; valid: a name of UTF-8)");
   refused("no_array", R"(member "readme.txt": it is no array; valid: members called ID.npy)");
@@ -182,7 +182,8 @@ TEST_CASE("members that are no arrays with a name are refused") {
 }
 
 TEST_CASE("an archive that unpacks to a hundred times its size and more than 64 MiB is refused") {
-  CHECK_THAT(stored::refusal(fixture("many_zeros")), StartsWith("its 8379 bytes unpack to 67116864 or more"));
+  CHECK_THAT(stored::refusal(npz_fixture("many_zeros")),
+             StartsWith("its 8379 bytes unpack to 67116864 or more"));
 }
 
 TEST_CASE("a header may have its names in any order, and white space as Python has it") {

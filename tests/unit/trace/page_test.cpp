@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/text/width.hpp"
-#include "tests/unit/schema.hpp"
+#include "tests/documents/schema.hpp"
 #include "trace/json/json.hpp"
 #include "trace/text/text.hpp"
 #include "trace/trace.hpp"

@@ -17,7 +17,7 @@ namespace {
 
 using Lesson = std::function<void(attn::Trace&)>;
 
-std::string render(const Lesson& lesson, const attn::TextStyle& style, bool batched = false) {
+std::string demo_page(const Lesson& lesson, const attn::TextStyle& style, bool batched = false) {
   attn::TextRenderer renderer({"demo", "a lesson", {{"causal", true}}}, style);
   attn::Trace trace(renderer, {.batched = batched});
   lesson(trace);
@@ -25,7 +25,7 @@ std::string render(const Lesson& lesson, const attn::TextStyle& style, bool batc
 }
 
 std::string plain(const Lesson& lesson, bool batched = false) {
-  return render(lesson, {.plain = true}, batched);
+  return demo_page(lesson, {.plain = true}, batched);
 }
 
 bool is_ascii(const std::string& text) {
@@ -33,7 +33,7 @@ bool is_ascii(const std::string& text) {
 }
 
 /// A page with a drawing, formulas, weights, a mask, a curve and claims.
-void everything(attn::Trace& trace) {
+void full_page(attn::Trace& trace) {
   for (const auto* axis : {"query", "key"}) trace.label(axis, {{{"the", "cat", "the"}}});
   trace.note("idea", "The idea", "It’s “softmax”.",
              "headᵢ = softmax(Qᵢ Kᵢᵀ / √d_k) ⊙ M, hₜ₋₁ → hₜ, x² ≤ 10⁻³");
@@ -56,15 +56,15 @@ void everything(attn::Trace& trace) {
 }  // namespace
 
 TEST_CASE("A plain page is ASCII, and has no rule and no colour") {
-  const auto text = plain(everything);
+  const auto text = plain(full_page);
   INFO(text);
   CHECK(is_ascii(text));
   CHECK_THAT(text, Catch::StartsWith("demo: a lesson\n  causal\n"));
-  CHECK(is_ascii(render(everything, {.all = true, .color = true, .plain = true})));
+  CHECK(is_ascii(demo_page(full_page, {.all = true, .color = true, .plain = true})));
 }
 
 TEST_CASE("A plain row is a sentence with each key, the second of two equal ones by its number") {
-  const auto text = plain(everything);
+  const auto text = plain(full_page);
   CHECK_THAT(text, Contains("  weights: the looks at the 0.2500, cat 0.5000, the#2 0.2500\n"
                             "  weights: cat looks at the 0.0000, cat 1.0000, the#2 0.0000\n"
                             "  weights: the#2 looks at the 0.4000, cat 0.2000, the#2 0.4000\n"));
@@ -108,7 +108,7 @@ TEST_CASE("Every number of a page is on the plain page") {
     trace.step({.id = "entropy", .formula = "−Σ w ln w"}, 1.25);
     trace.claim({"theory", "within 4 standard errors", "x", 1.5, attn::at_most(4)});
   };
-  const auto page = numbers_in(render(lesson, {})), on_plain_page = numbers_in(plain(lesson));
+  const auto page = numbers_in(demo_page(lesson, {})), on_plain_page = numbers_in(plain(lesson));
   CHECK(page.size() == 9);
   CHECK(std::includes(on_plain_page.begin(), on_plain_page.end(), page.begin(), page.end()));
   CHECK_THAT(plain(lesson), Contains("-inf"));
@@ -120,7 +120,7 @@ TEST_CASE("A curve that has no table on the page has its numbers on the plain pa
     trace.step({.id = "loss", .axes = {"step"}, .curve = true}, Tensor<1>{1.5, 0.25});
   };
   CHECK_THAT(plain(lesson), Contains("  loss: 1.5000, 0.2500\n"));
-  CHECK_THAT(render(lesson, {}), !Contains("1.5000, 0"));
+  CHECK_THAT(demo_page(lesson, {}), !Contains("1.5000, 0"));
 }
 
 TEST_CASE("A claim ends where the lines of a page do, however wide the word before it") {

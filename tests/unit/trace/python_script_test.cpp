@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
-#include <limits>
 
+#include "tests/unit/numbers.hpp"
 #include "trace/python/python.hpp"
 #include "trace/trace.hpp"
 
@@ -9,8 +9,6 @@ using attn::Tensor;
 using Catch::Contains;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::string script(const std::function<void(attn::Trace&)>& lesson, const attn::TraceOptions& options = {}) {
   attn::PythonScript writer({"demo", "a lesson", {}});
@@ -67,8 +65,7 @@ TEST_CASE("Ids become names of Python") {
 
 TEST_CASE("A script has infinities, truth values, integers and scalars as Python writes them") {
   const auto text = script([](attn::Trace& trace) {
-    trace.input({.id = "scores", .axes = {"key"}},
-                Tensor<1>{-infinity, infinity, std::numeric_limits<double>::quiet_NaN()});
+    trace.input({.id = "scores", .axes = {"key"}}, Tensor<1>{-infinity, infinity, not_a_number});
     trace.input({.id = "mask", .axes = {"key"}}, attn::Mask<1>{true, false});
     trace.input({.id = "lengths", .axes = {"batch"}}, attn::Integers<1>{3, -1});
     trace.input({.id = "d_k"}, 0.5);

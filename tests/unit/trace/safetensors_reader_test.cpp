@@ -10,7 +10,7 @@ using stored::elements_of;
 
 namespace {
 
-std::string fixture(const std::string& name) {
+std::string safetensors_fixture(const std::string& name) {
   return ATTN_FIXTURES "/archives/" + name + ".safetensors";
 }
 
@@ -21,7 +21,7 @@ std::string refusal(const std::string& header, const std::string& elements = std
 }  // namespace
 
 TEST_CASE("tensors of every type of safetensors are read") {
-  const auto trace = attn::open_trace(fixture("types"));
+  const auto trace = attn::open_trace(safetensors_fixture("types"));
   std::vector<double> doubles;
   std::vector<std::int64_t> whole;
   std::vector<bool> bools;
@@ -44,11 +44,11 @@ TEST_CASE("tensors of every type of safetensors are read") {
 }
 
 TEST_CASE("a safetensors file may hold a scalar, an empty tensor, or nothing") {
-  const auto trace = attn::open_trace(fixture("shapes"));
+  const auto trace = attn::open_trace(safetensors_fixture("shapes"));
   CHECK(elements_of<double>(*trace, "scalar") == std::vector<double>{3.5});
   CHECK(trace->find("none")->shape == attn::Shape{0, 4});
   CHECK(elements_of<double>(*trace, "none", attn::Dtype::float32).empty());
-  CHECK(attn::open_trace(fixture("empty"))->tensors().empty());
+  CHECK(attn::open_trace(safetensors_fixture("empty"))->tensors().empty());
 }
 
 TEST_CASE("tensors come in the order of their elements, whatever the order of the header") {

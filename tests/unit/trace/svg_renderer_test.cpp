@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "tests/unit/well_formed.hpp"
+#include "tests/documents/well_formed.hpp"
 #include "trace/svg/svg.hpp"
 #include "trace/trace.hpp"
 

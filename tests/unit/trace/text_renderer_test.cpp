@@ -1,11 +1,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <regex>
 #include <sstream>
 
 #include "attn/text/width.hpp"
+#include "tests/unit/numbers.hpp"
 #include "trace/filter.hpp"
 #include "trace/text/table.hpp"
 #include "trace/text/text.hpp"
@@ -16,7 +16,6 @@ using attn::TextStyle;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 const std::string rule = [] {
   std::string line;
   for (int i = 0; i < 80; ++i) line += "─";

@@ -8,11 +8,10 @@
 #include "lessons/efficient.hpp"
 #include "lessons/sdpa.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 /// What the variants of attention start from, and the attention that they are measured against.
-
-constexpr double rounding = 1e-13;
 
 struct Matrices {
   attn::Tensor<2> Q, K, V;

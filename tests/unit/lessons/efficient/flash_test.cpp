@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "tests/unit/lessons/efficient/attention.hpp"
+#include "tests/unit/numbers.hpp"
 
 using attn::CostCounter;
 using attn::Mask;
@@ -12,8 +12,6 @@ using attn::Tensor;
 using Catch::Contains;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::int64_t bytes_held(std::size_t n, std::size_t block) {
   const auto in = random_matrices(n, 3, 2);
@@ -79,7 +77,7 @@ TEST_CASE("flash attention does the products of full attention and the rescaling
 
 TEST_CASE("tiles in the future are not looked at", "[flash_attention]") {
   auto in = random_matrices(6, 3, 2);
-  for (std::size_t c = 0; c < 3; ++c) in.K(4, c) = std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t c = 0; c < 3; ++c) in.K(4, c) = not_a_number;
   CostCounter counter;
   const auto output = lessons::flash_attention(in.Q, in.K, in.V, 3, true, counter);
   for (std::size_t i = 0; i < 4; ++i) CHECK(std::isfinite(output(i, 0)));

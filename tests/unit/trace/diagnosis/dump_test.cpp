@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <limits>
 
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
 #include "trace/diagnosis/strided.hpp"
@@ -287,9 +287,7 @@ TEST_CASE("masks of two names hide what either hides") {
 }
 
 TEST_CASE("numbers that are not finite are kept") {
-  const double infinity = std::numeric_limits<double>::infinity();
-  const auto masked =
-      somebody::tensor({2, 2}, {1, -infinity, std::numeric_limits<double>::quiet_NaN(), infinity});
+  const auto masked = somebody::tensor({2, 2}, {1, -infinity, not_a_number, infinity});
   const auto dump = named(file_of({{"masked_scores", masked}}), {"masked"});
   CHECK(holds(dump, "masked", masked));
 }
@@ -312,7 +310,7 @@ TEST_CASE("a viewer's lists are weights") {
   auto dump = named(*attn::open_trace(file.path()), multihead);
   fit(dump, multihead_of(1, 2, 4, 2, 2, 2), MaskTrue::seen);
   CHECK(holds(dump, "weights", somebody::tensor({1, 2, 2, 2}, {1, 0, 0.5, 0.5, 1, 0, 0.25, 0.75})));
-  CHECK(entries_of(dump.tensors.at("masked"))[1] == -std::numeric_limits<double>::infinity());
+  CHECK(entries_of(dump.tensors.at("masked"))[1] == -infinity);
 }
 
 namespace {
@@ -331,8 +329,7 @@ double difference_from_expected(const Dump& dump, const std::string& file, const
   REQUIRE(stored != nullptr);
   const auto right = expected->read(static_cast<std::size_t>(stored - expected->tensors().data()));
   const auto found = dump.tensors.find(id);
-  if (found == dump.tensors.end() || found->second.shape() != right.shape())
-    return std::numeric_limits<double>::infinity();
+  if (found == dump.tensors.end() || found->second.shape() != right.shape()) return infinity;
   double largest = 0.0;
   for (std::size_t i = 0; i < attn::element_count(right.shape()); ++i)
     if (found->second.view().at(i) != right.view().at(i))

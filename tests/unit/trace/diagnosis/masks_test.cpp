@@ -1,8 +1,8 @@
 #include "trace/diagnosis/masks.hpp"
 
 #include <catch2/catch.hpp>
-#include <limits>
 
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
 #include "trace/diagnosis/strided.hpp"
 
@@ -12,8 +12,6 @@ using attn::MaskTrue;
 using somebody::entries_of;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 ExpectedTensor expected_mask(std::size_t batch, std::size_t queries, std::size_t keys) {
   return {.id = "mask",
@@ -43,7 +41,7 @@ void check_read(const attn::AnyTensor& given, const attn::AnyTensor& same, const
   CHECK(fitted->assumption == assumption);
 }
 
-void check_left(const attn::AnyTensor& given, const ExpectedTensor& expected = expected_mask(2, 2, 3)) {
+void check_mask_left(const attn::AnyTensor& given, const ExpectedTensor& expected = expected_mask(2, 2, 3)) {
   INFO(attn::to_string(given.shape()));
   CHECK_FALSE(attn::as_mask(given, "mask", expected, MaskTrue::seen));
 }
@@ -79,7 +77,7 @@ TEST_CASE("masks of every usual shape are read") {
 
 TEST_CASE("a matrix is a mask of queries or of samples, as lengths or the name say") {
   const auto matrix = mask_of({2, 3}, {1, 1, 1, 1, 1, 0});
-  check_left(matrix);
+  check_mask_left(matrix);
   const auto of_queries = repeated(matrix, 0, 2), of_samples = repeated(matrix, 1, 2);
   const auto expected = expected_mask(2, 2, 3);
   check_read(matrix, of_queries, "mask is taken to be [query×key].", expected, "causal_mask");
@@ -96,13 +94,13 @@ TEST_CASE("a matrix is a mask of queries or of samples, as lengths or the name s
 }
 
 TEST_CASE("masks that fit no shape, or two, are left") {
-  check_left(mask_of({2}, {1, 0}));
-  check_left(mask_of({2, 2}, {1, 0, 1, 1}));
-  check_left(mask_of({3, 2, 3}, std::vector<double>(18, 1.0)), expected_mask(2, 2, 4));
+  check_mask_left(mask_of({2}, {1, 0}));
+  check_mask_left(mask_of({2, 2}, {1, 0, 1, 1}));
+  check_mask_left(mask_of({3, 2, 3}, std::vector<double>(18, 1.0)), expected_mask(2, 2, 4));
   auto differing = repeated(right(), 1, 4);
   differing.elements<bool>()[0] = false;
-  check_left(differing);
-  check_left(reshaped(differing, {8, 2, 3}));
+  check_mask_left(differing);
+  check_mask_left(reshaped(differing, {8, 2, 3}));
 }
 
 TEST_CASE("a lesson with heads in its mask keeps them") {
@@ -141,7 +139,7 @@ TEST_CASE("masks may be of numbers") {
              as_added + " mask is taken to be [key].");
   auto bias = ones;
   bias[0] = -0.5;
-  check_left(somebody::tensor({2, 2, 3}, bias));
-  bias[0] = std::numeric_limits<double>::quiet_NaN();
-  check_left(somebody::tensor({2, 2, 3}, bias));
+  check_mask_left(somebody::tensor({2, 2, 3}, bias));
+  bias[0] = not_a_number;
+  check_mask_left(somebody::tensor({2, 2, 3}, bias));
 }

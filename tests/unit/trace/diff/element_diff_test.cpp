@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/unit/numbers.hpp"
+
 using attn::compare_elements;
 using attn::ElementDiff;
 using attn::Number;
@@ -14,9 +16,6 @@ using attn::to_string;
 using attn::Tolerance;
 
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Compares two vectors.
 template <class A, class B = A>
@@ -38,7 +37,7 @@ ElementDiff compare(const std::vector<A>& a, const std::vector<B>& b, const Tole
 
 TEST_CASE("equal elements do not differ") {
   const auto diff =
-      compare<double>({1.0, -infinite, not_a_number, 0.0}, {1.0, -infinite, not_a_number, -0.0});
+      compare<double>({1.0, -infinity, not_a_number, 0.0}, {1.0, -infinity, not_a_number, -0.0});
   CHECK(diff.unequal == 0);
   CHECK(diff.beyond == 0);
   CHECK(diff.max_absolute == 0.0);
@@ -79,15 +78,15 @@ TEST_CASE("a difference in the last bit of any single element is found") {
 }
 
 TEST_CASE("what is no finite number is infinitely far from everything else") {
-  const std::vector<std::pair<double, double>> pairs = {{1.0, infinite},       {-infinite, 1.0},
-                                                        {infinite, -infinite}, {not_a_number, 1.0},
-                                                        {1.0, not_a_number},   {not_a_number, infinite}};
+  const std::vector<std::pair<double, double>> pairs = {{1.0, infinity},       {-infinity, 1.0},
+                                                        {infinity, -infinity}, {not_a_number, 1.0},
+                                                        {1.0, not_a_number},   {not_a_number, infinity}};
   for (const auto& [a, b] : pairs) {
     const auto diff = compare<double>({a}, {b}, {.absolute = 1e300, .relative = 1e300});
     INFO(a << " beside " << b);
     CHECK(diff.beyond == 1);
-    CHECK(diff.max_absolute == infinite);
-    CHECK(diff.max_relative == infinite);
+    CHECK(diff.max_absolute == infinity);
+    CHECK(diff.max_relative == infinity);
   }
 }
 
@@ -109,7 +108,7 @@ TEST_CASE("what rounding explains follows from the largest number of the row") {
   CHECK(beyond({2, 2}, tolerance).beyond == 1);
   CHECK(beyond({2, 2}, tolerance).first == 2);
   CHECK(beyond({4}, {1e-6, 1e-5}).beyond == 2);
-  CHECK(compare<double>({infinite, 1.1}, {infinite, 1.0}, tolerance).beyond == 1);
+  CHECK(compare<double>({infinity, 1.1}, {infinity, 1.0}, tolerance).beyond == 1);
 }
 
 TEST_CASE("whole numbers are compared exactly, however large") {
@@ -148,7 +147,7 @@ TEST_CASE("tensors of different shapes are refused") {
 
 TEST_CASE("a number is written with as few digits as tell it from all others of its type") {
   CHECK(to_string(Number(0.1)) == "0.1");
-  CHECK(to_string(Number(-infinite)) == "-inf");
+  CHECK(to_string(Number(-infinity)) == "-inf");
   CHECK(to_string(Number(not_a_number)) == "nan");
   CHECK(to_string(Number(std::int64_t{-7})) == "-7");
   CHECK(to_string(Number(true)) == "true");

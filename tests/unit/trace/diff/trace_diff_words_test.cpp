@@ -15,7 +15,7 @@ MemoryTrace trace_of_one(const std::string& lesson, const attn::Config& config, 
   return trace;
 }
 
-const auto plain = trace_of_one("sdpa", usual);
+const auto usual_trace = trace_of_one("sdpa", usual);
 
 }  // namespace
 
@@ -49,7 +49,7 @@ TEST_CASE("options are the same however their numbers are written and whether un
 }
 
 TEST_CASE("a file without a configuration is compared without it") {
-  CHECK((verdict(plain, trace_of_one("", {})) == Verdict::equal));
+  CHECK((verdict(usual_trace, trace_of_one("", {})) == Verdict::equal));
 }
 
 TEST_CASE("of a run and what is expected only the decisive options that were known are compared") {
@@ -70,7 +70,7 @@ TEST_CASE("lessons that differ are told first") {
 }
 
 TEST_CASE("claims of the run that do not hold are a difference") {
-  auto diff = attn::compare_traces(plain, plain);
+  auto diff = attn::compare_traces(usual_trace, usual_trace);
   diff.claims_of_b_hold = false;
   CHECK((diff.verdict() == Verdict::different));
   CHECK_THAT(format_diff(diff, {.a = "expected.npz", .b = "this run"}, false),
@@ -79,14 +79,14 @@ TEST_CASE("claims of the run that do not hold are a difference") {
 
 TEST_CASE("words are compared where both traces have some") {
   const auto told = [](const std::string& note, const std::string& value) {
-    auto trace = plain;
+    auto trace = usual_trace;
     trace.tell("weights", {{"kind", "step"}, {"note", note}});
     trace.tell("rows", {{"kind", "claim"}, {"value", value}});
     return trace;
   };
   const auto a = told("Each row is 1.", "1e-16");
   CHECK((verdict(a, a) == Verdict::equal));
-  CHECK((verdict(a, plain) == Verdict::equal));
+  CHECK((verdict(a, usual_trace) == Verdict::equal));
   CHECK(report(a, told("Each row is 2.", "1e-16")) ==
         "Words differ\n  weights, note: `Each row is 1.` in A, `Each row is 2.` in B\n\n"
         "All 1 inputs and steps agree.\n");
@@ -99,7 +99,7 @@ TEST_CASE("words are compared where both traces have some") {
 }
 
 TEST_CASE("a note or a claim that only one has is a difference of words") {
-  auto a = plain, b = plain;
+  auto a = usual_trace, b = usual_trace;
   a.tell("idea", {{"kind", "note"}});
   a.tell("rows", {{"kind", "claim"}});
   b.tell("rows", {{"kind", "claim"}});

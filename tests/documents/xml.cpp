@@ -1,4 +1,4 @@
-#include "tests/unit/xml.hpp"
+#include "tests/documents/xml.hpp"
 
 #include <expat.h>
 

@@ -1,4 +1,4 @@
-#include "tests/unit/schema.hpp"
+#include "tests/documents/schema.hpp"
 
 #include <fstream>
 #include <memory>

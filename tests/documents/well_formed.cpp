@@ -1,4 +1,4 @@
-#include "tests/unit/well_formed.hpp"
+#include "tests/documents/well_formed.hpp"
 
 #include <regex>
 #include <vector>
