@@ -8,7 +8,7 @@ const std::vector<TaskEntry>& tasks() {
        "English sentences into French, by two LSTMs with attention or by a transformer",
        {.steps = 4000, .batch = 64, .rate = 8e-3, .warm_up = 200, .table_deviation = 0.3},
        make_translation,
-       Settings{.steps = 3000, .batch = 64, .rate = 4e-3, .warm_up = 150, .table_deviation = 0.3}},
+       Settings{.steps = 5000, .batch = 64, .rate = 4e-3, .warm_up = 250, .table_deviation = 0.3}},
       {"gloss",
        "each English word's French form: a word looks where its form is decided",
        {.steps = 3000, .batch = 64, .rate = 8e-3, .warm_up = 150},
