@@ -22,7 +22,8 @@ void check_silent(const Result& result) {
 
 }  // namespace
 
-TEST_CASE("a trace of any lesson is equal to itself in every format and in any two formats of data") {
+TEST_CASE("a trace of any lesson is equal to itself in every format and in any two formats of data",
+          "[thorough]") {
   const Folder folder;
   for (const auto& lesson : lessons()) {
     INFO(lesson);

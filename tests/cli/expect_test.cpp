@@ -38,7 +38,7 @@ std::string difference(const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("every lesson meets what is expected of it, in every format") {
+TEST_CASE("every lesson meets what is expected of it, in every format", "[thorough]") {
   const Folder folder;
   for (const auto& lesson : lessons())
     for (const auto& ending : endings) {

@@ -215,7 +215,7 @@ TEST_CASE("every lesson runs with its defaults and all that it claims holds") {
   }
 }
 
-TEST_CASE("every lesson runs on sentences long and short and in any script within 80 columns") {
+TEST_CASE("every lesson runs on sentences long and short and in any script within 80 columns", "[thorough]") {
   for (const auto& lesson : lessons())
     for (const auto& sentence : sentences) check_widths(output_of(lesson + with_sentence(lesson, sentence)));
 }

@@ -67,7 +67,7 @@ json tensor_in(const std::string& trace, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("a trace run again from its own inputs is the same trace") {
+TEST_CASE("a trace run again from its own inputs is the same trace", "[thorough]") {
   const Folder folder;
   for (const auto& arguments : varied_runs()) {
     const auto expected = output_of(arguments + " --format json");

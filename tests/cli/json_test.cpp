@@ -128,7 +128,7 @@ std::string arguments_from(const ordered_json& trace) {
 
 }  // namespace
 
-TEST_CASE("every trace as JSON is valid by the schema and consistent in itself") {
+TEST_CASE("every trace as JSON is valid by the schema and consistent in itself", "[thorough]") {
   for (const auto& line : command_lines()) {
     INFO("attnlab " << line);
     const auto text = output_of(line + " --format json");
@@ -139,7 +139,7 @@ TEST_CASE("every trace as JSON is valid by the schema and consistent in itself")
   }
 }
 
-TEST_CASE("a trace can be run again from its config") {
+TEST_CASE("a trace can be run again from its config", "[thorough]") {
   for (const auto& line : command_lines()) {
     const auto text = output_of(line + " --format json");
     const auto again = arguments_from(ordered_json::parse(text));
@@ -148,7 +148,7 @@ TEST_CASE("a trace can be run again from its config") {
   }
 }
 
-TEST_CASE("the config has every option that the lesson takes") {
+TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
   const std::set<std::string> not_in_config = {"brief", "help",     "format", "output", "color", "plain",
                                                "width", "no_pager", "input",  "expect", "atol",  "rtol"};
   for (const auto& lesson : lessons()) {

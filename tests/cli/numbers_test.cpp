@@ -38,7 +38,7 @@ TEST_CASE("help on anything else is refused with what there is") {
         "--help\n");
 }
 
-TEST_CASE("every lesson draws from either generator, and its header says from which") {
+TEST_CASE("every lesson draws from either generator, and its header says from which", "[thorough]") {
   for (const auto& lesson : lessons()) {
     INFO(lesson);
     CHECK(trace_of(lesson)["config"]["rng"] == "legacy");
@@ -54,7 +54,7 @@ TEST_CASE("with --rng pcg64 the numbers are those of default_rng") {
   CHECK(legacy == json{0.4967141530112327, -0.13826430117118466, 0.6476885381006925});
 }
 
-TEST_CASE("the code in a trace names the generator of the run") {
+TEST_CASE("the code in a trace names the generator of the run", "[thorough]") {
   const auto code_of = [](const std::string& arguments) {
     const auto trace = trace_of(arguments);
     for (const auto& event : trace["events"])

@@ -175,7 +175,7 @@ TEST_CASE("one entry of every step that a page is about is worked out") {
     }
 }
 
-TEST_CASE("what a page tells to try next runs") {
+TEST_CASE("what a page tells to try next runs", "[thorough]") {
   for (const auto& lesson : pages()) {
     const auto commands = commands_on(output_of(lesson));
     INFO(lesson);
@@ -213,7 +213,7 @@ TEST_CASE("commands are told from what is said of them") {
         Strings{"sdpa --causal", "lookup --sentence \"a b\""});
 }
 
-TEST_CASE("every plain page is ASCII and has the page's numbers") {
+TEST_CASE("every plain page is ASCII and has the page's numbers", "[thorough]") {
   for (const auto& name : pages()) {
     const auto lesson = name == "seq2seq" ? name + " --model none" : name;  // its words are French
     const auto plain = output_of(lesson + " --plain");

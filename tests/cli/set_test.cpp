@@ -45,7 +45,8 @@ TEST_CASE(
              Catch::Contains("\n  K = X W_K [3×2], V = X W_V [3×2]\n"));
 }
 
-TEST_CASE("all inputs of every lesson may be set, and are then what a file of the same tensors makes them") {
+TEST_CASE("all inputs of every lesson may be set, and are then what a file of the same tensors makes them",
+          "[thorough]") {
   const Folder folder;
   for (const auto& name : lessons()) {
     // a plain file tells neither that there is a model, nor its words, too many for a command line, nor its

@@ -326,7 +326,7 @@ TEST_CASE("a folder of sheets is graded, a line each") {
         "carl.json,incomplete,,\n");
 }
 
-TEST_CASE("another seed is another sheet, of small whole numbers, and no sum divides by 0") {
+TEST_CASE("another seed is another sheet, of small whole numbers, and no sum divides by 0", "[thorough]") {
   for (const auto& lesson : lessons_on_paper)
     for (const auto& normaliser : normalisers) {
       std::string before;
