@@ -244,7 +244,7 @@ TEST_CASE("a training that is killed at any moment leaves weights that load, or 
 }
 
 TEST_CASE("the option --pharaoh prints links and nothing else, and the model is written all the same",
-          "[slow]") {
+          "[thorough]") {
   const Folder folder;
   const auto path = folder.file("t.safetensors");
   const auto links = trained_with(

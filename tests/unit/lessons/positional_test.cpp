@@ -73,7 +73,7 @@ TEST_CASE("one score that is wrong is a change by order of that size", "[positio
 
 TEST_CASE("scores that depend on the distance do not change further on, others do", "[positional]") {
   const auto X = sentence(), twice = attn::rows_twice(X);
-  CHECK(lessons::change_by_moving(rotary(X), rotary(twice)) <= rounding);
+  CHECK(lessons::change_by_moving(rotary(X), rotary(twice)) <= 10 * rounding);
   CHECK(lessons::change_by_moving(alibi(X), alibi(twice)) == 0.0);
   CHECK(lessons::change_by_moving(sinusoidal(X), sinusoidal(twice)) > 0.01);
 }
@@ -87,7 +87,7 @@ TEST_CASE("rotating only the queries, or by a wrong pairing, breaks the dependen
   const auto change = [&](Pairing of_queries, Pairing of_keys) {
     return lessons::change_by_moving(rotary(X, of_queries, of_keys), rotary(twice, of_queries, of_keys));
   };
-  CHECK(change(Pairing::halves, Pairing::halves) <= rounding);
+  CHECK(change(Pairing::halves, Pairing::halves) <= 10 * rounding);
   CHECK(change(Pairing::halves, Pairing::adjacent) > 0.01);
   CHECK(lessons::change_by_moving(queries_only(X), queries_only(twice)) > 0.01);
 }
@@ -106,7 +106,7 @@ TEST_CASE("a sinusoidal encoding moves by a rotation, a wrong one does not", "[p
 
 TEST_CASE("the length of a row changes when the row is stretched, not when it is turned", "[positional]") {
   const auto X = sentence();
-  CHECK(lessons::change_of_length(X, turned(X, Pairing::halves)) <= rounding);
+  CHECK(lessons::change_of_length(X, turned(X, Pairing::halves)) <= 10 * rounding);
   CHECK(lessons::change_of_length(Tensor<3>{{{3, 4}, {1, 0}}}, Tensor<3>{{{3, 4}, {0, 2}}}) == 1.0);
 }
 
