@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attn/ops/heads.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead/glosses.hpp"
@@ -109,13 +110,13 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
 
   const auto Q = show_linear(
       bench, {.id = "Q", .title = "The queries of all heads, side by side", .axes = {"query", "head·d_k"}},
-      X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor));
+      X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor, h_kv));
   const auto K = show_linear(
       bench, {.id = "K", .title = "The keys of all heads, side by side", .axes = {"key", kv_head + "·d_k"}},
-      X_key, "K", maps[1], mistakes_of_keys(X_query, X_key, maps, divisor));
+      X_key, "K", maps[1], mistakes_of_keys(X_query, X_key, maps, divisor, h_kv));
   const auto V = show_linear(
       bench, {.id = "V", .title = "The values of all heads, side by side", .axes = {"key", kv_head + "·d_v"}},
-      X_key, "V", maps[2], mistakes_of_keys_or_values(X_query, X_key, maps, 2));
+      X_key, "V", maps[2], mistakes_of_keys_or_values(X_query, X_key, maps, 2, h_kv));
 
   /// Out of the projection `id`, or where that is not shown out of what it is computed from.
   const auto worked_heads = [&](const std::string& id, const Tensor<3>& projected, const Named& X,
@@ -156,7 +157,8 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
 std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
                                                    const Tensor<4>& K_heads, const Tensor<4>& V_heads,
                                                    const LinearMap& to_output,
-                                                   const std::optional<Mask<3>>& mask) {
+                                                   const std::optional<Mask<3>>& mask,
+                                                   const attn::Mistakes& of_output) {
   const auto h = Q_heads.shape(1), n_q = Q_heads.shape(2), d_v = V_heads.shape(3);
   auto& trace = bench.trace;
   auto attention = scaled_dot_product_attention(bench, Q_heads, attn::repeat_heads(K_heads, h),
@@ -187,15 +189,34 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
   const auto shown_concat = trace.speaks_of("concat")
                                 ? attn::WorkedOut(attn::Known{"concat", concat})
                                 : attn::worked_merge_heads(attn::Known<4>{"heads", attention.output});
+  auto mistakes = mistakes_of_head_output(attention.output, concat, to_output);
+  mistakes.insert(mistakes.end(), of_output.begin(), of_output.end());
   auto output = show_linear(bench,
                             {.id = "output",
                              .title = "W_O mixes the heads",
                              .axes = {"query", "d_model"},
                              .worked = worked_linear_map(shown_concat, "O", to_output)},
-                            {"concat", concat}, "O", to_output,
-                            mistakes_of_head_output(attention.output, concat, to_output));
+                            {"concat", concat}, "O", to_output, mistakes);
   return {std::move(attention), std::move(output)};
 }
+
+namespace {
+
+/// The queries' tokens as keys and values, too: the tables between have another shape, the output has not.
+attn::Mistakes mistakes_of_tokens(const Workbench& bench, const Named& X_query, const Named& X_key,
+                                  const MultiHeadWeights& weights, const Heads& heads) {
+  if (X_query.id == X_key.id) return {};
+  return {{"cross-attends-itself", [&bench, &X_query, &weights, &heads] {
+             auto mute = bench.mute();
+             const auto& tokens = bench.plan.target.size() > 0 ? bench.plan.target : bench.plan.sentence;
+             const auto n = X_query.tensor.shape(1);
+             std::optional<Mask<3>> mask;
+             if (tokens.is_padded()) mask = attn::padding_mask(tokens.lengths(), n, n);
+             return multihead_attention(mute, X_query, X_query, weights, heads, mask).output;
+           }}};
+}
+
+}  // namespace
 
 MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                        const MultiHeadWeights& weights, const Heads& heads,
@@ -209,7 +230,8 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
             "{0} query heads read {1} key and value head{2}: query head i reads number ⌊i·{1}/{0}⌋. Keys and "
             "values are {3} times smaller, and so is the cache that keeps them during generation.",
             h, h_kv, h_kv == 1 ? "" : "s", h / h_kv));
-  auto [attention, output] = attend_in_heads(bench, Q_heads, K_heads, V_heads, weights.O(), mask);
+  auto [attention, output] = attend_in_heads(bench, Q_heads, K_heads, V_heads, weights.O(), mask,
+                                             mistakes_of_tokens(bench, X_query, X_key, weights, heads));
   return {std::move(Q),       std::move(Q_heads),   std::move(K_heads),
           std::move(V_heads), std::move(attention), std::move(output)};
 }

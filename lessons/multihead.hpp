@@ -51,11 +51,12 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
 
 /// The second part: scaled dot-product attention in each head, `mean_weights`, `concat` and `output`
 /// [batch×query×d_model], `concat` times W_O, which is returned beside the attention. Each key and value head
-/// is read by as many query heads.
+/// is read by as many query heads. `of_output` are mistakes of a caller that show in `output`.
 std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
                                                    const Tensor<4>& K_heads, const Tensor<4>& V_heads,
                                                    const LinearMap& to_output,
-                                                   const std::optional<Mask<3>>& mask);
+                                                   const std::optional<Mask<3>>& mask,
+                                                   const attn::Mistakes& of_output = {});
 
 /// What multi-head attention goes through. The keys and values of `attention` have as many heads as the
 /// queries.

@@ -18,6 +18,7 @@
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/decimals.hpp"
+#include "trace/diagnosis/forms.hpp"
 #include "trace/diagnosis/listed.hpp"
 
 namespace lab {
@@ -260,7 +261,7 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& file, con
   const auto rerun = [&plan = plan](const attn::Watch& watch) {
     lessons::run_watched(*plan.lesson, plan, watch);
   };
-  attn::settle_orders(dump, expected, rerun);
+  attn::settle_forms(dump, expected, rerun);
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())
     throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr double usual_large_negative = -3e4;  // a fill of this or less stands for −∞
+constexpr double usual_fill = -1e9;
 
 template <std::size_t N, class F>
 Tensor<N> each(Tensor<N> x, F f) {
@@ -268,7 +268,7 @@ std::optional<Tensor<N>> filled_as(const Tensor<N>& theirs, const Tensor<N>& sca
   auto filled = scaled;
   for (std::size_t i = 0; i < theirs.size(); ++i) {
     if (is_seen(theirs, mask, i)) continue;
-    if (!(theirs.data()[i] <= usual_large_negative)) return std::nullopt;
+    if (!(theirs.data()[i] <= attn::usual_large_negative)) return std::nullopt;
     filled.data()[i] = theirs.data()[i];
   }
   return filled;
@@ -390,7 +390,7 @@ std::optional<Tensor<N>> shifted_mask_as(const Tensor<N>& theirs, const Tensor<N
     const bool is_empty = std::all_of(row, row + length, [](double x) { return x == -infinity; });
     for (std::size_t j = 0; j < length; ++j) {
       const double number = theirs.data()[begin + j];
-      const bool is_fill = number <= usual_large_negative || (is_empty && std::isnan(number));
+      const bool is_fill = number <= attn::usual_large_negative || (is_empty && std::isnan(number));
       if (row[j] == -infinity && is_fill) shifted->data()[begin + j] = number;
     }
   }
@@ -459,19 +459,10 @@ attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& scor
 template <std::size_t N>
 attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask) {
   const auto rules = rules_of(bench, mask);
-  const auto with_rule = [&scaled, &mask, rules](auto may_see) {
-    return attn::apply_mask(scaled,
-                            masked_by(mask, [&](auto b, auto i, auto j) { return may_see(rules, b, i, j); }));
-  };
   const auto filled = [&](auto fill) { return where_seen(scaled, mask, fill); };
   attn::Mistakes mistakes = {
       {"mask-missing", [&] { return scaled; }},
       {"mask-after-softmax", [&] { return scaled; }},
-      {"mask-inverted",
-       [&] {
-         return attn::apply_mask(scaled,
-                                 masked_by(mask, [&](auto b, auto i, auto j) { return !mask(b, i, j); }));
-       }},
       {"mask-fill-zero", [=] { return filled([](double) { return 0.0; }); }},
       {"mask-fill-zero:1e-9", [=] { return filled([](double) { return 1e-9; }); }},
       {"mask-fill-zero:multiplied", [=] { return filled([](double x) { return x * 0.0; }); }},
@@ -487,10 +478,11 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
       {"mask-fill-too-small",
        [&](const Tensor<N>& theirs) -> std::optional<Tensor<N>> {
          const auto fill = fill_of(theirs, mask);
-         if (!fill || *fill >= 0.0 || *fill <= usual_large_negative) return std::nullopt;
+         if (!fill || *fill >= 0.0 || *fill <= attn::usual_large_negative) return std::nullopt;
          return where_seen(scaled, mask, [&](double) { return *fill; });
        }},
       {"large-negative-fill", [&](const Tensor<N>& theirs) { return filled_as(theirs, scaled, mask); }},
+      {"large-negative-fill:unseen", [=] { return filled([](double) { return usual_fill; }); }},
       {"scores-shifted:masked",
        [&](const Tensor<N>& theirs) { return shifted_mask_as(theirs, attn::apply_mask(scaled, mask)); }},
       {"dropout-before-softmax",
@@ -502,40 +494,38 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
     mistakes.emplace_back("mask-fill-too-small:added" + std::to_string(static_cast<int>(fill)),
                           [=] { return filled([=](double x) { return x + fill; }); });
   }
+  /// Of another mask. A row of nothing but −∞ is not what a row of nothing but a large negative number is.
+  const auto add_mask = [&](const std::string& id, auto may_see) {
+    const auto other = [&mask, rules, may_see] {
+      return masked_by(mask, [&](auto b, auto i, auto j) { return may_see(rules, b, i, j); });
+    };
+    mistakes.emplace_back(id, [&scaled, other] { return attn::apply_mask(scaled, other()); });
+    mistakes.emplace_back(id + ":filled", [&scaled, other]() -> std::optional<Tensor<N>> {
+      const auto seen = other();
+      if (!attn::has_empty_row(seen)) return std::nullopt;
+      return where_seen(scaled, seen, [](double) { return usual_fill; });
+    });
+  };
+  add_mask("mask-inverted", [&mask](const Rules&, auto b, auto i, auto j) { return !mask(b, i, j); });
+  const auto add_shifted = [&](const std::string& id, std::ptrdiff_t later, std::ptrdiff_t wider) {
+    add_mask(id, [later, wider](const Rules& r, auto b, auto i, auto j) {
+      return r.is_real[b][j] && r.sees(i, j, r.offset, later, wider);
+    });
+  };
   if (rules.is_causal) {
-    mistakes.emplace_back("mask-diagonal", [=] {
-      return with_rule([](const Rules& r, auto b, auto i, auto j) {
-        return r.is_real[b][j] && r.sees(i, j, r.offset, -1);
-      });
-    });
-    mistakes.emplace_back("mask-leaks-one", [=] {
-      return with_rule([](const Rules& r, auto b, auto i, auto j) {
-        return r.is_real[b][j] && r.sees(i, j, r.offset, 1);
-      });
-    });
-    if (rules.offset != 0) {
-      const auto corner = [=, &mask] {
-        return masked_by(mask,
-                         [&](auto b, auto i, auto j) { return rules.is_real[b][j] && rules.sees(i, j, 0); });
-      };
-      mistakes.emplace_back("mask-causal-corner",
-                            [=, &scaled] { return attn::apply_mask(scaled, corner()); });
-      mistakes.emplace_back("mask-causal-corner:filled", [=, &scaled](const Tensor<N>& theirs) {
-        return filled_as(theirs, scaled, corner());
-      });
-    }
+    add_shifted("mask-diagonal", -1, 0);
+    add_shifted("mask-leaks-one", 1, 0);
+    if (rules.offset != 0)
+      add_mask("mask-causal-corner",
+               [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][j] && r.sees(i, j, 0); });
   } else if (mask.shape(1) == mask.shape(2)) {
-    mistakes.emplace_back("causal-in-encoder", [=, &mask] {
-      return with_rule([&](const Rules&, auto b, auto i, auto j) { return mask(b, i, j) && j <= i; });
-    });
+    add_mask("causal-in-encoder",
+             [&mask](const Rules&, auto b, auto i, auto j) { return mask(b, i, j) && j <= i; });
   }
-  if (rules.window)
-    for (const int wider : {1, -1})
-      mistakes.emplace_back(wider > 0 ? "window-off-by-one:wide" : "window-off-by-one:narrow", [=] {
-        return with_rule([=](const Rules& r, auto b, auto i, auto j) {
-          return r.is_real[b][j] && r.sees(i, j, r.offset, 0, wider);
-        });
-      });
+  if (rules.window) {
+    add_shifted("window-off-by-one:wide", 0, 1);
+    add_shifted("window-off-by-one:narrow", 0, -1);
+  }
   for (const auto& forgotten : with_one_forgotten(rules))
     mistakes.emplace_back(forgotten.first, [&, r = forgotten.second]() -> std::optional<Tensor<N>> {
       const auto other =
@@ -545,9 +535,8 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
     });
   const bool is_padded = has_padding(rules);
   if (is_padded && mask.shape(1) == mask.shape(2))
-    mistakes.emplace_back("mask-padding-on-queries", [=] {
-      return with_rule(
-          [](const Rules& r, auto b, auto i, auto j) { return r.is_real[b][i] && r.sees(i, j, r.offset); });
+    add_mask("mask-padding-on-queries", [](const Rules& r, auto b, auto i, auto j) {
+      return r.is_real[b][i] && r.sees(i, j, r.offset);
     });
   if (is_padded)
     for (const auto& [id, lowest] : lowest_numbers)
@@ -556,9 +545,8 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
       });
   const auto& target = bench.plan.target;
   if (is_padded && bench.plan.lesson->uses("target") && target.size() == mask.shape(0))
-    mistakes.emplace_back("cross-mask-target", [=, lengths = target.lengths()] {
-      return with_rule(
-          [&](const Rules& r, auto b, auto i, auto j) { return j < lengths[b] && r.sees(i, j, r.offset); });
+    add_mask("cross-mask-target", [lengths = target.lengths()](const Rules& r, auto b, auto i, auto j) {
+      return j < lengths[b] && r.sees(i, j, r.offset);
     });
   if constexpr (N == 4)
     if (is_padded)

@@ -31,16 +31,37 @@ Tensor<2> fused(const std::vector<LinearMap>& all) {
   return result;
 }
 
-/// The columns of `fused` that part `own` gets where the parts are taken for being in another order.
-Tensor<2> cut_in_order(const std::vector<LinearMap>& all, std::size_t own,
-                       const std::array<std::size_t, 3>& order) {
+/// The columns of a fused weight in the order in which it has them, by their places in Q, K and V side by
+/// side.
+using Packing = std::vector<std::size_t>;
+
+/// Of each group of heads its queries, then its keys, then its values; with one group all queries first.
+Packing packed(const std::vector<LinearMap>& all, const std::array<std::size_t, 3>& order,
+               std::size_t groups = 1) {
+  std::vector<std::size_t> begins = {0};
+  for (const auto& map : all) begins.push_back(begins.back() + map.W.shape(1));
+  Packing packing;
+  for (std::size_t group = 0; group < groups; ++group)
+    for (const auto part : order) {
+      const auto width = all[part].W.shape(1) / groups;
+      for (std::size_t i = 0; i < width; ++i) packing.push_back(begins[part] + group * width + i);
+    }
+  return packing;
+}
+
+/// The columns that part `own` gets of a fused weight where it is cut as if it were packed otherwise.
+Tensor<2> cut(const std::vector<LinearMap>& all, std::size_t own, const Packing& is,
+              const Packing& believed) {
+  const auto whole = fused(all);
   std::size_t begin = 0;
-  for (const auto part : order) {
-    const auto width = all[part].W.shape(1);
-    if (part == own) return attn::columns(fused(all), begin, begin + width);
-    begin += width;
-  }
-  return {};
+  for (std::size_t part = 0; part < own; ++part) begin += all[part].W.shape(1);
+  const auto width = all[own].W.shape(1);
+  auto columns = Tensor<2>::from_shape({whole.shape(0), width});
+  for (std::size_t place = 0; place < is.size(); ++place)
+    if (believed[place] >= begin && believed[place] < begin + width)
+      for (std::size_t row = 0; row < whole.shape(0); ++row)
+        columns(row, believed[place] - begin) = whole(row, is[place]);
+  return columns;
 }
 
 /// X times all rows but the last, which is added.
@@ -49,6 +70,7 @@ Tensor<3> linear_with_last_row(const Tensor<3>& X, const Tensor<2>& fused) {
   return attn::linear(X, attn::rows(fused, 0, rows), attn::row(fused, rows));
 }
 
+constexpr std::array<std::size_t, 3> right_order = {0, 1, 2};
 constexpr std::array<std::array<std::size_t, 3>, 5> wrong_orders = {
     {{0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
 
@@ -66,8 +88,8 @@ attn::Mistakes mistakes_of_bias(const Tensor<3>& X, const std::string& name, con
   return {{"bias-missing", dropped}, {"bias-missing:" + name, dropped}};
 }
 
-attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<LinearMap>& all,
-                                      std::size_t own) {
+attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<LinearMap>& all, std::size_t own,
+                                      std::size_t groups) {
   const auto* const names = "QKV";
   auto mistakes = mistakes_of_bias(X, std::string(1, names[own]), all[own]);
   mistakes.emplace_back("weight-transposed", [&X, map = all[own]] {
@@ -77,25 +99,34 @@ attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<Line
     if (other != own)
       mistakes.emplace_back(std::string("wrong-projection:") + names[own] + names[other],
                             [&X, map = all[other]] { return map(X); });
+  const auto add_layout = [&](const std::string& name, const Packing& is, const Packing& believed) {
+    if (is != believed)
+      mistakes.emplace_back("qkv-layout:" + name,
+                            [=, &X] { return linear_with_last_row(X, cut(all, own, is, believed)); });
+  };
+  const auto in_thirds = packed(all, right_order), by_group = packed(all, right_order, groups);
   for (const auto& order : wrong_orders) {
-    std::string name = "qkv-layout:";
+    std::string name;
     for (const auto part : order) name += names[part];
-    mistakes.emplace_back(
-        name, [&X, all, own, order] { return linear_with_last_row(X, cut_in_order(all, own, order)); });
+    add_layout(name, in_thirds, packed(all, order));
   }
+  add_layout("by-group-cut-in-thirds", by_group, in_thirds);
+  add_layout("in-thirds-cut-by-group", in_thirds, by_group);
   return mistakes;
 }
 
 attn::Mistakes mistakes_of_keys_or_values(const Named& X_query, const Named& X_key,
-                                          const std::vector<LinearMap>& all, std::size_t own) {
-  auto mistakes = mistakes_of_projection(X_key.tensor, all, own);
+                                          const std::vector<LinearMap>& all, std::size_t own,
+                                          std::size_t groups) {
+  auto mistakes = mistakes_of_projection(X_key.tensor, all, own, groups);
   if (X_query.id != X_key.id)
     mistakes.emplace_back("cross-attends-itself", [&X = X_query.tensor, map = all[own]] { return map(X); });
   return mistakes;
 }
 
-attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<LinearMap>& all, double divisor) {
-  auto mistakes = mistakes_of_projection(X, all, 0);
+attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<LinearMap>& all, double divisor,
+                                   std::size_t groups) {
+  auto mistakes = mistakes_of_projection(X, all, 0, groups);
   const auto over = [&X, map = all[0]](double by) { return [=, &X] { return attn::divide(map(X), by); }; };
   mistakes.emplace_back("scale-in-weights", over(divisor));
   mistakes.emplace_back("scale-twice:queries", over(divisor));
@@ -105,8 +136,8 @@ attn::Mistakes mistakes_of_queries(const Tensor<3>& X, const std::vector<LinearM
 }
 
 attn::Mistakes mistakes_of_keys(const Named& X_query, const Named& X_key, const std::vector<LinearMap>& all,
-                                double divisor) {
-  auto mistakes = mistakes_of_keys_or_values(X_query, X_key, all, 1);
+                                double divisor, std::size_t groups) {
+  auto mistakes = mistakes_of_keys_or_values(X_query, X_key, all, 1, groups);
   const auto split = [&X = X_key.tensor, map = all[1], divisor] {
     return attn::divide(map(X), std::sqrt(divisor));
   };

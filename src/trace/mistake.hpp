@@ -23,6 +23,9 @@ Array<T, N> array_of(const AnyTensor& tensor) {
   return array;
 }
 
+/// A score of that or less, where a mask hides, stands for −∞.
+inline constexpr double usual_large_negative = -3e4;
+
 /// Another way to compute a step: a classic mistake, or a convention that others have. It stands beside the
 /// step as a closure over the same locals, which is called only when somebody asks what the step would be.
 class Mistake {

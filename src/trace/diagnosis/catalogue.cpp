@@ -29,7 +29,7 @@ const std::vector<CataloguedMistake>& catalogue() {
 }
 
 const CataloguedMistake* find_mistake(std::string_view id) {
-  const auto name = id.substr(0, id.find(':'));
+  const auto name = id.substr(0, id.find_first_of(":@"));
   const auto& all = catalogue();
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const CataloguedMistake& one) { return one.id == name; });
@@ -42,7 +42,7 @@ bool is_convention(std::string_view id) {
 }
 
 std::string id_without_variant(const std::string& id) {
-  return id.substr(0, id.find(':'));
+  return id.substr(0, id.find_first_of(":@"));
 }
 
 std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids) {

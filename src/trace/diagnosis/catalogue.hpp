@@ -23,14 +23,14 @@ struct CataloguedMistake {
 /// All mistakes, then all conventions.
 const std::vector<CataloguedMistake>& catalogue();
 
-/// Null where there is none of that id. The variant of a mistake, as in "scale-d-model:all-heads", counts as
-/// the mistake.
+/// Null where there is none of that id. The variant of a mistake, as in "scale-d-model:all-heads", and one
+/// that is made in one step alone, as in "residual-normed@residual_2", count as the mistake.
 const CataloguedMistake* find_mistake(std::string_view id);
 
 /// Whether the id names another right way.
 bool is_convention(std::string_view id);
 
-/// "scale-d-model" for "scale-d-model:all-heads".
+/// "scale-d-model" for "scale-d-model:all-heads" and "scale-d-model@scaled".
 std::string id_without_variant(const std::string& id);
 
 /// Each id once, without variants, in order.

@@ -41,6 +41,7 @@ struct Supposition {
   Hypothesis mistakes;
   std::size_t contradictions;
   bool leaves_out_padding;  ///< whether it gives the step but for the rows of padded queries
+  bool has_fill;  ///< whether it gives the step but for large negative numbers in the place of −∞
 
   bool explains_as_much_as(const Supposition& other) const {
     return contradictions == other.contradictions && leaves_out_padding == other.leaves_out_padding;
@@ -54,7 +55,7 @@ struct Supposition {
 class Search {
  public:
   Search(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions)
-      : dump_(dump), conventions_(conventions), replays_(dump, rerun) {
+      : dump_(dump), rerun_(rerun), conventions_(conventions), replays_(dump, rerun) {
     adopt(conventions);
     drop_conventions_that_are_not_followed();
     if (!dump.slacks.empty())
@@ -66,20 +67,27 @@ class Search {
     });
   }
 
-  /// Whether the step that the dump has is as it should be.
-  bool is_right(const std::string& id) const {
-    const auto* theirs = find(id);
-    const auto step =
-        std::find_if(steps_.begin(), steps_.end(), [&](const auto& one) { return one.id == id; });
-    return theirs != nullptr && step != steps_.end() && is_right(*step, *theirs);
+  /// Ids of the steps that are not as they should be, whatever fills what a mask hides.
+  std::set<std::string> differing() const {
+    std::set<std::string> ids;
+    for (const auto& step : steps_)
+      if (const auto* theirs = find(step.id);
+          theirs != nullptr && !is_right(step, *theirs) && !is_right_but_for_fill(step, *theirs))
+        ids.insert(step.id);
+    return ids;
   }
 
   Diagnosis run() {
     Diagnosis diagnosis;
     std::set<std::string> judged;
     for (auto index = next_wrong(judged); index; index = next_wrong(judged)) {
-      judged.insert(steps_[*index].id);
+      const auto id = steps_[*index].id;
+      judged.insert(id);
+      if (follows_from_inputs(*index)) continue;
       explain(*index);
+      if (const auto found = explained_.find(id);
+          found == explained_.end() || found->second.finding == Finding::wrong)
+        wrong_.insert(id);
     }
     for (const auto& input : dump_.absent)
       if (steps_that_need_.count(input) > 0) diagnosis.absent.push_back(input);
@@ -190,6 +198,12 @@ class Search {
     return true;
   }
 
+  bool is_right_but_for_fill(const Prediction& step, const AnyTensor& theirs) const {
+    return theirs.shape() == step.shape &&
+           matches(step, theirs, step.shape, with_fill_of(theirs, step, step.reference),
+                   tolerance_.at(step.id));
+  }
+
   /// Whether it is the right number at that offset. A student who corrects a slip without going back goes on
   /// from the right numbers, and not from those that are written.
   bool is_right(const Prediction& step, std::size_t offset, double theirs, double tolerance) const {
@@ -202,7 +216,8 @@ class Search {
   }
 
   bool is_expected(const Prediction& step, const AnyTensor& theirs) const {
-    return matches(step, theirs, step.expected_shape, step.expected, tolerance_.at(step.id));
+    return theirs.shape() == step.expected_shape &&
+           matches(step, theirs, step.expected_shape, expected_beside(theirs, step), tolerance_.at(step.id));
   }
 
   /// Whether the number at that offset is in the row of a padded query.
@@ -245,15 +260,93 @@ class Search {
     return std::nullopt;
   }
 
-  /// Mistakes of the step, and of steps before it that the dump lacks.
-  std::vector<std::string> candidates(std::size_t index) const {
-    std::vector<std::string> ids;
-    for (std::size_t i = 0; i <= index; ++i) {
-      if (i != index && find(steps_[i].id) != nullptr) continue;
-      for (const auto& id : steps_[i].mistakes)
-        if (adopted_.count(id) == 0 && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  /// What the lesson computes by itself, and how far rounding may move it.
+  struct Own {
+    std::vector<Prediction> steps;
+    Tolerances tolerance;
+
+    bool agrees(std::size_t index, const TensorView& other) const {
+      const auto& step = steps[index];
+      const auto& may_differ = tolerance.at(step.id);
+      if (other.shape != step.expected_shape) return false;
+      for (std::size_t i = 0; i < step.expected.size(); ++i)
+        if (!is_near(other.at(i), step.expected[i], may_differ[i])) return false;
+      return true;
     }
+  };
+
+  /// Without anybody's tensors.
+  const Own& own() {
+    if (!own_) {
+      const Replay replay(rerun_);
+      own_ = Own{replay.predict(conventions_), replay.tolerance(conventions_, replays_.unit())};
+      for (auto& [id, of_step] : own_->tolerance)
+        if (const auto theirs = tolerance_.find(id); theirs != tolerance_.end())
+          for (std::size_t i = 0; i < std::min(of_step.size(), theirs->second.size()); ++i)
+            of_step[i] += theirs->second[i];
+    }
+    return *own_;
+  }
+
+  /// Notes a step behind a wrong one that is right as it follows from the inputs.
+  bool follows_from_inputs(std::size_t index) {
+    const auto& step = steps_[index];
+    const auto wrong = wrong_before(step.id);
+    if (wrong.empty() || !own().agrees(index, find(step.id)->view())) return false;
+    not_from_[step.id] = wrong;
+    return true;
+  }
+
+  std::vector<std::string> wrong_before(const std::string& id) const {
+    std::vector<std::string> wrong;
+    for (auto step = steps_.begin(); step != steps_.end() && step->id != id; ++step)
+      if (wrong_.count(step->id) > 0) wrong.push_back(step->id);
+    return wrong;
+  }
+
+  /// Whether the step at `index` follows from the one at `earlier`. Whole numbers are not tried.
+  bool depends_on(std::size_t index, std::size_t earlier) const {
+    if (!is_floating(steps_[earlier].dtype)) return true;
+    auto [found, is_new] = changed_by_.try_emplace(earlier);
+    if (is_new) {
+      const auto changed = replays_.with_another(steps_[earlier].id, adopted_);
+      for (std::size_t i = 0; i < steps_.size(); ++i)
+        found->second.push_back(i >= changed.size() || changed[i].reference != steps_[i].reference);
+    }
+    return found->second[index];
+  }
+
+  /// The step at `index`, and those from which it follows and which the dump lacks.
+  std::vector<std::size_t> places_of_mistakes(std::size_t index) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < index; ++i)
+      if (find(steps_[i].id) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i))
+        places.push_back(i);
+    places.push_back(index);
+    return places;
+  }
+
+  /// The mistakes that may have been made in these steps.
+  std::vector<std::string> candidates(const std::vector<std::size_t>& places) const {
+    std::vector<std::string> ids;
+    for (const auto place : places)
+      for (const auto& id : steps_[place].mistakes)
+        if (adopted_.count(id) == 0 && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
     return ids;
+  }
+
+  /// Mistakes that several of these steps list, each made in one of them alone.
+  std::vector<Hypothesis> in_one_of(const std::vector<std::size_t>& places) const {
+    std::map<std::string, std::vector<std::size_t>> by_mistake;
+    for (const auto place : places)
+      for (const auto& id : steps_[place].mistakes)
+        if (adopted_.count(id) == 0 && !is_convention(id) && steps_[place].fitted.count(id) == 0)
+          by_mistake[id].push_back(place);
+    std::vector<Hypothesis> all;
+    for (const auto& [id, listed] : by_mistake)
+      for (const auto place : listed)
+        if (listed.size() > 1) all.push_back({in_step_alone(id, steps_[place].id)});
+    return all;
   }
 
   /// Whether the dump's step at `index` is what `more` mistakes give, and what the dump has against them.
@@ -261,21 +354,39 @@ class Search {
     const auto step = predicted(index, more);
     const auto& theirs = *find(step.id);
     if (theirs.shape() != step.expected_shape) return std::nullopt;
+    const auto expected = expected_beside(theirs, step);
     if (step.expected_shape == steps_[index].expected_shape &&
-        !matches(step, theirs, step.expected_shape, step.expected, loose_tolerance(steps_[index], step)))
+        !matches(step, theirs, step.expected_shape, expected, loose_tolerance(steps_[index], step)))
       return std::nullopt;
     const bool is_other_way = std::all_of(more.begin(), more.end(), is_convention);
     if (!is_other_way && changes_nothing(steps_[index], step)) return std::nullopt;
     const auto mistakes = adopted_and(more);
     const auto tolerance = replays_.tolerance(mistakes);
-    if (!matches(step, theirs, step.expected_shape, step.expected, tolerance.at(step.id)))
-      return std::nullopt;
-    Supposition supposition{more, 0, differs_in_padding(step.expected, theirs, tolerance.at(step.id))};
+    if (!matches(step, theirs, step.expected_shape, expected, tolerance.at(step.id))) return std::nullopt;
+    Supposition supposition{more, 0, differs_in_padding(expected, theirs, tolerance.at(step.id)),
+                            expected != step.expected};
     for (const auto& other : replays_.of(mistakes))
       if (const auto* tensor = find(other.id))
         if (!matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;
     return supposition;
+  }
+
+  /// These numbers, with somebody's large negative ones in the place of −∞ where a mask may hide: a mistake
+  /// in what is hidden is the same mistake with any fill.
+  static std::vector<double> with_fill_of(const AnyTensor& theirs, const Prediction& step,
+                                          std::vector<double> numbers) {
+    const auto& listed = step.mistakes;
+    const bool may_hide = std::find(listed.begin(), listed.end(), "large-negative-fill") != listed.end();
+    for (std::size_t i = 0; may_hide && i < numbers.size(); ++i)
+      if (std::isinf(numbers[i]) && numbers[i] < 0.0 && theirs.view().at(i) <= usual_large_negative)
+        numbers[i] = theirs.view().at(i);
+    return numbers;
+  }
+
+  /// What is expected of a step under a mistake in it, with any fill.
+  static std::vector<double> expected_beside(const AnyTensor& theirs, const Prediction& step) {
+    return step.expected == step.reference ? step.expected : with_fill_of(theirs, step, step.expected);
   }
 
   /// Whether mistakes give what is expected without them: two that undo each other explain nothing.
@@ -315,12 +426,14 @@ class Search {
     const auto unknown = unknown_inputs_of(steps_[index].id);
     if (!unknown.empty()) not_judged_[steps_[index].id] = unknown;
     if (lacks_steps && is_all_nan(*find(steps_[index].id))) return;
-    const auto ids = candidates(index);
+    const auto places = places_of_mistakes(index);
+    const auto ids = candidates(places);
     std::vector<Hypothesis> one;
     for (const auto& id : ids) one.push_back({id});
     auto found = best_of(index, one);
     drop_fitted(index, found);
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
+    if (found.empty() && unknown.empty()) found = best_of(index, in_one_of(places));
     if (found.empty() && lacks_steps && unknown.empty())
       found = best_of(index, pairs_of(with_effect(index, ids)));
     if (found.empty() && !dump_.slacks.empty()) explain_in_part(index);
@@ -431,6 +544,7 @@ class Search {
         auto& ids = is_another_way(supposition, id) ? verdict.conventions : verdict.mistakes;
         if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
       }
+    if (found.front().has_fill) verdict.conventions.emplace_back("large-negative-fill");
     verdict.finding = verdict.mistakes.empty() ? Finding::convention : Finding::wrong;
     verdict.made_together = mistakes_in(found.front()) > 1;
     verdict.step_of_mistake =
@@ -468,6 +582,7 @@ class Search {
 
   /// The step in which the mistake was made: the one at `index`, or one before it that the dump lacks.
   std::string step_of(const std::string& mistake, std::size_t index) const {
+    if (const auto at = mistake.find('@'); at != mistake.npos) return mistake.substr(at + 1);
     for (std::size_t i = 0; i < index; ++i) {
       const auto& listed = steps_[i].mistakes;
       if (find(steps_[i].id) == nullptr && std::find(listed.begin(), listed.end(), mistake) != listed.end())
@@ -482,7 +597,9 @@ class Search {
     if (const auto explained = explained_.find(step.id); explained != explained_.end())
       verdict = explained->second;
     else if (is_right(step, theirs))
-      verdict.finding = is_nearest(step, theirs) ? Finding::right : Finding::rounding;
+      verdict = verdict_on_right(step, theirs);
+    else if (not_from_.count(step.id) > 0)
+      verdict.not_from = not_from_.at(step.id);
     else if (is_expected(step, theirs))
       verdict = verdict_of_adopted(step);
     else if (open != not_judged_.end() && !unknown_inputs_of(step.id).empty())
@@ -507,6 +624,18 @@ class Search {
     return verdict;
   }
 
+  StepVerdict verdict_on_right(const Prediction& step, const AnyTensor& theirs) const {
+    StepVerdict verdict;
+    verdict.finding = is_nearest(step, theirs) ? Finding::right : Finding::rounding;
+    if (const auto form = dump_.forms.find(step.id); form != dump_.forms.end()) {
+      verdict.finding = Finding::form;
+      verdict.form = form->second;
+    }
+    if (!matches(step, theirs, step.shape, step.reference, tolerance_.at(step.id)))
+      verdict.not_from = wrong_before(step.id);
+    return verdict;
+  }
+
   static StepVerdict verdict_not_judged(const std::vector<std::string>& needs) {
     StepVerdict verdict;
     verdict.finding = Finding::not_judged;
@@ -517,9 +646,10 @@ class Search {
   /// A step that shows a mistake which an earlier step has named.
   StepVerdict verdict_of_adopted(const Prediction& step) const {
     for (const auto& id : step.mistakes)
-      if (adopted_.count(id) > 0)
-        if (const auto found = verdict_by_mistake_.find(id); found != verdict_by_mistake_.end())
-          return found->second;
+      for (const auto& supposed : {id, in_step_alone(id, step.id)})
+        if (adopted_.count(supposed) > 0)
+          if (const auto found = verdict_by_mistake_.find(supposed); found != verdict_by_mistake_.end())
+            return found->second;
     StepVerdict verdict;
     verdict.finding = Finding::convention;  // one that the dump is said to follow
     verdict.step_of_mistake = step.id;
@@ -585,6 +715,7 @@ class Search {
   }
 
   const Dump& dump_;
+  const Rerun& rerun_;
   const std::set<std::string>& conventions_;
   Replays replays_;
   Hypothesis adopted_;
@@ -597,31 +728,17 @@ class Search {
   std::set<std::string> trusted_;                                 ///< ids of absent inputs
   std::map<std::string, std::vector<std::string>> not_judged_;    ///< ids of the inputs, by step
   std::map<std::string, StepVerdict> verdict_by_mistake_;         ///< by id of the mistake
+  std::optional<Own> own_;
+  std::set<std::string> wrong_;                                  ///< ids of steps
+  std::map<std::string, std::vector<std::string>> not_from_;     ///< wrong steps, by right one
+  mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
 };
 
 }  // namespace
 
-void settle_orders(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun) {
-  const auto is_right = [&](const std::string& id) { return Search(dump, rerun, {}).is_right(id); };
-  for (const auto& one : expected) {
-    const auto found = dump.tensors.find(one.id);
-    if (one.kind != Kind::step || found == dump.tensors.end()) continue;
-    auto others = other_orders(found->second, one);
-    if (others.empty() || is_right(one.id)) continue;
-    const auto as_it_was = found->second;
-    for (auto& [tensor, assumption] : others) {
-      found->second = std::move(tensor);
-      if (is_right(one.id)) {
-        dump.assume(assumption);
-        break;
-      }
-      found->second = as_it_was;
-    }
-  }
-}
-
 std::string_view name_of(Finding finding) {
-  const std::string_view names[] = {"right", "rounding", "convention", "shape", "wrong", "not judged"};
+  const std::string_view names[] = {"right", "rounding", "form",      "convention",
+                                    "shape", "wrong",    "not judged"};
   return names[static_cast<int>(finding)];
 }
 
@@ -639,6 +756,10 @@ bool Diagnosis::is_complete() const {
 bool Diagnosis::leaves_open() const {
   return std::any_of(steps.begin(), steps.end(),
                      [](const auto& step) { return step.finding == Finding::not_judged; });
+}
+
+std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun) {
+  return Search(dump, rerun, {}).differing();
 }
 
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {

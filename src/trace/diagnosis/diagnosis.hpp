@@ -13,13 +13,14 @@ namespace attn {
 enum class Finding {
   right,
   rounding,    ///< differs by rounding only
+  form,        ///< the right tensor expressed otherwise, from which the same follows
   convention,  ///< another way that is as right
   shape,       ///< a tensor of a wrong shape
   wrong,
   not_judged  ///< it follows from inputs that nobody gave
 };
 
-/// "right", "rounding", "convention", "shape", "wrong", "not judged".
+/// "right", "rounding", "form", "convention", "shape", "wrong", "not judged".
 std::string_view name_of(Finding finding);
 
 /// What is said of one step of somebody's dump.
@@ -33,6 +34,10 @@ struct StepVerdict {
   bool made_together = false;  ///< whether two of them were made at once
   bool in_part = false;        ///< whether they give but some of the numbers, the others being right
   std::vector<std::string> conventions{};  ///< ids, in the catalogue, of what is done in another right way
+  std::string form{};                      ///< of another form: what it is, as a sentence
+
+  /// Of a right step: ids of wrong ones before it from which it does not follow, though it should.
+  std::vector<std::string> not_from{};
 
   /// In which the mistake is: another than `id` where the dump lacks that one.
   std::string step_of_mistake{};
@@ -55,14 +60,16 @@ struct Diagnosis {
   bool leaves_open() const;          ///< whether a step could not be judged
 };
 
-/// Of a step whose axes have equal lengths the shape does not tell the order. Where its numbers are right in
-/// one order and not in the one that it was taken for, they are brought to that.
-void settle_orders(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun);
+/// Ids of the dump's steps that are not as the lesson computes them from the dump's tensors before them,
+/// whatever fills what a mask hides.
+std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun);
 
 /// What is wrong in somebody's dump. Each step is computed from their own tensors before it. Where one
 /// differs, the mistakes that the step lists are tried, and those of the steps just before it that the dump
 /// lacks, one at a time and then two; only a tensor that is reproduced up to rounding names a mistake, and
-/// one that contradicts other steps of the dump gives way to one that does not. A step that follows from
+/// one that contradicts other steps of the dump gives way to one that does not. One mistake in one step, or
+/// in all that list it, comes before two. A step that differs behind a wrong one, and is right as it follows
+/// from the inputs, is right: the wrong tensor is not the one that was used. A step that follows from
 /// inputs which nobody gave is judged only where its numbers, or those of another such step, show that theirs
 /// are the ones that were drawn: where they are right, or what a mistake gives. A convention counts as a
 /// mistake where the dump's inputs settle it. `conventions` are ids of

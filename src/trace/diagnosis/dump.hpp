@@ -49,6 +49,8 @@ struct Dump {
   std::vector<std::string> rounded_inputs{};   ///< ids of inputs that were rounded to the decimals, too
   std::vector<std::string> settled{};          ///< ids of conventions that the inputs leave no choice of
 
+  std::map<std::string, std::string> forms{};      ///< of tensors that were re-expressed: how they were saved
+
   std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
   std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none
 

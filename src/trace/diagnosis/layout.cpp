@@ -160,39 +160,76 @@ std::optional<Fitted> in_rows(const AnyTensor& given, const ExpectedTensor& expe
                             to_string(given.shape()), to_string(shape))};
 }
 
-/// One of every `copies` heads, the next copy being `apart` heads further on; none where copies differ.
+/// Samples and heads that are one axis, the heads of a sample one after another, or, where `heads_first`, the
+/// samples of a head.
+std::optional<Fitted> with_folded_heads(const AnyTensor& given, const ExpectedTensor& expected,
+                                        bool heads_first) {
+  const auto& names = expected.axes;
+  if (names.size() < 2 || names[0] != "batch" || (names[1] != "head" && names[1] != "kv_head") ||
+      given.shape().size() + 1 != expected.shape.size())
+    return std::nullopt;
+  const auto batch = expected.shape[0], heads = expected.shape[1];
+  for (std::size_t axis = 0; axis < given.shape().size(); ++axis) {
+    if (given.shape()[axis] != batch * heads) continue;
+    auto shape = given.shape();
+    shape[axis] = heads_first ? heads : batch;
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, heads_first ? batch : heads);
+    std::vector<std::size_t> order = {heads_first ? axis + 1 : axis, heads_first ? axis : axis + 1};
+    for (std::size_t other = 0; other < shape.size(); ++other)
+      if (other != axis && other != axis + 1) order.push_back(other);
+    auto unfolded = in_order(permuted(reshaped(given, shape), order), {}, expected);
+    if (!unfolded) continue;
+    return Fitted{std::move(unfolded->tensor),
+                  fmt::format("{} is [{}] and is taken to have samples and heads in one axis, {}.",
+                              expected.id, to_string(given.shape()),
+                              heads_first ? "the samples of a head one after another"
+                                          : "the heads of a sample one after another")};
+  }
+  return std::nullopt;
+}
+
+std::optional<Fitted> with_all_axes(const AnyTensor& given, const std::vector<std::string>& axes,
+                                    const ExpectedTensor& expected) {
+  if (auto fitted = in_order(given, axes, expected)) return fitted;
+  return with_folded_heads(given, expected, false);
+}
+
+/// One of every `copies` entries along an axis, the next copy being `apart` further on; none where copies
+/// differ.
 std::optional<AnyTensor> without_copies(const AnyTensor& repeated, const Shape& shape, std::size_t axis,
                                         std::size_t copies, bool is_tiled) {
   auto strides = strides_of(repeated.shape());
-  const auto head = strides[axis];
+  const auto entry = strides[axis];
   if (!is_tiled) strides[axis] *= copies;
-  const auto apart = is_tiled ? head * shape[axis] : head;
+  const auto apart = is_tiled ? entry * shape[axis] : entry;
   auto first = strided(repeated, shape, strides);
   for (std::size_t copy = 1; copy < copies; ++copy)
     if (!are_identical(first, strided(repeated, shape, strides, copy * apart))) return std::nullopt;
   return first;
 }
 
-/// Key or value heads of which each stands there for every query head that reads it.
-std::optional<Fitted> without_repeated_heads(const AnyTensor& given, const std::vector<std::string>& axes,
-                                             const ExpectedTensor& expected) {
-  const auto axis = place_in(expected.axes, "kv_head");
+/// Key or value heads of which each stands there for every query head that reads it; angles of which each
+/// stands there for both numbers of its pair.
+std::optional<Fitted> without_repeats(const AnyTensor& given, const std::vector<std::string>& axes,
+                                      const ExpectedTensor& expected) {
+  const bool has_pairs = place_in(expected.axes, "pair").has_value();
+  const auto axis = place_in(expected.axes, has_pairs ? "pair" : "kv_head");
   const auto count = element_count(expected.shape), given_count = element_count(given.shape());
   if (!axis || count == 0 || given_count <= count || given_count % count != 0) return std::nullopt;
   const auto copies = given_count / count;
   auto with_copies = expected;
   with_copies.shape[*axis] *= copies;
-  const auto repeated = in_order(given, axes, with_copies);
+  const auto repeated = with_all_axes(given, axes, with_copies);
   if (!repeated) return std::nullopt;
   for (const bool is_tiled : {false, true}) {
     auto one_of_each = without_copies(repeated->tensor, expected.shape, *axis, copies, is_tiled);
     if (!one_of_each) continue;
-    const auto heads = expected.shape[*axis];
-    return Fitted{
-        std::move(*one_of_each),
-        fmt::format("{} has {} heads for {}: {}, of which one is taken.", expected.id, heads * copies, heads,
-                    is_tiled ? fmt::format("all of them {} times over", copies)
-                             : fmt::format("each one {} times in a row", copies))};
+    const auto entries = expected.shape[*axis];
+    return Fitted{std::move(*one_of_each),
+                  fmt::format("{} has {} {} for {}: {}, of which one is taken.", expected.id,
+                              entries * copies, has_pairs ? "pairs" : "heads", entries,
+                              is_tiled ? fmt::format("all of them {} times over", copies)
+                                       : fmt::format("each one {} times in a row", copies))};
   }
   return std::nullopt;
 }
@@ -215,9 +252,9 @@ AnyTensor converted(const AnyTensor& given, Dtype dtype) {
 
 std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
                                const ExpectedTensor& expected) {
-  if (auto fitted = in_order(given, axes, expected)) return fitted;
+  if (auto fitted = with_all_axes(given, axes, expected)) return fitted;
   if (auto fitted = in_rows(given, expected)) return fitted;
-  return without_repeated_heads(given, axes, expected);
+  return without_repeats(given, axes, expected);
 }
 
 std::optional<Fitted> with_batch_axis(const AnyTensor& given, const ExpectedTensor& expected) {
@@ -227,6 +264,10 @@ std::optional<Fitted> with_batch_axis(const AnyTensor& given, const ExpectedTens
   auto shape = given.shape();
   shape.insert(shape.begin(), 1);
   return Fitted{reshaped(given, shape), sentence_on_batch(expected)};
+}
+
+std::optional<Fitted> with_heads_before_samples(const AnyTensor& given, const ExpectedTensor& expected) {
+  return with_folded_heads(given, expected, true);
 }
 
 std::vector<Fitted> other_orders(const AnyTensor& given, const ExpectedTensor& expected) {

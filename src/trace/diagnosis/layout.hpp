@@ -25,15 +25,20 @@ struct Fitted {
 };
 
 /// The tensor in the expected shape, where there is one way to get there: by the names of its axes, by axes
-/// of length 1 that are missing or too many, by the one order of its axes that has the expected lengths, or
-/// by leaving out the copies of key and value heads that are repeated. None where it is of another shape,
-/// where two orders of its axes would do, and where queries and keys have changed places, which is a mistake
-/// to be found and no layout. `axes` names the axes of `given`; it may be empty.
+/// of length 1 that are missing or too many, by the one order of its axes that has the expected lengths, by
+/// parting samples from heads where they are one axis, or by leaving out the copies of key and value heads
+/// and of angles that are repeated. None where it is of another shape, where two orders of its axes would do,
+/// and where queries and keys have changed places, which is a mistake to be found and no layout. `axes` names
+/// the axes of `given`; it may be empty.
 std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
                                const ExpectedTensor& expected);
 
 /// A tensor of another shape that lacks the axis of a batch of one: a mistake may have changed the shape.
 std::optional<Fitted> with_batch_axis(const AnyTensor& given, const ExpectedTensor& expected);
+
+/// Samples and heads that are one axis, the samples of a head one after another: shapes do not tell it from
+/// the other order, which `laid_out` takes.
+std::optional<Fitted> with_heads_before_samples(const AnyTensor& given, const ExpectedTensor& expected);
 
 /// All orders of its axes, but for the one that it has, in which a tensor has the expected shape, and queries
 /// come before keys.

@@ -188,7 +188,7 @@ class Notes {
   /// Puts the mistaken tensor in the place of the right one.
   void suppose(const Tapped& tapped, const AnyTensor* theirs, Prediction& step) {
     for (const auto& mistake : tapped.mistakes) {
-      if (hypothesis_.count(mistake.id()) == 0) continue;
+      if (!supposes(hypothesis_, mistake.id(), tapped.id)) continue;
       const auto result = mistake.result(theirs);
       if (!result) continue;
       if (result->shape() != tapped.shape) {
@@ -224,6 +224,15 @@ double largest_of(const double* row, std::size_t length) {
 
 }  // namespace
 
+std::string in_step_alone(const std::string& mistake, const std::string& step) {
+  return mistake + '@' + step;
+}
+
+bool supposes(const Hypothesis& hypothesis, const std::string& mistake, const std::string& step) {
+  return hypothesis.count(mistake) > 0 ||
+         (!hypothesis.empty() && hypothesis.count(in_step_alone(mistake, step)) > 0);
+}
+
 AnyTensor Prediction::tensor() const {
   AnyTensor tensor(dtype, expected_shape);
   for (std::size_t i = 0; i < expected.size(); ++i)
@@ -234,7 +243,7 @@ AnyTensor Prediction::tensor() const {
 Watch made_on_purpose(Hypothesis mistakes, Watch watch) {
   return [mistakes = std::move(mistakes), watch = std::move(watch)](const Tapped& tapped) {
     for (const auto& mistake : tapped.mistakes) {
-      if (mistakes.count(mistake.id()) == 0) continue;
+      if (!supposes(mistakes, mistake.id(), tapped.id)) continue;
       const auto result = mistake.result(nullptr);
       if (!result || result->shape() != tapped.shape) continue;
       for_each_new(tapped.shape, tapped.row, [&](std::size_t i) { store(tapped, i, result->view().at(i)); });

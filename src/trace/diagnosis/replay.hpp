@@ -24,8 +24,15 @@ using Tensors = std::map<std::string, AnyTensor>;
 /// infinite of a blank, whose number says nothing.
 using Slacks = std::map<std::string, std::vector<double>>;
 
-/// Ids of mistakes that are supposed to have been made, in every step that lists them.
+/// Ids of mistakes that are supposed to have been made: in every step that lists them, or, as
+/// "residual-normed@residual_2", in that step alone.
 using Hypothesis = std::set<std::string>;
+
+/// "residual-normed@residual_2".
+std::string in_step_alone(const std::string& mistake, const std::string& step);
+
+/// Whether the mistake is supposed to have been made in that step, which lists it.
+bool supposes(const Hypothesis& hypothesis, const std::string& mistake, const std::string& step);
 
 /// What a replay expects of one step, computed from the tensors before it.
 struct Prediction {

@@ -73,10 +73,10 @@ void Replays::forget() {
   numbers_kept_ = 0;
 }
 
-std::vector<Prediction> Replays::with_another(const std::string& input, const Hypothesis& mistakes) const {
+std::vector<Prediction> Replays::with_another(const std::string& id, const Hypothesis& mistakes) const {
   const auto rerun = [&](const Watch& watch) {
     rerun_([&](const Tapped& tapped) {
-      if (tapped.kind == Kind::input && tapped.id == input) change_all(tapped);
+      if (tapped.id == id) change_all(tapped);
       watch(tapped);
     });
   };

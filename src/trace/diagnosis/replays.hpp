@@ -31,8 +31,8 @@ class Replays {
 
   void forget();
 
-  /// The steps with other numbers in the place of those of an input.
-  std::vector<Prediction> with_another(const std::string& input, const Hypothesis& mistakes) const;
+  /// The steps with other numbers in the place of those of a tensor.
+  std::vector<Prediction> with_another(const std::string& id, const Hypothesis& mistakes) const;
 
   /// What rounding to the dump's numbers, and to its decimals, may change.
   Tolerances tolerance(const Hypothesis& mistakes) const;

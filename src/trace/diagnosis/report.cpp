@@ -46,6 +46,8 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint) {
       return step.blanks == 0 ? "right" : fmt::format("right so far, {} left empty", step.blanks);
     case Finding::rounding:
       return "right, but for rounding";
+    case Finding::form:
+      return "another form";
     case Finding::convention:
       return conventions_in_words(step);
     case Finding::shape:
@@ -187,6 +189,13 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
 
 std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_hand,
                  const ReportSettings& settings) {
+  if (step.finding == Finding::form) return beneath(step.form, settings);
+  if (!step.not_from.empty())
+    return beneath(
+        fmt::format("It follows from the inputs, not from your {0}. What you saved as {0} is not what "
+                    "your program used.",
+                    listed(step.not_from, "and")),
+        settings);
   const auto has_nothing_to_tell = {Finding::right, Finding::rounding, Finding::not_judged};
   if (std::find(has_nothing_to_tell.begin(), has_nothing_to_tell.end(), step.finding) !=
       has_nothing_to_tell.end())
@@ -233,6 +242,8 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     if (step.in_part) one["in_part"] = true;
     if (!step.needs.empty()) one["needs"] = step.needs;
     if (step.blanks > 0) one["blanks"] = step.blanks;
+    if (!step.form.empty()) one["form"] = step.form;
+    if (!step.not_from.empty()) one["not_from"] = step.not_from;
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
     if (step.first_difference) one["first_difference"] = *step.first_difference;

@@ -1,0 +1,213 @@
+#include "trace/diagnosis/forms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "trace/diagnosis/diagnosis.hpp"
+#include "trace/diagnosis/strided.hpp"
+
+namespace attn {
+
+namespace {
+
+/// Tensors as the lesson may have them, by id, and what was done.
+struct Reexpressed {
+  Tensors tensors;
+  std::string sentence;
+  bool is_form = true;  ///< rather than a layout
+};
+
+std::string last_of_path(const std::string& id) {
+  return id.substr(id.rfind('/') + 1);  // npos + 1 is 0
+}
+
+std::string group_of(const std::string& id) {
+  return id.substr(0, id.rfind('/') + 1);
+}
+
+/// "rope/K_rotated" for "rope/Q_rotated": the keys that belong to queries. None for other steps.
+std::optional<std::string> keys_of(std::string id) {
+  auto& letter = id[group_of(id).size()];
+  if (letter != 'Q') return std::nullopt;
+  letter = 'K';
+  return id;
+}
+
+template <class F>
+AnyTensor each(const AnyTensor& given, F f) {
+  AnyTensor result(Dtype::float64, given.shape());
+  for (std::size_t i = 0; i < element_count(given.shape()); ++i)
+    result.elements<double>()[i] = f(given.view().at(i));
+  return result;
+}
+
+AnyTensor divided(const AnyTensor& given, double by) {
+  return each(given, [by](double x) { return x / by; });
+}
+
+AnyTensor with_columns(const AnyTensor& given, const std::vector<std::size_t>& order) {
+  AnyTensor result(Dtype::float64, given.shape());
+  const auto width = order.size();
+  for (std::size_t i = 0; i < element_count(given.shape()); ++i)
+    result.elements<double>()[i] = given.view().at(i / width * width + order[i % width]);
+  return result;
+}
+
+/// For each column of `right` the column of `theirs` that is most like it; each is taken once.
+std::vector<std::size_t> likest_columns(const AnyTensor& theirs, const std::vector<double>& right) {
+  const auto width = theirs.shape().back();
+  std::vector<std::size_t> order, rest(width);
+  for (std::size_t column = 0; column < width; ++column) rest[column] = column;
+  for (std::size_t column = 0; column < width; ++column) {
+    const auto distance = [&](std::size_t other) {
+      double sum = 0.0;
+      for (std::size_t row = 0; row < right.size(); row += width)
+        sum += std::abs(theirs.view().at(row + other) - right[row + column]);
+      return sum;
+    };
+    const auto best = std::min_element(
+        rest.begin(), rest.end(), [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
+    order.push_back(*best);
+    rest.erase(best);
+  }
+  return order;
+}
+
+/// By how much `theirs` is larger where `right` is largest.
+double factor_between(const AnyTensor& theirs, const std::vector<double>& right) {
+  std::size_t largest = 0;
+  for (std::size_t i = 0; i < right.size(); ++i)
+    if (std::isfinite(right[i]) && std::abs(right[i]) > std::abs(right[largest])) largest = i;
+  return theirs.view().at(largest) / right[largest];
+}
+
+class Settling {
+ public:
+  Settling(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun)
+      : dump_(dump), expected_(expected), rerun_(rerun), differing_(differing_steps(dump, rerun)) {
+    if (differing_.empty()) return;
+    for (auto& step : Replay(rerun).predict()) right_.emplace(step.id, std::move(step));
+  }
+
+  void settle_all() {
+    for (const auto& one : expected_)
+      if (one.kind == Kind::step) settle(one);
+  }
+
+ private:
+  void settle(const ExpectedTensor& one) {
+    if (differing_.count(one.id) == 0) return;
+    for (auto& other : layouts(one))
+      if (leaves_fewer(other)) return;
+    if (!is_floating(one.dtype) || one.shape.empty() || dump_.tensors.at(one.id).shape() != one.shape) return;
+    for (auto& other : forms(one.id))
+      if (leaves_fewer(other)) return;
+  }
+
+  std::vector<Reexpressed> layouts(const ExpectedTensor& one) const {
+    auto others = other_orders(dump_.tensors.at(one.id), one);
+    if (const auto given = dump_.as_named.find(one.id); given != dump_.as_named.end())
+      if (auto folded = with_heads_before_samples(given->second.tensor, one))
+        others.push_back(std::move(*folded));
+    std::vector<Reexpressed> all;
+    for (auto& other : others)
+      all.push_back({{{one.id, std::move(other.tensor)}}, std::move(other.assumption), false});
+    return all;
+  }
+
+  std::vector<Reexpressed> forms(const std::string& id) const {
+    auto all = in_base_2(id);
+    const auto keys = keys_of(id);
+    const auto* const K = keys ? in_its_shape(*keys) : nullptr;
+    if (K == nullptr) return all;
+    const auto& Q = dump_.tensors.at(id);
+    const auto& right = right_.at(id).reference;
+    if (Q.shape().back() == K->shape().back()) {
+      const auto order = likest_columns(Q, right);
+      all.push_back(
+          {{{id, with_columns(Q, order)}, {*keys, with_columns(*K, order)}},
+           fmt::format("The columns of your {} and {} are ours in another order, the same in both, so "
+                       "that their products are the same.",
+                       id, *keys)});
+    }
+    if (const double factor = factor_between(Q, right); std::isfinite(factor) && factor != 0.0)
+      all.push_back(
+          {{{id, divided(Q, factor)}, {*keys, divided(*K, 1.0 / factor)}},
+           fmt::format("Your {} is {:.4g} times ours and your {} {:.4g} times, so that their products "
+                       "are the same.",
+                       id, factor, *keys, 1.0 / factor)});
+    return all;
+  }
+
+  /// Somebody's tensor where it has the shape that it should have; otherwise null.
+  const AnyTensor* in_its_shape(const std::string& id) const {
+    const auto theirs = dump_.tensors.find(id);
+    const auto right = right_.find(id);
+    const bool is_there = theirs != dump_.tensors.end() && right != right_.end();
+    return is_there && theirs->second.shape() == right->second.shape ? &theirs->second : nullptr;
+  }
+
+  /// The scores, scaled or masked, that the softmax of 2^x needs, which may have taken the scale in.
+  std::vector<Reexpressed> in_base_2(const std::string& id) const {
+    const std::vector<std::string> names = {"scores", "scaled", "masked"};
+    const auto first = std::find(names.begin(), names.end(), last_of_path(id));
+    if (first == names.end()) return {};
+    std::vector<double> factors = {std::numbers::log2e};
+    if (const auto scaled = right_.find(group_of(id) + "scaled"); scaled != right_.end())
+      factors.push_back(std::numbers::log2e *
+                        factor_between(scaled->second.tensor(), right_.at(id).reference));
+    std::vector<Reexpressed> all;
+    for (const double factor : factors) {
+      Reexpressed alone{{{id, divided(dump_.tensors.at(id), factor)}},
+                        "Your scores are in base 2, log₂ e times ours, for a softmax of 2^x."};
+      auto together = alone;
+      for (auto later = first + 1; later != names.end(); ++later)
+        if (const auto* theirs = in_its_shape(group_of(id) + *later); theirs != nullptr)
+          together.tensors.emplace(group_of(id) + *later, divided(*theirs, std::numbers::log2e));
+      all.push_back(std::move(together));
+      all.push_back(std::move(alone));
+    }
+    return all;
+  }
+
+  /// Puts the tensors into the dump, if they are right and fewer others differ.
+  bool leaves_fewer(Reexpressed& other) {
+    const auto exchange = [&] {
+      for (auto& [id, tensor] : other.tensors) std::swap(dump_.tensors.at(id), tensor);
+    };
+    exchange();
+    auto differing = differing_steps(dump_, rerun_);
+    const bool is_right = std::none_of(other.tensors.begin(), other.tensors.end(),
+                                       [&](const auto& one) { return differing.count(one.first) > 0; });
+    if (!is_right || differing.size() >= differing_.size()) {
+      exchange();
+      return false;
+    }
+    differing_ = std::move(differing);
+    if (!other.is_form) dump_.assume(other.sentence);
+    if (other.is_form)
+      for (const auto& [id, tensor] : other.tensors) dump_.forms[id] = other.sentence;
+    return true;
+  }
+
+  Dump& dump_;
+  const std::vector<ExpectedTensor>& expected_;
+  const Rerun& rerun_;
+  std::set<std::string> differing_;
+  std::map<std::string, Prediction> right_;  ///< from the inputs
+};
+
+}  // namespace
+
+void settle_forms(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun) {
+  Settling(dump, expected, rerun).settle_all();
+}
+
+}  // namespace attn
