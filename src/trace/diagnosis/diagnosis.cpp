@@ -486,7 +486,8 @@ class Search {
       auto step = predicted(index, {id});
       if (!is_convention(id) && step.expected == steps_[index].expected) continue;
       effective.push_back(id);
-      if (step.expected_shape != steps_[index].expected_shape) continue;
+      if (step.expected_shape != steps_[index].expected_shape || step.expected == steps_[index].expected)
+        continue;
       auto& variants = by_name[id_without_variant(id)];
       if (std::any_of(variants.begin(), variants.end(),
                       [&](const Prediction& other) { return changes_nothing(other, step); }))
