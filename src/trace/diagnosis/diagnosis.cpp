@@ -29,6 +29,11 @@ double difference(double a, double b) {
   return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
 }
 
+bool are_equal(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return is_near(x, y, 0.0); });
+}
+
 /// NaN in every place is what many mistakes give, and evidence of none.
 bool is_all_nan(const AnyTensor& tensor) {
   for (std::size_t i = 0; i < element_count(tensor.shape()); ++i)
@@ -364,7 +369,7 @@ class Search {
     const auto tolerance = replays_.tolerance(mistakes);
     if (!matches(step, theirs, step.expected_shape, expected, tolerance.at(step.id))) return std::nullopt;
     Supposition supposition{more, 0, differs_in_padding(expected, theirs, tolerance.at(step.id)),
-                            expected != step.expected};
+                            !are_equal(expected, step.expected)};
     for (const auto& other : replays_.of(mistakes))
       if (const auto* tensor = find(other.id))
         if (!matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
