@@ -644,7 +644,7 @@ const Lesson generate = {
                     .heads = 4,
                     .kv_heads = 2,
                     .new_tokens = 3,
-                    .layers = 1},
+                    .layers = 2},
                    sharpen_prompt,
                    {"logits"}},
     .run = run_generate,

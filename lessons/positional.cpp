@@ -358,8 +358,10 @@ const Lesson positional = {
                  "positional --encoding t5 --sentence \"one two three four five six seven eight nine ten\""},
     .inputs = positional_inputs,
     .probe =
-        Probe{{.sentence = {"a b c d e f g h i j k l", "m n o p q r s", "t u v w"}, .d_model = 6, .heads = 3},
-              sharpen_word},
+        Probe{{.sentence = {"a b c d e f g h i j k l", "m n o p q r s", "t u v w"}, .d_model = 8, .heads = 3},
+              sharpen_word,
+              {"without/weights", "sinusoidal/weights", "learned/weights", "relative/weights", "t5/weights",
+               "alibi/weights", "rope/output"}},
     .run = run_positional,
 };
 

@@ -449,8 +449,10 @@ const Lesson scoring = {
                        .give = give_features,
                        .target_words = "target_words",
                        .hand_made = features_by_hand},
-    .probe = Probe{{.source = {"a b c d e f g"}, .target = {"h i j k l"}, .d_model = 6, .d_a = 3},
-                   sharpen_scoring},
+    .probe =
+        Probe{{.source = {"a b c d e f g"}, .target = {"h i j k l"}, .d_model = 6, .d_a = 3},
+              sharpen_scoring,
+              {"dot/context", "scaled_dot/context", "general/context", "additive/context", "concat/context"}},
     .worksheet = Worksheet{{.source = {"the small cat"},
                             .target = {"petit chat"},
                             .d_model = 2,

@@ -24,7 +24,6 @@
 #include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
 #include "lessons/seq2seq/variants.hpp"
-#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
@@ -278,7 +277,7 @@ const Lesson seq2seq = {
                     .attention = "luong-concat",
                     .bidirectional = true,
                     .hidden = 3},
-                   vary_gains_and_biases,
+                   nullptr,
                    {"decoder/probabilities"}},
     .run = run_seq2seq,
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,12 @@ bool differs(const attn::Prediction& wrong, const attn::Prediction& right) {
   return false;
 }
 
+bool are_equal(const attn::AnyTensor& a, const attn::AnyTensor& b) {
+  for (std::size_t i = 0; i < attn::element_count(a.shape()); ++i)
+    if (a.view().at(i) != b.view().at(i)) return false;
+  return true;
+}
+
 /// Whether the results, or a shape on the way to them, show that the steps are not the right ones.
 bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::Prediction>& right,
            const std::vector<std::string>& results) {
@@ -119,7 +126,9 @@ std::map<std::string, bool> exposed_mistakes(const lessons::Plan& plan) {
   const auto results = lessons::results_of(plan, right);
   std::map<std::string, bool> exposed;
   for (const auto& id : lessons::mistakes_of(plan)) {
-    if (attn::is_convention(id)) continue;
+    if (const auto* known = attn::find_mistake(id);
+        known != nullptr && known->is_convention() && known->stated.empty())
+      continue;
     auto& is_exposed = exposed[attn::id_without_variant(id)];
     is_exposed = is_exposed || shows(lessons::steps_with({id}, plan), right, results);
   }
@@ -136,22 +145,23 @@ std::vector<std::string> hidden_of(const std::map<std::string, bool>& exposed,
   return hidden;
 }
 
-}  // namespace
+/// What no dimensions show, and why.
+const std::map<std::string_view, std::string_view>& shown_by_none() {
+  static const std::map<std::string_view, std::string_view> all = {
+      {"mask-sum-overflow", "only rows that see no key differ, and what these hold is open"}};
+  return all;
+}
 
-std::string audit(const Lesson& lesson, const Options& options) {
-  std::vector<std::string> assumptions;
-  const auto plan = plan_for(lesson, options, assumptions);
-  const auto own = exposed_mistakes(plan);
-  auto all = own;
-  for (const auto& [id, is_exposed] : exposed_mistakes(lessons::plan_of_probe(lesson, lesson.defaults)))
-    if (is_exposed) all[id] = true;
-  const auto hidden = hidden_of(own, all);
-  auto text = fmt::format("audit {}: the output on these dimensions hides {} of {} mistakes\n", lesson.name,
-                          hidden.size(), all.size());
-  for (const auto& assumption : assumptions) text += attn::paragraph(assumption, width, 2);
+/// What is known of hidden mistakes: that none can show it, or the smallest change of the options that does.
+std::map<std::string, std::string> exposures(const Lesson& lesson, const Options& options,
+                                             const std::vector<std::string>& hidden) {
   std::map<std::string, std::string> exposed_by;
-  for (const auto& change : changes_for(lesson, plan.options)) {
-    auto changed = plan.options;
+  for (const auto& id : hidden)
+    if (const auto found = shown_by_none().find(id); found != shown_by_none().end())
+      exposed_by.emplace(id, fmt::format("no dimensions show it: {}", found->second));
+  for (const auto& change : changes_for(lesson, options)) {
+    if (exposed_by.size() == hidden.size()) break;
+    auto changed = options;
     changed.input.reset();
     change.make(changed);
     std::map<std::string, bool> then;
@@ -161,17 +171,74 @@ std::string audit(const Lesson& lesson, const Options& options) {
       continue;
     }
     for (const auto& id : hidden)
-      if (then.count(id) > 0 && then.at(id)) exposed_by.emplace(id, change.words);
+      if (then.count(id) > 0 && then.at(id)) exposed_by.emplace(id, "exposed by " + change.words);
   }
+  return exposed_by;
+}
+
+/// The inputs that a program could read in the place of another without a result that shows it, and why.
+std::map<std::string, std::string> confusable_inputs(const lessons::Plan& plan) {
+  const auto right = lessons::steps_with({}, plan);
+  const auto results = lessons::results_of(plan, right);
+  const auto inputs = lessons::inputs_of(plan);
+  const auto is_shown = [&](const std::string& id, const attn::AnyTensor& other) {
+    return shows(lessons::steps_with_input(id, other, plan), right, results);
+  };
+  std::map<std::string, std::string> confusable;
+  for (const auto& [id, tensor] : inputs)
+    for (const auto& [other, numbers] : inputs) {
+      if (id == other || !attn::is_floating(tensor.dtype()) || !attn::is_floating(numbers.dtype()) ||
+          tensor.shape() != numbers.shape() || is_shown(id, numbers))
+        continue;
+      auto moved = tensor;
+      for (std::size_t i = 0; i < attn::element_count(moved.shape()); ++i)
+        moved.elements<double>()[i] += std::cos(static_cast<double>(i));
+      confusable.emplace(fmt::format("{} for {}", other, id),
+                         are_equal(tensor, numbers) ? "they are equal"
+                         : is_shown(id, moved)      ? "the output is the same"
+                                                    : fmt::format("no result is computed from {}", id));
+    }
+  return confusable;
+}
+
+/// A line each: what is hidden, and what is said of it.
+std::string table(const std::map<std::string, std::string>& lines) {
   std::size_t widest = 0;
-  for (const auto& id : hidden) widest = std::max(widest, id.size());
-  if (!hidden.empty()) text += '\n';
-  for (const auto& id : hidden) {
-    const auto found = exposed_by.find(id);
-    text += fmt::format("  {}  {}\n", attn::pad_right(id, widest),
-                        found == exposed_by.end() ? "the dimensions of attnlab probe expose it"
-                                                  : "exposed by " + found->second);
+  for (const auto& [id, words] : lines) widest = std::max(widest, attn::display_width(id));
+  std::string text = lines.empty() ? "" : "\n";
+  for (const auto& [id, words] : lines) text += fmt::format("  {}  {}\n", attn::pad_right(id, widest), words);
+  return text;
+}
+
+}  // namespace
+
+std::string audit(const Lesson& lesson, const Options& options) {
+  std::vector<std::string> assumptions;
+  const auto plan = plan_for(lesson, options, assumptions);
+  const auto own = exposed_mistakes(plan);
+  auto all = own;
+  auto usual = lesson.defaults;
+  if (!lesson.parts.empty()) {
+    usual.sentence.clear();
+    usual.through = plan.options.through;
   }
+  const auto of_usual = exposed_mistakes(lessons::plan_of_probe(lesson, usual));
+  for (const auto& [id, is_exposed] : of_usual)
+    if (is_exposed) all[id] = true;
+  const auto hidden = hidden_of(own, all);
+  auto text = fmt::format("audit {}: the output on these dimensions hides {} of {} mistakes\n", lesson.name,
+                          hidden.size(), all.size());
+  for (const auto& assumption : assumptions) text += attn::paragraph(assumption, width, 2);
+  auto lines = exposures(lesson, plan.options, hidden);
+  for (const auto& id : hidden) {
+    const auto found = of_usual.find(id);
+    lines.emplace(id, found != of_usual.end() && found->second
+                          ? "the dimensions of attnlab probe expose it"
+                          : "neither the dimensions of attnlab probe nor small changes of these expose it");
+  }
+  text += table(lines);
+  const auto confusable = confusable_inputs(plan);
+  if (!confusable.empty()) text += "\nInputs that could stand for each other unnoticed\n" + table(confusable);
   return text;
 }
 

@@ -158,10 +158,12 @@ void compare_inputs(const CheckDump& check, const Plan& plan, Dump& dump) {
   });
 }
 
-/// Conventions of which these inputs say which one is meant: a given mask has its window.
-std::vector<std::string> settled_by(const Plan& plan) {
-  if (plan.given.count("mask") == 0) return {};
-  return {"window-off-by-one"};
+/// Conventions of which the inputs say which one is meant, for a given mask has its window, or the task sheet
+/// of the probe.
+std::vector<std::string> settled_by(const Plan& plan, bool has_sheet) {
+  auto settled = has_sheet ? attn::stated_conventions() : std::vector<std::string>();
+  if (plan.given.count("mask") > 0) settled.emplace_back("window-off-by-one");
+  return settled;
 }
 
 /// A checked file.
@@ -257,7 +259,7 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& file, con
   compare_inputs(check, plan, dump);
   const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
   if (queries.is_padded()) dump.lengths = queries.lengths();
-  dump.settled = settled_by(plan);
+  dump.settled = settled_by(plan, check.probe.has_value());
   const auto rerun = [&plan = plan](const attn::Watch& watch) {
     lessons::run_watched(*plan.lesson, plan, watch);
   };

@@ -11,6 +11,8 @@
 #include "attn/text/width.hpp"
 #include "lab/check/audit.hpp"
 #include "lab/output.hpp"
+#include "lessons/workbench/probe.hpp"
+#include "trace/diagnosis/listed.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/wording.hpp"
 
@@ -36,7 +38,6 @@ class TaskSheet : public attn::Sink {
     auto& lines = is_input ? given_ : asked_;
     lines.push_back(line_of(event));
     if (is_input) return;
-    last_step_ = event.id;
     shapes_[event.id] = event.tensor->shape;
   }
 
@@ -47,7 +48,6 @@ class TaskSheet : public attn::Sink {
 
   /// A step that was asked for, with its shape, batch and all.
   const attn::Shape& shape_of(const std::string& id) const { return shapes_.at(id); }
-  const std::string& last_step() const { return last_step_; }
 
  private:
   struct Line {
@@ -79,7 +79,6 @@ class TaskSheet : public attn::Sink {
   attn::Sink& inputs_;
   std::vector<Line> given_, asked_;
   std::map<std::string, attn::Shape> shapes_;
-  std::string last_step_;
 };
 
 /// The options that decide what is computed: the inputs say all the others.
@@ -107,13 +106,15 @@ std::string rules_of(const lessons::Options& options) {
   return text;
 }
 
-std::string task(const lessons::Plan& plan, const std::string& file, const std::string& result) {
+std::string task(const lessons::Plan& plan, const std::string& file,
+                 const std::vector<std::string>& results) {
   auto text = fmt::format("probe {}: {} (seed {})\n\nThe task\n", plan.lesson->name, file, plan.options.seed);
   text += on_sheet(fmt::format(
       "Compute the lesson {0} from the inputs in {1} with your own program, and save what you computed under "
       "the names below. Then: attnlab check {0} mine.npz --probe {1}",
       plan.lesson->name, file));
-  text += on_sheet(fmt::format("Each name that you save is checked by itself; {} alone will do.", result));
+  text += on_sheet(fmt::format("Each name that you save is checked by itself; {} alone will do.",
+                               attn::listed(results, "and")));
   text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan.options)));
   if (plan.is_batched())
     text += on_sheet(
@@ -155,9 +156,9 @@ void run_probe(const MakeProbe& probe) {
   TaskSheet sheet(writer);
   lessons::run(*plan.lesson, plan, sheet);
   write_to_file(*probe.output, writer.finish());
-  const auto& results = plan.lesson->probe->results;
-  const auto result = results.empty() ? sheet.last_step() : std::string(results.front());
-  show(task(plan, *probe.output, result) + sheet.text() +
+  const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
+  const auto& result = results.front();
+  show(task(plan, *probe.output, results) + sheet.text() +
            in_languages(*probe.output, result, sheet.shape_of(result)),
        probe.paging);
 }

@@ -218,7 +218,7 @@ const Lesson backward_through_multihead = {
                     .causal = true,
                     .through = "multihead"},
                    sharpen_token,
-                   {"d_X", "d_W_O", "d_W_Q", "d_W_K", "d_W_V"}},
+                   {"d_X", "d_W_O", "d_W_Q", "d_W_K", "d_W_V", "L"}},
     .through = "multihead",
     .run = run_backward_through_multihead,
 };

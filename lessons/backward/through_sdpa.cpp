@@ -305,7 +305,7 @@ Probe probe_of_backward() {
            .window = 3,
            .causal = true},
           sharpen_token,
-          {"d_X", "d_Q", "d_K", "d_V", "d_W_Q", "d_W_K", "d_W_V"}};
+          {"d_X", "d_Q", "d_K", "d_V", "d_W_Q", "d_W_K", "d_W_V", "L"}};
 }
 
 extern const Lesson backward_through_sdpa;

@@ -343,7 +343,9 @@ const Lesson backward_through_transformer_block = {
                     .activation = "gelu",
                     .norm_order = "pre"},
                    sharpen_block,
-                   {"d_X", "d_W_1", "d_W_2", "d_b_1", "d_b_2"}},
+                   {"d_X", "d_W_1", "d_W_2", "d_b_1", "d_b_2", "attention/d_W_Q", "attention/d_W_K",
+                    "attention/d_W_V", "attention/d_W_O", "norm_1/d_gain", "norm_1/d_bias", "norm_2/d_gain",
+                    "norm_2/d_bias", "L"}},
     .through = "transformer-block",
     .run = run_backward_through_block,
 };

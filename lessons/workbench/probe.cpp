@@ -32,6 +32,25 @@ void fill_padding(const std::string& id, attn::AnyTensor& samples, std::uint32_t
   }
 }
 
+/// A given mask says alone who sees whom.
+void let_given_mask_decide(Plan& plan) {
+  const auto is_mask = [](const auto& one) { return one.first.ends_with("mask"); };
+  if (std::none_of(plan.given.begin(), plan.given.end(), is_mask)) return;
+  plan.options.causal = false;
+  plan.options.window.reset();
+}
+
+/// Adds normal(0, 1/4) to what is all 0 or all 1 before training, so that a gain or a bias that is left out,
+/// or that stands in the place of another, shows.
+void vary_untrained(const std::string& id, attn::AnyTensor& tensor, std::uint32_t seed) {
+  auto* const begin = tensor.elements<double>();
+  auto* const end = begin + attn::element_count(tensor.shape());
+  const auto is_all = [=](double number) { return std::count(begin, end, number) == end - begin; };
+  if (!is_all(0.0) && !is_all(1.0)) return;
+  attn::RandomState random(seed, attn::crc32(id));
+  std::for_each(begin, end, [&](double& number) { number += 0.25 * random.standard_normal(); });
+}
+
 /// What is as the probe of the whole lesson has it becomes what that of the part has.
 void take_probe_of_part(const Lesson& whole, const Lesson& part, Options& options) {
   const auto same_as_whole = [&](std::string_view key) {
@@ -85,12 +104,11 @@ Plan plan_of_probe(const Lesson& lesson, Options options, const attn::StoredTrac
 Plan plan_of_probe(const Lesson& lesson, Options options) {
   const auto& part = settle_for_probe(lesson, options);
   auto plan = make_plan(lesson, options);
-  attn::Tensors inputs;
-  run_watched(lesson, plan, [&](const attn::Tapped& tapped) {
-    if (tapped.kind == attn::Kind::input)
-      inputs.emplace(tapped.id, attn::AnyTensor({tapped.dtype, tapped.shape, tapped.elements}));
-  });
-  part.probe->sharpen(inputs, plan.options);
+  let_given_mask_decide(plan);
+  auto inputs = inputs_of(plan);
+  for (auto& [id, tensor] : inputs)
+    if (attn::is_floating(tensor.dtype())) vary_untrained(id, tensor, plan.options.seed);
+  if (part.probe->sharpen != nullptr) part.probe->sharpen(inputs, plan.options);
   for (auto& [id, tensor] : inputs) {
     if (!attn::is_floating(tensor.dtype())) continue;
     fill_padding(id, tensor, plan.options.seed);
@@ -99,9 +117,31 @@ Plan plan_of_probe(const Lesson& lesson, Options options) {
   return plan;
 }
 
+attn::Tensors inputs_of(const Plan& plan) {
+  attn::Tensors inputs;
+  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    if (tapped.kind == attn::Kind::input)
+      inputs.emplace(tapped.id, attn::AnyTensor({tapped.dtype, tapped.shape, tapped.elements}));
+  });
+  return inputs;
+}
+
 std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Plan& plan) {
   const auto rerun = [&](const attn::Watch& watch) { run_watched(*plan.lesson, plan, watch); };
   return attn::Replay(rerun).predict(mistakes);
+}
+
+std::vector<attn::Prediction> steps_with_input(const std::string& id, const attn::AnyTensor& other,
+                                               const Plan& plan) {
+  const auto rerun = [&](const attn::Watch& watch) {
+    run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+      if (tapped.kind == attn::Kind::input && tapped.id == id)
+        std::copy_n(static_cast<const double*>(other.view().data), attn::element_count(tapped.shape),
+                    static_cast<double*>(tapped.elements));
+      watch(tapped);
+    });
+  };
+  return attn::Replay(rerun).predict();
 }
 
 std::vector<std::string> mistakes_of(const Plan& plan) {
@@ -115,9 +155,12 @@ std::vector<std::string> mistakes_of(const Plan& plan) {
 }
 
 std::vector<std::string> results_of(const Plan& plan, const std::vector<attn::Prediction>& steps) {
-  const auto& results = plan.lesson->probe->results;
-  if (results.empty()) return {steps.back().id};
-  return {results.begin(), results.end()};
+  const auto& wanted = part_of(*plan.lesson, plan.options.through).probe->results;
+  std::vector<std::string> results;
+  for (const auto& step : steps)
+    if (std::find(wanted.begin(), wanted.end(), step.id) != wanted.end()) results.push_back(step.id);
+  if (results.empty()) results.push_back(steps.back().id);
+  return results;
 }
 
 }  // namespace lessons

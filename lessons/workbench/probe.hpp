@@ -19,15 +19,22 @@ Plan plan_of_probe(const Lesson& lesson, Options options);
 /// The same on somebody's inputs, whose numbers stay what they are.
 Plan plan_of_probe(const Lesson& lesson, Options options, const attn::StoredTrace& inputs);
 
+/// The inputs of a run, by id.
+attn::Tensors inputs_of(const Plan& plan);
+
 /// The steps of a program that makes these mistakes, where each is that of the lesson but for them. A step
 /// that has another shape leaves the later ones as they are.
 std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Plan& plan);
+
+/// The steps of a program that has `other`, of the same shape, in the place of a floating-point input.
+std::vector<attn::Prediction> steps_with_input(const std::string& id, const attn::AnyTensor& other,
+                                               const Plan& plan);
 
 /// Ids, with variants, of the mistakes that a program could make on these inputs: not of those that take
 /// somebody's tensor.
 std::vector<std::string> mistakes_of(const Plan& plan);
 
-/// Ids of the results that a probe asks for: its own, or the last of the lesson's steps.
+/// Ids of the results that a probe asks for: those of its own that the run has, or the last of its steps.
 std::vector<std::string> results_of(const Plan& plan, const std::vector<attn::Prediction>& steps);
 
 }  // namespace lessons

@@ -67,13 +67,6 @@ void lengthen_columns(attn::AnyTensor& W, std::size_t columns, double factor) {
     if (i % width < columns) W.elements<double>()[i] *= factor;
 }
 
-bool is_all(const attn::AnyTensor& tensor, double number) {
-  const auto view = tensor.view();
-  for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
-    if (view.at(i) != number) return false;
-  return true;
-}
-
 double factor_for(double score, std::size_t d_k) {
   return score > 0.0 ? std::sqrt(sharp_score * std::sqrt(static_cast<double>(d_k)) / score) : 1.0;
 }
@@ -145,16 +138,7 @@ void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::st
   if (!is_same) lengthen_row(inputs.at(X_key), key, factor);
 }
 
-void vary_gains_and_biases(attn::Tensors& inputs, const Options&) {
-  for (auto& [id, tensor] : inputs) {
-    if (!attn::is_floating(tensor.dtype()) || !(is_all(tensor, 0.0) || is_all(tensor, 1.0))) continue;
-    for (std::size_t i = 0; i < attn::element_count(tensor.shape()); ++i)
-      tensor.elements<double>()[i] += 0.25 * std::cos(static_cast<double>(i + 1));
-  }
-}
-
 void sharpen_block(attn::Tensors& inputs, const Options& options) {
-  vary_gains_and_biases(inputs, options);
   auto X = attn::array_of<double, 3>(inputs.at("X"));
   if (options.norm_order == "pre")
     X = attn::layer_norm(X, attn::array_of<double, 1>(inputs.at("norm_1/gain")),

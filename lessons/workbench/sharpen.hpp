@@ -25,12 +25,8 @@ void sharpen_token(attn::Tensors& inputs, const Options& options);
 void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::string& X_query,
                     const std::string& X_key, const std::string& group);
 
-/// For lessons without a scaled score. What is 0 or 1 before training becomes something else, so that a gain
-/// or a bias that is left out shows.
-void vary_gains_and_biases(attn::Tensors& inputs, const Options& options);
-
 /// One scaled score 100 in the first head of a transformer's block, by making its columns of W_Q and W_K
-/// longer: a layer norm before attention undoes a longer vector. Gains and biases vary.
+/// longer: a layer norm before attention undoes a longer vector.
 void sharpen_block(attn::Tensors& inputs, const Options& options);
 
 /// The same in a decoder that writes, for the words of its prompt.

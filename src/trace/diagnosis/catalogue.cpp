@@ -41,6 +41,13 @@ bool is_convention(std::string_view id) {
   return mistake != nullptr && mistake->is_convention();
 }
 
+std::vector<std::string> stated_conventions() {
+  std::vector<std::string> ids;
+  for (const auto& one : catalogue())
+    if (!one.stated.empty()) ids.emplace_back(one.id);
+  return ids;
+}
+
 std::string id_without_variant(const std::string& id) {
   return id.substr(0, id.find_first_of(":@"));
 }

@@ -16,6 +16,8 @@ struct CataloguedMistake {
   std::string_view training;      ///< why a model may train with it all the same, or does not
   std::string_view seen_in{};     ///< public reports: "cntkx #10, mlc-llm #3426"; empty where there is none
   std::string_view conversion{};  ///< of a convention: how to convert; empty of a mistake
+  std::string_view stated{};  ///< of a convention: what a probe's task sheet says of it, so that it is wrong
+                              ///< there; empty where the sheet leaves it open
 
   bool is_convention() const { return !conversion.empty(); }
 };
@@ -29,6 +31,9 @@ const CataloguedMistake* find_mistake(std::string_view id);
 
 /// Whether the id names another right way.
 bool is_convention(std::string_view id);
+
+/// Ids of the conventions of which a probe's task sheet states which one is asked for.
+std::vector<std::string> stated_conventions();
 
 /// "scale-d-model" for "scale-d-model:all-heads" and "scale-d-model@scaled".
 std::string id_without_variant(const std::string& id);

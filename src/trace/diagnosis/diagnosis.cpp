@@ -309,14 +309,17 @@ class Search {
     return wrong;
   }
 
-  /// Whether the step at `index` follows from the one at `earlier`. Whole numbers are not tried.
+  /// Whether the step at `index` may follow from the one at `earlier`: it does not where the numbers of that
+  /// one in another order leave it as it is.
   bool depends_on(std::size_t index, std::size_t earlier) const {
-    if (!is_floating(steps_[earlier].dtype)) return true;
     auto [found, is_new] = changed_by_.try_emplace(earlier);
     if (is_new) {
-      const auto changed = replays_.with_another(steps_[earlier].id, adopted_);
-      for (std::size_t i = 0; i < steps_.size(); ++i)
-        found->second.push_back(i >= changed.size() || changed[i].reference != steps_[i].reference);
+      const auto changed = replays_.with_rotated(steps_[earlier].id, adopted_);
+      const auto is_changed = [&](std::size_t i) {
+        return i >= changed.size() || changed[i].reference != steps_[i].reference;
+      };
+      const bool is_known = is_changed(earlier);
+      for (std::size_t i = 0; i < steps_.size(); ++i) found->second.push_back(!is_known || is_changed(i));
     }
     return found->second[index];
   }

@@ -29,6 +29,13 @@ void change_all(const Tapped& tapped) {
   }
 }
 
+void rotate(const Tapped& tapped) {
+  const auto count = element_count(tapped.shape);
+  if (!is_floating(tapped.dtype) || count < 2) return;
+  auto* const numbers = static_cast<double*>(tapped.elements);
+  std::rotate(numbers, numbers + 1, numbers + count);
+}
+
 }  // namespace
 
 Replays::Replays(const Dump& dump, const Rerun& rerun)
@@ -73,10 +80,19 @@ void Replays::forget() {
   numbers_kept_ = 0;
 }
 
-std::vector<Prediction> Replays::with_another(const std::string& id, const Hypothesis& mistakes) const {
+std::vector<Prediction> Replays::with_another(const std::string& input, const Hypothesis& mistakes) const {
+  return with_changed(input, change_all, mistakes);
+}
+
+std::vector<Prediction> Replays::with_rotated(const std::string& step, const Hypothesis& mistakes) const {
+  return with_changed(step, rotate, mistakes);
+}
+
+std::vector<Prediction> Replays::with_changed(const std::string& id, void (*change)(const Tapped&),
+                                              const Hypothesis& mistakes) const {
   const auto rerun = [&](const Watch& watch) {
     rerun_([&](const Tapped& tapped) {
-      if (tapped.id == id) change_all(tapped);
+      if (tapped.id == id) change(tapped);
       watch(tapped);
     });
   };

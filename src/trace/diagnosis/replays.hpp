@@ -31,8 +31,11 @@ class Replays {
 
   void forget();
 
-  /// The steps with other numbers in the place of those of a tensor.
-  std::vector<Prediction> with_another(const std::string& id, const Hypothesis& mistakes) const;
+  /// The steps with other numbers in the place of those of an input.
+  std::vector<Prediction> with_another(const std::string& input, const Hypothesis& mistakes) const;
+
+  /// The steps with the numbers of a step in another order: an index that follows from them stays valid.
+  std::vector<Prediction> with_rotated(const std::string& step, const Hypothesis& mistakes) const;
 
   /// What rounding to the dump's numbers, and to its decimals, may change.
   Tolerances tolerance(const Hypothesis& mistakes) const;
@@ -42,6 +45,8 @@ class Replays {
 
  private:
   Replay replay_with(Rerun rerun) const;
+  std::vector<Prediction> with_changed(const std::string& id, void (*change)(const Tapped&),
+                                       const Hypothesis& mistakes) const;
 
   const Dump& dump_;
   const Rerun& rerun_;

@@ -75,10 +75,9 @@ std::vector<CataloguedMistake> conventions() {
        .training = "It is the same function. "
                    "Where the folded W_Q itself is trained, its gradient is larger by √d_k "
                    "and its values smaller, which asks for another learning rate.",
-       .conversion =
-           "Multiply your Q, or its heads, and your scores by √d_k; "
-           "where both sides are divided, Q and K by d_k^(1/4) each and scores by √d_k. "
-           "Or compare from scaled on."},
+       .conversion = "Multiply your Q, or its heads, and your scores by √d_k; "
+                     "where both sides are divided, Q and K by d_k^(1/4) each and scores by √d_k. "
+                     "Or compare from scaled on."},
       {.id = "scale-by-layer",
        .family = "scale",
        .name = "the scores are also divided by the layer's number",
@@ -90,7 +89,8 @@ std::vector<CataloguedMistake> conventions() {
        .training = "Models are trained with it on purpose, for steadier half precision in deep layers. "
                    "Weights trained with it need it at inference, too.",
        .conversion = "Multiply your scaled scores by l + 1, with l counted from 0, "
-                     "or switch scale_attn_by_inverse_layer_idx off."},
+                     "or switch scale_attn_by_inverse_layer_idx off.",
+       .stated = "the divisor of scaled"},
       {.id = "norm-epsilon",
        .family = "norm",
        .name = "layer norm has another epsilon than 1e-5",
@@ -109,7 +109,8 @@ std::vector<CataloguedMistake> conventions() {
        .unchanged = "Shapes are right, and each weight is used once.",
        .training = "Post-norm needs a warm-up and small first steps, pre-norm does not. "
                    "Weights trained in one order do not work in the other.",
-       .conversion = "Move LN, or check against --norm post."},
+       .conversion = "Move LN, or check against --norm post.",
+       .stated = "the option --norm, and the formula of each norm and sum"},
       {.id = "rnn-padding-rows",
        .family = "recurrence",
        .name = "the forward LSTM goes on through the padding, whose rows are not 0",
@@ -127,7 +128,8 @@ std::vector<CataloguedMistake> conventions() {
        .unchanged = "Shapes are right wherever both vectors are of one length.",
        .training = "From scratch both orders train alike. Loaded weights do not fit the other one.",
        .conversion = "Exchange the upper and the lower rows of W. Here it is [context; state] for W_c, "
-                     "[state; context] for Bahdanau's output, [decoder; encoder] for the scores."},
+                     "[state; context] for Bahdanau's output, [decoder; encoder] for the scores.",
+       .stated = "the formula of each joined pair: [a; b]"},
       {.id = "normaliser-epsilon",
        .family = "efficient",
        .name = "an epsilon is added to the normaliser of linear attention",
@@ -143,7 +145,8 @@ std::vector<CataloguedMistake> conventions() {
                   "GPT-2 was trained with it, so there it is the right one.",
        .unchanged = "It is off by less than 0.0005, so a tolerance of 1e-3 lets it through.",
        .training = "Both train alike, and weights of one work with the other.",
-       .conversion = "approximate=\"none\" in PyTorch, approximate=False in JAX and Keras."},
+       .conversion = "approximate=\"none\" in PyTorch, approximate=False in JAX and Keras.",
+       .stated = "the formula of ffn/hidden: erf"},
       {.id = "scores-shifted",
        .family = "scores",
        .name = "a constant is added to all scores of a row",

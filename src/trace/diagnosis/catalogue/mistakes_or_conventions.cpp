@@ -71,7 +71,8 @@ std::vector<CataloguedMistake> mistakes_that_may_be_conventions() {
        .training = "From scratch both train alike. "
                    "Weights that were trained with the one read positions of the other a little wrong.",
        .conversion = "Ours are 10000^(−2i/d), yours 10000^(−2i/(d − 2)): the encoding has to be computed "
-                     "anew from one of the two."},
+                     "anew from one of the two.",
+       .stated = "the formula of the frequencies and of the angles: 10000^(−2i/d)"},
       {.id = "alibi-slopes-between-powers",
        .family = "positions",
        .name = "ALiBi's slopes are those of the powers of two next to the number of heads",
@@ -81,7 +82,8 @@ std::vector<CataloguedMistake> mistakes_that_may_be_conventions() {
        .unchanged = "With 1, 2, 4, 8, 16 … heads nothing differs.",
        .training = "Slopes are fixed, and models train as well with either. "
                    "A checkpoint needs its own: BLOOM and MPT have those of the authors' program.",
-       .conversion = "Take slopes = 2^(−8i/h) for i = 1, …, h, or compare from scores on."},
+       .conversion = "Take slopes = 2^(−8i/h) for i = 1, …, h, or compare from scores on.",
+       .stated = "the formula of the slopes: 2^(−8h / heads)"},
       {.id = "gate-order",
        .family = "recurrence",
        .name = "the LSTM's four gates are read in another order than they are stored",

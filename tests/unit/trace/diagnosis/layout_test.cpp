@@ -139,3 +139,28 @@ TEST_CASE("whole numbers become counts and counts numbers, without a loss") {
   CHECK(dtype_of({3, 2}, Dtype::int64, Dtype::float64) == Dtype::float64);
   CHECK(dtype_of({0.5, 2}, Dtype::float16, Dtype::float64) == Dtype::float16);
 }
+
+TEST_CASE("samples and heads may be one axis") {
+  const ExpectedTensor heads{
+      .id = "Q_heads", .shape = {2, 3, 7, 5}, .axes = {"batch", "head", "query", "d_k"}};
+  const auto right = counting({2, 3, 7, 5});
+  check_laid_out(
+      reshaped(right, {6, 7, 5}), heads, right,
+      "Q_heads is [6×7×5] and is taken to have samples and heads in one axis, the heads of a sample "
+      "one after another.");
+  const auto heads_first = reshaped(permuted(right, {1, 0, 2, 3}), {6, 7, 5});
+  const auto fitted = attn::with_heads_before_samples(heads_first, heads);
+  REQUIRE(fitted);
+  CHECK(are_identical(fitted->tensor, right));
+  check_left(counting({5, 7, 5}), heads);
+}
+
+TEST_CASE("of angles that stand twice one is taken") {
+  const ExpectedTensor angles{.id = "rope/angles", .shape = {2, 2}, .axes = {"position", "pair"}};
+  const auto right = somebody::tensor({2, 2}, {0, 1, 2, 3});
+  check_laid_out(somebody::tensor({2, 4}, {0, 1, 0, 1, 2, 3, 2, 3}), angles, right,
+                 "rope/angles has 4 pairs for 2: all of them 2 times over, of which one is taken.");
+  check_laid_out(somebody::tensor({2, 4}, {0, 0, 1, 1, 2, 2, 3, 3}), angles, right,
+                 "rope/angles has 4 pairs for 2: each one 2 times in a row, of which one is taken.");
+  check_left(somebody::tensor({2, 4}, {0, 1, 0, 1, 2, 3, 2, 4}), angles);
+}

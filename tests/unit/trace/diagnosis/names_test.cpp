@@ -10,11 +10,11 @@ namespace {
 
 const Strings sdpa = {"Q", "K", "V", "mask", "lengths", "scores", "scaled", "masked", "weights", "output"};
 
-const Strings multihead = {"X",      "W_Q",       "W_K",      "W_V",     "W_O",          "b_Q",
-                           "b_K",    "b_V",       "b_O",      "mask",    "lengths",      "Q",
-                           "K",      "V",         "Q_heads",  "K_heads", "V_heads",      "scores",
-                           "scaled", "masked",    "weights",  "heads",   "mean_weights", "concat",
-                           "output", "norm/gain", "norm/bias"};
+const Strings ids_of_multihead = {"X",      "W_Q",       "W_K",      "W_V",     "W_O",          "b_Q",
+                                  "b_K",    "b_V",       "b_O",      "mask",    "lengths",      "Q",
+                                  "K",      "V",         "Q_heads",  "K_heads", "V_heads",      "scores",
+                                  "scaled", "masked",    "weights",  "heads",   "mean_weights", "concat",
+                                  "output", "norm/gain", "norm/bias"};
 
 const Strings block = {"X",
                        "memory",
@@ -81,36 +81,36 @@ TEST_CASE("common names of the tensors of attention are understood") {
 }
 
 TEST_CASE("names may mean several tensors") {
-  CHECK(ids_of("q", multihead) == Strings{"Q", "Q_heads"});
-  CHECK(ids_of("query", multihead) == Strings{"Q", "Q_heads", "X"});
-  CHECK(ids_of("q_proj", multihead) == Strings{"Q", "Q_heads", "W_Q"});
-  CHECK(ids_of("attn", multihead) == Strings{"weights", "mean_weights"});
-  CHECK(ids_of("context", multihead) == Strings{"output", "concat", "heads"});
+  CHECK(ids_of("q", ids_of_multihead) == Strings{"Q", "Q_heads"});
+  CHECK(ids_of("query", ids_of_multihead) == Strings{"Q", "Q_heads", "X"});
+  CHECK(ids_of("q_proj", ids_of_multihead) == Strings{"Q", "Q_heads", "W_Q"});
+  CHECK(ids_of("attn", ids_of_multihead) == Strings{"weights", "mean_weights"});
+  CHECK(ids_of("context", ids_of_multihead) == Strings{"output", "concat", "heads"});
   CHECK(ids_of("attn_weights", block) == Strings{"attention/weights", "cross/weights"});
 }
 
 TEST_CASE("weights have the names of many libraries") {
-  check_means("W_Q", multihead, {"Wq", "W_q", "wq", "w_query", "weight_q", "query.kernel", "mha.W_Q"});
-  check_means("W_Q", multihead,
+  check_means("W_Q", ids_of_multihead, {"Wq", "W_q", "wq", "w_query", "weight_q", "query.kernel", "mha.W_Q"});
+  check_means("W_Q", ids_of_multihead,
               {"q_proj.weight", "self_attn.q_proj.weight", "model.layers.0.self_attn.q_proj.weight",
                "query.weight", "bert.encoder.layer.0.attention.self.query.weight", "to_q.weight", "wq.weight",
                "W_query.weight", "q.weight", "q_proj_weight", "my_attention.q_proj.weight"},
               Storage::transposed);
-  check_means("W_O", multihead,
+  check_means("W_O", ids_of_multihead,
               {"out_proj.weight", "o_proj.weight", "to_out.0.weight", "wo.weight", "proj.weight",
                "attention.output.dense.weight"},
               Storage::transposed);
-  check_means("W_O", multihead, {"c_proj.weight", "h.0.attn.c_proj.weight"}, Storage::as_in_gpt2);
-  check_means("b_K", multihead, {"k_proj.bias", "bk", "b_k", "key.bias", "key_bias"});
-  check_means("b_O", multihead, {"out_proj.bias", "bo", "o_proj.bias"});
-  check_means("norm/gain", multihead, {"norm.weight", "LayerNorm.gamma"});
-  check_means("norm/bias", multihead, {"norm.bias", "layer_norm.beta"});
+  check_means("W_O", ids_of_multihead, {"c_proj.weight", "h.0.attn.c_proj.weight"}, Storage::as_in_gpt2);
+  check_means("b_K", ids_of_multihead, {"k_proj.bias", "bk", "b_k", "key.bias", "key_bias"});
+  check_means("b_O", ids_of_multihead, {"out_proj.bias", "bo", "o_proj.bias"});
+  check_means("norm/gain", ids_of_multihead, {"norm.weight", "LayerNorm.gamma"});
+  check_means("norm/bias", ids_of_multihead, {"norm.bias", "layer_norm.beta"});
 }
 
 TEST_CASE("fused weights are parts in their order") {
   const auto check_fused = [](const std::string& name, const Strings& ids, Storage storage) {
     INFO(name);
-    const auto meaning = meaning_of(name, multihead);
+    const auto meaning = meaning_of(name, ids_of_multihead);
     CHECK(meaning.is_fused);
     CHECK(meaning.ids == ids);
     CHECK(meaning.storage == storage);
@@ -164,12 +164,12 @@ TEST_CASE("gradients are no weights") {
   check_means("d_W_Q", backward, {"W_q.grad", "dW_Q"});
   check_means("d_W_Q", backward, {"q_proj.weight.grad"}, Storage::transposed);
   check_means("d_output", backward, {"grad_output"});
-  check_unknown(multihead, {"W_Q.grad", "grad_q", "dQ", "q_proj.weight.grad"});
+  check_unknown(ids_of_multihead, {"W_Q.grad", "grad_q", "dQ", "q_proj.weight.grad"});
 }
 
 TEST_CASE("names of something else mean nothing") {
-  check_unknown(multihead, {"foo", "tokens", "mlp.output", "mlp.c_proj.weight", "block1.output", "dropout.q",
-                            "intermediate.dense.weight", "output.dense.weight", "bias_k", "bias", "weight",
-                            "W_1", "wte.weight", "Q.K", "cross_attention.foo"});
+  check_unknown(ids_of_multihead, {"foo", "tokens", "mlp.output", "mlp.c_proj.weight", "block1.output",
+                                   "dropout.q", "intermediate.dense.weight", "output.dense.weight", "bias_k",
+                                   "bias", "weight", "W_1", "wte.weight", "Q.K", "cross_attention.foo"});
   check_unknown(sdpa, {"q_proj.weight", "W_Q", "X", "in_proj.bias"});
 }
