@@ -41,21 +41,25 @@ std::vector<Change> changes_of(const lessons::Lesson& part) {
                          options.typed.insert("causal");
                        }});
   if (part.takes_batches)
-    changes.push_back({", without a mask", [](lessons::Options& options) {
+    changes.push_back({", without a mask", [&part](lessons::Options& options) {
                          options.causal = false;
                          options.typed.insert("causal");
-                         if (options.window) options.typed.insert("window");
-                         options.window.reset();
+                         if (part.uses("window")) {
+                           options.typed.insert("window");
+                           options.window.reset();
+                         }
                          if (options.sentence.empty() && options.source.empty())
                            options.sentence = {"a b c d e f g"};
                          for (auto* texts : {&options.sentence, &options.source, &options.target})
                            if (!texts->empty()) texts->resize(1);
                        }});
   if (usual.heads)
-    changes.push_back({", one head", [](lessons::Options& options) {
+    changes.push_back({", one head", [&part](lessons::Options& options) {
                          options.heads = 1;
+                         options.typed.insert("heads");
+                         if (!part.uses("kv-heads")) return;
                          options.kv_heads.reset();
-                         options.typed.insert({"heads", "kv-heads"});
+                         options.typed.insert("kv-heads");
                        }});
   if (part.uses("memory"))
     changes.push_back({", with a memory", [](lessons::Options& options) { options.memory = "q r s t u"; }});
