@@ -437,7 +437,8 @@ class Search {
     const auto places = places_of_mistakes(index);
     const auto ids = candidates(places);
     std::vector<Hypothesis> one;
-    for (const auto& id : ids) one.push_back({id});
+    for (const auto& id : ids)
+      if (!id.ends_with(":unseen")) one.push_back({id});  // a fill that shows only beside a mistake
     auto found = best_of(index, one);
     drop_fitted(index, found);
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
