@@ -536,10 +536,12 @@ class Search {
     if (fewest == 0) found.erase(found.begin() + 1, found.end());
   }
 
-  /// What follows somebody's tensor counts only where nothing else gives that tensor.
+  /// What follows somebody's tensor, or needs a certain fill, counts only where nothing else gives that
+  /// tensor.
   void drop_fitted(std::size_t index, std::vector<Supposition>& found) const {
     const auto is_fitted = [&](const Supposition& one) {
-      return steps_[index].fitted.count(*one.mistakes.begin()) > 0;
+      const auto& id = *one.mistakes.begin();
+      return steps_[index].fitted.count(id) > 0 || id.ends_with(":filled");
     };
     if (!std::all_of(found.begin(), found.end(), is_fitted))
       found.erase(std::remove_if(found.begin(), found.end(), is_fitted), found.end());
