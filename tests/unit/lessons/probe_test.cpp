@@ -172,7 +172,7 @@ TEST_CASE("no two inputs of a probe are equal up to a factor and a permutation",
 }
 
 TEST_CASE("an input in the place of another of its shape is wrong, from all tensors and from the results",
-          "[probe][thorough]") {
+          "[.pairs]") {
   std::size_t pairs = 0;
   for_each_probe(true, [&](const Probe& probe) {
     const auto right = lessons::steps_with({}, probe.plan);
