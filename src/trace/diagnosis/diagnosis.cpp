@@ -438,7 +438,8 @@ class Search {
     const auto ids = candidates(places);
     std::vector<Hypothesis> one;
     for (const auto& id : ids)
-      if (!id.ends_with(":unseen")) one.push_back({id});  // a fill that shows only beside a mistake
+      if (!id.ends_with(":unseen") || !lacks_steps)
+        one.push_back({id});  // a fill that nobody saved shows only beside a mistake
     auto found = best_of(index, one);
     drop_fitted(index, found);
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
