@@ -105,7 +105,7 @@ class Settling {
   void settle(const ExpectedTensor& one) {
     if (differing_.count(one.id) == 0) return;
     for (auto& other : layouts(one))
-      if (leaves_fewer(other)) return;
+      if (leaves_fewer(other) || leaves_fewer_with_later(one, other)) return;
     if (!is_floating(one.dtype) || one.shape.empty() || dump_.tensors.at(one.id).shape() != one.shape) return;
     for (auto& other : forms(one.id))
       if (leaves_fewer(other)) return;
@@ -179,24 +179,63 @@ class Settling {
     return all;
   }
 
-  /// Puts the tensors into the dump, if they are right and fewer others differ.
-  bool leaves_fewer(Reexpressed& other) {
-    const auto exchange = [&] {
-      for (auto& [id, tensor] : other.tensors) std::swap(dump_.tensors.at(id), tensor);
-    };
-    exchange();
+  void exchange(Reexpressed& other) {
+    for (auto& [id, tensor] : other.tensors) std::swap(dump_.tensors.at(id), tensor);
+  }
+
+  /// Puts the tensors into the dump, if they are right.
+  bool is_right_with(Reexpressed& other) {
+    exchange(other);
     auto differing = differing_steps(dump_, rerun_);
-    const bool is_right = std::none_of(other.tensors.begin(), other.tensors.end(),
-                                       [&](const auto& one) { return differing.count(one.first) > 0; });
-    if (!is_right || differing.size() >= differing_.size()) {
-      exchange();
+    if (std::any_of(other.tensors.begin(), other.tensors.end(),
+                    [&](const auto& one) { return differing.count(one.first) > 0; })) {
+      exchange(other);
       return false;
     }
     differing_ = std::move(differing);
+    return true;
+  }
+
+  void note(const Reexpressed& other) {
     if (!other.is_form) dump_.assume(other.sentence);
     if (other.is_form)
       for (const auto& [id, tensor] : other.tensors) dump_.forms[id] = other.sentence;
-    return true;
+  }
+
+  /// Puts the tensors into the dump, if they are right and fewer others differ.
+  bool leaves_fewer(Reexpressed& other) {
+    const auto before = differing_;
+    if (!is_right_with(other)) return false;
+    if (differing_.size() < before.size()) {
+      note(other);
+      return true;
+    }
+    exchange(other);
+    differing_ = before;
+    return false;
+  }
+
+  /// The same with the steps after `one`, each laid out so that it is right, where it can be.
+  bool leaves_fewer_with_later(const ExpectedTensor& one, Reexpressed& other) {
+    const auto before = differing_;
+    if (!is_right_with(other)) return false;
+    std::vector<Reexpressed> all = {std::move(other)};
+    for (auto later = expected_.begin() + (&one - expected_.data()) + 1; later != expected_.end(); ++later) {
+      if (differing_.count(later->id) == 0) continue;
+      for (auto& layout : layouts(*later))
+        if (is_right_with(layout)) {
+          all.push_back(std::move(layout));
+          break;
+        }
+    }
+    if (differing_.size() < before.size()) {
+      for (const auto& each : all) note(each);
+      return true;
+    }
+    for (auto& each : all) exchange(each);
+    differing_ = before;
+    other = std::move(all.front());
+    return false;
   }
 
   Dump& dump_;
