@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "attn/text/width.hpp"
 #include "tests/cli/stored_runs.hpp"
@@ -126,10 +128,24 @@ TEST_CASE("an audit says which mistakes a course's dimensions hide, and a probe'
       "probe multihead --audit --sentence 'a b c d' --d-model 4 --heads 2 --kv-heads 2 --d-k 2 --d-v 2");
   CHECK(contains(few, "scale-heads"));
   CHECK(contains(few, "exposed by"));
-  const auto one = output_of("probe multihead --audit");  // whose weights are right where a row keeps a key
-  INFO(one);
-  CHECK(contains(one, " hides 1 of "));
-  CHECK(contains(one, "mask-sum-overflow"));
+}
+
+TEST_CASE("the audit of each lesson's own probe finds nothing hidden but what no dimensions show") {
+  const auto valid = refusal("probe lookup --audit");
+  std::vector<std::string> lessons;
+  std::istringstream names(valid.substr(valid.rfind("valid: ") + 7));
+  for (std::string name; names >> name;) lessons.push_back(name.substr(0, name.find(',')));
+  CHECK(lessons.size() >= 12);
+  for (const char* part : {"multihead", "transformer-block"})
+    lessons.push_back(std::string("backward --through ") + part);
+  for (const auto& lesson : lessons) {
+    const auto audit = output_of("probe " + lesson + " --audit");
+    CAPTURE(audit);
+    CHECK_FALSE(contains(audit, "could stand for each other"));
+    const auto lines = lines_of(audit);
+    for (std::size_t i = 1; i < lines.size(); ++i)
+      CHECK((lines[i].empty() || contains(lines[i], "no dimensions show it: ")));
+  }
 }
 
 TEST_CASE("break shows what changes, what stays and why tests pass") {

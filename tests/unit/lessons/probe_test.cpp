@@ -8,10 +8,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
 
 namespace {
@@ -190,4 +192,26 @@ TEST_CASE("an input in the place of another of its shape is wrong, from all tens
     });
   });
   CHECK(pairs > 165);
+}
+
+TEST_CASE("no convention that a probe leaves open gives the results of a mistake", "[probe]") {
+  std::size_t conventions = 0;
+  for_each_probe(true, [&](const Probe& probe) {
+    const auto right = lessons::steps_with({}, probe.plan);
+    const auto results = lessons::results_of(probe.plan, right);
+    std::map<std::string, std::vector<attn::Prediction>> open, mistakes;
+    for (const auto& id : lessons::mistakes_of(probe.plan)) {
+      const auto& known = *attn::find_mistake(id);
+      const bool is_open = known.is_convention() && known.stated.empty();
+      auto steps = lessons::steps_with({id}, probe.plan);
+      if (differ(steps, right, &results)) (is_open ? open : mistakes).emplace(id, std::move(steps));
+    }
+    conventions += open.size();
+    for (const auto& [convention, as_convention] : open)
+      for (const auto& [mistake, as_mistake] : mistakes) {
+        CAPTURE(probe.name, convention, mistake);
+        CHECK(differ(as_mistake, as_convention, &results));
+      }
+  });
+  CHECK(conventions > 20);
 }
